@@ -28,7 +28,7 @@ from webcrawl.lab.simweb.random_content import draws
 from webcrawl.lab.simweb.tree_pages import links as links_of
 from webcrawl.lab.studies import OF_GOOD
 from webcrawl.lab.studies.link_graph import Graph, crawled, read_graph
-from webcrawl.lab.studies.ordering_study import Row, Shape, compare
+from webcrawl.lab.studies.ordering_study import CrawlShape, OrderingRow, compare
 
 SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)
 TOPIC, NEAREST, RESTART = "Photosynthesis", 0.05, 0.15
@@ -109,7 +109,7 @@ def synthetic(hosts: int, pages: int) -> Graph:
 def tell(name: str, graph: Graph, hosts: int) -> None:
     """A line for each order."""
     nothing = np.zeros(graph.pages)
-    for row in compare(graph, nothing, OF_GOOD, Shape(hosts=hosts)):
+    for row in compare(graph, nothing, OF_GOOD, CrawlShape(hosts=hosts)):
         if row.how != "levels":
             _say(f"{name}/{row.ordering}/{row.how}", row.at, row.mean, graph.pages)
 
@@ -194,7 +194,7 @@ def main() -> None:
         good = good_of(graph)
         for name, found in crawls(graph, DELAY):
             curve = np.cumsum([page in good for page in found]) / len(good)
-            row = Row(name, "real", curve)
+            row = OrderingRow(name, "real", curve)
             _say(f"crawl/{name}", row.at, row.mean, len(found))
 
 

@@ -3,7 +3,8 @@ to do.
 
 The crawl has one page, and a robots.txt before it: without POLITENESS_MIN_DELAY=0 it waits a second
 between the two. Bytecode is in a folder of its own, and each command's first run, which writes it,
-does not count. `--tree` measures another checkout in turn with this one.
+does not count. `--tree` measures another checkout in turn with this one, each with the Python of
+its own `.venv` if it has one. A command that fails ends the measurement: its time says nothing.
 """
 
 from __future__ import annotations
@@ -21,11 +22,14 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import median
+from threading import Thread
 
 from benchmarks.support.processes import beside
 from benchmarks.support.report import report
 
 ROOT = Path(__file__).parent.parent
+# 2 and 3: `ctl` where no crawl is running, in the trees of before and since
+ENDS = (0, 2, 3)
 ONE_PAGE = [
     "-a",
     "follow=0",
@@ -43,16 +47,21 @@ class _Silent(SimpleHTTPRequestHandler):
 
 def _serve(ready: Connection, folder: str) -> None:
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Silent, directory=folder)) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
         ready.send(server.server_port)
-        server.serve_forever()
+        ready.recv()
 
 
 def took(tree: Path, words: list[str], environment: dict[str, str]) -> tuple[float, float]:
     """CPU and wall-clock seconds of a Python process in this checkout."""
+    own = tree / ".venv/bin/python"
+    python = str(own) if own.exists() else sys.executable
     before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    subprocess.run(
-        [sys.executable, *words], cwd=tree, env=environment, capture_output=True, check=False
+    done = subprocess.run(
+        [python, *words], cwd=tree, env=environment, capture_output=True, text=True, check=False
     )
+    if done.returncode not in ENDS:
+        sys.exit(f"{tree}: {words}: status {done.returncode}: {done.stderr[-500:]}")
     seconds, after = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, seconds
 

@@ -22,15 +22,18 @@ from os import PathLike
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from urllib.request import getproxies
 from weakref import WeakSet
 
 from webcrawl.base.errors import NothingFetched
 from webcrawl.base.outputs import READ_LINKS
 from webcrawl.base.settings import SETTINGS
+from webcrawl.base.settings.checked_settings import CheckedSettings, with_values
 from webcrawl.content.html.link_kinds import KINDS
 from webcrawl.content.page import Page
 from webcrawl.crawl.checks import SettingError, check
 from webcrawl.crawl.checks.check import ARCHIVED_TRUNCATE, check_contact, check_outputs
+from webcrawl.crawl.checks.proxies import check_proxies
 from webcrawl.crawl.checks.scrapys import mistyped
 from webcrawl.crawl.trip import Trip, page_under_way
 from webcrawl.store.jobdir.stats_file import STORE_FAILED
@@ -126,7 +129,7 @@ class Crawling:
         seeds: Seeds,
         limit: int | None,
         given: Mapping[str, Any],
-        values: Mapping[str, Any],
+        values: CheckedSettings,
         *,
         is_kept: bool,
     ) -> None:
@@ -374,6 +377,9 @@ def _set(future: asyncio.Future[None]) -> None:
 _RUNNING: WeakSet[_Thread] = WeakSet()
 
 
+# A thread, so that `break` leaves a checkpoint behind: nobody awaits anything after it, and asyncio
+# closes an abandoned generator in a task that the end of the program may cancel. In the caller's
+# own loop a plain `for` would also stop the network between two pages.
 class _Thread:
     """The thread of a crawl, with an event loop of its own."""
 
@@ -382,7 +388,7 @@ class _Thread:
         seeds: Seeds,
         limit: int | None,
         given: Mapping[str, Any],
-        values: Mapping[str, Any],
+        values: CheckedSettings,
         ended: Callable[[str, dict[str, Any]], None],
     ) -> None:
         self._seeds = seeds
@@ -578,14 +584,17 @@ def _given(
     return given
 
 
-def _checked(given: Mapping[str, Any]) -> dict[str, Any]:
+def _checked(given: Mapping[str, Any]) -> CheckedSettings:
     """Return all settings as plain values. Raise SettingError."""
     defaults = {name: value for name, value in SCRAPYS.items() if value is not None}
     values = check({**defaults, **given}, given.__contains__)
+    check_proxies(getproxies())
     outputs = values["OUTPUTS"]
     check_outputs(outputs, values, given.get("OUTPUTS"))
     check_contact(values)
-    return {**values, "LINK_LOG": not READ_LINKS.isdisjoint(outputs), "ROBOTSTXT_USER_AGENT": None}
+    return with_values(
+        values, {"LINK_LOG": not READ_LINKS.isdisjoint(outputs), "ROBOTSTXT_USER_AGENT": None}
+    )
 
 
 def _is_list(seeds: Seeds) -> bool:

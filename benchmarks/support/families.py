@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import cache
 from urllib.parse import parse_qsl, quote
 
-from benchmarks.support.zoo import Page, Site, _digest, _number
+from benchmarks.support.zoo import Page, Site, digest_of, number_in
 
 HOME = "http://zoo.test"
 SYLLABLES = (
@@ -136,8 +136,8 @@ def session_tokens(path: str) -> Page:
     """Every link has a token that nobody has seen, and every page a new one."""
     return html(
         "Welcome",
-        f"<p>Session {_digest(path)}</p>",
-        [f"/?token={_digest(path, at)}" for at in range(5)],
+        f"<p>Session {digest_of(path)}</p>",
+        [f"/?token={digest_of(path, at)}" for at in range(5)],
     )
 
 
@@ -145,13 +145,11 @@ def session_tokens(path: str) -> Page:
 def hashes(path: str) -> Page:
     """A repository browser."""
     at = path.rpartition("/")[2]
-    body = (
-        f"<b>{words(1, _chance(path).randint(0, 20))}</b> fix typo<pre>parent {_digest(path)}</pre>"
-    )
+    body = f"<b>{words(1, _chance(path).randint(0, 20))}</b> fix typo<pre>parent {digest_of(path)}</pre>"
     return html(
         f"commit {at}",
         body,
-        [f"/{kind}/{_digest(at, kind)}" for kind in ("commit", "tree", "diff", "blame")],
+        [f"/{kind}/{digest_of(at, kind)}" for kind in ("commit", "tree", "diff", "blame")],
     )
 
 
@@ -188,7 +186,7 @@ def matrix(path: str) -> Page:
 @trap
 def numbered(path: str) -> Page:
     """/list/1, /list/2 and so on."""
-    at = _number(path)
+    at = number_in(path)
     return html(
         f"List {at}",
         f"<p>This is page {at} of many.</p>",
@@ -200,7 +198,7 @@ def numbered(path: str) -> Page:
 def addresses(path: str) -> Page:
     """URLs in URLs."""
     here = f"{HOME}/{path}"
-    links = [f"/go/{here}", f"/proxy?url={quote(here, safe='')}", f"/{_digest(path)[:4]}/{path}"]
+    links = [f"/go/{here}", f"/proxy?url={quote(here, safe='')}", f"/{digest_of(path)[:4]}/{path}"]
     return html(
         "Elsewhere", f"<p>You asked for {path}</p>", [link for link in links if len(link) < 1500]
     )
@@ -212,7 +210,7 @@ def names_below(path: str) -> Page:
     return html(
         "For sale",
         "<p>This name is for sale</p>",
-        [f"http://{_digest(path, at)[:8]}.zoo.test/{_digest(path, at)[:5]}" for at in range(5)],
+        [f"http://{digest_of(path, at)[:8]}.zoo.test/{digest_of(path, at)[:5]}" for at in range(5)],
     )
 
 
@@ -229,8 +227,8 @@ def beyond_the_end(path: str) -> Page:
 @trap
 def sessions(path: str) -> Page:
     """60 pages, of which every link has another session in its path."""
-    at = _number(path.partition("/")[2]) % 60
-    links = [f"/{_digest(path, step)}/p{(at * 7 + step) % 60}" for step in range(8)]
+    at = number_in(path.partition("/")[2]) % 60
+    links = [f"/{digest_of(path, step)}/p{(at * 7 + step) % 60}" for step in range(8)]
     return html(words(3, at), f"<p>{words(40, 'page', at)}</p>", links)
 
 
@@ -273,7 +271,7 @@ def labyrinth(path: str) -> Page:
 def clocks(path: str) -> Page:
     """One article that says when and by whom it was made."""
     chance = _chance(path)
-    made = f"<p>made at 12:{chance.randint(10, 59)} by {_digest(path)} in 0.{chance.randint(1, 99999)} s</p>"
+    made = f"<p>made at 12:{chance.randint(10, 59)} by {digest_of(path)} in 0.{chance.randint(1, 99999)} s</p>"
     return html(
         "Article",
         f"<p>{words(80, 'article')}</p>{made}",
@@ -284,7 +282,7 @@ def clocks(path: str) -> Page:
 @trap
 def empty_days(path: str) -> Page:
     """A calendar without an entry: days, weeks and months that lead to each other."""
-    at = _number(path)
+    at = number_in(path)
     day = FIRST + at % 200_000 * DAY
     kinds = ("day", "week", "month", "year")
     return html(
@@ -318,19 +316,19 @@ def tags(path: str) -> Page:
 def mirrors(path: str) -> Page:
     """40 pages under every prefix."""
     prefix, _, name = path.rpartition("/")
-    at = _number(name) % 40
+    at = number_in(name) % 40
     links = [f"/{prefix}/doc{(at * 3 + step) % 40}".replace("//", "/") for step in range(4)]
     return html(
         words(3, at),
         f"<p>{words(60, 'mirrored', at)}</p>",
-        [*links, f"/mirror{_number(_digest(path)[:9])}/{path[-200:]}"],
+        [*links, f"/mirror{number_in(digest_of(path)[:9])}/{path[-200:]}"],
     )
 
 
 @trap
 def printed(path: str) -> Page:
     """50 pages, each in every combination of ways to show it."""
-    at, chance = _number(path.partition("?")[0]) % 50, _chance(path)
+    at, chance = number_in(path.partition("?")[0]) % 50, _chance(path)
     ways = (
         "print=1",
         "lang=en",
@@ -338,7 +336,7 @@ def printed(path: str) -> Page:
         "format=plain",
         "font=big",
         "mode=mobile",
-        f"ref={_digest(path)[:6]}",
+        f"ref={digest_of(path)[:6]}",
     )
     shown = [
         f"/doc{at}.html?" + "&".join(chance.sample(ways, chance.randint(1, 4))) for _ in range(5)
@@ -365,7 +363,7 @@ def not_found(path: str) -> Page:
 def log_in(path: str) -> Page:
     """Every page is the same form, and returns to another one."""
     links = [
-        f"/{form}?return={quote('/' + _digest(path, form), safe='')}"
+        f"/{form}?return={quote('/' + digest_of(path, form), safe='')}"
         for form in ("login", "register", "forgot")
     ]
     return html("Log in", "<form><input name=user></form>", links)
@@ -382,7 +380,7 @@ def searches(path: str) -> Page:
 def growing(path: str) -> Page:
     """Relative links that lead into themselves, with names that do not repeat."""
     below = "/" + path.rstrip("/")
-    names = ("guide", "api", "faq", "x" + _digest(path)[:3])
+    names = ("guide", "api", "faq", "x" + digest_of(path)[:3])
     return html(
         "Docs",
         f"<p>{words(50, 'docs')}</p>",
@@ -398,13 +396,13 @@ def baskets(path: str) -> Page:
     return html(
         "Your basket",
         body,
-        [f"/cart?add={chance.randint(1, 10**6)}&key={_digest(path, at)}" for at in range(5)],
+        [f"/cart?add={chance.randint(1, 10**6)}&key={digest_of(path, at)}" for at in range(5)],
     )
 
 
 def _thread(path: str, text: str) -> Page:
     """One of 2,000 pages with a title and a text of its own, and one of 60 quotations beside it."""
-    at = _number(path)
+    at = number_in(path)
     quotation = words(12, "quotation", _chance("quotation", at).randrange(60))
     links = [f"/thread?id={(at * 5 + step) % 2000}" for step in range(1, 6)]
     body, links = html("Forum", f"<p>{text}</p><div>{quotation}</div>", links)
@@ -420,13 +418,13 @@ def empty_threads(path: str) -> Page:
 @good(2001)
 def threads(path: str) -> Page:
     """The same with a short post each."""
-    return _thread(path, words(8, "post", _number(path)))
+    return _thread(path, words(8, "post", number_in(path)))
 
 
 @good(9600)
 def shop(path: str) -> Page:
     """Articles in one frame, on pages of 25."""
-    at = _number(path)
+    at = number_in(path)
     if path.startswith("p/"):
         return html(
             words(3, "shop", at),
@@ -442,7 +440,7 @@ def shop(path: str) -> Page:
 @good(9001)
 def ids(path: str) -> Page:
     """`?id=N`, each page found on another one."""
-    at = _number(path)
+    at = number_in(path)
     links = [f"/view?id={8 * at + step}" for step in range(1, 9) if 8 * at + step < 9000]
     return html(f"Item {at}", f"<p>{words(8, at)}</p>", [*links, f"/view?id={at // 2}"])
 
@@ -450,7 +448,7 @@ def ids(path: str) -> Page:
 @good(5001)
 def gallery(path: str) -> Page:
     """Pictures with nearly no text."""
-    at = _number(path)
+    at = number_in(path)
     near = [at + 1, at - 1, *range(at * 3, at * 3 + 3)]
     return html(
         "Photo",
@@ -475,7 +473,7 @@ def archive(path: str) -> Page:
 @good(9589)
 def parts(path: str) -> Page:
     """Pages that differ in three words of sixty."""
-    at = _number(path)
+    at = number_in(path)
     if path.startswith("part/"):
         kinds = zip(
             ("kind", "colour", "maker"), (at % 60, at // 60 % 60, at // 3600 + at % 7), strict=True

@@ -15,7 +15,15 @@ from typing import Any
 
 from benchmarks.support.processes import beside
 from webcrawl.lab.simweb import World, name_server, sockets
-from webcrawl.lab.simweb.name_server import A, NameServer, Question, Reply, ResourceRecord, Tcp, Udp
+from webcrawl.lab.simweb.name_server import (
+    A,
+    DnsReply,
+    NameServer,
+    Question,
+    ResourceRecord,
+    Tcp,
+    Udp,
+)
 
 ADDRESS, DNS_ADDRESS = "127.0.3.1", "127.0.3.2"
 SEEDS = {"drip": 60, "flood": 5, "links": 4, "farm": 20}  # hosts to begin with, of each kind
@@ -26,7 +34,7 @@ DROP = 0.2  # seconds between two bytes
 class Attackers:
     """All of them: one server, and a name server that knows them and whoever else is known."""
 
-    def __init__(self, others: Callable[[Question], Reply]) -> None:
+    def __init__(self, others: Callable[[Question], DnsReply]) -> None:
         self._others, self._numbers = others, count()
         self._names = NameServer(self._reply)
         self.port = 0
@@ -45,11 +53,11 @@ class Attackers:
     def _url(self, name: str, path: str = "") -> str:
         return f"http://{name}.test:{self.port}/{path}"
 
-    def _reply(self, question: Question) -> Reply:
+    def _reply(self, question: Question) -> DnsReply:
         """Every name below theirs has an address."""
         if not question.name.endswith((".drip.test", ".flood.test", ".links.test", ".farm.test")):
             return self._others(question)
-        return Reply(
+        return DnsReply(
             records=(ResourceRecord(question.name, A, ADDRESS),) if question.type == A else ()
         )
 

@@ -22,40 +22,40 @@ Site = Callable[[str, str], Page]
 """Makes the page of a host and its path with query."""
 
 
-def _digest(*parts: object) -> str:
+def digest_of(*parts: object) -> str:
     return hashlib.blake2b(repr(parts).encode(), digest_size=10).hexdigest()
 
 
-def _number(path: str) -> int:
+def number_in(path: str) -> int:
     digits = "".join(filter(str.isdigit, path))
     return int(digits or 0)
 
 
 def items(host: str, path: str) -> Page:
     """/item/1, /item/2 and so on, each with a text of its own."""
-    at = _number(path)
-    return _digest(host, path), [f"http://{host}/item/{at + step}" for step in (1, 2, 10, 100)]
+    at = number_in(path)
+    return digest_of(host, path), [f"http://{host}/item/{at + step}" for step in (1, 2, 10, 100)]
 
 
 def lists(host: str, path: str) -> Page:
     """?page=N, without end."""
-    at = _number(path)
-    return _digest(host, path), [f"http://{host}/list?page={at + step}" for step in (1, 2, 5)]
+    at = number_in(path)
+    return digest_of(host, path), [f"http://{host}/list?page={at + step}" for step in (1, 2, 5)]
 
 
 def facets(host: str, path: str) -> Page:
     """A shop's filters in any order and number."""
     chosen = path.partition("?")[2]
     pairs = [f"{name}={value}" for name, value in product(("size", "colour", "sort"), "abc")]
-    return _digest(host, path), [
+    return digest_of(host, path), [
         f"http://{host}/shop?{chosen}&{pair}".replace("?&", "?") for pair in pairs
     ]
 
 
 def tokens(host: str, path: str) -> Page:
     """Every link has a token that nobody has seen."""
-    return _digest(host, path), [
-        f"http://{host}/?token={_digest(host, path, step)}" for step in range(5)
+    return digest_of(host, path), [
+        f"http://{host}/?token={digest_of(host, path, step)}" for step in range(5)
     ]
 
 
@@ -63,13 +63,13 @@ def commits(host: str, path: str) -> Page:
     """A repository browser: each commit links to its parent, its tree and its difference to others."""
     at = path.rpartition("/")[2]
     kinds = ("commit", "tree", "diff", "blame")
-    return _digest(host, path), [f"http://{host}/{kind}/{_digest(at, kind)}" for kind in kinds]
+    return digest_of(host, path), [f"http://{host}/{kind}/{digest_of(at, kind)}" for kind in kinds]
 
 
 def calendar(host: str, path: str) -> Page:
     """Days by their seconds since 1970."""
-    at = _number(path) or 1_700_000_000
-    return _digest(host, path), [
+    at = number_in(path) or 1_700_000_000
+    return digest_of(host, path), [
         f"http://{host}/day?t={at + step * 86_400}" for step in (-30, -7, -1, 1, 7, 30)
     ]
 
@@ -77,20 +77,20 @@ def calendar(host: str, path: str) -> Page:
 def wildcard(host: str, path: str) -> Page:
     """Any name below the domain is a host, and each page names more of them."""
     domain = ".".join(host.split(".")[-2:])
-    return _digest(host, path), [
-        f"http://{_digest(host, path, step)}.{domain}/" for step in range(5)
+    return digest_of(host, path), [
+        f"http://{digest_of(host, path, step)}.{domain}/" for step in range(5)
     ]
 
 
 def copies(host: str, path: str) -> Page:
     """The same page under every address."""
-    return "sorry", [f"http://{host}/?token={_digest(host, path, step)}" for step in range(5)]
+    return "sorry", [f"http://{host}/?token={digest_of(host, path, step)}" for step in range(5)]
 
 
 def tenths(host: str, path: str) -> Page:
     """One body in ten is new."""
-    at = _number(path)
-    return _digest(host, at % 10 and 1, at if at % 10 == 0 else 0), items(host, path)[1]
+    at = number_in(path)
+    return digest_of(host, at % 10 and 1, at if at % 10 == 0 else 0), items(host, path)[1]
 
 
 TRAPS: dict[str, Site] = {
@@ -103,17 +103,17 @@ def good(pages: int) -> Site:
     """A site of so many pages: each links to eight further ones, to the first and to two others."""
 
     def page(host: str, path: str) -> Page:
-        at = _number(path)
+        at = number_in(path)
         further = [8 * at + child for child in range(1, 9)]
         linked = [one for one in (*further, 0, at // 2, at * 31 % pages) if one < pages]
-        return _digest(host, at), [f"http://{host}/{one}" for one in linked]
+        return digest_of(host, at), [f"http://{host}/{one}" for one in linked]
 
     return page
 
 
 def page_of_links(*urls: str) -> Site:
     """A site of one page, with these links."""
-    return lambda host, path: (_digest(host, path), list(urls))
+    return lambda host, path: (digest_of(host, path), list(urls))
 
 
 def simulated(world: World) -> Site:

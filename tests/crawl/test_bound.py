@@ -46,7 +46,7 @@ ELSEWHERE = {"TLS", "JOBDIR", "NAME", "SSD", "PLAYWRIGHT_MAX_CONTEXTS"}
         # nothing to do
         ({"queued": 0}, Cause.WORK),
         ({"queued": 0, "away": "the hive's server"}, Cause.SERVER),
-        ({"trouble": CUT_OFF, "away": "the hive's server"}, Cause.SERVER),
+        ({"trouble": CUT_OFF, "has_lost_server": True}, Cause.SERVER),
         ({"trouble": CUT_OFF}, Cause.PAUSE),
         ({"queued": 9, "aside": 9, "away": "the hive's server"}, Cause.SERVER),
         ({"away": "the hive's server", "waiting": 12}, Cause.POLITENESS),

@@ -10,6 +10,7 @@ from tests.support.changing_site import Document
 from tests.support.examples import in_campaign
 from tests.support.revisiting import Web
 from webcrawl.crawl.revisit.policies import POLICIES
+from webcrawl.crawl.revisit.revisits import POLICY
 
 DAY = 86_400
 PAGES, ROUND = 6, 4 * 3600
@@ -46,8 +47,9 @@ def days(one, many):
 
 
 def state_of(one):
-    """What its policy has learned."""
-    return one.crawl.parts.revisiting._policy.state()
+    """What its policy has learned, as of a checkpoint that is taken now."""
+    one.checkpoint()
+    return one.crawl.parts.db.get(POLICY)
 
 
 CHANGES = list(permutations(POLICIES, 2))

@@ -221,7 +221,8 @@ class TestBounds:
 
         assert frontier.take(0) is not None
         assert frontier.domains.heard is None
-        assert len(frontier.core.queues.budgets.table._cached) == 0
+        saved(db)
+        assert db.query("SELECT count(*) FROM domain") == [(0,)]
 
 
 class TestRequisites:

@@ -1,7 +1,10 @@
 """Disk FIFOs, rule by rule; test_fifo_machine.py tries them in every order."""
 
+import gc
 import random
 import sys
+from array import array
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -10,7 +13,14 @@ from hypothesis import strategies as st
 from webcrawl.frontier.fifo import INLINE, Blocks, Fifo, Pool
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
-from webcrawl.store.jobdir.queue_row import bounds, count_records, cut, frame
+from webcrawl.store.jobdir.queue_row import (
+    SavedFifo,
+    bounds,
+    count_records,
+    cut,
+    frame,
+    unpack,
+)
 
 
 @pytest.fixture(name="blocks")
@@ -115,10 +125,12 @@ class TestMemory:
         """An empty queue takes at most 250 bytes, garbage collector overhead included: there may be
         100,000 of them.
         """
-        fifo = Pool(blocks, 1000).fifo()
+        pool = Pool(blocks, 1000)
+        one, other = pool.fifo(), pool.fifo()
 
-        assert sys.getsizeof(fifo) <= 250
-        assert (fifo._tail, fifo._ids, fifo._head) == (None, None, b"")
+        assert sys.getsizeof(one) <= 250
+        # it holds nothing but what all empty queues share
+        assert {*map(id, gc.get_referents(one))} == {*map(id, gc.get_referents(other))}
 
     def test_heads_popped_by_turns_are_pieces_that_all_fit(self, blocks):
         """Many queues popped in turn read a block once for several records, not once per record."""
@@ -136,14 +148,15 @@ class TestMemory:
 
     def test_a_head_in_use_stays(self, blocks):
         """A head is released when nothing was popped from it between two visits of the hand."""
-        fifo = Pool(blocks, 4000, block=900).fifo()
+        pool = Pool(blocks, 4000, block=900)
+        fifo = pool.fifo()
         _push(fifo, URLS)
         stayed = []
         for pops in (1, 0, 1, 1, 0):
             for _ in range(pops):
                 fifo.pop()
             fifo.forget_head()
-            stayed.append(fifo._head != b"")
+            stayed.append(pool.loaded == 1)
 
         assert stayed == [True, False, True, True, False]
         assert _drain(fifo) == URLS[3:]
@@ -176,8 +189,10 @@ class TestMemory:
             fifo.push(b"x")
         _push(large, URLS)
 
-        assert [fifo._ids for fifo in small] == [None] * 20
-        assert len(_rows(db)) == len(large._ids)
+        assert all(fifo.in_memory for fifo in small)
+        assert len(_rows(db)) > 1
+        large.drop()
+        assert _rows(db) == []
 
     def test_the_owner_hears_of_a_spill_that_it_did_not_cause(self, blocks):
         """When a queue is spilled to make room for another, `on_spill` is called: its saved form is
@@ -220,10 +235,8 @@ class TestSaving:
 
     def test_a_place_beyond_the_block_is_damage(self, blocks):
         """A read position behind the block's end raises DamagedFile."""
-        pool = Pool(blocks, 0)
-        fifo = pool.fifo()
-        fifo.push(b"a")
-        fifo._base = 99
+        ids = array("Q", [blocks.put(frame(b"a"))])
+        fifo = Pool(blocks, 0).fifo(SavedFifo(1, 99, ids, b"").pack())
 
         with pytest.raises(DamagedFile, match="continues at byte 99"):
             fifo.pop()
@@ -240,11 +253,13 @@ class TestCheck:
 
     def test_a_wrong_place_is_found(self, blocks):
         """Check notices a read position inside a record."""
-        fifo = Pool(blocks, 1 << 20, block=700).fifo()
+        pool = Pool(blocks, 1 << 20, block=700)
+        fifo = pool.fifo()
         _push(fifo, URLS)
-        fifo._base += 1
+        saved = unpack(fifo.save(), blocks)
+        wrong = pool.fifo(replace(saved, place=saved.place + 1).pack())
 
-        assert ["inside a record" in damage.why for damage in fifo.check()] == [True]
+        assert ["inside a record" in damage.why for damage in wrong.check()] == [True]
 
     def test_a_wrong_count_is_found(self, blocks):
         """Check counts the records."""
@@ -324,4 +339,6 @@ def test_a_fifo_is_made_by_its_pool(blocks):
     fifo = pool.fifo()
 
     assert isinstance(fifo, Fifo)
-    assert list(pool._fifos) == [fifo]
+    assert repr(pool).startswith("<Pool 1 queues,")
+    fifo.close()
+    assert repr(pool).startswith("<Pool 0 queues,")

@@ -2,7 +2,6 @@
 
 import os
 import tempfile
-from collections import Counter
 from contextlib import closing
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -148,8 +147,8 @@ class FrontierMachine(RuleBasedStateMachine):
         """Beyond its share, here one of two, a host gets a slot only if no better host is due."""
         back, standing = self.frontier.core.back, self.frontier.core.back.active[name].standing
         if standing != PROVEN and self.frontier.core.back.slots.asked[standing] > 1:
-            better = [entry for heap in back._heaps[:standing] for entry in heap]
-            assert all(host.ticket != ticket or at > self.model.now for at, ticket, host in better)
+            better = [host for host in back.active.values() if host.standing < standing]
+            assert all(not host.ticket or host.due() > self.model.now for host in better)
 
     @precondition(lambda self: self.model.flying)
     @rule(
@@ -267,9 +266,8 @@ class FrontierMachine(RuleBasedStateMachine):
         """With SQLite out of space, the caller gets an error, later calls fail, and the last
         checkpoint remains.
         """
-        connection = self.db._db
-        pages = connection.execute("PRAGMA page_count").fetchone()[0]
-        connection.execute(f"PRAGMA max_page_count = {pages}")
+        ((pages,),) = self.db.query("PRAGMA page_count")
+        self.db.execute(f"PRAGMA max_page_count = {pages}")
         records = [Link(f"http://{HOSTS[0]}/{os.urandom(200).hex()}").pack() for _ in range(200)]
         try:
             self.frontier.add(records)
@@ -296,14 +294,13 @@ class FrontierMachine(RuleBasedStateMachine):
 
     @invariant()
     def shares_agree(self):
-        """Every active host is counted once in each of its groups."""
-        shares = self.frontier._states.shares
-        assert shares._groups.keys() == self.frontier.core.back.active.keys()
-        groups = Counter(group for groups in shares._groups.values() for group in groups if group)
-        assert groups == shares._counts
-        assert shares._with_address == sum(
-            bool(address) for _, address, _ in shares._groups.values()
-        )
+        """Every active host counts in its domain, and nothing is left of hosts that are not."""
+        active, shares = self.frontier.core.back.active, self.frontier._states.shares
+        domains = {_domain(name) for name in HOSTS}
+        assert {*filter(shares.has_active, domains)} == {_domain(name) for name in active}
+        assert shares.domains_of(active.values()) == {_domain(name) for name in active}
+        if not active:
+            assert not any(map(shares.has_active, ("@192.0.2.0", "@192.0.2.1", "<via")))
 
     @invariant()
     def counts_agree(self):
@@ -333,8 +330,7 @@ class FrontierMachine(RuleBasedStateMachine):
             frontier.core.hosts.put_away(host)  # which may close its queues
         assert frontier.core.aside.hosts == len(asides)
         assert frontier.core.aside.urls == sum(asides)
-        queue = aside._queue
-        assert len(queue) >= len(asides)
+        assert aside.next_due() is not None or not asides
 
     links: dict[str, Link]
     lent: set[str]

@@ -385,7 +385,7 @@ class TestGivenUp:
         host.ready_at = 2 * DAY
         second = rules.failure(host, Link("http://a/"), REFUSED, 2 * DAY)
 
-        assert second.row.away <= 120
+        assert second.failed.away <= 120
         assert not second.is_final
 
     def test_a_page_budget_is_not_forgotten(self, db):

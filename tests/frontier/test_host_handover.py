@@ -176,9 +176,9 @@ class TestRoundTrip:
             assert after["later"] == pytest.approx(
                 [at if at <= 0.0 else at + delay for at in before["later"]]
             )
-            if before["row"] is not None:
-                assert abs(after["row"].at - delay - before["row"].at) < 1e-6
-                assert after["row"][1:] == before["row"][1:]
+            if before["failed"] is not None:
+                assert abs(after["failed"].at - delay - before["failed"].at) < 1e-6
+                assert after["failed"][1:] == before["failed"][1:]
             if after["state"] is HostState.ASIDE:
                 assert (other.core.aside.urls, other.core.aside.hosts) == (count, 1)
 
@@ -236,7 +236,7 @@ def host_of(frontier, name):
         "times": [*held.times],
         "crawl_delay": held.crawl_delay,
         "failures": held.failures,
-        "row": held.row,
+        "failed": held.failed,
         "pages": held.pages,
         "retired": held.retired,
         "ip": held.ip,

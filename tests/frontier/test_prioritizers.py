@@ -222,9 +222,13 @@ class TestFocus:
     def test_memory_is_bounded(self):
         """Pages whose links were never heard are forgotten."""
         prioritizer = focused()
-        for page in range(10 * PENDING):
+        for page in range(PENDING + 1):
             prioritizer.scored(f"http://a/{page}", PageScores(1.0))
-        assert len(prioritizer._said) == PENDING
+        for page in range(2):
+            prioritizer.heard(f"http://a/{page}", [f"http://x/{page}"])
+
+        assert prioritizer.worth("http://x/0") == prioritizer.worth("http://y/")
+        assert prioritizer.worth("http://x/1") > prioritizer.worth("http://y/")
 
     @given(
         st.lists(

@@ -21,7 +21,7 @@ from webcrawl.net.ftp_listing import LISTING
 from webcrawl.net.ftp_session import ReplyReader, http_date
 from webcrawl.net.gopher import GopherClient, item_url, items, parse_gopher, plain
 from webcrawl.net.http import HttpClient
-from webcrawl.net.http2 import Session
+from webcrawl.net.http2 import Http2Session
 from webcrawl.net.http_answer import AnswerParser
 from webcrawl.net.protocols import Access, FetchLimits
 from webcrawl.urls.canonical import InvalidUrl, canonical
@@ -209,7 +209,7 @@ def http2(data: bytes) -> None:
 
 def _spoken(parts: list[bytes]) -> tuple[Any, ...]:
     written: list[bytes] = []
-    session, answer = Session(written.append), AnswerParser(TRUNCATE)
+    session, answer = Http2Session(written.append), AnswerParser(TRUNCATE)
     session.request(b"GET / HTTP/1.1\r\nHost: h.test\r\n\r\n", b"")
     message, at = None, 0
     try:

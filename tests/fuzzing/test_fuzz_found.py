@@ -13,7 +13,7 @@ from tests.support.hostile import peak, reset_peak
 from webcrawl.content.html.link_reader import LinkReader
 from webcrawl.net.codings import Decoder
 from webcrawl.net.connection_open import certificate_flaws
-from webcrawl.net.ftp_session import Reply, ReplyReader
+from webcrawl.net.ftp_session import FtpReply, ReplyReader
 from webcrawl.net.gopher import Item, item_url
 from webcrawl.urls.seeds import SeedError, Seeds
 
@@ -97,10 +97,10 @@ class TestFtp:
         buffer = reader._buffer
         taken = [reader.take() for _ in range(10_001)]
 
-        assert taken == [Reply(150, "x")] * 10_000 + [None]
+        assert taken == [FtpReply(150, "x")] * 10_000 + [None]
         assert reader._buffer is buffer
         reader.feed(b"6 y\r\n")
-        assert reader.take() == Reply(226, "y")
+        assert reader.take() == FtpReply(226, "y")
 
 
 class TestPages:

@@ -14,6 +14,7 @@ from http import HTTPStatus
 import pytest
 
 import webcrawl
+from tests.support.net_proxy import Proxy, proxying
 from tests.support.places import ROOT
 from tests.support.plain_site import Site, serving
 from webcrawl.crawl.checks import SettingError
@@ -507,3 +508,21 @@ class TestFiles:
         assert len(list((tmp_path / "text").iterdir())) == 1
         requests = (tmp_path / "logs/requests.log").read_text().splitlines()
         assert len(requests) == PAGES + 1  # and robots.txt
+
+
+def test_proxy_of_the_environment(site, monkeypatch):
+    """What the environment names as the proxy carries every request, robots.txt included."""
+    proxy = Proxy()
+    with proxying(proxy) as address:
+        monkeypatch.setenv("http_proxy", f"http://{address}")
+        monkeypatch.setenv("no_proxy", "")
+        assert numbers(crawl(site)) == list(range(1, PAGES + 1))
+    assert b"GET %srobots.txt HTTP/1.1" % site.encode() in proxy.lines
+    assert len(proxy.lines) == PAGES + 1
+
+
+def test_proxy_that_cannot_be_used(site, monkeypatch):
+    """A crawl that would go past the proxy does not begin."""
+    monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:9")
+    with pytest.raises(SettingError, match="ALL_PROXY in the environment"):
+        crawl(site)

@@ -9,7 +9,7 @@ import pytest
 from tests.support.clocks import SetByHand
 from webcrawl.base.model import Timings
 from webcrawl.net import addresses, connection_reach
-from webcrawl.net.addresses import ENOUGH, FIRST, HOSTS, LONGEST, Families, race
+from webcrawl.net.addresses import ENOUGH, FIRST, HOSTS, LONGEST, AddressFamilies, race
 from webcrawl.net.connection_reach import Reach
 from webcrawl.net.errors import (
     AddressRefused,
@@ -31,7 +31,7 @@ def _clock():
 
 @pytest.fixture(name="families")
 def _families(clock):
-    return Families(clock)
+    return AddressFamilies(clock)
 
 
 def fail(families, count, *, four=False, works=True):
@@ -241,7 +241,7 @@ def test_a_connection_to_a_broken_family(monkeypatch, clock):
     """The first host without a route tells us that; it is not charged, and those after it are not
     even tried.
     """
-    families, tried = Families(clock), []
+    families, tried = AddressFamilies(clock), []
 
     async def connect(*place, **_):
         tried.append(place[1])

@@ -9,7 +9,7 @@ import pytest
 
 from tests.net.test_http_tls import server_context
 from tests.net.test_late import Question
-from tests.support.net_http import Names, client, run, serving
+from tests.support.net_http import Names, client, limited, run, serving
 from webcrawl.net.connection import MeteredAnswer
 from webcrawl.net.connection_pool import Deadlines
 from webcrawl.net.protocols import FetchLimits
@@ -256,9 +256,8 @@ class TestAnswer:
             tls = server_context(tmp_path, "good.test") if scheme == "https" else None
             async with (
                 serving(handler, tls=tls) as port,
-                client(Names(good=["127.0.0.1"]), **slow) as http,
+                client(Names(good=["127.0.0.1"]), bandwidth=limited(400_000), **slow) as http,
             ):
-                http._bandwidth.limit(400_000)
                 now = asyncio.get_running_loop().time
                 begun = now()
                 exchange = await http.fetch(f"{scheme}://good.test:{port}/")
@@ -279,8 +278,10 @@ class TestAnswer:
             await reader.read()
 
         async def fetched():
-            async with serving(handler) as port, client(timeout=0.2) as http:
-                http._bandwidth.limit(10_000)
+            async with (
+                serving(handler) as port,
+                client(timeout=0.2, bandwidth=limited(10_000)) as http,
+            ):
                 return await http.fetch(f"http://127.0.0.1:{port}/")
 
         assert run(fetched()).truncated == "time"

@@ -16,8 +16,8 @@ from webcrawl.net.errors import BadAnswer, BadUrl
 from webcrawl.net.ftp import parse_ftp
 from webcrawl.net.ftp_listing import entries, list_entry, mlsd_entry
 from webcrawl.net.ftp_session import (
+    FtpReply,
     NotFtp,
-    Reply,
     ReplyReader,
     ReplyTooLong,
     extended_port,
@@ -85,10 +85,10 @@ class TestReplies:
         data = b"220-a\r\n b\r\n221 no\r\n220 end\r\n331 next\r\n200\r\n230 caf\xe9\n"
         pieces = [data[at : at + step] for at in range(0, len(data), step)]
         assert self.taken(*pieces) == [
-            Reply(220, "end"),
-            Reply(331, "next"),
-            Reply(200, ""),
-            Reply(230, "caf\xe9"),
+            FtpReply(220, "end"),
+            FtpReply(331, "next"),
+            FtpReply(200, ""),
+            FtpReply(230, "caf\xe9"),
         ]
 
     @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ class TestReplies:
     )
     def test_ports_of_pasv(self, text, port):
         """The six numbers of PASV may be anywhere in its text; the last two are the port."""
-        assert passive_port(Reply(227, text)) == port
+        assert passive_port(FtpReply(227, text)) == port
 
     @pytest.mark.parametrize(
         "text", ["", "(1,2,3,4,5)", "(1,2,3,4,256,0)", "(1,2,3,4,0,0)", "(1,2,3,4,5,6,7)"]
@@ -134,21 +134,21 @@ class TestReplies:
     def test_no_ports_of_pasv(self, text):
         """A missing or impossible port is refused."""
         with pytest.raises(NotFtp):
-            passive_port(Reply(227, text))
+            passive_port(FtpReply(227, text))
 
     def test_ports_of_epsv(self):
         """EPSV's delimiter is any character (RFC 2428 3); an address between delimiters is refused."""
-        assert extended_port(Reply(229, "ok (|||6446|)")) == 6446
-        assert extended_port(Reply(229, "ok (!!!21!)")) == 21
+        assert extended_port(FtpReply(229, "ok (|||6446|)")) == 6446
+        assert extended_port(FtpReply(229, "ok (!!!21!)")) == 21
         with pytest.raises(NotFtp):
-            extended_port(Reply(229, "ok (|1|127.0.0.9|6446|)"))
+            extended_port(FtpReply(229, "ok (|1|127.0.0.9|6446|)"))
 
     @given(st.text())
     def test_ports_of_anything(self, text):
         """Any text has a valid port or none."""
         for read in (extended_port, passive_port):
             with contextlib.suppress(NotFtp):
-                assert 0 < read(Reply(227, text)) < 65536
+                assert 0 < read(FtpReply(227, text)) < 65536
 
 
 def _links(listing, mode="list", url="ftp://h.test/a/"):

@@ -9,7 +9,7 @@ import struct
 import pytest
 
 from tests.support.net_ftp import Script, ask, client
-from tests.support.net_http import Gate, run, serving
+from tests.support.net_http import Gate, connections_to, run, serving
 from tests.support.waiting import eventually
 from webcrawl.net.errors import ConnectFailed, ConnectionLost, FetchError
 
@@ -113,9 +113,10 @@ class TestTransfers:
         """close() ends running fetches and waits for their sockets."""
 
         async def go():
-            async with serving(Script(b"abc", PASS=b"")) as port, client() as ftp:
+            script = Script(b"abc", PASS=b"")
+            async with serving(script) as port, client() as ftp:
                 visit = asyncio.create_task(ftp.fetch(f"ftp://a.test:{port}/x"))
-                await eventually(lambda: len(ftp._reach))
+                await eventually(lambda: "PASS" in script.verbs)
                 await ftp.close()
                 with pytest.raises(ConnectionLost):
                     await visit
@@ -126,11 +127,12 @@ class TestTransfers:
         """A cancelled fetch leaves no connection behind."""
 
         async def go():
-            async with serving(Script(b"abc", stall=True)) as port, client() as ftp:
+            script = Script(b"abc", stall=True)
+            async with serving(script) as port, client() as ftp:
                 visit = asyncio.create_task(ftp.fetch(f"ftp://a.test:{port}/x"))
-                await eventually(lambda: len(ftp._reach) == 2)
+                await eventually(lambda: "RETR" in script.verbs)
                 visit.cancel()
                 await asyncio.gather(visit, return_exceptions=True)
-                await eventually(lambda: not len(ftp._reach))
+                await eventually(lambda: not connections_to(port))
 
         run(go())

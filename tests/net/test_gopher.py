@@ -10,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.examples import examples
-from tests.support.net_http import EVERY_PORT, LOOPS, Gate, Names, bounds, run, serving
+from tests.support.net_http import (
+    EVERY_PORT,
+    LOOPS,
+    Gate,
+    Names,
+    bounds,
+    run,
+    serving,
+)
 from tests.support.waiting import eventually
 from webcrawl.base.model import Status
 from webcrawl.net.errors import (
@@ -222,9 +230,10 @@ class TestBounds:
         """close() ends running fetches and waits for their sockets."""
 
         async def go():
-            async with serving(Hole(hang=True)) as port, client() as gopher:
+            hole = Hole(hang=True)
+            async with serving(hole) as port, client() as gopher:
                 task = asyncio.create_task(gopher.fetch(f"gopher://a.test:{port}/1"))
-                await eventually(lambda: len(gopher._reach))
+                await eventually(lambda: hole.asked)
                 await gopher.close()
                 return await asyncio.gather(task, return_exceptions=True)
 

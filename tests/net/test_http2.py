@@ -21,7 +21,7 @@ from tests.support.http2_servers import (
     headers,
     reset,
 )
-from tests.support.net_http import LOOPS, OK, Names, client, run, serving, tunnel
+from tests.support.net_http import LOOPS, OK, Names, client, limited, run, serving, tunnel
 from tests.support.net_proxy import Proxy
 from webcrawl.net.connection_open import NEEDED, PREFER, Http2Offers
 from webcrawl.net.errors import (
@@ -38,7 +38,7 @@ from webcrawl.net.errors import (
     Upgraded,
 )
 from webcrawl.net.failure_words import in_words
-from webcrawl.net.http2 import Session
+from webcrawl.net.http2 import Http2Session
 from webcrawl.net.http_answer import AnswerParser
 from webcrawl.net.protocols import FetchLimits, Options
 from webcrawl.net.protocols import Proxy as ProxyAddress
@@ -542,8 +542,8 @@ class TestRequests:
         async def go():
             async with serving(Http2Pages(lambda *_: (200, [], b"x" * 400_000)), tls=tls) as port:
                 slow = {"timeout": 0.5, "grace": 0.2, "rate": 100_000}
+                slow["bandwidth"] = limited(400_000)
                 async with client(NAMES, http2=Http2Offers(PREFER), **slow) as http:
-                    http._bandwidth.limit(400_000)
                     return await http.fetch(f"https://site.test:{port}/")
 
         got = run(go(), "uvloop")
@@ -560,9 +560,10 @@ class TestRequests:
         async def go():
             async with (
                 serving(Http2Pages(lambda *_: (200, fields, b"x" * 100_000)), tls=tls) as port,
-                client(NAMES, http2=Http2Offers(PREFER), timeout=2.0) as http,
+                client(
+                    NAMES, http2=Http2Offers(PREFER), timeout=2.0, bandwidth=limited(100_000)
+                ) as http,
             ):
-                http._bandwidth.limit(100_000)
                 got = [
                     await http.fetch(f"https://site.test:{port}/{at}", keep=9.0) for at in range(3)
                 ]
@@ -809,7 +810,7 @@ class TestHostile:
         pieces, _, (_, body) = CASES[case]
         whole = b"".join([plain(4), *pieces])
         for cut in range(1, len(whole)):
-            session, answer, message = Session(lambda _: None), AnswerParser(1000), None
+            session, answer, message = Http2Session(lambda _: None), AnswerParser(1000), None
             session.request(b"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n", b"")
             for piece in (whole[:cut], whole[cut:]):
                 message = message or session.feed(piece, answer)
@@ -824,7 +825,7 @@ class TestHostile:
 
         def ready():
             written = []
-            session, answer = Session(written.append), AnswerParser(1000)
+            session, answer = Http2Session(written.append), AnswerParser(1000)
             session.request(b"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n", b"")
             message = session.feed(plain(4) + headers() + data(b"01", end=True), answer)
             assert session.reusable(message)

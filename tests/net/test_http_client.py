@@ -15,6 +15,7 @@ from tests.support.net_http import (
     Visits,
     answer,
     client,
+    connections_to,
     fetches,
     open_files,
     replay,
@@ -271,11 +272,11 @@ class TestEnds:
                 tasks = [
                     asyncio.create_task(http.fetch(f"http://127.0.0.1:{port}/")) for _ in range(5)
                 ]
-                await eventually(lambda: len(http._opener) == len(tasks))
+                await eventually(lambda: connections_to(port) == len(tasks))
                 for task in tasks:
                     task.cancel()
                 outcomes = await asyncio.gather(*tasks, return_exceptions=True)
-                await eventually(lambda: not len(http._opener))
+                await eventually(lambda: not connections_to(port))
                 return outcomes
 
         assert all(isinstance(outcome, asyncio.CancelledError) for outcome in run(go(), loop))
@@ -284,13 +285,14 @@ class TestEnds:
         """close() ends running fetches with a named error and waits for the sockets."""
 
         async def go():
-            async with serving(replay(hang=True)) as port, client() as http:
+            visits = Visits(b"")  # which are no answer
+            async with serving(visits) as port, client() as http:
                 task = asyncio.create_task(http.fetch(f"http://127.0.0.1:{port}/"))
-                await eventually(lambda: len(http._opener))
+                await eventually(lambda: visits.requests)
                 await http.close()
                 with pytest.raises(ConnectionLost):
                     await task
-                return len(http._opener)
+                return connections_to(port)
 
         assert run(go(), loop) == 0
 

@@ -11,6 +11,7 @@ from tests.support.net_http import (
     Visits,
     answer,
     client,
+    connections_to,
     fetches,
     replay,
     run,
@@ -213,7 +214,7 @@ class TestKeepAlive:
             async with serving(visits) as port, client(names, keep_at_most=3) as http:
                 for number in (0, 1, 2, 3, 4, 5, 2, 1, 0, 3):
                     await http.fetch(f"http://h{number}.test:{port}/", keep=10)
-                    assert len(http._pool) <= 3
+                    await eventually(lambda: connections_to(port) <= 3)
                 return visits.connections
 
         assert run(go(), loop) == 7
@@ -225,8 +226,8 @@ class TestKeepAlive:
         async def go():
             async with serving(Visits()) as port, client() as http:
                 await http.fetch(f"http://127.0.0.1:{port}/", keep=0.01)
-                assert len(http._opener) == len(http._pool) == 1
-                await eventually(lambda: not len(http._pool) and not len(http._opener))
+                assert connections_to(port) == 1
+                await eventually(lambda: not connections_to(port))
 
         run(go(), loop)
 

@@ -3,14 +3,13 @@
 import hashlib
 import json
 import re
-from dataclasses import replace
 
 import ada_url
 import pytest
 
 from tests.support.cases import cases
 from tests.support.hostile import rows, told
-from tests.support.net_http import client, run, serving
+from tests.support.net_http import bounds, client, run, serving
 from webcrawl.base.model import Exchange
 from webcrawl.net.errors import BadAnswer, FetchError
 from webcrawl.net.http_answer import AnswerParser
@@ -85,7 +84,7 @@ def outcomes():
                 size = next(
                     (small[option] for option in case["curl_options"] if option in small), 2**21
                 )
-                http._bounds = replace(http._bounds, truncate=size)
+                http.use(bounds({"truncate": size}))
                 made.append((case, await fetch(http, port, case)))
             return made
 

@@ -233,10 +233,10 @@ class TestRows:
 
     @pytest.mark.parametrize("rules", [b"", b"packed"])
     @pytest.mark.parametrize("away", [None, RobotsOutage(2, 5.0)])
-    def test_all_parts_come_back(self, book, rules, away):
+    def test_all_parts_come_back(self, table, book, rules, away):
         """Also of an origin that is away."""
         book.answered(A, 200, SOME, 0.0, TAGGED)
-        fresh = book._entry(A).fresh
+        _, _, fresh = split(table[A][1])
         row = pack_fresh(fresh, rules)
         row = row if away is None else pack_away(away, row)
 

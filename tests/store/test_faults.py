@@ -142,7 +142,7 @@ def test_a_database_that_is_full_says_so_and_keeps_the_checkpoint(tmp_path):
     db = CrawlDB(tmp_path)
     db.set("x", b"1")
     db.checkpoint()
-    db._db.execute("PRAGMA max_page_count = 30")
+    db.execute("PRAGMA max_page_count = 30")
     db.set("x", b"2")
     with pytest.raises(StoreError, match="database or disk is full"):
         db.set("y", bytes(1 << 20))

@@ -10,6 +10,7 @@ from functools import partial
 import pytest
 
 from tests.support.outputs import Crawl
+from tests.support.saving import settled
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StateLocked, StoreError
 from webcrawl.store.lock import Lock, is_held
@@ -136,7 +137,7 @@ class TestOutputs:
         """
         crawl.log.write(b"not noted\n")
         crawl.log.flush()
-        crawl.db._log.wait()  # nothing changes while it is copied
+        settled(crawl.db)  # nothing changes while it is copied
         (tmp_path / "job/state").rename(tmp_path / "moved")
         shutil.copytree(tmp_path / "moved", tmp_path / "job/state")
 

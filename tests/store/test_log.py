@@ -5,16 +5,37 @@ import sqlite3
 import threading
 import time
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.support.saving import prepared
+from tests.support.saving import prepared, settled
 from webcrawl.store.crawldb import CrawlDB
 
 LIMIT = 1_000_000
 ROUND = 20  # rows of 5 kB in one transaction
 WRITTEN = 400_000  # at most what one round adds to the log, including pages that lose a row
+
+
+class Uncopyable(sqlite3.Connection):
+    """A connection through which no log can be copied back."""
+
+    def execute(self, sql, *args):
+        if "wal_checkpoint" in sql:
+            raise sqlite3.OperationalError("disk I/O error")
+        return super().execute(sql, *args)
+
+
+def _others_may_write(db):
+    """Whether another process would get the database's write lock."""
+    with closing(sqlite3.connect(db.path, timeout=0, isolation_level=None)) as other:
+        try:
+            other.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            return False
+        other.execute("ROLLBACK")
+        return True
 
 
 def _size(db):
@@ -54,7 +75,7 @@ class TestLog:
                 prepared(db)
                 db.checkpoint()
                 if copied:
-                    db._log.wait()
+                    settled(db)
                 sizes.append(_size(db))
 
         assert max(sizes) < LIMIT + 2 * WRITTEN < 30 * ROUND * 5000
@@ -64,24 +85,24 @@ class TestLog:
 
     def test_a_long_log_that_a_crash_left_begins_anew(self, tmp_path):
         """The first transaction after a start also shortens a log beyond the limit."""
-        with closing(CrawlDB(tmp_path)) as db, closing(sqlite3.connect(db.path)) as other:
-            # a second connection, so that closing the first does not empty the log;
+        CrawlDB(tmp_path).close()
+        # a second connection, so that closing the crawl's does not empty the log;
+        with closing(sqlite3.connect(tmp_path / "crawl.db", isolation_level=None)) as other:
             other.execute("BEGIN")
             # while it reads, the log cannot restart
             other.execute("SELECT count(*) FROM block").fetchone()
-            for round_ in range(10):
-                _work(db, round_)
-                db.checkpoint()
+            with closing(CrawlDB(tmp_path)) as db:
+                for round_ in range(10):
+                    _work(db, round_)
+                    db.checkpoint()
             other.execute("ROLLBACK")
-            db._log.wait()
             before = _size(db)
-            db._log._limit = LIMIT
-            db.checkpoint()  # ends the transaction that began when the log was short enough
-            db.set("x", b"1")
-            db.checkpoint()
+            with closing(CrawlDB(tmp_path, log_limit=LIMIT)) as db:
+                db.set("x", b"1")
+                db.checkpoint()
 
-            assert before > LIMIT
-            assert _size(db) < 50_000
+                assert before > LIMIT
+                assert _size(db) < 50_000
 
     def test_a_reader_that_holds_it_up_does_no_harm(self, tmp_path):
         """While a reader's transaction is open, the log grows and the reader's view is stable; then
@@ -112,7 +133,7 @@ class TestLog:
         with closing(CrawlDB(tmp_path, log_limit=LIMIT)) as db:
             _work_long(db)
             db.checkpoint()
-            before, begun = _size(db), db._db.in_transaction
+            before, free = _size(db), _others_may_write(db)
             release = threading.Event()
             db.worker.submit(release.wait)  # whatever else is to be done for the disk
             slices = db.go_on()
@@ -123,10 +144,10 @@ class TestLog:
             _go_on(slices)
 
             assert before > LIMIT
-            assert not begun
+            assert free
             assert waited
             assert _size(db) == 0
-            assert db._db.in_transaction  # so no other process writes
+            assert not _others_may_write(db)
             assert db.query("SELECT count(*) FROM block") == [(2 * LIMIT // 5000,)]
 
     def test_a_change_may_come_before_that(self, tmp_path):
@@ -156,12 +177,12 @@ class TestLog:
                 _work_long(db)
                 db.checkpoint()
                 _go_on(db.go_on())
-                begun, longest = db._db.in_transaction, _size(db)
+                free, longest = _others_may_write(db), _size(db)
             db.set("x", b"1")
             db.checkpoint()
             _go_on(db.go_on())
 
-            assert begun
+            assert not free
             assert longest > LIMIT
             assert _size(db) == 0
 
@@ -184,24 +205,25 @@ class TestLog:
         with closing(CrawlDB(tmp_path)) as db:
             _work(db, 0)
             db.checkpoint()
-            db._log.wait()
+            settled(db)
             (tmp_path / "copy.db").write_bytes(db.path.read_bytes())
             with closing(sqlite3.connect(tmp_path / "copy.db")) as copy:
                 assert copy.execute("SELECT count(*) FROM block").fetchone() == (ROUND,)
 
-    def test_copying_that_fails_loses_nothing(self, tmp_path, caplog):
+    def test_copying_that_fails_loses_nothing(self, tmp_path, caplog, monkeypatch):
         """If the log cannot be copied back, that is logged, and the log stays as it is."""
+        monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Uncopyable))
         with closing(CrawlDB(tmp_path)) as db:
             _work(db, 0)
             db.checkpoint()
-            db._log.wait()
-            db._log.close()
-            db._log.copy_back()
-            db._log.wait()
+            settled(db)
+            assert _size(db) > ROUND * 5000
+        monkeypatch.undo()
 
         (line,) = caplog.messages
-        assert line.startswith(
-            f"{tmp_path}/crawl.db: its write-ahead log could not be copied back: "
+        assert (
+            line
+            == f"{tmp_path}/crawl.db: its write-ahead log could not be copied back: disk I/O error"
         )
         with closing(CrawlDB(tmp_path)) as db:
             assert db.query("SELECT count(*) FROM block") == [(ROUND,)]

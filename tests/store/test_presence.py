@@ -10,6 +10,7 @@ from contextlib import closing
 import pytest
 
 from tests.support.outputs import Crawl
+from tests.support.saving import settled
 from webcrawl.store.errors import StoreError, TakenAway
 
 
@@ -26,7 +27,7 @@ def _crawl(job):
         log.write(b"noted\n")
         crawl.db.set("x", b"noted")
         crawl.checkpoint()
-        crawl.db._log.wait()  # SQLite makes a log anew for the connection that copies it back
+        settled(crawl.db)  # SQLite makes a log anew for the connection that copies it back
         log.write(b"not noted\n")
         crawl.db.set("x", b"not noted")
         yield crawl
@@ -98,7 +99,7 @@ def test_a_copy_back_does_not_reach_what_is_put_in_its_place(tmp_path, job, craw
     """
     go_on = threading.Event()
     crawl.db.worker.submit(go_on.wait)
-    crawl.db._log.copy_back()
+    crawl.db.checkpoint()  # the thread is to copy the log back
     job.rename(tmp_path / "moved")
     shutil.copytree(tmp_path / "moved", job)
     before = {path: path.read_bytes() for path in job.rglob("*") if path.is_file()}

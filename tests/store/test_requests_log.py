@@ -1,6 +1,6 @@
 """The log that no crash cuts back."""
 
-import os
+import errno
 
 import pytest
 
@@ -80,12 +80,14 @@ def test_a_disk_that_cannot_even_cut_back(tmp_path):
 
 def test_a_disk_that_fails_is_a_store_error(tmp_path):
     """With the path: the crawl ends with it."""
-    log = SyncedLog(Disk(), tmp_path / "x.log")
-    os.close(log._file.fd)
+    disk = BreakingDisk(error=errno.EIO)
+    log = SyncedLog(disk, tmp_path / "x.log")
+    disk.fail_at, disk.for_good = disk.operations + 1, True
 
     for failing in (lambda: log.write(b"x"), log.sync):
-        with pytest.raises(StoreError, match=r"x\.log: .*Bad file"):
+        with pytest.raises(StoreError, match=r"x\.log: .*Input/output error"):
             failing()
+    log.close()
     with pytest.raises(StoreError, match=r"x\.log: "):
         SyncedLog(BreakingDisk(1), tmp_path / "new/x.log")
 

@@ -6,10 +6,12 @@ import threading
 import time
 from contextlib import closing
 from functools import partial
+from pathlib import Path
 from threading import Barrier
 
 import pytest
 
+from tests.support.crawling import wait_until
 from webcrawl.store import worker
 from webcrawl.store import worker as module
 from webcrawl.store.crawldb import CrawlDB
@@ -17,6 +19,11 @@ from webcrawl.store.disk import Disk
 from webcrawl.store.outputs import Outputs
 from webcrawl.store.requests_log import SyncedLog
 from webcrawl.store.worker import Worker, side_by_side
+
+
+def threads():
+    """The names that the kernel gives to this process's threads."""
+    return {path.name for path in Path("/proc/self/task").iterdir()}
 
 
 @pytest.fixture(name="one")
@@ -59,11 +66,13 @@ def test_closing_waits_for_all_jobs(one):
 
 def test_a_worker_that_is_forgotten_ends():
     """The thread of a worker that nobody closes ends with it."""
-    alive = Worker()._alive
+    before = threads()
+    forgotten = Worker()
+    (born,) = threads() - before
+    del forgotten
     gc.collect()
 
-    with alive:
-        pass
+    wait_until(lambda: born not in threads())
 
 
 def test_a_thread_that_is_refused(monkeypatch):
@@ -186,13 +195,14 @@ def test_a_checkpoint_of_many_outputs(tmp_path):
     disk = SlowDisk()
     db = CrawlDB(tmp_path / "state", disk)
     outputs = Outputs(db, tmp_path)
-    for number in range(12):
-        outputs.open(f"folder{number % 4}/{number}.log.open").write(b"line\n")
+    opened = [outputs.open(f"folder{number % 4}/{number}.log.open") for number in range(12)]
+    for output in opened:
+        output.write(b"line\n")
     disk.slow, begun = True, time.monotonic()
 
     for _ in db.prepare(once=True):
         time.sleep(0.001)
-    for output in list(outputs._open.values()):
+    for output in opened:
         output.finish()
     db.checkpoint()
     outputs.close()

@@ -75,7 +75,7 @@ class Visitor:
     """Somebody at the dashboard; `answer` has the status, the headers and the text."""
 
     def __init__(self, loop, session, guard):
-        self.loop, self._session, self.guard = loop, session, guard
+        self.loop, self.session, self.guard = loop, session, guard
         self.port, self.base = guard.port, guard.base
         self.cookie = {COOKIE: guard.token}
 
@@ -88,7 +88,7 @@ class Visitor:
 
         async def asking():
             given = self.cookie if cookies is None else cookies
-            asked = self._session.request(
+            asked = self.session.request(
                 method, self.at(path), allow_redirects=False, cookies=given, **more
             )
             async with asked as answer:

@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 
 from tests.support.crawling import wait_until
-from tests.support.saving import prepared
+from tests.support.saving import prepared, settled
 from tests.support.seens import STORES, disk
 from tests.support.warc_crawl import NOW, exchange
 from webcrawl.base.model import Link, Outcome
@@ -32,6 +32,7 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.log_lines import link_lines
 from webcrawl.store.jobdir.meta_row import CLEAN
 from webcrawl.store.outputs import Outputs
+from webcrawl.store.write_ahead_log import LIMIT
 
 HOSTS = 30
 SIZES = Layout(chunk=300, budget=100, largest=900, row=64, fresh=100, at_once=50)
@@ -40,10 +41,12 @@ SIZES = Layout(chunk=300, budget=100, largest=900, row=64, fresh=100, at_once=50
 class Job:
     """A crawl's parts with one database; `work` does a little of everything, `checkpoint` saves it."""
 
-    def __init__(self, root: Path, store: str = "disk", hosts: str = "h") -> None:
+    def __init__(
+        self, root: Path, store: str = "disk", hosts: str = "h", *, log_limit: int = LIMIT
+    ) -> None:
         """`hosts`: how their names begin, and the archive's files'."""
         self.root, self._hosts = root, hosts
-        self.db = CrawlDB(root / "state")
+        self.db = CrawlDB(root / "state", log_limit=log_limit)
         self.outputs = Outputs(self.db, root, at_once=4096)
         self.log = CrawlLog(self.outputs.open("logs/crawl.log"))
         self.links = self.outputs.open("logs/links.log")
@@ -128,7 +131,7 @@ class Job:
 
     def killed(self, target: Path) -> Path:
         """A copy of what `kill -9` would leave now."""
-        self.db._log.wait()  # otherwise the copy may mix pages of different moments
+        settled(self.db)  # otherwise the copy may mix pages of different moments
         # otherwise a scratch file may be gone before it is copied
         wait_until(lambda: not self.seen.busy)
         shutil.copytree(self.root, target)

@@ -3,6 +3,7 @@ guard.
 """
 
 import asyncio
+import os
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Coroutine
@@ -17,6 +18,7 @@ from webcrawl.base.url_text import Ports
 from webcrawl.net.errors import AddressRefused, DnsFailed
 from webcrawl.net.http import HttpClient
 from webcrawl.net.protocols import Access, FetchLimits
+from webcrawl.net.reading_limits import Bandwidth
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -162,6 +164,13 @@ def bounds(options: dict[str, Any]) -> FetchLimits:
     return FetchLimits(**{"timeout": 10.0, **taken})
 
 
+def limited(rate: int) -> Bandwidth:
+    """So many bytes per second for all answers together."""
+    bandwidth = Bandwidth()
+    bandwidth.limit(rate)
+    return bandwidth
+
+
 @asynccontextmanager
 async def client(
     names: Names | None = None,
@@ -170,7 +179,11 @@ async def client(
     **options: Any,
 ):
     """A client with short deadlines that is closed at the end."""
-    shared = {name: options.pop(name) for name in ("shortage", "bind", "room") if name in options}
+    shared = {
+        name: options.pop(name)
+        for name in ("shortage", "bind", "room", "bandwidth")
+        if name in options
+    }
     access = Access(names or Names(), guard or Gate(), connect_timeout, **shared)
     http = HttpClient(access, bounds(options), **{"user_agent": "tests/1", **options})
     try:
@@ -249,3 +262,14 @@ async def fetches(visits, count, pause=0.0, options=None, **fetch):
 def open_files() -> int:
     """How many file descriptors this process holds."""
     return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def connections_to(port: int) -> int:
+    """How many sockets of this process are connected to a port, by the kernel's tables."""
+    ours = {os.path.realpath(fd).rpartition("/")[2] for fd in Path("/proc/self/fd").iterdir()}
+    rows = [
+        row.split()
+        for table in ("tcp", "tcp6")
+        for row in Path("/proc/self/net", table).read_text().splitlines()[1:]
+    ]
+    return sum(row[2].endswith(f":{port:04X}") and f"socket:[{row[9]}]" in ours for row in rows)

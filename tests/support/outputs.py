@@ -8,11 +8,11 @@ from webcrawl.store.outputs import Outputs
 class Crawl:
     """A database and its outputs, opened and closed together."""
 
-    def __init__(self, root, disk=None):
+    def __init__(self, root, disk=None, *, at_once=0):
         self.root = root
         self.db = CrawlDB(root / "state", disk)
         try:
-            self.outputs = Outputs(self.db, root, at_once=0)
+            self.outputs = Outputs(self.db, root, at_once=at_once)
         except BaseException:
             self.db.close()
             raise

@@ -1,6 +1,4 @@
-"""Checkpoints as the scheduler takes them: it looks away between two slices of the work ahead of
-one.
-"""
+"""Checkpoints as the scheduler takes them, and the end of the work in threads that follows one."""
 
 import time
 
@@ -13,3 +11,10 @@ def prepared(db):
     """
     for _ in db.prepare():
         time.sleep(PAUSE)
+
+
+def settled(db):
+    """Waits for the database's thread, which does its jobs in their order: copying the log back is
+    one of them. Then no file of the state changes by itself.
+    """
+    db.worker.result(db.worker.submit(int))

@@ -188,13 +188,16 @@ class TestLeftOut:
         )
 
 
-def test_a_link_in_the_place_of_a_new_file(tmp_path):
+def test_a_link_in_the_place_of_a_new_file(crawled, tmp_path):
     """It is removed and not followed."""
     (tmp_path / "precious").write_text("mine")
     (tmp_path / ".edges.tsv.new").symlink_to("precious")
-    host_graph._write(tmp_path / "edges.tsv", ["0\t1\t2\n"])
+    host_graph.write_graph(crawled, tmp_path)
 
-    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
-        "precious": "mine",
-        "edges.tsv": "0\t1\t2\n",
-    }
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "edges.tsv",
+        "hosts.tsv",
+        "precious",
+    ]
+    assert (tmp_path / "precious").read_text() == "mine"
+    assert not (tmp_path / "edges.tsv").is_symlink()

@@ -32,7 +32,7 @@ class Injector:
     """Knows which call fails. It is called from all threads."""
 
     def __init__(self, fault, notes):
-        self._fault, self._lock = fault, RLock()
+        self.fault, self._lock = fault, RLock()
         self._counts = Counter()
         self._left, self._until = 0, 0.0
         self._notes = os.open(
@@ -46,7 +46,7 @@ class Injector:
         if label is None:
             return False
         with self._lock:
-            fault = self._fault
+            fault = self.fault
             if not fault.label:
                 _write(self._notes, f"{label}\n".encode())
                 return False
@@ -63,13 +63,13 @@ class Injector:
             return True
 
     def _goes_on(self, name):
-        if name != self._fault.name:
+        if name != self.fault.name:
             return False
         self._left -= 1
         return self._left >= 0 or _monotonic() < self._until
 
     def error(self):
-        return error_of(self._fault.error)
+        return error_of(self.fault.error)
 
 
 def install(fault, notes):
@@ -202,7 +202,7 @@ def _clock(old, name, injector):
     state = {"ahead": 0.0, "until": float("inf")}
 
     def now():
-        if injector._fault.name == name or not injector._fault.label:
+        if injector.fault.name == name or not injector.fault.label:
             _tick(injector, name, state)
         return old() + (state["ahead"] if _monotonic() < state["until"] else 0.0)
 
@@ -211,8 +211,8 @@ def _clock(old, name, injector):
 
 def _tick(injector, name, state):
     if not state["ahead"] and injector.fails(name):
-        state["ahead"] = float(injector._fault.error)
-        if injector._fault.how != "once":
+        state["ahead"] = float(injector.fault.error)
+        if injector.fault.how != "once":
             state["until"] = _monotonic() + A_WHILE
 
 

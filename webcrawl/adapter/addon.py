@@ -122,6 +122,8 @@ class WebcrawlAddon:
             sys.stderr.write(f"{told}\n")
             raise SystemExit(0) from told
         except CannotStart as error:
+            # A library must not end its caller's program. NotConfigured, which is Scrapy's way to
+            # leave an add-on out, would go on with a plain and impolite crawl.
             if not _ends_a_command():
                 tell(error)
                 raise
@@ -146,6 +148,7 @@ def refuse(settings: BaseSettings) -> None:
             raise CannotStart(
                 f"{name} = {settings[name]!r}: webcrawl needs its own; remove this setting, or the add-on"
             )
+    # Without a reactor Scrapy replaces the http handlers after the add-on has set them.
     if not settings.getbool("TWISTED_REACTOR_ENABLED") or settings["TWISTED_REACTOR"] != REACTOR:
         name = (
             "TWISTED_REACTOR"

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import Mapping
-from typing import Any
 
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.store.jobdir.stats_file import FINISHED
 
 logger = logging.getLogger(__name__)
@@ -15,7 +14,7 @@ logger = logging.getLogger(__name__)
 ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def wait_if_wanted(values: Mapping[str, Any]) -> None:
+def wait_if_wanted(values: CheckedSettings) -> None:
     """Keep the process of a finished drone until a signal ends it, if HIVE_WHEN_DONE says so."""
     if values["HIVE_DRONES"] and values["HIVE_WHEN_DONE"] == "wait":
         logger.info("finished: this drone waits for a signal to end (HIVE_WHEN_DONE)")
@@ -31,9 +30,17 @@ async def _wait(where: tuple[str, int] | None) -> None:
         await ended.wait()
         return
     from webcrawl.crawl.metrics import Listener  # noqa: PLC0415 - it needs an extra
-    from webcrawl.net.http_answerer import bound  # noqa: PLC0415 - as above
+    from webcrawl.net.http_answerer import CannotListen, bound  # noqa: PLC0415 - as above
 
-    listener = Listener(bound(*where, "METRICS_PORT"), bytes, lambda: FINISHED)
+    try:
+        port = bound(*where, "METRICS_PORT")
+    except CannotListen as error:
+        # An engine would start this drone again if it ended, and the crawl has lost nothing.
+        line = "%s: this drone waits without answering probes; free the port, and restart it"
+        logger.error(line, error)  # noqa: TRY400 - one line, no traceback
+        await ended.wait()
+        return
+    listener = Listener(port, bytes, lambda: FINISHED)
     await listener.start()
     await ended.wait()
     listener.close()

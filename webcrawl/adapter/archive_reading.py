@@ -7,7 +7,7 @@ there that they would find in a crawl.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,13 +34,14 @@ from webcrawl.adapter.user_settings import is_given, unknown
 from webcrawl.adapter.values import values_of
 from webcrawl.base.model import Link
 from webcrawl.base.outputs import ONLY_FETCHED, PIPELINES
+from webcrawl.base.settings.checked_settings import CheckedSettings, with_values
 from webcrawl.base.settings.setting_kinds import words
 from webcrawl.crawl.archived_pages import ArchivedPages, lost_of
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.barrier import Barrier
 from webcrawl.crawl.checks import SettingError, whole_bodies
 from webcrawl.crawl.checks.names import NONE
-from webcrawl.crawl.driver import Driver, Output
+from webcrawl.crawl.driver import Driver, PageOrError
 from webcrawl.crawl.page_end import PageEnd
 from webcrawl.crawl.reading_ahead import Ahead, ReadingAhead, pdf_process
 from webcrawl.crawl.rereading import Rereading
@@ -93,9 +94,9 @@ class RereadingScheduler(FrontierScheduler):
         self._barrier = downloader.barrier
         self.run.stops.callback(downloader.inline.close)
         # nothing is fetched, again or at all
-        values = {**values, "REVISIT_POLICY": NONE, "RENDER": "off"}
+        values = with_values(values, {"REVISIT_POLICY": NONE, "RENDER": "off"})
         if not is_given(self.crawler.settings, "DOWNLOAD_TRUNCATE"):
-            values |= whole_bodies(values)  # whatever the crawl has kept
+            values = with_values(values, whole_bodies(values))  # whatever the crawl has kept
         self.run.open(*assemble(values, spider=spider.name, kind=Rereading))
         robots = RobotsRequests(self.visitor, self.fail, pages=False)
         self._booking = PageEnd(
@@ -268,7 +269,7 @@ class RereadingSteps(PagesThroughScrapy):
         await self._downloader.read_first(trip)
         return True
 
-    def hear(self, trip: Trip) -> Output:
+    def hear(self, trip: Trip) -> PageOrError:
         return self.visit([trip])[0]
 
     def request(self, link: Link, trip: Trip) -> Request:
@@ -321,7 +322,7 @@ def own_outputs(settings: BaseSettings) -> list[str]:
     return [name for name in named if name.lower() not in ONLY_FETCHED]
 
 
-def check_outputs(values: Mapping[str, Any]) -> None:
+def check_outputs(values: CheckedSettings) -> None:
     """Raise SettingError if ITEM_PIPELINES names a pipeline that only a crawl can feed."""
     wrong = ONLY_FETCHED & set(values["OUTPUTS"])
     if wrong:

@@ -18,6 +18,7 @@ from webcrawl.adapter.downloader import FrontierDownloader, downloader_of
 from webcrawl.adapter.user_settings import origin
 from webcrawl.base.loading import path_of
 from webcrawl.base.readable import text_without_credentials
+from webcrawl.base.settings.checked_settings import CheckedSettings, value_of
 from webcrawl.crawl.checkpointing import Checkpointing
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.in_force import OF_REQUESTS
@@ -119,7 +120,7 @@ class CommandedCrawl:
         by_command = name in in_force.set_values
         return {
             "name": name,
-            "value": _plain(in_force.values[name]),
+            "value": _plain(value_of(in_force.values, name)),
             "from": "command" if by_command else origin(self._crawler.settings, name),
             "may_change": in_force.may_change(name),
         }
@@ -182,13 +183,13 @@ def heed(
     """Apply what former runs were ordered, and what is ordered from now on."""
     in_force, bandwidth = crawl.parts.in_force, downloader.network.bandwidth
 
-    def resize(values: Mapping[str, Any]) -> None:
+    def resize(values: CheckedSettings) -> None:
         if values["CONCURRENT_REQUESTS"] != downloader.total_concurrency:
             downloader.resize(values)
             crawl.parts.frontier.demand.set_slots(downloader.total_concurrency)
         wake()
 
-    def refuse(values: Mapping[str, Any]) -> None:
+    def refuse(values: CheckedSettings) -> None:
         if not values["CONCURRENT_REQUESTS"] and not settings.getint("FRONTIER_QUEUES"):
             raise CommandError(
                 "CONCURRENT_REQUESTS = 0: must be at least 1, because FRONTIER_QUEUES is not set"
@@ -201,7 +202,7 @@ def heed(
     in_force.listen(["BANDWIDTH_MAX"], lambda now: bandwidth.limit(now["BANDWIDTH_MAX"]))
 
 
-def _log_from(values: Mapping[str, Any]) -> None:
+def _log_from(values: CheckedSettings) -> None:
     """Log nothing below this level from now on."""
     handler = get_scrapy_root_handler()
     if handler is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable, Container, Sequence
+from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -55,25 +56,49 @@ def start_of(args: Sequence[str], is_spider: Callable[[str], bool]) -> StartArgu
 
     Raise UsageError if it names both.
     """
-    urls, files, others = [], [], []
+    urls: list[str] = []
+    files: list[str] = []
+    others: list[str] = []
     for arg in args:
-        if "://" in arg:
-            urls.append(arg)
-        elif is_spider(arg):
-            others.append(arg)
-        elif _LIST.fullmatch(arg) or Path(arg).is_file():
-            files.append(arg)
-        elif _HOST.fullmatch(arg):
-            urls.append(f"http://{arg}")
-        else:
-            others.append(arg)
+        match _kind_of(arg, is_spider):
+            case _ArgumentKind.URL:
+                urls.append(arg)
+            case _ArgumentKind.HOST:
+                urls.append(f"http://{arg}")
+            case _ArgumentKind.FILE:
+                files.append(arg)
+            case _ArgumentKind.OTHER:
+                others.append(arg)
     if not (urls or files):
         return None
-    if option := next((arg for arg in others if arg.startswith("-")), ""):
-        raise UsageError(f"unknown option {option}", print_help=False)
     if others:
-        raise UsageError(f"{others[0]!r} is neither a URL nor a file", print_help=False)
+        raise UsageError(_refusal(others), print_help=False)
     return StartArguments(urls, files)
+
+
+class _ArgumentKind(Enum):
+    URL = "a URL"
+    HOST = "the name of a host, which stands for its front page"
+    FILE = "a list of seeds"
+    OTHER = "a spider, an option, or a mistake"
+
+
+def _kind_of(arg: str, is_spider: Callable[[str], bool]) -> _ArgumentKind:
+    if "://" in arg:
+        return _ArgumentKind.URL
+    # `scrapy crawl SPIDER` keeps its meaning, whatever files or hosts are called so.
+    if is_spider(arg):
+        return _ArgumentKind.OTHER
+    # `seeds.txt` could be a host by its dot; if there is no such file, its name has to be refused.
+    if _LIST.fullmatch(arg) or Path(arg).is_file():
+        return _ArgumentKind.FILE
+    return _ArgumentKind.HOST if _HOST.fullmatch(arg) else _ArgumentKind.OTHER
+
+
+def _refusal(others: Sequence[str]) -> str:
+    """Return the line for arguments beside URLs and files; an option is the likelier mistake."""
+    option = next((arg for arg in others if arg.startswith("-")), "")
+    return f"unknown option {option}" if option else f"{others[0]!r} is neither a URL nor a file"
 
 
 def _host(url: str) -> str:

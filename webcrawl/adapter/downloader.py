@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -35,6 +35,7 @@ from webcrawl.adapter.values import values_of
 from webcrawl.base.errors import lack
 from webcrawl.base.model import Outcome, Status
 from webcrawl.base.own_code import made
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.barrier import Barrier
 from webcrawl.crawl.download_outcomes import is_untried, wait_of
@@ -102,7 +103,7 @@ class FrontierDownloader:
         self.running = Running()
         crawler.signals.connect(self.network.close, signals.engine_stopped)
 
-    def resize(self, values: Mapping[str, Any]) -> None:
+    def resize(self, values: CheckedSettings) -> None:
         """Have so many slots from now on, as descriptors allow; what is under way goes on."""
         fits = self.capacity.fit(values)
         self.total_concurrency = fits.fetches
@@ -196,7 +197,9 @@ class FrontierDownloader:
         trip = trip_of(request)
         if trip is None:
             return await self.inline.download(request)
-        turns = self.inline.turns  # of downloads that pages await, and that need hosts too
+        # Of downloads that pages await, and that need hosts too. There are hardly ever any, so the
+        # lines are looked at here, before and after: others may have come meanwhile.
+        turns = self.inline.turns
         link = trip.link
         if turns is not None and turns.lines and link is not None:
             await turns.own(link)

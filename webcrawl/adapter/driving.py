@@ -27,7 +27,7 @@ from webcrawl.adapter.request_meta import proxies_of
 from webcrawl.adapter.request_passage import RequestSource
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.base.model import Link
-from webcrawl.crawl.driver import Output
+from webcrawl.crawl.driver import PageOrError
 from webcrawl.crawl.fetching import Fetching, link_of
 from webcrawl.crawl.trip import Trip
 
@@ -114,7 +114,7 @@ class PagesThroughScrapy:
         # those that other code has seen, until their pages are finished
         self._requests: dict[Trip, Request] = {}
 
-    def visit(self, trips: Sequence[Trip]) -> list[Output]:
+    def visit(self, trips: Sequence[Trip]) -> list[PageOrError]:
         """Make the pages of these answers.
 
         Only a subclass with a `parse_all` of its own gets responses.
@@ -123,17 +123,17 @@ class PagesThroughScrapy:
             self.tell_received(trip)
         if self._spider.has_parse_all:
             return list(self._spider.parse_all([self._response(trip) for trip in trips]))
-        pages: list[Output] = self._spider.making.pages(trips)
+        pages: list[PageOrError] = self._spider.making.pages(trips)
         return pages
 
-    async def process(self, trip: Trip, output: Output) -> None:
+    async def process(self, trip: Trip, page_or_error: PageOrError) -> None:
         """Take each page through the pipelines; a request of a `parse_all` is scheduled."""
-        if isinstance(output, Exception):
-            self._say_failure(Failure(output), trip)  # type: ignore[no-untyped-call]
+        if isinstance(page_or_error, Exception):
+            self._say_failure(Failure(page_or_error), trip)  # type: ignore[no-untyped-call]
             return
         is_looked_at = not self._is_quiet or hears_any(OF_ITEMS, self._sender)
         response = self._response(trip) if is_looked_at else None
-        for item in iter_errback(output, self._say_failure, trip):
+        for item in iter_errback(page_or_error, self._say_failure, trip):
             if isinstance(item, Request):
                 self._engine.crawl(item)
             elif item is not None:
@@ -257,6 +257,6 @@ class FetchingSteps(PagesThroughScrapy):
         finally:
             self.send(signals.request_left_downloader, request=request)
 
-    def hear(self, trip: Trip) -> Output:
+    def hear(self, trip: Trip) -> PageOrError:
         self.tell_received(trip)
         return self._robots.pages_of(trip)

@@ -11,7 +11,7 @@ import codecs
 import inspect
 import re
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any, NamedTuple
@@ -29,6 +29,7 @@ from webcrawl.adapter.cached_responses import headers_of_decoded, with_body
 from webcrawl.adapter.download_errors import error_of, lacks, raised
 from webcrawl.adapter.trip import trip_of
 from webcrawl.base.model import Exchange, Timings
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.base.settings.crawl_settings import AUTO
 from webcrawl.content.html.encodings import UTF_8, encoding_of
 from webcrawl.crawl.crawl_log import flaws_of
@@ -58,7 +59,7 @@ class ForeignHandler:
         crawler: Crawler,
         theirs: DownloadHandlerProtocol,
         own: DownloadHandlerProtocol | None,
-        values: Mapping[str, Any],
+        values: CheckedSettings,
         shortage: Shortage,
         clock: Clock,
     ) -> None:
@@ -213,7 +214,7 @@ class CrawlDownloadHandlers:
     """
 
     def __init__(
-        self, crawler: Crawler, values: Mapping[str, Any], shortage: Shortage, clock: Clock
+        self, crawler: Crawler, values: CheckedSettings, shortage: Shortage, clock: Clock
     ) -> None:
         settings = crawler.settings
         check_handlers(settings, values["FOREIGN_HANDLERS_ALLOWED"])
@@ -359,7 +360,8 @@ def _bounded(payload: bytes, codings: list[bytes], limit: int) -> BoundedBody:
     if not is_cut:
         decoding.finish()
     flaws = ("coding",) if decoding.broken else ()
-    if decoding.broken and not decoding.started:  # a wrong label: it may still be text
+    has_wrong_label = decoding.broken and not decoding.started
+    if has_wrong_label:  # it may still be text
         return BoundedBody(kept, kept[:limit], is_cut or len(kept) > limit, flaws)
     return BoundedBody(kept, decoding.body, is_cut or decoding.full, flaws)
 

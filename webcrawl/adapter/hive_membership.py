@@ -8,14 +8,13 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from scrapy.crawler import Crawler
 
 from webcrawl.adapter.commanding import CommandedCrawl, CommandedScheduler
 from webcrawl.adapter.redis_client import client_maker
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.crawl.hive.drone_server import DroneServer, stream_memory
 from webcrawl.crawl.hive.errors import Away, HiveError, NotNamed
 from webcrawl.crawl.hive.member import KEY, Identity, Membership, keep_map, saved_map, take_up
@@ -44,7 +43,7 @@ def machine() -> str:
 class HiveEntry:
     """The way into the hive: the state is opened and the server asked before the crawl begins."""
 
-    def __init__(self, crawler: Crawler, values: Mapping[str, Any], name: str) -> None:
+    def __init__(self, crawler: Crawler, values: CheckedSettings, name: str) -> None:
         self._values = values
         self._name = values["HIVE_NAME"] or name
         self._jobdir = str(Path(values["JOBDIR"]).absolute())

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy.crawler import Crawler
 
 from webcrawl.adapter.commanding import CommandedScheduler
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.store.crawldb import CrawlDB
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class HiveSide:
         self._entry: HiveEntry | None = None
         self._others: Running | None = None
 
-    async def enter(self, crawler: Crawler, values: Mapping[str, Any], name: str) -> None:
+    async def enter(self, crawler: Crawler, values: CheckedSettings, name: str) -> None:
         """Enter the hive, if the crawl is a drone of one."""
         if not values["HIVE_DRONES"]:
             return

@@ -34,6 +34,8 @@ MERGED = (
 SINGLE = ("SCHEDULER", "DUPEFILTER_CLASS", "DOWNLOADER", "LOG_FORMATTER")
 
 
+# One `scrapy fetch` took 73 URLs out of a crawl's queue, and logged 50 as fetched that no archive
+# had.
 class PlainScrapy:
     """A Scrapy add-on that undoes what makes a spider's run a crawl; the user's parts stay.
 

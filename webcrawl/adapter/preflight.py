@@ -28,6 +28,7 @@ from webcrawl.base.errors import CannotStart, RulesError
 from webcrawl.base.loading import load
 from webcrawl.base.own_code import made, require
 from webcrawl.base.readable import text_without_credentials
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.base.settings.crawl_settings import AUTO
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.checks import SettingError, check_contact, read
@@ -228,7 +229,7 @@ def preflight_crawler(
         raise CannotStart(_line(error)) from error
 
 
-def _handlers(settings: BaseSettings, values: Mapping[str, Any]) -> None:
+def _handlers(settings: BaseSettings, values: CheckedSettings) -> None:
     check_handlers(settings, values["FOREIGN_HANDLERS_ALLOWED"])
     if values["HTTP2"] == PREFER and (why := without_http2_library()):
         raise SettingError("HTTP2", PREFER, "needed or off", why)
@@ -290,17 +291,22 @@ ARGUMENT_RULES = (
 )
 
 
+def _check_argument_names(spider: type[WebSpider], given: Mapping[str, str]) -> None:
+    known = spider.known_arguments()
+    for name in given:
+        if name not in known and name != JOB:
+            raise CannotStart(f"-a {name}=…: unknown argument; allowed are {', '.join(known)}")
+
+
 def _check_arguments(spider: type[WebSpider], given: Mapping[str, str], *, elsewhere: bool) -> None:
     """Raise CannotStart if an argument is wrong or missing.
 
     `elsewhere`: whether a server supplies seeds.
     """
-    known = spider.known_arguments()
-    for name in given:
-        if name not in known and name != JOB:
-            raise CannotStart(f"-a {name}=…: unknown argument; allowed are {', '.join(known)}")
+    _check_argument_names(spider, given)
     has_seeds = given.get("seeds", "").strip() != ""
-    if not has_seeds and not elsewhere and spider.needs_seeds():
+    lacks_seeds = not (has_seeds or elsewhere) and spider.needs_seeds()
+    if lacks_seeds:
         raise CannotStart(
             "no seeds: give -a seeds= a file or a URL, or several separated by commas"
         )
@@ -358,7 +364,7 @@ def _check_earlier(argument: str, jobdir: Path) -> None:
             server.check()
 
 
-def _pages(spider: type[WebSpider], arguments: Mapping[str, str], values: dict[str, Any]) -> None:
+def _pages(spider: type[WebSpider], arguments: Mapping[str, str], values: CheckedSettings) -> None:
     """Check what a crawl that makes pages needs beside its settings."""
     if "follow" in arguments:
         values["URL_FOLLOW"] = arguments["follow"] == "1"
@@ -383,9 +389,7 @@ def _is_private(host: str) -> bool:
     return is_local_name or AddressGuard().reason(host) not in ("", NO_ADDRESS)
 
 
-def _seeds(
-    spider: type[WebSpider], arguments: Mapping[str, str], values: Mapping[str, Any]
-) -> None:
+def _seeds(spider: type[WebSpider], arguments: Mapping[str, str], values: CheckedSettings) -> None:
     src = arguments.get("seeds")
     if src:
         _lists(src, values)
@@ -395,7 +399,7 @@ def _seeds(
         )
 
 
-def _lists(src: str, values: Mapping[str, Any]) -> None:
+def _lists(src: str, values: CheckedSettings) -> None:
     with _quiet("webcrawl.urls.seeds"):
         top1m.provide(src, values["TOP1M_URL"])
         with closing(Seeds(src, None, values["URL_MAX_LENGTH"])) as seeds:
@@ -415,7 +419,7 @@ def _start(
     settings: BaseSettings,
     spider: type[Spider],
     arguments: Mapping[str, str],
-    values: Mapping[str, Any],
+    values: CheckedSettings,
 ) -> KnownBeginning | None:
     """Return the beginning of the crawl, or None if only its run can tell what is left."""
     if _shares_urls(settings, values):
@@ -430,7 +434,7 @@ def _start(
     return KnownBeginning(seeds, int(limit) if limit else None)
 
 
-def _shares_urls(settings: BaseSettings, values: Mapping[str, Any]) -> bool:
+def _shares_urls(settings: BaseSettings, values: CheckedSettings) -> bool:
     """Return whether others may give the crawl URLs: a Redis server, or the drones of a hive."""
     has_server = settings.get("REDIS_URL") or settings.get("REDIS_HOST")
     return bool(has_server or values["HIVE_DRONES"])
@@ -449,15 +453,13 @@ def start_urls_of(spider: type[Spider]) -> list[str] | None:
     return list(urls) if urls else None
 
 
-def _may_begin_anew(
-    settings: BaseSettings, spider: type[Spider], values: Mapping[str, Any]
-) -> bool:
+def _may_begin_anew(settings: BaseSettings, spider: type[Spider], values: CheckedSettings) -> bool:
     """Return whether the user expects the spider to crawl each time, as in plain Scrapy."""
     return not (_shares_urls(settings, values) or issubclass(spider, WebSpider))
 
 
 def _folder(
-    values: Mapping[str, Any],
+    values: CheckedSettings,
     spider: str,
     fixed: Collection[str],
     frontier: OwnFrontier | None = None,
@@ -495,13 +497,13 @@ def _folder(
         put_complete_beside(folder)
 
 
-def _surroundings(values: Mapping[str, Any]) -> None:
+def _surroundings(values: CheckedSettings) -> None:
     """Check what the crawl needs of others: name servers that answer, ports that are free."""
     _await(_name_servers(values["DNS_LOOKUP"], values["DNS_NAMESERVERS"]))
     _ports(values)
 
 
-def _ports(values: Mapping[str, Any]) -> None:
+def _ports(values: CheckedSettings) -> None:
     """Raise CannotListen if a port is taken. The crawl itself binds them when it runs."""
     if values["METRICS_PORT"] is not None:
         host, port = values["METRICS_PORT"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -50,6 +50,7 @@ from webcrawl.adapter.withheld import AnswerReader, AnswerWithholder
 from webcrawl.base.errors import CannotStart, lack
 from webcrawl.base.model import Link
 from webcrawl.base.readable import count, readable
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl import barrier
 from webcrawl.crawl.assembly import assemble
@@ -207,7 +208,7 @@ class FrontierScheduler:
         downloader_of(self.crawler).barrier.on_overdue = self._overdue
 
     def _assembled(
-        self, spider: Spider, values: dict[str, Any], slots: int, *, makes_pages: bool
+        self, spider: Spider, values: CheckedSettings, slots: int, *, makes_pages: bool
     ) -> tuple[Crawl, Visitor]:
         lists, limit = getattr(spider, "seed_lists", None), getattr(spider, "seed_limit", None)
         earlier = getattr(spider, "earlier_crawls", None)
@@ -348,7 +349,7 @@ class FrontierScheduler:
     def _connect_answers(
         self,
         spider: Spider,
-        values: Mapping[str, Any],
+        values: CheckedSettings,
         downloader: FrontierDownloader,
         end: PageEnd,
         *,

@@ -15,6 +15,7 @@ from scrapy.settings import BaseSettings
 from webcrawl.adapter.user_settings import is_given
 from webcrawl.base.loading import path_of
 from webcrawl.base.outputs import BESIDE, BRINGS, NAMES, PIPELINES, READ_LINKS
+from webcrawl.base.settings.checked_settings import CheckedSettings, with_values
 from webcrawl.crawl.checks import check
 from webcrawl.crawl.checks.check import check_outputs
 from webcrawl.crawl.checks.proxies import check_proxies
@@ -31,13 +32,13 @@ class _Read:
     # the type too: True is 1, but not everywhere allowed
     settings: dict[str, tuple[int | None, type, Any]]
     frozen: bool
-    values: dict[str, Any]
+    values: CheckedSettings
 
 
 _known: WeakKeyDictionary[Crawler, _Read] = WeakKeyDictionary()
 
 
-def plain_values(settings: BaseSettings, spider: str) -> dict[str, Any]:
+def plain_values(settings: BaseSettings, spider: str) -> CheckedSettings:
     """Return every setting that webcrawl reads, Scrapy's included.
 
     Raise SettingError if one has an impossible value.
@@ -46,16 +47,18 @@ def plain_values(settings: BaseSettings, spider: str) -> dict[str, Any]:
         check_proxies(getproxies())
     values = check(settings, partial(is_given, settings))
     outputs = _outputs(settings, values)
-    return {
-        **values,
-        "JOBDIR": values["JOBDIR"] or default_jobdir(spider),
-        "OUTPUTS": outputs,
-        "LINK_LOG": not READ_LINKS.isdisjoint(outputs),
-        "ROBOTSTXT_USER_AGENT": settings["ROBOTSTXT_USER_AGENT"],
-    }
+    return with_values(
+        values,
+        {
+            "JOBDIR": values["JOBDIR"] or default_jobdir(spider),
+            "OUTPUTS": outputs,
+            "LINK_LOG": not READ_LINKS.isdisjoint(outputs),
+            "ROBOTSTXT_USER_AGENT": settings["ROBOTSTXT_USER_AGENT"],
+        },
+    )
 
 
-def _outputs(settings: BaseSettings, values: Mapping[str, Any]) -> tuple[str, ...]:
+def _outputs(settings: BaseSettings, values: CheckedSettings) -> tuple[str, ...]:
     """Return the outputs of OUTPUTS, with those that ITEM_PIPELINES adds or switches off."""
     pipelines = settings.getdict("ITEM_PIPELINES")
     order_by_path = {path_of(pipeline): order for pipeline, order in pipelines.items()}
@@ -72,7 +75,7 @@ def _outputs(settings: BaseSettings, values: Mapping[str, Any]) -> tuple[str, ..
     return tuple(name for name in NAMES if name in wanted)
 
 
-def values_of(crawler: Crawler) -> dict[str, Any]:
+def values_of(crawler: Crawler) -> CheckedSettings:
     """Return the values of a crawler, its spider's custom settings included; the dict is a copy.
 
     Some forty components ask for them: that was more than a quarter of a crawl's start. So they are
@@ -111,7 +114,7 @@ def _as_it_is(setting: Any) -> Any:
     return setting.copy() if isinstance(setting, (list, set)) else setting
 
 
-def _values_of(crawler: Crawler, name: str) -> dict[str, Any]:
+def _values_of(crawler: Crawler, name: str) -> CheckedSettings:
     values = plain_values(crawler.settings, name)
     # it may choose by the texts of links, and links of any kind
     if getattr(crawler.spidercls, "chooses_links", False):

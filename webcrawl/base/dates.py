@@ -26,7 +26,10 @@ def digits(seconds: float) -> str:
 
 @lru_cache(32)
 def _second(form: str, seconds: int) -> str:
-    """Cached: it takes 8 us, and hundreds of lines share a second."""
+    """Format a second.
+
+    The result is cached: it takes 8 us, and hundreds of lines share a second.
+    """
     return time.strftime(form, time.gmtime(seconds))
 
 
@@ -96,14 +99,15 @@ _CACHED = 4096  # days
 
 
 def http_date(seconds: int) -> bytes:
-    """Whole seconds since 1970 in this form, whatever the locale."""
+    """Return whole seconds since 1970 as an HTTP date, whatever the locale."""
     day, second = divmod(seconds, 86_400)
     minute, second = divmod(second, 60)
     return b"%b %02d:%02d:%02d GMT" % (_day(day), *divmod(minute, 60), second)
 
 
 def read_http_date(text: bytes) -> int | None:
-    """Return the inverse: None unless `http_date` gives exactly these bytes again."""
+    """Return the seconds of an HTTP date; None unless `http_date` gives exactly these bytes again."""
+    # Every third byte from the 17th on is what stands between the numbers
     if len(text) != _HTTP_LENGTH or not text.endswith(b" GMT") or text[16::3] != b" :: T":
         return None
     day, hour = _read_day(text[:_DAY]), _TWO_DIGITS.get(text[17:19], 24)
@@ -138,6 +142,7 @@ def _read_day(text: bytes) -> int | None:
         number = (
             timegm((int(text[12:16]), month, int(text[5:7]), 0, 0, 0)) // 86_400 if month else None
         )
+        # A wrong weekday or a 30th of February would be written otherwise
         return number if number is not None and _day(number) == text else None
     except (ValueError, OverflowError):  # a year 0, a day "xx": not this form
         return None

@@ -6,6 +6,7 @@ from html import escape
 
 from webcrawl.base.readable import readable
 
+# HTML Standard 13.1.2: these have no end tag
 VOID = frozenset(("meta", "link", "input", "br"))
 
 
@@ -24,7 +25,7 @@ def text(content: str) -> Html:
 
 
 def lines(content: str) -> Html:
-    """Any text of several lines, for an element that shows them as such."""
+    """Return a text of several lines, for an element that shows them as such."""
     return Html(escape(readable(content, lines=True)))
 
 
@@ -57,7 +58,7 @@ def document(title: str, body: Html, *more: Child) -> str:
 
 
 def join(*children: Child) -> Html:
-    """Several pieces, one after the other; None is none."""
+    """Return several pieces, one after the other, without those that are None."""
     return Html(
         "".join(one if isinstance(one, Html) else text(one) for one in children if one is not None)
     )

@@ -135,7 +135,7 @@ class Link:
 # -- packed links: no other file knows their layout
 
 Packed = bytes
-SEPARATORS = 7
+SEPARATORS = 7  # blanks between the eight fields of a record
 SLASHES = 3  # at least, of a canonical URL
 
 

@@ -26,15 +26,16 @@ MINUTE, HOUR, DAY = 60, 3600, 86_400
 
 
 def number(value: float) -> str:
-    """12345 as `12,345`; what is no whole number with three digits that count."""
+    """Return 12345 as `12,345`, and a number that is not whole with three significant digits."""
     if value == int(value):
         return f"{int(value):,}"
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 def size(value: float) -> str:
-    """Bytes, in decimal units: `39.2 MB`."""
+    """Return a number of bytes in decimal units: `39.2 MB`."""
     power = 0
+    # From there on three digits would be shown as 1000
     while value >= 999.5 and power < len(UNITS) - 1:
         value, power = value / 1000, power + 1
     shown = f"{value:.0f}" if not power or value >= 99.95 else f"{value:.3g}"
@@ -79,5 +80,5 @@ def when(at: float, *, day: bool = True) -> str:
 
 
 def count(value: int, noun: str) -> str:
-    """`1 page`, `2,345 pages`."""
+    """Return a number with its noun: `1 page`, `2,345 pages`."""
     return readable.count(value, noun, number)

@@ -6,7 +6,7 @@ make its calls slower.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from difflib import get_close_matches
 from inspect import signature
 from math import inf, isnan
@@ -251,22 +251,20 @@ def misspelt(kind: type, hooks: Collection[str]) -> Iterator[tuple[str, str]]:
 
     A name that the class itself uses, or that overrides one of a base class, is no misspelling.
     """
-    written = [base for base in kind.__mro__ if _is_written_by_user(base)]
-    inherited = [base for base in kind.__mro__ if not _is_written_by_user(base)]
-    defined = _members(written)
-    used = {name for base in written for name in _used_names(base)}
-    intended = {*hooks, *used, *_members(inherited)}
+    defined: dict[str, None] = {}  # by the user: a set in order
+    intended = set(hooks)
+    for base in kind.__mro__:
+        if _is_written_by_user(base):
+            defined.update(dict.fromkeys(vars(base)))
+            intended.update(_used_names(base))
+        else:
+            intended.update(vars(base))
     for name in defined:
         if name.startswith("_") or name in intended:
             continue
         nearest = get_close_matches(name, hooks, 1, NEAR)
         if nearest and nearest[0] not in defined:
             yield name, nearest[0]
-
-
-def _members(kinds: Iterable[type]) -> list[str]:
-    """Return the names that these classes define, each once and in order."""
-    return list(dict.fromkeys(name for kind in kinds for name in vars(kind)))
 
 
 def _is_written_by_user(kind: type) -> bool:

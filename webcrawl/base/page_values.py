@@ -79,11 +79,8 @@ def wall_of(recognised: str | None, *, robots: bool = False) -> str:
 
     The denial of a robots.txt is no wall: such an error allows everything.
     """
-    if (
-        not recognised
-        or not recognised.startswith(WALL)
-        or recognised == UNKNOWN
-        or (robots and recognised == DENIAL)
-    ):
+    if not recognised or not recognised.startswith(WALL):
         return ""
-    return recognised[len(WALL) :]
+    is_shown_by_words_alone = recognised == UNKNOWN
+    allows_everything = robots and recognised == DENIAL
+    return "" if is_shown_by_words_alone or allows_everything else recognised[len(WALL) :]

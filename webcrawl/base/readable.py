@@ -43,7 +43,7 @@ def as_sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}" if text else ""
 
 
-TYPES_SHOWN = 6
+TYPES_SHOWN = 6  # the others are one number
 
 
 def by_type(counts: Mapping[str, int]) -> str:
@@ -83,7 +83,7 @@ def url_without_credentials(url: str) -> str:
 
 
 def text_without_credentials(text: str) -> str:
-    """Any text, without the credentials of the URLs in it."""
+    """Return a text without the credentials of the URLs in it."""
     return _WITHIN_TEXT.sub("://", text) if "@" in text else text
 
 
@@ -103,7 +103,10 @@ def readable(text: str, *, lines: bool = False) -> str:
 
     `lines` keeps its line ends.
     """
-    return text if text.isprintable() else (_WITHIN_LINES if lines else _STRANGE).sub(spelled, text)
+    if text.isprintable():  # as nearly every text is
+        return text
+    strange = _WITHIN_LINES if lines else _STRANGE
+    return strange.sub(spelled, text)
 
 
 def shortened(text: str) -> str:

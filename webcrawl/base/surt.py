@@ -118,7 +118,10 @@ def _without_sessions(query: str) -> str:
 
 
 def _unescaped(text: str) -> str:
-    """Unescaped until nothing is left to unescape. A byte is a character here."""
+    """Return the text, unescaped until nothing is left to unescape.
+
+    A byte is a character here.
+    """
     data = text.encode("latin-1")
     while (less := unquote_to_bytes(data)) != data:
         data = less

@@ -26,6 +26,7 @@ SIGNATURES = (
     ("png", re.compile(rb"\x89PNG\r\n\x1a\n")),
     ("jpeg", re.compile(rb"\xff\xd8\xff")),
     ("webp", re.compile(rb"RIFF.{4}WEBP", re.DOTALL)),
+    # ISO 14496-12: the brand of a file follows its first box's length and name
     ("avif", re.compile(rb".{4}ftyp(?:avif|avis)", re.DOTALL)),
     ("heif", re.compile(rb".{4}ftyp(?:heic|heix|hevc|mif1)", re.DOTALL)),
     ("bmp", re.compile(rb"BM")),
@@ -67,6 +68,7 @@ def _icon(data: bytes) -> Image | None:
     end = 6 + ICON_ENTRY_BYTES * count
     if not count or len(data) < end:
         return None
+    # A byte has no room for 256, which is written as 0
     sizes = [(data[at] or 256, data[at + 1] or 256) for at in range(6, end, ICON_ENTRY_BYTES)]
     width, height = max(sizes, key=lambda size: size[0] * size[1])
     return Image("ico", width, height)
@@ -78,6 +80,7 @@ _BEFORE = re.compile(rf"\ufeff?\s*+(?:(?:<\?[^>]*+>|<!--.*?-->|{_DOCTYPE})\s*+)*
 _SVG = re.compile(r"<(?:[A-Za-z_][\w.-]*+:)?svg(?=[\s/>])")
 _ATTRIBUTE = re.compile(r"""\s(width|height|viewBox)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 _LENGTH = re.compile(r"\+?(\d{0,9}(?:\.\d{0,9})?)\s*+(px|pt|pc|mm|cm|in|Q|)", re.ASCII)
+# CSS has 96 pixels in an inch
 _PIXELS = {
     "": 1,
     "px": 1,

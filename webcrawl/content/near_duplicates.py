@@ -19,7 +19,7 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
-BITS = 64
+BITS = 64  # of a fingerprint
 DISTANCE = 4  # bits in which two near-duplicates may differ, by default
 NEIGHBOURS = 200  # to each side, with the same two blocks, that a fingerprint is compared with
 

@@ -316,10 +316,11 @@ class Page(_Answer):
     def _is_silent(self, found: DocumentLinks | None) -> bool:
         """Return whether no source has a field that could state a preference."""
         robots = self.robots_word
-        if robots.statements or robots.licenses or self.earlier != NOTHING_EARLIER:
+        if robots.statements or robots.licenses:
             return False
-        document_says_something = found is not None and (found.meta_robots or found.said)
-        if document_says_something:
+        if self.earlier != NOTHING_EARLIER:
+            return False
+        if found is not None and (found.meta_robots or found.said):
             return False
         exchange = self.exchange
         if exchange is not None and exchange.headers is self.headers:

@@ -26,6 +26,7 @@ MEANING = {NOINDEX: _AT["search"], NOARCHIVE: _AT["archive"]}
 
 
 def mask(purposes: Iterable[str]) -> int:
+    # A set, so that a purpose that is named twice has its bit once
     return sum({_AT[purpose] for purpose in purposes})
 
 

@@ -81,6 +81,7 @@ def tongues(html: bytes, base: str, wanted: Collection[str]) -> dict[str, float]
     return {
         url: float(code in wanted)
         for address, code in named
+        # x-default is no language: it is for readers of any other
         if (url := found[address]) and code not in ("", "x")
     }
 
@@ -164,6 +165,7 @@ class PageScoring:
         new = [text for text in wanted if text not in self._known]
         if len(self._known) + len(new) > KNOWN:
             self._known.clear()
+            # The old scores are gone, so those that were known are scored again
             new = wanted
         given = scores(scorer, [Document(text, is_anchor=True) for text in new])
         for text, (score, _) in zip(new, given, strict=True):

@@ -95,6 +95,7 @@ def _share(found: Iterable[bool]) -> float:
 
 def _again(parts: Sequence[str]) -> list[str]:
     """Return the parts that have occurred before, in their order."""
+    # Backwards, so that the first of equal parts stays
     first = {part: at for at, part in reversed(list(enumerate(parts)))}
     return [part for at, part in enumerate(parts) if first[part] < at]
 

@@ -4,6 +4,9 @@ Public: `assembly` (settings become a crawl), `ground`, `crawl.Crawl`, `parts`, 
 `visitor.Visitor`, `discovery`, `last_run`, `segments`, `rereading`; `checks` for settings;
 `control` for commands to a running crawl, `hive` for drones that share one, `revisit` for pages
 that are fetched again, `metrics` for those who watch. All else is a part of these.
+
+What a kill does to a half-finished page: `barrier`. Why no URL is fetched twice in a hive:
+`hive_parts`. What an output has to implement: `outputs.output_protocol`.
 """
 
 import sys

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any
 
 from webcrawl.base.model import Link
+from webcrawl.base.settings.checked_settings import CheckedSettings, with_values
 from webcrawl.base.settings.crawl_settings import AUTO
 from webcrawl.content.recognise import recogniser
 from webcrawl.crawl.admission import RobotsAdmission
@@ -53,7 +53,7 @@ RECENT_PER_CACHED = 16
 
 
 def assemble(
-    values: Mapping[str, Any],
+    values: CheckedSettings,
     around: Surroundings = ALONE,
     *,
     spider: str,
@@ -79,7 +79,7 @@ def assemble(
             if name == SCOPE and name not in around.fixed
         }
         # before a file is cut back
-        keep_terms(db, terms_of(spider, arguments or {}, {**values, **scope}))
+        keep_terms(db, terms_of(spider, arguments or {}, with_values(values, scope)))
         if slots is not None:
             values = {**values, "CONCURRENT_REQUESTS": slots}
         parts = open_parts(values, db, around, kind)
@@ -95,7 +95,7 @@ def assemble(
 
 
 def open_parts(
-    values: Mapping[str, Any], db: CrawlDB, around: Surroundings = ALONE, kind: type[Crawl] = Crawl
+    values: CheckedSettings, db: CrawlDB, around: Surroundings = ALONE, kind: type[Crawl] = Crawl
 ) -> Parts:
     """Return the parts of a crawl, with their state from `db`."""
     with ExitStack() as opened:

@@ -1,4 +1,20 @@
-"""Keeps checkpoints between pages: finished downloads wait here until earlier pages are booked."""
+"""Keeps checkpoints between pages: finished downloads wait here until earlier pages are booked.
+
+What a kill does to a page, by how far it had come. Everything goes back to the last COMMIT
+(checkpointing.py), which holds whole pages only:
+
+    its download is under way   its URL counts as queued: the next run asks for it again
+    it waits here               the same; nothing of it was written
+    it is in the spider or      the same: what it writes is kept in `Trip.writes`, and done in the
+    the pipelines               turn of the event loop that books its URL (page_end.py)
+    it is away, or overdue      the same: checkpoints leave it out. Its inline downloads are logged
+                                and archived already, and not a second time (inline.Halfway)
+    it is booked, after the     the same: outputs are cut back, and the state is rolled back, so
+    last COMMIT                 that its URL is queued again
+    it is in a COMMIT           nothing: its URL is not asked for again, and all it wrote is there
+
+A pipeline that writes by itself may thus get a page twice (docs/extending.md says what helps).
+"""
 
 from __future__ import annotations
 
@@ -122,6 +138,8 @@ class Barrier:
             except TimeoutError:
                 self._go_on()
                 waited += PATIENCE
+                # A page may wait for another page's download without our knowing, as when a media
+                # pipeline needs one file for two pages.
                 if may_be_stuck():
                     self.out |= self.inside
                 elif waited >= OVERDUE:

@@ -7,17 +7,19 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Protocol, TypeGuard
+from typing import Any, TypeGuard
 
 import msgpack
 
 from webcrawl.base.errors import lack
 from webcrawl.base.loading import path_of
 from webcrawl.base.readable import count
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.crawl.barrier import Barrier, CheckpointWaiters
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.exhaustion_watch import ExhaustionWatch
 from webcrawl.crawl.failures import as_failure
+from webcrawl.crawl.outputs.output_protocol import TakesPart, hooks_of, takes_part
 from webcrawl.crawl.panics import tamed
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.errors import StoreError
@@ -169,7 +171,7 @@ class RegularCheckpoints:
         if self._task is not None:
             self._task.cancel()
 
-    def _change(self, values: Mapping[str, float]) -> None:
+    def _change(self, values: CheckedSettings) -> None:
         """From now on: one is taken at once, so that nobody waits for the end of a longer interval."""
         self._interval = values["CHECKPOINT_INTERVAL"]
         if self._task is not None:
@@ -203,17 +205,6 @@ def _tell(seconds: float, figures: Mapping[str, float]) -> None:
 
 
 PREFIX = "pipeline."  # before a pipeline's dotted path, in the table meta
-HOOKS = ("checkpoint", "restore")
-
-
-class TakesPart(Protocol):
-    """A pipeline with both hooks."""
-
-    def checkpoint(self) -> Any:
-        """Return its position, which msgpack can pack; all it did so far must be safe on disk."""
-
-    def restore(self, position: Any) -> None:
-        """Goes back to its position at the last checkpoint; None if that checkpoint had none."""
 
 
 class Positions(Part):
@@ -246,15 +237,17 @@ class Positions(Part):
 
 
 def _takes_part(pipeline: object) -> TypeGuard[TakesPart]:
-    has = [hook for hook in HOOKS if callable(getattr(pipeline, hook, None))]
-    if len(has) == 1:
+    if takes_part(pipeline):
+        return True
+    # The pipeline's author wanted a place in checkpoints, and would miss it only after a crash.
+    for hook in hooks_of(pipeline):
         logger.warning(
             "%s has only the hook %s, so it takes no part in checkpoints: they need both "
             "`checkpoint` and `restore`",
             path_of(type(pipeline)),
-            has[0],
+            hook,
         )
-    return len(has) == len(HOOKS)
+    return False
 
 
 def state_name(pipeline_class: type) -> str:

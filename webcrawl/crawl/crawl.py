@@ -5,7 +5,7 @@ A fetcher calls `take`, has the visitor make a page of the answer, and calls `fi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import lru_cache
 
@@ -24,6 +24,8 @@ from webcrawl.frontier.seen.protocol import SeenStore
 from webcrawl.store.jobdir.crawl_line import PROXY
 from webcrawl.store.jobdir.meta_row import CLEAN
 
+# With fewer, hosts that nobody asks yet are found late: behind six pages of 84,000 links, 20 good
+# hosts gave 110 of the 572 pages that they give alone.
 SLICE = 500  # links moved to the frontier, or seeds that are read, in one turn: about 2 ms
 # seconds between two early merges while the frontier has URLs, though none that are due
 PATIENCE = 1.0
@@ -184,7 +186,8 @@ class Crawl:
         None: not before something is found or finished.
         """
         parts = self.parts
-        if parts.refusals.waiting or parts.hostless.waiting:
+        needs_no_host = parts.refusals.waiting or parts.hostless.waiting
+        if needs_no_host:
             return 0.0
         if self._hands_out_nothing:
             return None
@@ -192,12 +195,18 @@ class Crawl:
             return parts.uplink.next_probe
         if parts.seeding.first:
             return None if parts.seeding.waits else 0.0
-        now = parts.clock()
-        times = [self._feeding.next_ready(parts.frontier.next_ready())]
+        times = [at for at in self._next_times(parts.clock()) if at is not None]
+        return min(times, default=None)
+
+    def _next_times(self, now: float) -> Iterator[float | None]:
+        """Yield for each source of links when it may have one; None: it does not know."""
+        parts = self.parts
+        yield self._feeding.next_ready(parts.frontier.next_ready())
         if parts.portions.links:
-            times.append(parts.portions.ready_at if len(parts.frontier) else now)
-        times += [next_due(now) for next_due in parts.moments.next_due]
-        return min((at for at in times if at is not None), default=None)
+            # They are paced beside other links, and not where there are none.
+            yield parts.portions.ready_at if len(parts.frontier) else now
+        for next_due in parts.moments.next_due:
+            yield next_due(now)
 
     @property
     def _hands_out_nothing(self) -> bool:
@@ -248,6 +257,8 @@ class Crawl:
         if parts.halfway:
             parts.halfway.finished(link.url)
         if exchange is not None and exchange.state.recognised and not link.request:
+            # What follows from a block page is in frontier/health.py. It is the spider's business
+            # if the spider asked.
             outcome.wall = wall_of(exchange.state.recognised, robots=link.is_prerequisite)
         was_asked = outcome.ended > 0.0
         is_final = self._free_host(link, outcome, was_asked=was_asked)
@@ -358,11 +369,9 @@ class Crawl:
         return not self._pending(busy=False)
 
     def _pending(self, *, busy: bool) -> bool:
+        if self._has_more_to_come():
+            return True
         parts = self.parts
-        if any(next_work() for next_work in parts.moments.next_work):
-            return True
-        if self._has_links_outside_frontier() or not parts.seeding.ended or parts.in_force.paused:
-            return True
         frontier = parts.frontier
         if len(frontier) <= frontier.over_budget:
             return False
@@ -375,6 +384,14 @@ class Crawl:
         return not parts.ending.reached(
             parts.clock(), resting=resting, busy=busy, may_recover=may_recover
         )
+
+    def _has_more_to_come(self) -> bool:
+        """Return whether something else than the frontier's URLs keeps the crawl open."""
+        parts = self.parts
+        is_open_ended = any(next_work() for next_work in parts.moments.next_work)
+        if is_open_ended or self._has_links_outside_frontier():
+            return True
+        return not parts.seeding.ended or parts.in_force.paused
 
     def _has_links_outside_frontier(self) -> bool:
         """Return whether links wait on their way into the frontier, or need no host at all."""

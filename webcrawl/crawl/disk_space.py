@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.crawl.periodic import Loop
 
 logger = logging.getLogger(__name__)
@@ -37,7 +38,7 @@ class DiskSpace:
         """Looks no more."""
         self._loop.stop()
 
-    def change(self, values: Mapping[str, int]) -> None:
+    def change(self, values: CheckedSettings) -> None:
         """Take another MIN_FREE_DISK, which the next look resolves; 0: never too little."""
         self._least = values["MIN_FREE_DISK"]
 

@@ -93,22 +93,32 @@ class Outcomes:
         trip.failure = self.name_of(error)
         outcome.seconds -= self._clock.lost_since(trip.begun)
         outcome.wait = wait_of(error)
-        outcome.retries = _retries(request.meta)
-        is_connection_lost = outcome.status == Status.CONNECTION_LOST
-        if outcome.retries is None and is_connection_lost and _has_errback(trip):
-            # as in Scrapy: its errback is called, whatever is known of the host
-            outcome.retries = self._retry_times
+        outcome.retries = self._retries_after(status, request, trip)
         outcome.answered = trip.exchange is not None
         outcome.permanent = _permanent(error)
         outcome.doubtful = _doubtful(error)
         outcome.short = _short(trip.exchange)
+        # Code that awaits an answer chose the proxy itself, and gets the error as it is.
         if isinstance(cause, ProxyFailed) and not trip.inline and self._is_its_own(cause):
             outcome.status = Status.CONNECT_FAILED
             outcome.by_proxy = True
         trip.comes_again = outcome.status in NO_OUTCOMES
-        if trip.link is not None and cause is not None and not (trip.cut or trip.abandoned):
-            for hear in self._failed:
-                hear(trip.link, cause)
+        self._tell_failure(trip, cause)
+
+    def _retries_after(self, status: int, request: Asked, trip: Trip) -> int | None:
+        """Return how many retries a failed request has, or None if its host decides."""
+        retries = _retries(request.meta)
+        if retries is None and status == Status.CONNECTION_LOST and _has_errback(trip):
+            # As in Scrapy: its errback is called, whatever is known of the host.
+            return self._retry_times
+        return retries
+
+    def _tell_failure(self, trip: Trip, cause: FetchError | None) -> None:
+        """Tell a failure of the crawl's own clients, unless the crawl itself has ended the download."""
+        if trip.link is None or cause is None or trip.cut or trip.abandoned:
+            return
+        for hear in self._failed:
+            hear(trip.link, cause)
 
     def _is_its_own(self, error: ProxyFailed) -> bool:
         """Return whether the failure is that of one request's own proxy, while other routes to the

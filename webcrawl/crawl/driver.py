@@ -38,11 +38,13 @@ from webcrawl.crawl.trip import PAGE, Trip
 logger = logging.getLogger(__name__)
 
 STARTS = 0.01  # seconds of a turn of the event loop for which fetches are begun
+# Turns of the event loop while 100 million URLs were merged: 99 % took up to 72 ms with 64 pages or
+# 30 ms, 38 ms with 24 or 20 ms, and 25 ms with 16 or 10 ms, which cost 3 to 6 % more CPU.
 MOST = 24  # pages that are read in one turn: fewer cost more
 TURN = 0.02  # seconds that they may take: fewer follow after some that took longer
 SELDOM = 1.0  # seconds after which a look that nobody has asked for is worth it
 
-Output = Iterable[Page] | Exception  # of one answer: its page, or why there is none
+PageOrError = Iterable[Page] | Exception  # of one answer: its page, or why there is none
 
 
 class Steps(Protocol):
@@ -66,13 +68,13 @@ class Steps(Protocol):
         Return whether there is an answer to go on with.
         """
 
-    def hear(self, trip: Trip) -> Output:
+    def hear(self, trip: Trip) -> PageOrError:
         """Books what a robots.txt says."""
 
-    def visit(self, trips: Sequence[Trip]) -> list[Output]:
+    def visit(self, trips: Sequence[Trip]) -> list[PageOrError]:
         """Return the pages of these answers; their links are submitted."""
 
-    async def process(self, trip: Trip, output: Output) -> None:
+    async def process(self, trip: Trip, page_or_error: PageOrError) -> None:
         """Takes what was made of an answer through the processors."""
 
     def finish(self, trip: Trip) -> None:
@@ -205,43 +207,43 @@ class Driver:
         if self._ready:
             self.go_on()
         begun = self._clock()
-        ends: list[tuple[Trip, Output]]
+        ends: list[tuple[Trip, PageOrError]]
         try:
             ends = list(zip(trips, self._steps.visit(trips), strict=True))
         except BaseException as error:  # noqa: BLE001 - a mistake in code: it is told for each of these pages
             failure = tamed(error)
             ends = [(trip, failure) for trip in trips]
         self._read_now = len(ends)
-        for trip, output in ends:
+        for trip, page_or_error in ends:
             self._read_now -= 1
-            self._process(trip, output)
+            self._process(trip, page_or_error)
         seconds = self._clock() - begun
         self._most = max(1, min(MOST, 2 * self._most, int(len(trips) * TURN / max(seconds, 1e-6))))
 
     def _hear(self, trip: Trip) -> None:
-        output: Output
+        page_or_error: PageOrError
         try:
-            output = self._steps.hear(trip)
+            page_or_error = self._steps.hear(trip)
         except BaseException as error:  # noqa: BLE001 - as above
-            output = tamed(error)
-        self._process(trip, output)
+            page_or_error = tamed(error)
+        self._process(trip, page_or_error)
 
-    def _process(self, trip: Trip, output: Output) -> None:
+    def _process(self, trip: Trip, page_or_error: PageOrError) -> None:
         """Takes a page through the processors up to its first wait.
 
         Most never wait; the others go on as tasks.
         """
         PAGE.set(trip)
-        rest = self._processed(trip, output)
+        rest = self._processed(trip, page_or_error)
         try:
             waits_for = rest.send(None)
         except StopIteration:
             return
         self._waiting[trip] = self._loop.create_task(_resumed(rest, waits_for)), rest
 
-    async def _processed(self, trip: Trip, output: Output) -> None:
+    async def _processed(self, trip: Trip, page_or_error: PageOrError) -> None:
         try:
-            await self._steps.process(trip, output)
+            await self._steps.process(trip, page_or_error)
         except BaseException as error:  # noqa: BLE001 - as above
             self._broken(error, trip)
         finally:

@@ -11,15 +11,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from http import HTTPStatus
 from itertools import cycle
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 from weakref import finalize
 from zlib import crc32
 
 from webcrawl.base.model import EarlierCapture, Exchange
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.base.url_text import host_of, visible
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.trip import Trip
@@ -257,7 +258,7 @@ class Since:
 
 
 async def since_of(
-    argument: str, values: Mapping[str, Any], crawl: Crawl, fail: Callable[[Exception], object]
+    argument: str, values: CheckedSettings, crawl: Crawl, fail: Callable[[Exception], object]
 ) -> Since:
     """Return the crawl that the argument `since` names, read as far as needed.
 

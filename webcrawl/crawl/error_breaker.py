@@ -8,13 +8,14 @@ import logging
 import sys
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
 from traceback import walk_tb
 
 from webcrawl.base.readable import ReadableFormatter
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.crawl.periodic import from_thread
 from webcrawl.store.disk import appending
 from webcrawl.store.jobdir.stats_file import ERROR_BREAKER
@@ -80,7 +81,7 @@ class ErrorBreaker(logging.Handler):
             handler.addFilter(self._shows)
         logging.getLogger().addHandler(self)
 
-    def change(self, values: Mapping[str, tuple[int, float]]) -> None:
+    def change(self, values: CheckedSettings) -> None:
         """Heed another ERROR_BREAKER from now on."""
         self._many, self._seconds = values["ERROR_BREAKER"]
         self._times = deque(self._times, maxlen=self._many)

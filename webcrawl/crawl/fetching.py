@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from webcrawl.base.errors import lack
 from webcrawl.base.model import Exchange, Link, Timings, is_sitemap
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.crawl_log import flaws_of
@@ -292,7 +293,7 @@ def connect(network: Network, parts: Parts, wake: Callable[[], None]) -> None:
     network.http.http2.recorded = parts.frontier.notes.http2
 
 
-def reading_ahead(visitor: Visitor, values: Mapping[str, Any]) -> Ahead:
+def reading_ahead(visitor: Visitor, values: CheckedSettings) -> Ahead:
     """Return what a crawl with these settings does with an answer before its page is made."""
     ahead = ReadingAhead(visitor, pdf_process(values))
     if not (values["SCORER"] or values["FOCUS_LANGUAGES"]):

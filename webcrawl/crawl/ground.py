@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from webcrawl.base.model import Link
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.control.in_force import InForce
@@ -40,7 +41,7 @@ class OwnFrontier(Protocol):
 
     def factory(
         self,
-        values: Mapping[str, Any],
+        values: CheckedSettings,
         db: CrawlDB,
         outputs: Outputs,
         clock: CrawlClock,
@@ -99,7 +100,7 @@ class Ground:
     signalling: Signalling | None = None
 
     @property
-    def values(self) -> Mapping[str, Any]:
+    def values(self) -> CheckedSettings:
         """Return the settings, with those in force by command."""
         return self.in_force.values
 
@@ -119,7 +120,7 @@ class Ground:
 
 
 def open_ground(
-    values: Mapping[str, Any], db: CrawlDB, around: Surroundings, opened: ExitStack
+    values: CheckedSettings, db: CrawlDB, around: Surroundings, opened: ExitStack
 ) -> Ground:
     """Open the ground. `opened` closes what was opened if a later part of the crawl cannot be."""
     if around.seeds is not None:

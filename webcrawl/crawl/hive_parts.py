@@ -1,4 +1,21 @@
-"""The parts of a crawl that is one drone of a hive; no other loads it."""
+"""The parts of a crawl that is one drone of a hive; no other loads it.
+
+Why no URL is fetched twice in a hive, although no drone knows what the others have seen:
+
+    one owner      a URL's host has one slot, and a slot one drone (hive/partition.py). Only the
+                   owner's seen store judges the URL; the others send it there (hive/drone.py)
+    one judgement  letters of links may arrive twice: the owner's seen store knows them then. What
+                   it would not notice (REQUESTS, QUEUED, SLOT) goes in exact letters, which are
+                   numbered, and handled once (hive/outbox.py, hive/letter.py)
+    one hand-over  a slot that moves takes its fingerprints and queues along, in exact letters, and
+                   nothing of it is fetched until all of them have come (hive/slot_moves.py)
+    no two owners  a drone that the server does not hear any more may be given up. It has ceased to
+                   take URLs by then: its fence has closed (hive/fence.py), and `hive adopt --lost`
+                   waits for one that is longer than the lease
+
+After a kill, the URLs that were asked for since the drone's last checkpoint are fetched again, as
+in any crawl.
+"""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
 from webcrawl.base.readable import count
+from webcrawl.base.settings.checked_settings import value_of
 from webcrawl.crawl.admission import RobotsAdmission
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.control.command import CommandError
@@ -178,14 +179,18 @@ class HostOrders(HostInspector):
         registered = self.domain(domain)
         if name == BUDGET and registered != domain:
             raise CommandError(f"budgets apply to registered domains: use --for {registered}")
-        if name == "URL_SCOPE" and value == "seeds" and self._in_force.values[name] != "seeds":
+        if (
+            name == "URL_SCOPE"
+            and value == "seeds"
+            and self._in_force.values["URL_SCOPE"] != "seeds"
+        ):
             raise CommandError(
                 "URL_SCOPE = seeds can be set for a domain only in a crawl that has this scope"
             )
 
     def _general(self, domain: str, name: str) -> Any:
         """Return the value of a setting for all, or for this domain by a rule in it."""
-        value = self._in_force.values[name]
+        value = value_of(self._in_force.values, name)
         return Connections(value).of(domain) if name == "HOST_CONNECTIONS" else value
 
     def get_for(self, domain: str) -> Mapping[str, Any]:

@@ -40,6 +40,8 @@ class Halfway(Part):
         self._before: dict[str, set[bytes]] = {}  # of former runs
         if data is not None:
             self._before = {url: set(keys) for url, keys in msgpack.unpackb(data).items()}
+        # Keys, and not what was downloaded: to hold that back until the page is finished would cost
+        # as much memory as the images.
         self._now: dict[str, set[bytes]] = {}
         self._saved = bool(self._before)
         db.join(self)

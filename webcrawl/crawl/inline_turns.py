@@ -30,6 +30,12 @@ class InlineLine:
     busy: bool = False  # one of them has the host
     timer: asyncio.TimerHandle | None = None
 
+    def cancel_timer(self) -> None:
+        """Drop the look that was planned."""
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+
     def end(self, error: Exception) -> None:
         """Raise this error in all requests that wait."""
         for _, grant in self.waiting:
@@ -139,8 +145,7 @@ class Turns:
         """Empty all lines before the crawl is closed, so that no timer serves one afterwards."""
         self.closed = True
         for line in self.lines.values():
-            if line.timer is not None:
-                line.timer.cancel()
+            line.cancel_timer()
         self.lines.clear()
 
     def _serve(self, line: InlineLine) -> None:
@@ -153,16 +158,16 @@ class Turns:
             line.end(error)
 
     def _serve_next(self, line: InlineLine) -> None:
-        if line.timer is not None:
-            line.timer.cancel()
-            line.timer = None
+        line.cancel_timer()
         while line.waiting and not line.busy:
             link, grant = line.waiting[0]
-            if not grant.done():
+            has_given_up = grant.done()
+            if not has_given_up:
                 decision = self._decide(line, link)
                 if isinstance(decision, float):
                     self._look_again(line, decision - self._crawl.now())
                     return
+                # A Status ends the link without asking the host, so the next one is served.
                 line.busy = not decision or isinstance(decision, Link)
                 grant.set_result(decision)
             line.waiting.popleft()

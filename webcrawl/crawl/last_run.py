@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from webcrawl.base.loading import path_of
 from webcrawl.base.outputs import ONLY_FETCHED
 from webcrawl.base.program import program
 from webcrawl.base.readable import count, shortened, text_without_credentials
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.meta_row import TERMS as META
@@ -31,7 +32,9 @@ OURS = "webcrawl.frontier.state.open_frontier"  # also that of crawls which have
 # may be switched on, unless it is the seeds' hosts or domains that are within
 REQUISITES = "REQUISITES"
 FOLLOW = "URL_FOLLOW"  # what one kind of crawl has found is not where the other looks
-SCOPE = "URL_SCOPE"  # may become wider, but domains of seeds are noted only while it is `seeds`
+SCOPE: Final = (
+    "URL_SCOPE"  # may become wider, but domains of seeds are noted only while it is `seeds`
+)
 # Settings that say nothing about the crawl, only where it lies, how long a run lasts and how much
 # it says. the last follows from others
 UNSAID = ("JOBDIR", "CLOSESPIDER_", "LOG_", "LINK_LOG", "READ_TRUNCATE")
@@ -46,12 +49,12 @@ class OtherTerms(StoreError):  # noqa: N818 - reads as what it is
     """The crawl in JOBDIR cannot be resumed with this spider or these settings."""
 
 
-def terms_of(spider: str, arguments: Mapping[str, object], values: Mapping[str, Any]) -> Terms:
+def terms_of(spider: str, arguments: Mapping[str, object], values: CheckedSettings) -> Terms:
     """Return the terms by name, as text; each entry of a mapping is a term by itself."""
     terms = {SPIDER: spider} | {f"-a {name}": _text(value) for name, value in arguments.items()}
     for name, value in values.items():
         if name == "URL_HOST_RULES" and value:
-            terms[name] = _host_rules(Path(value))
+            terms[name] = _host_rules(Path(str(value)))
         elif isinstance(value, Mapping):
             terms |= {f"{name} {_text(key)}": _text(one) for key, one in value.items()}
         elif not name.startswith(UNSAID):
@@ -176,22 +179,31 @@ def more_pages(before: Terms, now: Terms, jobdir: Path) -> str:
 
 
 def _text(value: object) -> str:
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    if isinstance(value, float):
-        return f"{value:.15g}"
-    if isinstance(value, range):
-        return _ports(value)
-    if isinstance(value, list | tuple):
-        return ", ".join(map(_item, value)) or NONE
-    if isinstance(value, type):
-        return path_of(value)
-    return NONE if value is None or value == "" else text_without_credentials(str(value))
+    """Return a value as the terms have it, and a changed term's line shows it."""
+    if value is None or value == "":
+        return NONE
+    for kinds, text_of in TEXTS:
+        if isinstance(value, kinds):
+            return text_of(value)
+    return text_without_credentials(str(value))
+
+
+def _switch(value: bool) -> str:  # noqa: FBT001 - it is the value
+    return ON if value else "off"
+
+
+def _number(value: float) -> str:
+    """Return a number without the digits that only its binary form has."""
+    return f"{value:.15g}"
 
 
 def _ports(ports: range) -> str:
     """Return ports as the user writes them."""
     return str(ports.start) if len(ports) == 1 else f"{ports.start}-{ports.stop - 1}"
+
+
+def _items(values: Sequence[object]) -> str:
+    return ", ".join(map(_item, values)) or NONE
 
 
 def _item(value: object) -> str:
@@ -200,6 +212,16 @@ def _item(value: object) -> str:
     One that has parts itself, such as a server and its port, is written with colons.
     """
     return ":".join(map(_text, value)) if isinstance(value, tuple) else _text(value)
+
+
+# By type, the first that fits; all other values are shown as they are written.
+TEXTS: tuple[tuple[type | tuple[type, ...], Callable[[Any], str]], ...] = (
+    (bool, _switch),
+    (float, _number),
+    (range, _ports),
+    ((list, tuple), _items),
+    (type, path_of),
+)
 
 
 def _host_rules(path: Path) -> str:

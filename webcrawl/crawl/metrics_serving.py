@@ -9,8 +9,9 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.crawl.periodic import Loop
 from webcrawl.crawl.run import Run
 from webcrawl.net.http_answerer import CannotListen, bound
@@ -31,7 +32,7 @@ class MetricsServing:
 
     def __init__(
         self,
-        values: Mapping[str, Any],
+        values: CheckedSettings,
         run: Run,
         hive: str,
         versions: dict[str, str],

@@ -82,6 +82,8 @@ class Questions:
         raise NotImplementedError
 
 
+# Methods were once found by their names alone: a renamed one was silently never called again, and
+# another one took part because it was called `read`.
 class Feature(Events, Questions):
     """Takes part in a crawl, at the moments whose methods it overrides."""
 

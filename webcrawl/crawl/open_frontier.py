@@ -10,10 +10,10 @@ import logging
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
 from random import Random
-from typing import Any
 
 from webcrawl.base.loading import load
 from webcrawl.base.own_code import made, made_by
+from webcrawl.base.settings.checked_settings import CheckedSettings, value_of
 from webcrawl.crawl.checks.names import NONE
 from webcrawl.crawl.ground import Ground
 from webcrawl.crawl.last_run import OURS
@@ -51,11 +51,12 @@ class Unfit(StoreError):  # noqa: N818 - reads as what it is
     """A crawl of this kind cannot have these settings."""
 
 
-def need(values: Mapping[str, Any], needs: Needs, kind: str) -> None:
+def need(values: CheckedSettings, needs: Needs, kind: str) -> None:
     """Raises Unfit, in a line, for the first setting with another value."""
     for name, (needed, why) in needs.items():
-        if (values[name] or None) != (needed or None):
-            raise Unfit(f"{name} = {values[name]!r}: must be {why} ({kind})")
+        value = value_of(values, name)
+        if (value or None) != (needed or None):
+            raise Unfit(f"{name} = {value!r}: must be {why} ({kind})")
 
 
 def open_frontier(ground: Ground, rules: Rules, hooks: Hooks) -> Frontier:

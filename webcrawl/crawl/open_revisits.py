@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from random import Random
-from typing import Any
 
 import msgpack
 
 from webcrawl.base.loading import load
 from webcrawl.base.own_code import made
 from webcrawl.base.readable import count
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.crawl.checks.names import NONE
 from webcrawl.crawl.control.in_force import OF_REVISITS
 from webcrawl.crawl.ground import Ground
@@ -66,8 +65,8 @@ def open_revisiting(ground: Ground, frontier: Frontier) -> tuple[Revisiting, Sig
     split.pages = revisiting.__len__
     split.early = policy.early
 
-    def change(now: Mapping[str, Any]) -> None:
-        age, rate, share = (now[name] for name in OF_REVISITS)
+    def change(now: CheckedSettings) -> None:
+        age, rate, share = now["REVISIT_AGE"], now["REVISIT_RATE"], now["REVISIT_SHARE"]
         split.change(age=age, rate=rate, share=share)
         options.age = age
         revisits.floor = min(age, FLOOR)

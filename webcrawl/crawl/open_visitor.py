@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from pathlib import Path
-from typing import Any
 
+from webcrawl.base.settings.checked_settings import CheckedSettings, value_of
 from webcrawl.content.formats.document_reader import DocumentReader
 from webcrawl.content.html.link_kinds import ALL_LOGGED
 from webcrawl.content.recognise import recogniser
@@ -24,7 +24,7 @@ MORE = {"SITEMAPS": "sitemap", "FEED_LINKS": "feed"}  # settings that add a kind
 Digests = Callable[[bytes], bytes]
 
 
-def open_visitor(values: Mapping[str, Any], parts: Parts, key: bytes, *, rereads: bool) -> Visitor:
+def open_visitor(values: CheckedSettings, parts: Parts, key: bytes, *, rereads: bool) -> Visitor:
     """`key`: of all hashes.
 
     `rereads`: its pages come from archives, which have their hosts' sitemaps as well.
@@ -68,10 +68,10 @@ def open_visitor(values: Mapping[str, Any], parts: Parts, key: bytes, *, rereads
     )
 
 
-def _rules(values: Mapping[str, Any]) -> LinkRules:
+def _rules(values: CheckedSettings) -> LinkRules:
     return LinkRules(
         followed=frozenset(values["LINK_SOURCES"])
-        | {kind for name, kind in MORE.items() if values[name]},
+        | {kind for name, kind in MORE.items() if value_of(values, name)},
         redirects=values["REDIRECT_MAX_HOPS"],
         skip_seen=values["CONTENT_SEEN"] == "skip",
         obey_nofollow=bool(values["OBEY_NOFOLLOW"]),
@@ -79,7 +79,7 @@ def _rules(values: Mapping[str, Any]) -> LinkRules:
     )
 
 
-def _wanted(values: Mapping[str, Any], rules: LinkRules) -> frozenset[str]:
+def _wanted(values: CheckedSettings, rules: LinkRules) -> frozenset[str]:
     """Return the kinds of links that are read."""
     wanted = rules.followed | ALL_LOGGED if values["LINK_LOG"] else rules.followed
     if rules.requisites:
@@ -90,7 +90,7 @@ def _wanted(values: Mapping[str, Any], rules: LinkRules) -> frozenset[str]:
 
 
 def _readers(
-    wanted: AbstractSet[str], values: Mapping[str, Any], agent: str
+    wanted: AbstractSet[str], values: CheckedSettings, agent: str
 ) -> tuple[DocumentReader, DocumentReader]:
     first, second = (
         DocumentReader(wanted, anchor_text=values["LINK_LOG"], agent=agent) for _ in range(2)
@@ -114,6 +114,6 @@ def _states(
     return States(parts.content, digests, parts.revisiting)
 
 
-def marks(values: Mapping[str, Any]) -> list[Path]:
+def marks(values: CheckedSettings) -> list[Path]:
     """Return the user's own tables of marks."""
     return [Path(values["RECOGNISE_FILE"])] if values["RECOGNISE_FILE"] is not None else []

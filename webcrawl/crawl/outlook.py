@@ -64,17 +64,27 @@ class Outlook:
 
     @property
     def trouble(self) -> str:
-        """Return the same, or why some hosts cannot be asked.
+        """Return why nothing is fetched, or why some hosts cannot be asked; empty if all can.
 
-        Without name servers those with known addresses still can.
+        Without name servers, hosts whose addresses are known can still be asked.
         """
         return self.stopped_by or self._parts.uplink.trouble
 
     @property
+    def has_lost_server(self) -> bool:
+        """Return whether this is a drone that is cut off because its hive's server does not answer.
+
+        A drone is cut off, too, while that server answers but has not confirmed its lease yet.
+        Whoever shows or counts the reason asks here: with a lost server, since when it has been
+        away says more than that the drone is cut off.
+        """
+        return self.stopped_by == CUT_OFF and bool(self.servers.names)
+
+    @property
     def stands_still(self) -> str:
         """Return why nothing is fetched for more than a moment: trouble, or hosts or servers."""
-        if self.stopped_by == CUT_OFF:
-            return str(self.servers) or CUT_OFF  # since when that server has been away says more
+        if self.has_lost_server:
+            return str(self.servers)
         if self.trouble or self._parts.frontier.in_flight or self.ready_hosts():
             return self.trouble
         return self._all_waits(NOTICED)

@@ -105,13 +105,15 @@ class PageEnd:
         trip.comes_again = trip.abandoned or self._crawl.will_retry(link, outcome)
 
     def _book(self, trip: Trip) -> None:
-        exchange = trip.exchange
-        if exchange is not None and trip.link is not None and trip.outcome is not None:
-            exchange.state.again = self._comes_again(trip.link, trip.outcome)
+        """Write what the page has to write, then book whatever has travelled.
+
+        In one turn of the event loop, so that no checkpoint has one without the other.
+        """
+        is_retried = self._note_retry(trip)
         # A page whose URL comes again is not written: our network has turned out to be away since
         # the page was made.
-        if exchange is None or not exchange.state.again:
-            for write in trip.writes or ():
+        if trip.writes is not None and not is_retried:
+            for write in trip.writes:
                 write()
         if trip.link is not None:
             self._book_url(trip, trip.link)
@@ -120,8 +122,18 @@ class PageEnd:
         elif trip.refusal is not None:
             self._crawl.parts.refusals.delivered(trip.refusal)
 
+    def _note_retry(self, trip: Trip) -> bool:
+        """Note in an answer whether its URL is retried, for the archive, and return that."""
+        exchange = trip.exchange
+        if exchange is None:
+            return False
+        if trip.link is not None and trip.outcome is not None:
+            exchange.state.again = self._comes_again(trip.link, trip.outcome)
+        return exchange.state.again
+
     def _comes_again(self, link: Link, outcome: Outcome) -> bool:
-        is_plain = outcome.status == HTTPStatus.OK and not outcome.short  # nearly all are
+        # Nearly all answers are plain: for these the frontier need not be asked.
+        is_plain = outcome.status == HTTPStatus.OK and not outcome.short
         return not is_plain and self._crawl.will_retry(link, outcome)
 
     def _book_url(self, trip: Trip, link: Link) -> None:
@@ -129,6 +141,9 @@ class PageEnd:
             self._without_page(trip, link)
         exchange = trip.exchange
         archive = self._archiving.archive
+        # A Page was archived by its pipeline, for only the page knows its title and whether its
+        # body was seen. All else is archived here: there is one exchange per request, the barrier
+        # was passed, and no checkpoint can fall between archive and log.
         if archive is not None and exchange is not None and not exchange.state.archived:
             archive(link, exchange)
         is_retried = self._crawl.finish(link, trip.outcome or NO_OUTCOME, exchange, trip.withheld)

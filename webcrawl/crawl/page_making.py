@@ -43,7 +43,7 @@ class PageMaking:
             self._look_up(
                 [page for page in pages if isinstance(page, Page) and page.found is not None]
             )
-        return list(map(self._output, trips, pages, ends))
+        return list(map(self._page_or_error, trips, pages, ends))
 
     def _look_up(self, pages: Sequence[Page]) -> None:
         """An error comes again where the outputs ask for it."""
@@ -69,7 +69,9 @@ class PageMaking:
                 pages.append(tamed(error))
         return pages
 
-    def _output(self, trip: Trip, page: Any, wrong: Exception | None) -> Iterable[Page] | Exception:
+    def _page_or_error(
+        self, trip: Trip, page: Any, wrong: Exception | None
+    ) -> Iterable[Page] | Exception:
         if wrong is None:
             return [page]
         # before its links were chosen: the next run has the page again

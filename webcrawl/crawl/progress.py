@@ -9,7 +9,6 @@ from typing import Any
 
 from webcrawl.base.model import FAILURES, Status
 from webcrawl.base.readable import by_type, count, megabytes, short
-from webcrawl.crawl.bound import CUT_OFF
 from webcrawl.crawl.crawl_log import CUT
 from webcrawl.crawl.lost_requests import COUNTED as UNKEPT
 from webcrawl.crawl.lost_requests import NAMELESS
@@ -252,10 +251,7 @@ class Rate:
 
 def waits_for(figures: Mapping[str, Any]) -> str:
     """Return why nothing is fetched, in a few words: an obstacle, or awaited hosts and servers."""
-    trouble, waits = figures.get("trouble", ""), figures.get("waits", "")
-    if trouble == CUT_OFF and waits:
-        return str(waits)  # since when the hive's server has been away says more
-    return str(trouble or waits)
+    return str(figures.get("trouble") or figures.get("waits") or "")
 
 
 STOPPERS = {"shutdown": "a signal", "stopped": "command"}  # reasons that are no limits

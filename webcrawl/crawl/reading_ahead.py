@@ -7,12 +7,13 @@ its reader down.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable
 from importlib.util import find_spec
-from typing import Any, Protocol
+from typing import Protocol
 
 from webcrawl.base.model import Exchange, Link
 from webcrawl.base.outputs import OF_PDFS
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.content.formats.pdf import PdfProcess
 from webcrawl.content.formats.sniffing import GZIP, is_pdf
 from webcrawl.crawl.panics import tamed
@@ -38,7 +39,7 @@ class Ahead(Protocol):
         """Nobody waits any more."""
 
 
-def pdf_process(values: Mapping[str, Any]) -> PdfProcess | None:
+def pdf_process(values: CheckedSettings) -> PdfProcess | None:
     """Reads of PDFs what the crawl wants of them; None if that is nothing, or cannot be had."""
     links = "pdf" in values["LINK_SOURCES"]
     text = not OF_PDFS.isdisjoint(values["OUTPUTS"]) and find_spec("pypdfium2") is not None

@@ -101,7 +101,8 @@ def _read(line: bytes, url: str, now: float) -> tuple[Cookie | None, bool]:
     pair, *rest = line.split(b";")
     name, equals, value = _pair(pair)
     is_pair = bool(name and equals)
-    if not is_pair or len(name) + len(value) > BYTES:
+    is_too_long = len(name) + len(value) > BYTES
+    if not is_pair or is_too_long:
         return None, False
     attributes = {key.lower(): text for key, _, text in map(_pair, rest)}
     host = host_of(url)
@@ -109,9 +110,7 @@ def _read(line: bytes, url: str, now: float) -> tuple[Cookie | None, bool]:
     is_safe = secure and url.startswith("https:")
     if not _may(name.lower(), attributes, host, safe=is_safe, secure=secure):
         return None, False
-    path = attributes.get(b"path", b"")
-    if not path.startswith(b"/"):  # RFC 6265 5.1.4: the default path
-        path = _path(url).rpartition(b"/")[0] or b"/"
+    path = _covered_path(attributes, url)
     return Cookie(host, path, name, value, secure), _has_expired(attributes, now)
 
 
@@ -136,6 +135,15 @@ def _guarded(cookie: Cookie, kept: Iterable[Cookie], url: str) -> bool:
     if url.startswith("https:"):
         return False
     return any(one.secure and one.name == cookie.name and one.host == cookie.host for one in kept)
+
+
+def _covered_path(attributes: Mapping[bytes, bytes], url: str) -> bytes:
+    """Return the path below which a cookie is sent, which this URL has set."""
+    path = attributes.get(b"path", b"")
+    if path.startswith(b"/"):
+        return path
+    # RFC 6265 5.1.4: by default, the folder of the URL
+    return _path(url).rpartition(b"/")[0] or b"/"
 
 
 def _has_expired(said: dict[bytes, bytes], now: float) -> bool:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from webcrawl.base.errors import RulesError
 from webcrawl.base.loading import OURS
@@ -17,6 +16,7 @@ from webcrawl.base.own_code import (
     made,
     seconds,
 )
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.content.purpose_bits import Purpose
 from webcrawl.frontier.allowances import Allowance
 from webcrawl.frontier.booking import Limits, Own
@@ -36,18 +36,18 @@ PAGES = "a number of pages from 0, or infinity"
 SLOW_DOWN = 8.0
 
 
-def purpose_of(values: Mapping[str, Any]) -> Purpose:
+def purpose_of(values: CheckedSettings) -> Purpose:
     """Return the purpose of the crawl, which decides which words of owners are obeyed."""
     return Purpose.of(values["PURPOSE"])
 
 
-def needs_all_seeds(values: Mapping[str, Any]) -> bool:
+def needs_all_seeds(values: CheckedSettings) -> bool:
     """Return whether it is the seeds that say what is inside the crawl."""
     scope = values["URL_SCOPE"]
     return scope == "seeds" or (values["REQUISITES"] and scope in SELF_CONTAINED)
 
 
-def rules_of(values: Mapping[str, Any], domains: RegisteredDomains, key: bytes) -> Rules:
+def rules_of(values: CheckedSettings, domains: RegisteredDomains, key: bytes) -> Rules:
     """Return the rules for all hosts of the frontier."""
     prioritizer = prioritizer_of(values, domains.of)
     return Rules(
@@ -63,13 +63,17 @@ def rules_of(values: Mapping[str, Any], domains: RegisteredDomains, key: bytes) 
     )
 
 
-def prioritizer_of(values: Mapping[str, Any], site: Callable[[str], str]) -> Prioritizer:
+def prioritizer_of(values: CheckedSettings, site: Callable[[str], str]) -> Prioritizer:
     """Return the prioritizer, which has heard of nothing yet.
 
     Raise RulesError if it is none, or cannot be made.
     """
-    name = "FRONTIER_PRIORITIZER"
-    prioritizer: Prioritizer = made(name, values[name], Prioritizer, values["FRONTIER_LEVELS"])
+    prioritizer: Prioritizer = made(
+        "FRONTIER_PRIORITIZER",
+        values["FRONTIER_PRIORITIZER"],
+        Prioritizer,
+        values["FRONTIER_LEVELS"],
+    )
     if isinstance(prioritizer, Focused):
         prioritizer.focus(site, values["FOCUS_LANGUAGES"])
     return prioritizer
@@ -84,12 +88,12 @@ def hearing_of(path: str, prioritizer: Prioritizer) -> Heard | None:
     return guarded(path, "heard", prioritizer.heard)
 
 
-def own_of(values: Mapping[str, Any]) -> Own:
+def own_of(values: CheckedSettings) -> Own:
     """Return the politeness and limits that a host or domain may have of its own."""
     return politeness_of(values), limits_of(values)
 
 
-def allowance_of(values: Mapping[str, Any]) -> Allowance:
+def allowance_of(values: CheckedSettings) -> Allowance:
     """Return the policy that says how many pages a registered domain may have."""
     budget = values["DOMAIN_BUDGET"]
     # every page is of a seed's own site
@@ -103,7 +107,7 @@ def allowance_of(values: Mapping[str, Any]) -> Allowance:
     return CheckedAllowance(policy) if is_users(policy) else policy
 
 
-def politeness_of(values: Mapping[str, Any]) -> Politeness:
+def politeness_of(values: CheckedSettings) -> Politeness:
     """Return the policy that says how long hosts are left alone."""
     delays = (
         values["POLITENESS_FACTOR"],
@@ -137,7 +141,7 @@ class CheckedAllowance:
         )
 
 
-def limits_of(values: Mapping[str, Any]) -> Limits:
+def limits_of(values: CheckedSettings) -> Limits:
     """Return the limits of the frontier for hosts, URLs and fetchers."""
     return Limits(
         queues=values["FRONTIER_QUEUES"],

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.crawl.trip import Trip
 from webcrawl.net.shortage import ConnectionRoom, in_use, raise_limit, room, worth_keeping
 
@@ -22,7 +23,7 @@ class Capacity:
         self._used = in_use()
         self.wanted = 0
 
-    def fit(self, values: Mapping[str, Any]) -> ConnectionRoom:
+    def fit(self, values: CheckedSettings) -> ConnectionRoom:
         """Return as many connections as these settings want, and as fit."""
         limit, wanted = raise_limit(), values["CONCURRENT_REQUESTS"]
         self.wanted = wanted

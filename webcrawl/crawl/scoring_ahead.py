@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Mapping
-from typing import Any
+from collections.abc import Awaitable
 
 from webcrawl.base.model import Exchange
 from webcrawl.base.page_values import UNSCORED, PageScores
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.content.html.trees import markup
 from webcrawl.content.scoring import DIED, ScoredBody, ScoreProcess
 from webcrawl.crawl.reading_ahead import Ahead
@@ -115,6 +115,6 @@ def is_scored(exchange: Exchange) -> bool:
     )
 
 
-def scoring(values: Mapping[str, Any], before: Ahead) -> ScoringAhead:
+def scoring(values: CheckedSettings, before: Ahead) -> ScoringAhead:
     """Return the scoring of these settings; without a SCORER the language gives the scores."""
     return ScoringAhead(before, ScoreProcess(values["SCORER"] or "", values["FOCUS_LANGUAGES"]))

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from webcrawl.base.settings.checked_settings import CheckedSettings, with_values
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.in_force import OF_FILTERS, OF_FRONTIER, InForce
 from webcrawl.crawl.control.sheets import BUDGET, DEPTH, OF_HOST, PerHost, Sheets, without_conflict
@@ -29,7 +30,7 @@ from webcrawl.urls.filters.scope import PageScope
 from webcrawl.urls.link_pipeline import LinkPipeline
 
 
-def _change_scope(db: CrawlDB, values: Mapping[str, Any]) -> None:
+def _change_scope(db: CrawlDB, values: CheckedSettings) -> None:
     """Note another scope in the crawl's terms.
 
     A later run has to know under which scope seeds were noted. Raise CommandError if the scope
@@ -59,7 +60,7 @@ def heed(
     # last: the terms are not changed back
     in_force.listen([SCOPE], partial(_change_scope, db), now=False)
 
-    def of_frontier(now: Mapping[str, Any]) -> None:
+    def of_frontier(now: CheckedSettings) -> None:
         frontier.change(politeness_of(now), limits_of(now))
         book.change(retry_wait=now["HOST_RETRY_WAIT"], patience=now["HOST_PATIENCE"])
 
@@ -79,8 +80,8 @@ def heed_sheets(
 ) -> None:
     """Passes on what sheets say, now and whenever they change."""
 
-    def of_host(settings: Mapping[str, Any]) -> Own:
-        return own_of(without_conflict({**in_force.values, **settings}))
+    def of_host(own: Mapping[str, Any]) -> Own:
+        return own_of(without_conflict(with_values(in_force.values, own)))
 
     # an address has one request
     alike = {"HOST_CONNECTIONS"} if in_force.values["POLITENESS_PER_IP"] else set()
@@ -93,7 +94,7 @@ def heed_sheets(
     if budgets is not None:
         sheets.listen(
             [BUDGET],
-            lambda settings: allowance_of({**in_force.values, **settings}),
+            lambda own: allowance_of(with_values(in_force.values, own)),
             budgets.set_overrides,
         )
     sheets.listen([DEPTH], lambda settings: settings[DEPTH], partial(_tell, pipeline, DepthFilter))

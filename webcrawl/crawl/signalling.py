@@ -84,6 +84,7 @@ def dated(
         if address is None:
             continue
         is_own_host = host_of(address) == host
+        # Last, and for feeds only: a registered domain takes longer to find than a host.
         if is_own_host or (entry.kind == "feed" and site_of(address) == site):
             own.append((address, entry.modified))
     return own

@@ -17,6 +17,7 @@ from webcrawl.base.errors import NothingFetched, lack
 from webcrawl.base.model import Status
 from webcrawl.base.own_code import made
 from webcrawl.base.readable import count
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.base.url_text import host_of
 from webcrawl.content.page import Page
 from webcrawl.crawl.assembly import assemble
@@ -26,14 +27,14 @@ from webcrawl.crawl.control.in_force import OF_REQUESTS
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.disk_space import DiskSpace
 from webcrawl.crawl.download_outcomes import Outcomes
-from webcrawl.crawl.driver import Driver, Output
+from webcrawl.crawl.driver import Driver, PageOrError
 from webcrawl.crawl.fetching import Fetching, connect, link_of, next_trip, reading_ahead
 from webcrawl.crawl.ground import Surroundings
 from webcrawl.crawl.job_folder import check_folder, make_folder
 from webcrawl.crawl.last_pages import closed
-from webcrawl.crawl.outputs.modules import is_module, module
-from webcrawl.crawl.outputs.output import Dropped
-from webcrawl.crawl.outputs.output import Output as CrawlOutput
+from webcrawl.crawl.outputs.modules import module
+from webcrawl.crawl.outputs.output import Dropped, Output
+from webcrawl.crawl.outputs.output_protocol import TakesPages, is_module
 from webcrawl.crawl.page_end import PageEnd
 from webcrawl.crawl.page_making import PageMaking
 from webcrawl.crawl.panics import tamed
@@ -47,6 +48,7 @@ from webcrawl.crawl.slot_sweep import Sweep
 from webcrawl.crawl.stats_writing import StatsWriting
 from webcrawl.crawl.trip import Trip
 from webcrawl.net.dns_answers import Lookup
+from webcrawl.net.environment_proxies import environment_proxies
 from webcrawl.net.network import Network
 from webcrawl.store.jobdir.stats_file import FINISHED, STORE_FAILED
 from webcrawl.urls.seeds.seed_reader import Seeds
@@ -83,15 +85,13 @@ class Standalone:
     Every page that is news goes to `deliver`, and is finished when that returns.
     """
 
-    def __init__(
-        self, values: Mapping[str, Any], given: Mapping[str, Any], deliver: Deliver
-    ) -> None:
+    def __init__(self, values: CheckedSettings, given: Mapping[str, Any], deliver: Deliver) -> None:
         """`values`: the checked settings; `given`: the user's own, as they were written."""
         self._values = values
         self._deliver = deliver
         self._over: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self.run = Run(self.stop, given)
-        self._outputs: list[CrawlOutput] = []
+        self._outputs: list[Output] = []
         self._processors: list[Callable[[Any], Any]] = []
         self.driver: Driver | None = None  # once it is open
         self._network: Network | None = None  # to be closed
@@ -139,7 +139,7 @@ class Standalone:
             slots=self.slots,
         )
 
-    async def _connect(self, values: Mapping[str, Any], seeds: str) -> None:
+    async def _connect(self, values: CheckedSettings, seeds: str) -> None:
         """Make the network, the crawl and the steps of its loop."""
         run, network = self.run, self.network
         parts, visitor = run.crawl.parts, run.visitor
@@ -157,11 +157,13 @@ class Standalone:
             network.bandwidth,
             run.fail,
         )
+        proxies = environment_proxies()
         outcomes = Outcomes(
             [fates.failed],
             [end.hide],
             network.clock,
             whole=values.get("DOWNLOAD_FAIL_ON_DATALOSS", True),
+            ours=proxies.all if proxies is not None else (),
             retry_times=limits_of(values).attempts - 1,
         )
         outcomes.uplink = parts.uplink
@@ -186,6 +188,7 @@ class Standalone:
             parts.counters.update,
             run.fail,
             whole=values.get("DOWNLOAD_FAIL_ON_DATALOSS", False),
+            proxies=proxies,
         )
         self.making = PageMaking(visitor, visitor.follow, run.at_hand, run.fail, ending=_Ended)
         self.finish = end.finished
@@ -196,21 +199,20 @@ class Standalone:
         for name, path in OUTPUTS.items():
             if name in self._values["OUTPUTS"] or name == "news":
                 file, _, kind = path.partition(".")
-                output: CrawlOutput = getattr(
-                    import_module(f"webcrawl.crawl.outputs.{file}"), kind
-                )(self._values)
+                output: Output = getattr(import_module(f"webcrawl.crawl.outputs.{file}"), kind)(
+                    self._values
+                )
                 self._outputs.append(output)
                 output.open(self.run)
                 self._add(output, name)
 
-    def _add(self, output: CrawlOutput, name: str) -> None:
-        process = getattr(output, "process_item", None)
+    def _add(self, output: Output, name: str) -> None:
         if is_module(output):
-            process = module(name, output.process_item, output.content_types)  # type: ignore[attr-defined]
-        if process is not None:
-            self._processors.append(process)
+            self._processors.append(module(name, output.process_item, output.content_types))
+        elif isinstance(output, TakesPages):
+            self._processors.append(output.process_item)
 
-    def _begin(self, values: Mapping[str, Any]) -> None:
+    def _begin(self, values: CheckedSettings) -> None:
         run, network, folder = self.run, self.network, Path(values["JOBDIR"])
         run.keeping.open(run.crawl, self.barrier, _never)
         in_force = run.crawl.parts.in_force
@@ -264,13 +266,14 @@ class Standalone:
     async def fetch(self, trip: Trip) -> bool:
         return await self.fetching.fetch(trip, link_of(trip))
 
-    def visit(self, trips: Sequence[Trip]) -> list[Output]:
+    def visit(self, trips: Sequence[Trip]) -> list[PageOrError]:
         return self.making.pages(trips)
 
-    async def process(self, trip: Trip, output: Output) -> None:
-        pages: Iterable[Page] = _raising(output) if isinstance(output, Exception) else output
+    async def process(self, trip: Trip, page_or_error: PageOrError) -> None:
+        if isinstance(page_or_error, Exception):
+            page_or_error = _raising(page_or_error)
         try:
-            for page in pages:
+            for page in page_or_error:
                 await self._processed(page)
         except Dropped:
             return
@@ -416,7 +419,7 @@ class Standalone:
             run.fail(error)
 
 
-async def _close(output: CrawlOutput) -> None:
+async def _close(output: Output) -> None:
     closing = output.close_spider()
     if isawaitable(closing):
         await closing

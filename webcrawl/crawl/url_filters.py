@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.crawl.admission import CrawlAdmission
 from webcrawl.crawl.ground import Ground
 from webcrawl.crawl.hive.partition import SlotFingerprints
@@ -31,12 +29,12 @@ class Filters:
         self._states = FilterStates(ground.db, self.pipeline.chain)
         self.admission = CrawlAdmission(self.pipeline.chain, ground.moments.next_decision)
 
-    def _last(self, values: Mapping[str, Any]) -> list[UrlFilter]:
+    def _last(self, values: CheckedSettings) -> list[UrlFilter]:
         """Return the filters that come after those of the settings: what is ordered."""
         excluded, domains = self._ground.in_force.excluded, self._ground.domains
         return [excluded, *([PageScope(domains)] if values["URL_SCOPE"] == "any" else ())]
 
-    def change(self, values: Mapping[str, Any]) -> None:
+    def change(self, values: CheckedSettings) -> None:
         """Use the filters of these settings, which take over what those before have learned.
 
         Raise RulesError if these are no filters; then those before stay.

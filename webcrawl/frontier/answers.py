@@ -107,7 +107,7 @@ class Answers:
         was_behind_wall = had_wall and behind_wall(host)
         failures_before = record.failures
         retired_before = record.retired
-        row_before = record.row
+        failed_before = record.failed
         is_urls_own = is_own(record, link, outcome)
         charge = self._core.charges.note(record, link, now) if outcome.doubtful else None
 
@@ -128,7 +128,9 @@ class Answers:
         else:
             self._final(host, link, outcome)
         if has_failed:
-            self._failed(record, retired_before, None if is_urls_own else row_before)
+            self._failed(record, retired_before, None if is_urls_own else failed_before)
+        # The host's record reaches the disk with the next checkpoint. Until then a kill would
+        # forget what it has asked for, so that has a file of its own (host_rows.py).
         if outcome.wait and is_worth_a_line(outcome.wait, failed=has_failed):
             self._core.queues.told.note(host.name, record.ready_at)
         host.ip = outcome.ip or host.ip
@@ -160,8 +162,8 @@ class Answers:
         if outcome.short:
             self._counters[CUT_SHORT] += is_kept_short(link, outcome)
 
-    def _failed(self, host: Host, retired: int, row: FailedRow | None) -> None:
-        give_back(host, row)
+    def _failed(self, host: Host, retired: int, before: FailedRow | None) -> None:
+        give_back(host, before)
         if host.whole is not None:  # one origin of it
             return
         self._counters["hosts set aside"] += host.failures == self._book.health.failures
@@ -171,6 +173,8 @@ class Answers:
         at, link = again
         self._counters["tried again"] += 1
         self._core.queued += 1
+        # At the end, so that each probe is another URL: a front page that alone is walled would
+        # otherwise keep the whole host shut.
         if outcome.wall:  # another URL is the next probe: this one alone may be walled
             record = link.pack()
             self._hosts.queue_for(host, record).push(record)

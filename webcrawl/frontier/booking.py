@@ -1,5 +1,23 @@
 """Books a download's outcome on its host: when the host is due again, and whether it is retired.
 
+Who defers a host, and for how long (`Host.ready_at`; the longest wait counts):
+
+    an answer, or a time-out    `Booking.wait`: POLITENESS_POLICY, by the host's last downloads
+    Crawl-delay in robots.txt   `Booking.wait`: at least so long, up to CRAWL_DELAY_MAX
+    strain: slower than usual   `Booking.wait`: up to `slow_down` times the policy's wait
+    Retry-After                 `Booking.decide`: as asked, up to RETRY_AFTER_MAX
+    an error of a single URL    `Booking.decide`: LONGER times the usual wait
+    a failure of the host       `HealthRules.wait`: HOST_RETRY_WAIT, twice as long each time, to a day
+    a name that leads nowhere   `HealthRules.wait`: GONE seconds, once; then the host is given up
+    a block page (wall)         `health.gap`: HOST_RETRY_WAIT, twice as long each time, to a day
+    a download that was cut     `Booking.cut`: HOST_RETRY_WAIT at least
+
+Elsewhere: robots.txt that cannot be fetched (`RobotsAdmission.decide`, its origin alone), another
+host at the same address (`addresses.Addresses`), a command (`ctl host NAME pause`: `SetAside.held`,
+until it is resumed). While our own network is out nothing is fetched, and no host is charged
+(`crawl/uplink.py`). A host that waits for more than hosts_set_aside.FAR seconds leaves the
+back-end, whatever it waits for; that changes where it waits, and not for how long.
+
 A host that answers more slowly, or fails more often, than it did at first is slowed down before it
 asks. Mercator's wait is in proportion to the last answer already, which keeps our share of a busy
 server's time as it was; here it becomes less. Strain is kept in memory only, of a bounded number of
@@ -229,6 +247,8 @@ class Booking:
         is_usual = is_plain(outcome)  # nearly always
         fault = Fault.NOBODY if is_usual else _fault(host, link, outcome)
         failure = None
+        # Of several requests under way to one host, all that fail count once: four would otherwise
+        # bring it from well to set aside in a second.
         if fault is Fault.HOST and news:
             failure = self.health.failure(host, link, outcome, now, longest=limits.retry_after_max)
         most = 0 if is_usual and self._limits.retry_codes is None else self._most(link, outcome)
@@ -278,7 +298,7 @@ class Booking:
                 echoed(host, link)
         elif fault is Fault.URL:
             noted(host, link, outcome, now)
-        elif host.failures or host.row is not None or host.bad:
+        elif host.failures or host.failed is not None or host.bad:
             limits = self._limits if self.own is None else self.of(host.name)[1]
             recovered(host, link, now, min(limits.retry_wait, soon(host, consequences.turn)))
         host.ready_at = consequences.ready_at
@@ -344,7 +364,7 @@ class Booking:
         if charged(host, link, outcome, last=is_last):
             return None if is_last else replace(link, attempt=link.attempt + 1)
         if unwell:
-            link = returned(link, host.row)
+            link = returned(link, host.failed)
         counts_as_strike = not host.failures and (outcome.wait > 0 or not unwell)
         if counts_as_strike and link.struck + 1 >= STRIKES:
             return None
@@ -378,6 +398,7 @@ class Booking:
         A Crawl-delay is between any two: its robots.txt goes first.
         """
         limits = self.of(host.name)[1]
+        # A Crawl-delay is the site's own word, and outranks the operator's rule.
         if limits.connections is None or (host.crawl_delay and limits.crawl_delay_max):
             return 1
         return limits.connections.of(host.name)
@@ -385,8 +406,8 @@ class Booking:
     def asked(self, host: Host) -> float:
         """Seconds for which the host has asked to be left alone after its last failure."""
         return (
-            min(host.row.asked, self.of(host.name)[1].retry_after_max)
-            if host.row is not None
+            min(host.failed.asked, self.of(host.name)[1].retry_after_max)
+            if host.failed is not None
             else 0.0
         )
 
@@ -408,7 +429,7 @@ def _retired_by(failure: Failure | None, pages: int, limits: Limits) -> int:
     It is 0 if they do not end.
     """
     if failure is not None and failure.is_final:
-        return failure.row.status
+        return failure.failed.status
     return Status.HOST_BUDGET if 0 < limits.host_pages <= pages else 0
 
 

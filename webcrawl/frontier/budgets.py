@@ -24,6 +24,7 @@ from webcrawl.frontier.reputation import Reputation
 PAYS = 4
 # times the pages that a domain may have: with more URLs, of which many lead nowhere, it is too
 # large
+# A good site and a trap with new text look alike, but that a trap never stops naming URLs.
 WIDE = 1.5
 REQUISITES = 32  # of what pages need to be shown, that cost as much as a page
 # times the pages that a domain may have, up to which these are let in: the last pages need them too

@@ -178,7 +178,7 @@ class Charge:
     def undo(self, host: Host) -> None:
         """Restore the host's record, unless more has happened to it, be it by command."""
         if host.failures == self.failures and host.retired != Status.DROPPED:
-            host.ready_at, host.failures, host.retired, host.row = self.before
+            host.ready_at, host.failures, host.retired, host.failed = self.before
             host.times[:] = self.times
 
     @property
@@ -198,7 +198,7 @@ class Charges:
 
     def note(self, host: Host, link: Link, now: float) -> Charge:
         """Note a failure that is about to be booked."""
-        before = (host.ready_at, host.failures, host.retired, host.row)
+        before = (host.ready_at, host.failures, host.retired, host.failed)
         charge = Charge(now, host.name, link, before, [*host.times])
         self._kept.append(charge)
         return charge

@@ -17,6 +17,8 @@ from webcrawl.frontier.rotation import Rotation
 LOOKS = 4
 # seconds that a proven host waits for a fetcher or the processor, before we count as busy
 LATE = 0.05
+# Slots alone do not show that the crawl is busy: where the processor is the bottleneck they are
+# idle, and floods of hosts got them.
 CALM = 0.2  # seconds after that in which no host beyond its domain's share is let in
 # seconds a due host waits for a fetcher before n shrinks: there are more queues than fetchers need
 OVERDUE = 10.0

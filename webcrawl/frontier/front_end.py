@@ -19,6 +19,7 @@ from webcrawl.base.own_code import checked, real
 from webcrawl.frontier.fifo import Fifo
 from webcrawl.frontier.prioritizers import Choosing, Prioritizer, goes_by_way
 
+# The best of the next eight, without a queue of the chosen, had three quarters of the gain.
 AT_ONCE = 64  # records looked at together
 ONE_IN = 8  # of them is chosen: what it costs is so many looks per URL
 
@@ -52,6 +53,8 @@ class Sift(Generic[T]):
         worth = [self._worth(record) for record in some]
         order = sorted(range(len(some)), key=worth.__getitem__, reverse=True)
         best = max(len(some) // ONE_IN, 1)
+        # Chosen ones are in another queue, and the rest at the end of the same: a URL is in one
+        # queue at any time, so that none is fetched twice or lost.
         for at in order[:best]:
             chosen.push(some[at])
         for at in sorted(order[best:]):

@@ -86,11 +86,12 @@ class Steering:
             host.retired = 0
         wait = self._book.wait(host)
         if host.ready_at > now + wait:  # not for politeness, which counts from a request before now
-            due, row = now + wait, host.row
-            if row is not None and host.failures:
-                due = max(row.at, self._core.resumed) + wait
-            if row is not None:
-                due = max(due, row.at + self._book.asked(host))
+            due = now + wait
+            failed = host.failed
+            if failed is not None and host.failures:
+                due = max(failed.at, self._core.resumed) + wait
+            if failed is not None:
+                due = max(due, failed.at + self._book.asked(host))
             host.ready_at = due
         _hurry(host, now)
         for origin in (host.origins or {}).values():
@@ -115,12 +116,13 @@ class Steering:
         found a day later.
         """
         host, active = self._core.open(name)
-        urls, row = host.waiting(), host.row
-        # which `retry` keeps to
-        asked = max(row.at + row.asked - now, 0.0) if row is not None else 0.0
+        urls = host.waiting()
+        failed = host.failed
+        # `retry` keeps to what the host itself has asked for.
+        asked = max(failed.at + failed.asked - now, 0.0) if failed is not None else 0.0
         host.retired = Status.DROPPED
         host.failures = 0
-        host.row = FailedRow(now, 0.0, Status.DROPPED, 0, gone=False, asked=asked)
+        host.failed = FailedRow(now, 0.0, Status.DROPPED, 0, gone=False, asked=asked)
         self._hosts.touch(host)
         if active and (host.given is None or host.ticket):
             self._core.dismiss(name.__eq__)
@@ -255,7 +257,7 @@ class Frontier:
         looked at.
         """
         for host in self.core.back.active.values():
-            has_answered = host.pages > 0 or (host.row is not None and host.row.asked > 0)
+            has_answered = host.pages > 0 or (host.failed is not None and host.failed.asked > 0)
             if host.failures == 1 and has_answered:
                 return True
         return False

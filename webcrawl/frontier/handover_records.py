@@ -119,7 +119,7 @@ class DomainMoves:
 
 def pack_host(host: Host, now: float) -> list[Any]:
     """Return everything but its URLs."""
-    row = host.row
+    row = host.failed
     return [
         host.name,
         max(host.ready_at - now, 0.0),
@@ -146,7 +146,7 @@ def _more(host: Host, now: float) -> list[Any]:
 
 
 def _pack_origin(key: int, one: Host, now: float) -> list[Any]:
-    row = one.row
+    row = one.failed
     failed = None if row is None else [max(now - row.at, 0.0), *row[1:]]
     return [key, one.origin, max(one.ready_at - now, 0.0), one.failures, one.retired, failed]
 
@@ -180,7 +180,7 @@ def _merge_failures(host: Host, failures: int, failed: list[Any] | None, now: fl
         return
     ago, *others = failed
     host.failures = failures
-    host.row = stored_row((now - ago, *others))
+    host.failed = stored_row((now - ago, *others))
 
 
 def merge_origins(

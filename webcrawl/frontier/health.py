@@ -7,8 +7,20 @@ An answer that reports an error of the server's is the fault of its URL, if it i
 good answers. It is the host's if the server says how long to wait, if as many different URLs in a
 row get one as make a ROW, or if the host has never answered well.
 
-A wall is no failure of its host. Its URLs stay in the queue and are asked for in turn, one at a
-time, at intervals that grow to a day: each is a probe of the wall.
+What follows from a block page (a wall, which a vendor's marks or its structure show):
+
+    the answer    is archived, and has a line in crawl.log with the annotation `wall:VENDOR`. No
+                  link of it is followed, and no output behind `news` gets it
+    its host      has not failed. It is behind the wall after WALLS walled answers in a row, or after
+                  the first if it has never given a page. Then one URL at a time is asked for, as a
+                  probe, at intervals that grow to a day (`gap`), and the host waits set aside
+    its URL       goes to the end of its host's queue, without losing an attempt. Until the host is
+                  known to be behind the wall, it waits in the host's record (`met`, `brought_back`)
+    its end       any other answer that says that a page is there or not opens the wall (`opens`).
+                  A URL that meets a wall again while its host gives pages is walled alone, and ends
+
+A wall that only words suggest (`wall:unknown`) is an annotation, and nothing follows for the host.
+Nor does it from an answer to a spider's own request, which the spider gets.
 
 docs/frontier.md has the tables. There is no I/O here, and no clock.
 """
@@ -39,6 +51,7 @@ from webcrawl.store.jobdir.host_row import (
 DAY = 86_400.0
 # if its host was well before, so many failures of a URL that were no fault of its own are one after
 # all
+# With three, a host that says 503 to a third of all requests lost one URL in 27.
 STRIKES = 6
 # If permanent: no such name, one that leads inside, or a server that speaks only what the crawl
 # does not
@@ -49,20 +62,22 @@ NOWHERE = frozenset((Status.DNS_FAILED, Status.EXCLUDED, Status.UNSUPPORTED))
 GONE, GONE_MOST = 3.0, 10.5
 # a host may be tried so many times later than planned; of longer gaps we know only that we did not
 # look
+# A clock that jumps, a machine that sleeps and a crawl that was stopped for a week cost nobody
+# their chances.
 LATE = 2.0
 
 
 class Failure(NamedTuple):
     """One more failure of a host in a row."""
 
-    row: FailedRow
+    failed: FailedRow
     wait: float  # seconds for which the host is left alone
     is_final: bool  # the host is given up by it
 
     def apply(self, host: Host) -> None:
         """Book the failure; whether the host is given up is the caller's to write."""
         host.failures += 1
-        host.row = self.row
+        host.failed = self.failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +116,8 @@ class HealthRules:
             return True
         if not host.pages:
             return False
-        has_failed_alone = host.row is None or host.row.only == sum_of(link)
+        # The other URLs of a host show whether it has failed, so none ends while they fail as well.
+        has_failed_alone = host.failed is None or host.failed.only == sum_of(link)
         return has_failed_alone or is_own(host, link, outcome)
 
     def failure(
@@ -111,7 +127,7 @@ class HealthRules:
 
         `longest`: RETRY_AFTER_MAX. A host that asks for years is not left alone for years.
         """
-        before = host.row
+        before = host.failed
         away = 0.0
         only = sum_of(link)
         origin = origin_of(link.url)
@@ -126,9 +142,9 @@ class HealthRules:
         wait = self.wait(failures, gone=is_gone)
         planned = float(max(wait, min(outcome.wait, longest)))
         asked = float(outcome.wait)
-        row = FailedRow(now, away, _status(link, outcome), only, is_gone, origin, planned, asked)
+        failed = FailedRow(now, away, _status(link, outcome), only, is_gone, origin, planned, asked)
         is_over = failures >= self.failures and away >= self.patience
-        return Failure(row, wait, is_final=is_over or (is_gone and was_gone))
+        return Failure(failed, wait, is_final=is_over or (is_gone and was_gone))
 
     def wait(self, failures: int, *, gone: bool) -> float:
         """Return the seconds for which a host is left alone that has failed so often in a row."""
@@ -140,7 +156,7 @@ class HealthRules:
 def answered(host: Host) -> None:
     """Book that the host has answered: it is healthy."""
     host.failures = 0
-    host.row = None
+    host.failed = None
 
 
 def is_own(host: Host, link: Link, outcome: Outcome) -> bool:
@@ -156,10 +172,17 @@ def echoed(host: Host, link: Link) -> None:
 
     The failure counts once, and is of more than one URL.
     """
-    row = host.row
-    if row is not None and row.only != sum_of(link):
-        host.row = FailedRow(
-            row.at, row.away, row.status, 0, row.gone, row.origin, row.planned, row.asked
+    failed = host.failed
+    if failed is not None and failed.only != sum_of(link):
+        host.failed = FailedRow(
+            failed.at,
+            failed.away,
+            failed.status,
+            0,
+            failed.gone,
+            failed.origin,
+            failed.planned,
+            failed.asked,
         )
 
 
@@ -168,12 +191,12 @@ def returns(host: Host, now: float) -> bool:
 
     Then it is due, and set aside if it fails. Return whether it was.
     """
-    row = host.row
-    if row is None or now - row.at < DAY or not given_up(host):
+    failed = host.failed
+    if failed is None or now - failed.at < DAY or not given_up(host):
         return False
     host.retired = 0
     host.ready_at = min(host.ready_at, now)
-    host.row = FailedRow(now, 0.0, row.status, 0, gone=False, origin=-1)
+    host.failed = FailedRow(now, 0.0, failed.status, 0, gone=False, origin=-1)
     return True
 
 
@@ -208,6 +231,9 @@ def sum_of(link: Link) -> int:
 UNWELL = frozenset((Status.CONNECTION_LOST, 408, 429, *range(500, 600))) - {501, 505}
 ROW = 3  # different URLs in a row: the host is unwell
 MAX_ROW = 16  # answers in a row that are remembered
+# To wait for a last URL that alone says 503 cost hosts up to 1,562 times their crawl (five such
+# pages, a second apart), and with this number 1.28 times at most. The price is a URL where a host
+# falls over for hours just before its last one: 1 of 5,270.
 FAMILIAR = 10  # pages of a host by which its last URL's 503 is told from a host that is down
 LONGER = 2.0  # times its usual wait that a host waits after one that is its URL's own
 # Until such a URL comes again: so many usual waits of its host, or this share of those that its
@@ -231,8 +257,7 @@ def is_hosts(host: Host, link: Link, outcome: Outcome) -> bool:
     """Return whether such an answer, not yet booked, is the host's fault."""
     may_be_hosts = rule(outcome).failed
     if host.failures:
-        has_failed_by_answers = host.row is not None and host.row.status == Status.HOST_RETIRED
-        return may_be_hosts or has_failed_by_answers
+        return may_be_hosts or _has_failed_by_answers(host.failed)
     is_busy = may_be_hosts and outcome.status > 0  # a dropped connection does not say so
     if is_busy and outcome.wait:
         return True
@@ -248,9 +273,9 @@ def _completes_row(host: Host, link: Link, outcome: Outcome, *, is_busy: bool) -
     While few pages of it are known, so it is if that is a 429 or 503, which speak of the host (RFC
     6585, RFC 9110).
     """
-    row = row_of(host)
-    urls = {mark for mark in row if mark > 0}
-    is_first_of_url = _mark(link, outcome) not in row
+    answers = errors_in_a_row(host)
+    urls = {mark for mark in answers if mark > 0}
+    is_first_of_url = _mark(link, outcome) not in answers
     if is_first_of_url:
         return len(urls) + 1 >= ROW
     if not host.pages:
@@ -289,10 +314,10 @@ def noted(host: Host, link: Link, outcome: Outcome, now: float) -> None:
         return
     host.said = outcome.status
     host.of_robots = False
-    before = host.row
+    before = host.failed
     if host.failures:
         answered(host)
-    answers = row_of(host)
+    answers = errors_in_a_row(host)
     only = sum_of(link)
     origin = origin_of(link.url)
     if answers and before is not None:
@@ -301,7 +326,7 @@ def noted(host: Host, link: Link, outcome: Outcome, now: float) -> None:
     mark = -sum_of(link) if _is_known(host, link) else _mark(link, outcome)
     kept = (*answers, mark)[-MAX_ROW:]
     status = Status.HOST_RETIRED
-    host.row = FailedRow(now, 0.0, status, only, gone=False, origin=origin, unwell=kept)
+    host.failed = FailedRow(now, 0.0, status, only, gone=False, origin=origin, unwell=kept)
 
 
 def later(link: Link, now: float, first: float) -> float:
@@ -316,36 +341,49 @@ def recovered(host: Host, link: Link, now: float, first: float) -> None:
     """Book that the host has given a good answer: the errors before it were its URLs' own.
 
     They come sooner than after a failure of the host: as if they had been asked for now, with
-    `first` as the first wait. Many a server has a robots.txt while its pages fail: one of those has
-    to come.
+    `first` as the first wait.
     """
-    row = host.row
-    if (
-        row is not None
-        and row.status == Status.HOST_RETIRED
-        and (link.is_prerequisite or _is_others(row, link))
-    ):
+    failed = host.failed
+    if failed is not None and _leaves_errors_open(failed, link):
         return
-    if row is not None and row.unwell and host.later:
-        sums = {*map(abs, row.unwell)}
-        waiting = [(when, unpack(one), one) for when, one in host.later]
-        if not host.failures:
-            _count_against(host, [one for _, one, _ in waiting if sum_of(one) in sums])
-        host.later = [
-            (_sooner(when, one, sums, now, first), record) for when, one, record in waiting
-        ]
-        heapify(host.later)
+    if failed is not None and failed.unwell and host.later:
+        _bring_forward(host, failed, now, first)
     host.bad.pop(_kind(link), None)
     answered(host)
 
 
-def _is_others(row: FailedRow, link: Link) -> bool:
-    """Return whether all answers in this row came from one origin, and that origin is not the
-    link's.
+def _has_failed_by_answers(failed: FailedRow | None) -> bool:
+    """Return whether answers that report errors are noted, and not failures to get any.
+
+    `noted` gives these a Status that no failure has.
+    """
+    return failed is not None and failed.status == Status.HOST_RETIRED
+
+
+def _leaves_errors_open(failed: FailedRow, link: Link) -> bool:
+    """Return whether a good answer to this link says nothing of the errors before it."""
+    if not _has_failed_by_answers(failed):
+        return False
+    # Many a server has a robots.txt while its pages fail: one of these has to come.
+    return link.is_prerequisite or _is_of_another_origin(failed, link)
+
+
+def _is_of_another_origin(failed: FailedRow, link: Link) -> bool:
+    """Return whether all these errors came from one origin, and that origin is not the link's.
 
     A good answer from one origin (scheme, host and port) says nothing about another's errors.
     """
-    return bool(link.url) and row.origin not in (0, -1, origin_of(link.url))
+    return bool(link.url) and failed.origin not in (0, -1, origin_of(link.url))
+
+
+def _bring_forward(host: Host, failed: FailedRow, now: float, first: float) -> None:
+    """Let the URLs that got these errors come sooner: the host is well."""
+    sums = {abs(mark) for mark in failed.unwell}
+    waiting = [(when, unpack(record), record) for when, record in host.later]
+    if not host.failures:
+        _count_against(host, [link for _, link, _ in waiting if sum_of(link) in sums])
+    host.later = [(_sooner(when, link, sums, now, first), record) for when, link, record in waiting]
+    heapify(host.later)
 
 
 def _count_against(host: Host, failed: Iterable[Link]) -> None:
@@ -368,20 +406,20 @@ def _sooner(when: float, link: Link, sums: Collection[int], now: float, first: f
     return min(when, later(link, now, first / 2)) if sum_of(link) in sums else when
 
 
-def give_back(host: Host, row: FailedRow | None) -> None:
-    """Give the URLs of `row` their attempts back, for now their host has failed."""
-    if row is not None and row.unwell and host.later:
-        host.later = [(at, returned(unpack(record), row).pack()) for at, record in host.later]
+def give_back(host: Host, failed: FailedRow | None) -> None:
+    """Give the URLs that got these errors their attempts back, for now their host has failed."""
+    if failed is not None and failed.unwell and host.later:
+        host.later = [(at, returned(unpack(record), failed).pack()) for at, record in host.later]
         heapify(host.later)
 
 
-def returned(link: Link, row: FailedRow | None) -> Link:
-    """Return the link with the attempts that answers in this row have used up."""
-    answers = row.unwell if row is not None else ()
+def returned(link: Link, failed: FailedRow | None) -> Link:
+    """Return the link with the attempts that these errors in a row have used up."""
+    answers = failed.unwell if failed is not None else ()
     count = min(_times(link, answers), link.attempt) if answers else 0
-    return (
-        replace(link, attempt=link.attempt - count, struck=link.struck + count) if count else link
-    )
+    if not count:
+        return link
+    return replace(link, attempt=link.attempt - count, struck=link.struck + count)
 
 
 def _mark(link: Link, outcome: Outcome) -> int:
@@ -392,14 +430,14 @@ def _mark(link: Link, outcome: Outcome) -> int:
     return sum_of(link) + (outcome.retries is not None)
 
 
-def row_of(host: Host) -> tuple[int, ...]:
+def errors_in_a_row(host: Host) -> tuple[int, ...]:
     """Return the answers in a row that reported an error of the server's, by their URLs."""
-    return host.row.unwell if host.row is not None else ()
+    return host.failed.unwell if host.failed is not None else ()
 
 
-def _times(link: Link, row: tuple[int, ...]) -> int:
+def _times(link: Link, answers: tuple[int, ...]) -> int:
     key = sum_of(link)
-    return sum(abs(one) == key for one in row)
+    return sum(abs(mark) == key for mark in answers)
 
 
 def _is_known(host: Host, link: Link) -> bool:
@@ -408,7 +446,7 @@ def _is_known(host: Host, link: Link) -> bool:
     The link has used up an attempt before this row, or its kind always fails.
     """
     return host.pages > 0 and (
-        link.attempt > _times(link, row_of(host)) or host.bad.get(_kind(link), 0) >= ROW
+        link.attempt > _times(link, errors_in_a_row(host)) or host.bad.get(_kind(link), 0) >= ROW
     )
 
 

@@ -119,7 +119,7 @@ def facts_of(host: Host, book: Booking, *, record: str, is_paused: bool) -> Host
         crawl_delay=host.crawl_delay,
         connections=book.connections(host),
         failures=host.failures,
-        failed=host.row,
+        failed=host.failed,
         retired=host.retired,
         wall=host.wall if behind_wall(host) else None,
         pages=host.pages,
@@ -166,7 +166,13 @@ def _origin(one: Host, host: Host, book: Booking) -> OriginFacts:
     next_turn = max(one.due(), host.ready_at) if waits else None
     name = one.origin or "other ports"
     return OriginFacts(
-        name, book.health.health(one), one.failures, one.row, one.retired, one.waiting(), next_turn
+        name,
+        book.health.health(one),
+        one.failures,
+        one.failed,
+        one.retired,
+        one.waiting(),
+        next_turn,
     )
 
 

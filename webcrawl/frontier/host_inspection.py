@@ -133,8 +133,8 @@ class HostInspection:
         seconds = self._book.wait(host)
         if host.wall is not None and behind_wall(host):
             return max(gap(host.wall, self._book.of(host.name)[1].retry_wait), seconds), WALL
-        if host.row is not None:
-            longer = self._pause_after_failure(host, host.row, seconds)
+        if host.failed is not None:
+            longer = self._pause_after_failure(host, host.failed, seconds)
             if longer is not None:
                 return longer
         is_new = not (host.times or host.failures)
@@ -205,7 +205,7 @@ class HostInspection:
         if left_until == host.ready_at == at:
             return rule
         is_resting = at <= host.rested_at()
-        is_well = host.row is None and host.wall is None
+        is_well = host.failed is None and host.wall is None
         if is_resting and is_well and not host.crawl_delay:
             return POLITENESS
         if is_resting or host.failures or host.wall is not None:
@@ -271,5 +271,5 @@ def _name(found: Waits, host: Host, record: Host, rule: str) -> None:
     found.wall = host.wall.vendor if host.wall is not None else ""
     if record is not host:
         found.origin = record.origin
-    elif rule == FAILURE and host.said not in OF_HOST and host.row is not None:
-        found.origin = text_at(host, host.row.origin)
+    elif rule == FAILURE and host.said not in OF_HOST and host.failed is not None:
+        found.origin = text_at(host, host.failed.origin)

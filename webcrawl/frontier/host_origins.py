@@ -23,6 +23,7 @@ from webcrawl.store.jobdir.host_row import FailedRow, given_up
 # Records of one host. Anybody may link to all ports of a host: the origins beyond these have one
 # record together.
 MAX_ORIGINS = 16
+# The key of that record.
 SHARED = -1
 # URLs of a host that has failed, among which one of another origin is looked for: a millisecond
 MAX_LOOKED_AT = 8192
@@ -98,7 +99,11 @@ class Origins:
 
         `before`: until when the host was to be left alone before it failed.
         """
-        if outcome.status in OF_HOST or host.row is None or host.row.origin != origin_of(link.url):
+        if (
+            outcome.status in OF_HOST
+            or host.failed is None
+            or host.failed.origin != origin_of(link.url)
+        ):
             return
         if self._has_others(host, link.url):
             self._set_apart(host, link.url, max(before, now + self._book.wait(host)))
@@ -108,19 +113,19 @@ class Origins:
         host: Host,
         url: str,
         outcome: Outcome,
-        row: FailedRow | None,
+        failed: FailedRow | None,
         before: float,
         now: float,
     ) -> None:
         """Do the same after an inline download, which was booked without its URL.
 
-        `row`: the host's before that.
+        `failed`: the host's failures before that.
         """
-        new = host.row
+        new = host.failed
         key = origin_of(url)
-        if new is not None and (row is None or row.origin == key):
+        if new is not None and (failed is None or failed.origin == key):
             known = (new.at, new.away, new.status, new.only)
-            host.row = FailedRow(
+            host.failed = FailedRow(
                 *known, gone=new.gone, origin=key, planned=new.planned, asked=new.asked
             )
             self.set_apart_failed(host, Link(url), outcome, before, now)
@@ -130,29 +135,30 @@ class Origins:
 
         Return whether that was done. It is asked for a URL whose turn has come.
         """
-        row = host.row
-        if row is None or not _is_anothers_fault(host, row, url):
+        failed = host.failed
+        if failed is None or not _is_anothers_fault(host, failed, url):
             return False
-        failed = url_at(host, row.origin)
-        polite = min(host.ready_at, row.at + self._book.wait(host))
-        # by which status is not known any more: it may have been a 429
-        if row.asked and not host.said:
-            polite = host.ready_at
-        self._set_apart(host, failed, polite, key=row.origin)
+        # Of a host that is no object any more the status is not known: it may have been a 429,
+        # which holds all its origins.
+        may_be_of_host = failed.asked > 0 and not host.said
+        polite = host.ready_at
+        if not may_be_of_host:
+            polite = min(polite, failed.at + self._book.wait(host))
+        self._set_apart(host, url_at(host, failed.origin), polite, key=failed.origin)
         return True
 
     def _set_apart(self, host: Host, url: str, polite: float, *, key: int = 0) -> None:
         # If none of its URLs is known, it has a name when one comes
         one = self._record(host, url) if url else self._hosts.new_origin(host, key, "")
-        if one.row is None:  # else it is that of several origins, which wait together
+        if one.failed is None:  # else it is that of several origins, which wait together
             one.failures = host.failures
-            one.row = host.row
+            one.failed = host.failed
         one.ready_at = max(one.ready_at, host.ready_at)
         one.said = host.said
         one.of_robots = host.of_robots
         one.left = host.left
         host.failures = 0
-        host.row = None
+        host.failed = None
         host.ready_at = polite
         if given_up(host):
             one.retired = host.retired
@@ -194,11 +200,11 @@ class Origins:
 
         A failure of the host for this origin is the origin's now.
         """
-        row = host.row
-        if host.failures and row is not None:
-            is_of_this_origin = row.origin == origin_of(url) and host.said not in OF_HOST
+        failed = host.failed
+        if host.failures and failed is not None:
+            is_of_this_origin = failed.origin == origin_of(url) and host.said not in OF_HOST
             if is_of_this_origin:
-                self._set_apart(host, url, row.at + self._book.wait(host))
+                self._set_apart(host, url, failed.at + self._book.wait(host))
         one = self._record(host, url)
         self._hosts.queue_for(one, record).push(record)
         if until > one.ready_at:
@@ -211,7 +217,7 @@ class Origins:
         if host.origins is None:
             return
         for key, one in [*host.origins.items()]:
-            has_failed = one.failures or one.retired or one.row is not None
+            has_failed = one.failures or one.retired or one.failed is not None
             has_urls = one.given is not None or one.waiting()
             if not has_failed and not has_urls:
                 del host.origins[key]

@@ -55,7 +55,7 @@ class Host:
     times: list[float] = field(default_factory=list)  # the last five downloads, seconds
     crawl_delay: float = 0.0  # from robots.txt
     failures: int = 0  # in a row
-    row: FailedRow | None = None  # what is known of these failures
+    failed: FailedRow | None = None  # what is known of these failures
     pages: int = 0  # answers that are no server's errors
     retired: int = 0  # if not 0, the Status with which all its URLs end
     ip: str = ""
@@ -189,7 +189,7 @@ class Host:
             self.retired,
             self.ip,
             later,
-            self.row,
+            self.failed,
             self.aside or None,
             queue,
         )
@@ -220,7 +220,7 @@ class Host:
             self.ready_at,
             self.failures,
             self.retired,
-            self.row,
+            self.failed,
             self.later,
             *saved,
         )
@@ -318,7 +318,7 @@ class HostTable:
         one.ready_at = row.ready_at
         one.failures = row.failures
         one.retired = row.retired
-        one.row = row.failed
+        one.failed = row.failed
         one.later = row.later
         for priority, saved in row.ranked:
             self._ranked(one, priority, saved)

@@ -50,6 +50,8 @@ class AsideHosts:
         record = AT.pack(at) + name.encode()
         queue = self._queues.get(length)
         if queue is None:
+            # The heap has one entry for each length, 144 at most, and not one for each host: a heap
+            # of all hosts on disk would write a B-tree for each failed try.
             self._queues[length] = self._make(None)
             heappush(self.heads, (at, length, record))
         else:

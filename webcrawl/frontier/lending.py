@@ -181,12 +181,11 @@ class HostLender:
         origins = self._core.origins
         is_of_host = host.origins is None or outcome.status in OF_HOST
         record = host if is_of_host else origins.record_for(host, Link(url))
-        retired, failures, row, ready_at = (
-            record.retired,
-            record.failures,
-            record.row,
-            host.ready_at,
-        )
+        # To book the end changes all of these.
+        retired_before = record.retired
+        failures_before = record.failures
+        failed_before = record.failed
+        ready_before = host.ready_at
         charge = self._core.charges.note(record, NO_PAGE, now) if outcome.doubtful else None
         if record is host:
             self._book.book(host, NO_PAGE, outcome, now)
@@ -196,14 +195,15 @@ class HostLender:
             charge.failures = record.failures
         host.ip = outcome.ip or host.ip
         self._core.counters["lent"] += 1
-        failed = record.failures > failures
-        if failed:
-            give_back(record, row)
-            self._core.counters["hosts given up"] += record.retired != retired and given_up(record)
-        if is_worth_a_line(outcome.wait, failed=failed):
+        has_failed = record.failures > failures_before
+        if has_failed:
+            give_back(record, failed_before)
+            is_given_up_by_it = record.retired != retired_before and given_up(record)
+            self._core.counters["hosts given up"] += is_given_up_by_it
+        if is_worth_a_line(outcome.wait, failed=has_failed):
             self._core.queues.told.note(host.name, record.ready_at)
-        if failed and record is host:
-            origins.set_apart_lent(host, url, outcome, row, ready_at, now)
+        if has_failed and record is host:
+            origins.set_apart_lent(host, url, outcome, failed_before, ready_before, now)
 
     def release(self, name: str, now: float) -> None:
         """Let `take` hand the host out again, as no caller waits for it any more."""

@@ -60,16 +60,17 @@ def is_plain(outcome: Outcome) -> bool:
 def rule(outcome: Outcome) -> Rule:
     """Return what an outcome means for its URL and its host."""
     # A name that leads inside says the same of all its URLs; an exclusion of one URL does not.
-    if outcome.doubtful and outcome.status == Status.EXCLUDED:
+    leads_inside = outcome.status == Status.EXCLUDED and outcome.doubtful
+    if leads_inside:
         return HOST
     # A certificate that is not accepted will not be in a minute either, and is no fault of the
     # host's other URLs.
-    if outcome.permanent and outcome.status == Status.CONNECT_FAILED:
+    is_refused_certificate = outcome.status == Status.CONNECT_FAILED and outcome.permanent
+    if is_refused_certificate:
         return FINAL
-    # it is not there yet, and the server says when to come again
-    if outcome.status == ACCEPTED and outcome.wait:
-        return URL
-    if outcome.by_proxy or (outcome.short and outcome.status > 0):
+    # The page is not there yet, and the server says when to come again.
+    is_put_off = outcome.status == ACCEPTED and outcome.wait > 0
+    if is_put_off or outcome.by_proxy or is_cut_short(outcome):
         return URL
     return RULES.get(outcome.status, FINAL)
 

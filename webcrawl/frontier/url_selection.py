@@ -13,7 +13,7 @@ from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.core import Core, Decision, OriginWait
 from webcrawl.frontier.families.shapes import CLOSE, WIDE, Families, shape_of
 from webcrawl.frontier.front_end import Sift
-from webcrawl.frontier.health import MAX_ROW, ROW, row_of
+from webcrawl.frontier.health import MAX_ROW, ROW, errors_in_a_row
 from webcrawl.frontier.host_origins import turns
 from webcrawl.frontier.host_queues import LISTED, REVISITS, PriorityQueues
 from webcrawl.frontier.host_state import HostStates
@@ -62,7 +62,7 @@ class UrlSelection:
         """
         if not self._may_be_asked(host, now):
             return None
-        if host.row is not None:
+        if host.failed is not None:
             self._lead_with_another(host)
         is_plain = host.origins is None
         given = self._first_of(host, host, now) if is_plain else self._first_of_origins(host, now)
@@ -192,7 +192,7 @@ class UrlSelection:
         """
         if host.retired or not host.later or host.later[0][0] <= 0.0:
             return
-        if not host.failures and len(row_of(host)) < ROW - 1:
+        if not host.failures and len(errors_in_a_row(host)) < ROW - 1:
             return
         failed = [shape_of(url_of(record)).families for _, record in host.later[:MAX_ROW]]
         at = _another(

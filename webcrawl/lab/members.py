@@ -179,7 +179,7 @@ class Orderings(ToolCommand):
             graph = read_graph([Path(arg) for arg in args], opts.seed or (), known)
             if graph.scores is not None and not (graph.scores >= GOOD).any():
                 raise NoTrace(f"{opts.good}: a crawl of this graph reaches none of the good pages")
-            shape = ordering_study.Shape(levels, hosts=hosts)
+            shape = ordering_study.CrawlShape(levels, hosts=hosts)
             rows = [
                 *ordering_study.compare(
                     graph, pagerank(graph.heads, graph.links, graph.pages), names, shape
@@ -200,11 +200,9 @@ class Orderings(ToolCommand):
 
 def _orders(text: str | None, *, good: bool) -> list[str]:
     known = ORDERS if good else [name for name in ORDERS if name not in ONLY_GOOD]
-    found = (
-        [one.strip().lower() for one in text.split(",")]
-        if text is not None
-        else [*(OF_GOOD if good else known)]
-    )
+    if text is None:
+        return [*(OF_GOOD if good else known)]
+    found = [one.strip().lower() for one in text.split(",")]
     if not set(found) <= set(known):
         raise usage_error(f"--orders {text}: must be of {', '.join(known)}")
     return [*dict.fromkeys(found)]

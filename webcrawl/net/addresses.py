@@ -1,7 +1,7 @@
 """The addresses of a host: in which order they are tried, and a race among them.
 
 Where one family, IPv6 or IPv4, is broken and the other one is well, no host is charged for that
-(`Families`). Of a host of which one address is silent and another is not, that one is remembered;
+(`AddressFamilies`). Of a host of which one address is silent and another is not, that one is remembered;
 so is one that gives no answer.
 
 A silent address costs a quarter of a second (`race`; RFC 8305, simplified). The next address is
@@ -45,7 +45,7 @@ class _Family:
     connected: bool = False  # since the other family began to fail
 
 
-class Families:
+class AddressFamilies:
     """Learns from attempts to connect which address family works, and which address of a host."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -120,7 +120,9 @@ class Families:
         _note(self._worst, host, address)
 
     def blame(self, addresses: list[str], error: FetchError) -> FetchError:
-        """The error of a host none of whose addresses, at least one, has accepted a connection."""
+        """Return the error of a host none of whose addresses has accepted a connection; it has at
+        least one.
+        """
         families = [self._of[_version(address)] for address in addresses]
         if not all(family.pause.last for family in families):
             return error
@@ -139,7 +141,7 @@ class Families:
             logger.info("%s works again", _NAMES[number])
 
     def silent(self, address: str) -> None:
-        """Another address has accepted a connection while this one had not answered yet."""
+        """Take note of an address that had not answered when another one accepted a connection."""
         self.failed(address, no_route=False)
 
     def failed(self, address: str, *, no_route: bool) -> None:
@@ -272,18 +274,18 @@ class _Rivals(Generic[C]):
 
         None if somebody else has cancelled the attempt.
         """
-        if (
-            self._first is None
-            or self._task is None
-            or self._before < 0
-            or self._first.uncancel() > self._before
-        ):
+        if self._first is None or self._task is None:
+            return None
+        was_overtaken = self._before >= 0
+        if not was_overtaken or self._first.uncancel() > self._before:
             return None
         task, self._task = self._task, None
         return _result(task)
 
     async def instead_of(self, error: FetchError) -> C:
-        """A connection to one of them, now that the first address has failed with this error."""
+        """Return a connection to one of them, now that the first address has failed with this
+        error.
+        """
         self._first = None
         try:
             found = await (self._task or self._others())

@@ -76,7 +76,7 @@ class BrowserRequest:
 
     @property
     def password(self) -> str:
-        """The one of its Proxy-Authorization; empty if there is none."""
+        """Return the password of its Proxy-Authorization; empty if there is none."""
         scheme, _, word = self.header(b"proxy-authorization").partition(b" ")
         if scheme.lower() != b"basic":
             return ""
@@ -237,7 +237,7 @@ class BrowserProxy:
         return page
 
     def dismiss(self, page: str) -> None:
-        """The page is closed: its requests end, and it gets no more."""
+        """End a page that is closed: its requests end, and it gets no more."""
         for task in self._pages.pop(page, ()):
             task.cancel()
 
@@ -274,7 +274,7 @@ class BrowserProxy:
         return password if (password := ask.password) in self._pages else ""
 
     def enter(self, page: str) -> None:
-        """The connection that is being served is this page's."""
+        """Note that the connection that is being served is this page's."""
         task = asyncio.current_task()
         if task is not None and page in self._pages:
             self._pages[page].add(task)
@@ -318,7 +318,7 @@ class _Talk:
             pass
 
     async def _one(self) -> bool:
-        """One request; whether another may follow."""
+        """Serve one request. Return whether another may follow."""
         async with asyncio.timeout(IDLE):
             ask = read_ask(await self._reader.readuntil(b"\r\n\r\n"))
         if not self._origin:

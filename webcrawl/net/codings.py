@@ -57,7 +57,7 @@ class MemberCoding(Coding, Protocol):
 
     @property
     def unused_data(self) -> bytes:
-        """The input behind the end."""
+        """Return the input behind the end."""
         ...
 
 
@@ -274,7 +274,7 @@ class Brotli:
             self._fed.append(data)
 
     def _again(self) -> bytes:
-        """Output not returned yet, of all that can be decoded."""
+        """Return output that was not returned yet, of all that can be decoded."""
         coded = b"".join(self._fed)
         before = len(coded) - len(self._fed[-1]) if self._fed else 0
         sizes = range(len(coded))

@@ -17,7 +17,7 @@ from webcrawl.net.reading_limits import FREE, Bandwidth, Claim
 from webcrawl.net.shortage import is_ours
 
 if TYPE_CHECKING:
-    from webcrawl.net.http2 import Session
+    from webcrawl.net.http2 import Http2Session
 
 
 # RFC 9110 15.5.9: with it a server ends a connection that was idle. Taken for an answer it would do
@@ -71,18 +71,18 @@ class HttpConnection(asyncio.Protocol):
         self.tls = ""
         self.certificate = ""
         self.spoken = ""
-        self.http2: Session | None = None  # if HTTP/2 is spoken, or may be
+        self.http2: Http2Session | None = None  # if HTTP/2 is spoken, or may be
         self.flaws: tuple[str, ...] = ()
         self.unasked = False  # whether the server has sent what no request had asked for
 
     @property
     def received(self) -> int:
-        """Bytes of the answer that is waited for."""
+        """Return the bytes of the answer that is waited for."""
         return self._answer.received if self._answer is not None else 0
 
     @property
     def held(self) -> float:
-        """Seconds for which this answer was not read, by our own doing."""
+        """Return the seconds for which this answer was not read, by our own doing."""
         return self._answer.held if self._answer is not None else 0.0
 
     async def ask(self, request: bytes, answer: AnswerParser) -> Message:
@@ -175,7 +175,8 @@ class HttpConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         answer = self._answer
-        if answer is None:  # unrequested bytes: they belong to no request
+        if answer is None:  # no request has asked for these bytes
+            # They could be taken for the next answer, so the connection ends
             self.unasked = self.http2 is None and not _FAREWELL.match(data)
             if self.http2 is None or not self.http2.between(data):
                 self.abort()
@@ -196,8 +197,10 @@ class HttpConnection(asyncio.Protocol):
         self._lost(self)
         if self._answer is not None:
             try:
+                # ENOBUFS and the like are a lack of this machine, and no fault of the server
                 if isinstance(exc, OSError) and is_ours(exc):
                     raise NoSocket(str(exc))
+                # A stream of HTTP/2 says itself where it ends: what lacks that was broken off
                 self._finish(self._answer.lost(reset=exc is not None or self.http2 is not None))
             except FetchError as error:
                 error.__cause__ = exc
@@ -255,6 +258,8 @@ class MeteredAnswer(AnswerParser):
             self._ends()
         elif self._since is None and self.waits:
             self._wait_for_room()
+        # Small answers are never held: at 10 kB/s a hundred of them would get 100 bytes per second
+        # each, and end in time-outs that are charged to their hosts
         elif short and self._since is None and self.received > FREE:
             self._bandwidth.wait(self)
         return message
@@ -280,7 +285,7 @@ class MeteredAnswer(AnswerParser):
             self._claim.wait(self._look_for_room)
 
     def _look_for_room(self) -> None:
-        """There may be room: take it, and read on, or wait again."""
+        """Take room, if there is any now, and read on; or wait again."""
         message = self._message
         if message is None or self._since is None:  # it has ended meanwhile
             return

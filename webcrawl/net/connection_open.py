@@ -41,15 +41,16 @@ from webcrawl.net.shortage import is_ours, until
 from webcrawl.net.tls import tls_context
 
 if TYPE_CHECKING:
-    from webcrawl.net.http2 import Session
+    from webcrawl.net.http2 import Http2Session
 
 logger = logging.getLogger(__name__)
 
 OFF, NEEDED, PREFER = "off", "needed", "prefer"
 H2 = "h2"  # in ALPN
 PROTOCOLS = (H2, "http/1.1")
-KNOWN, HOUR = 10_000, 3600.0  # servers that are remembered, and for how many seconds
-SAFE = ("GET", "HEAD")  # may be asked again at once
+KNOWN = 10_000  # servers that are remembered
+HOUR = 3600.0  # seconds for which they are: a second handshake that did not help is not repeated
+SAFE = ("GET", "HEAD")  # may be asked again at once, though the server may have read the request
 ENDS = (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError)  # of a handshake, without a word
 ALERTS = (
     "ALERT_HANDSHAKE_FAILURE",
@@ -57,13 +58,13 @@ ALERTS = (
 )  # in place of RFC 7301's, by OpenSSL's names
 
 
-def session_of(connection: HttpConnection) -> Session | None:
+def session_of(connection: HttpConnection) -> Http2Session | None:
     """Return what speaks HTTP/2 on this connection; None without the library."""
     if without_http2_library():
         return None
-    from webcrawl.net.http2 import Session  # noqa: PLC0415 - 30 ms and 3 MB, where it is needed
+    from webcrawl.net.http2 import Http2Session  # noqa: PLC0415 - 30 ms and 3 MB, where it is needed
 
-    return Session(connection.write)
+    return Http2Session(connection.write)
 
 
 Recorded = Callable[..., bool]  # Frontier.http2
@@ -77,6 +78,7 @@ def unheard(_host: str, *, learned: bool = False, by_page: bool = False) -> bool
 def _refuses_handshake(cause: BaseException | None) -> bool:
     """Return whether a server has ended the handshake as if it speaks none that was offered."""
     if isinstance(cause, ssl.SSLError):
+        # RFC 7301 3.2 has an alert of its own for it: NO_PROTOCOL
         return isinstance(cause, ENDS) or str(cause.reason).endswith(ALERTS)
     return isinstance(cause, ENDS)
 
@@ -128,18 +130,16 @@ class Http2Offers:
 
     def may_be_spoken(self, key: Key) -> bool:
         """Return whether a second handshake may show that a server speaks HTTP/2."""
-        return (
-            self._way != OFF
-            and bool(key[0])
-            and (self._of(key) is None or key in self._turned_down)
-        )
+        is_encrypted = bool(key[0])  # without TLS HTTP/2 is not spoken here
+        if self._way == OFF or not is_encrypted:
+            return False
+        return self._of(key) is None or key in self._turned_down
 
     def waits(self, key: Key, host: str) -> bool:
-        """Return whether the next request is soon enough.
+        """Return whether the URL waits for its next turn, which then offers HTTP/2.
 
-        Pages of the host have come by HTTP/1.1, one is in frames.
-
-        If HTTP/1.1 was tried for another URL that wanted it, this one is innocent.
+        It does if the host has given other pages by HTTP/1.1: then one answer in frames is no reason
+        to hurry. It does not if HTTP/1.1 was offered because another URL wanted that.
         """
         if key in self._turned_down or self.recorded(host, by_page=True):
             return False
@@ -153,12 +153,15 @@ class Http2Offers:
         )
 
     def turned_down(self, key: Key) -> None:
-        """The server wants HTTP/1.1 for one URL; a handshake shows whether it speaks that at all."""
+        """Note that the server wants HTTP/1.1 for one URL.
+
+        A handshake shows whether it speaks that at all.
+        """
         self._note(key, speaks=False)
         self._turned_down.add(key)
 
     def learn(self, key: Key, host: str, *, speaks: bool, by_page: bool = False) -> None:
-        """A second handshake has shown whether the server speaks HTTP/2.
+        """Note whether the server speaks HTTP/2, as a second handshake has shown.
 
         `by_page`: its answer to one URL led to it.
 
@@ -168,7 +171,7 @@ class Http2Offers:
             self._note(key, speaks=speaks)
 
     def declined(self, key: Key) -> None:
-        """A server has chosen HTTP/1.1.
+        """Note that a server has chosen HTTP/1.1.
 
         A later handshake that ends without a word is no reason to change that.
         """
@@ -186,7 +189,9 @@ class Http2Offers:
             self._turned_down.discard(self._known.popitem(last=False)[0])
 
     def suspect(self, key: Key) -> None:
-        """It was not found out: next time HTTP/2 is offered at once."""
+        """Offer HTTP/2 at once with the next request: it was not found out whether the server
+        speaks it.
+        """
         self._note(key, speaks=True)
 
     def chosen(self, key: Key, host: str) -> None:
@@ -195,7 +200,7 @@ class Http2Offers:
             self.learn(key, host, speaks=True, by_page=True)
 
     def tell(self, target: RequestTarget, error: Http2Only) -> None:
-        """A server has asked for HTTP/2: if this crawl does not speak it, a line says so, once."""
+        """Log once that a server has asked for HTTP/2, if this crawl does not speak it."""
         error.off = self._way == OFF
         why = lack_for_http2(secure=target.secure) or (f"HTTP2 = {OFF}" if error.off else "")
         if why and not self._told:
@@ -307,6 +312,7 @@ class Opener:
         der = channel.getpeercert(binary_form=True)
         if der is not None:
             connection.certificate = fingerprint(der)
+            # A page behind a bad certificate is a page: a crawler sends no secrets
             if self._tls.verify_mode is ssl.CERT_NONE:
                 connection.flaws = certificate_flaws(der, host, self._now())
 
@@ -357,7 +363,11 @@ def certificate_flaws(der: bytes, host: str, now: float) -> tuple[str, ...]:
 
 @lru_cache(256)
 def _read(der: bytes) -> _Certificate | None:
-    """Cached: parsing takes 25 us, and a provider serves one certificate for hundreds of hosts."""
+    """Parse a certificate.
+
+    The result is cached: parsing takes 25 us, and a provider serves one certificate for hundreds
+    of hosts.
+    """
     try:
         with warnings.catch_warnings():
             # about malformed fields
@@ -395,7 +405,7 @@ def _matches(name: str, host: str) -> bool:
     host = host.rstrip(".")
     if ":" in host:
         return name == str(ip_address(host))
+    if name == host:
+        return True
     # RFC 6125 6.4.3: a wildcard matches exactly the leftmost label
-    return name == host or (
-        name.startswith("*.") and "." in host and name[2:] == host.partition(".")[2]
-    )
+    return name.startswith("*.") and "." in host and name[2:] == host.partition(".")[2]

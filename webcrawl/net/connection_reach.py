@@ -66,10 +66,13 @@ class Reach(Generic[C]):
 
     async def open(self, host: str, port: int, timings: Timings, bind: Bind | None = None) -> C:
         """Connect to the first address that accepts; raises FetchError."""
+        # Before the name is looked up: no address can change this
         if not self._ports.allow(self._scheme, port):
             raise PortRefused(f"port {port} is not allowed for {self._scheme}")
         start = self._clock()
         try:
+            # IPv4 alone at first: nearly all hosts have such an address, and asking for both
+            # doubles the load on name servers
             addresses = await self._access.resolver.resolve(host)
         except NoSocket as error:
             raise self._access.shortage.begins(error) from error
@@ -136,15 +139,18 @@ class Reach(Generic[C]):
                 ordered, partial(self._checked, port=port, bind=bind), families.silent, more
             )
         except (AddressRefused, ConnectFailed) as error:
+            # A host that is away is charged with what its first address said
             blamed = families.blame(addresses, error)
             if blamed is error:
                 raise
             raise blamed from error
+        # A host whose first address is dead is found out once: this one goes first from now on
         if connection.ip != ordered[0]:
             families.prefer(host, connection.ip)
         return connection
 
     async def _checked(self, address: str, port: int, bind: Bind | None) -> C:
+        # The very address that is connected to: no name, redirect or second answer leads inside
         self._access.guard.check(address, port)
         return await self._connect(address, port, bind)
 
@@ -174,6 +180,7 @@ class Reach(Generic[C]):
             self._access.families.failed(address, no_route=False)
             raise _at(address, ConnectTimeout(f"{address} port {port}")) from error
         except OSError as error:
+            # A lack of descriptors or ports says nothing of the host
             if is_ours(error) or port_lacks(error, address, port):
                 raise self._access.shortage.begins(error) from error
             failed = _at(address, ConnectFailed(f"{address} port {port}: {error}"))

@@ -69,7 +69,7 @@ class CachingResolver:
 
     @property
     def in_flight(self) -> int:
-        """Names being resolved, including those that wait for their turn."""
+        """Return the number of names being resolved, including those that wait for their turn."""
         return len(self._asked)
 
     async def resolve(self, host: str) -> list[str]:
@@ -82,6 +82,7 @@ class CachingResolver:
             answer = await self._ask_once(host)
         if answer.failure is DnsFailure.NO_SOCKET:
             raise NoSocket(answer.failure.words)
+        # No name server answers, whatever the name: the host is not charged
         if self.silence.on and answer.failure in LATER:
             raise NoNameServer(f"{host}: {answer.failure.words}", wait=WAIT)
         if answer.failure is not None:
@@ -107,6 +108,7 @@ class CachingResolver:
             self._kept[name] = kept
             raise
         if six.failure is None:
+            # In turns, so that a host whose IPv4 is broken is reached by IPv6, and the reverse
             both = chain.from_iterable(zip_longest(four.addresses, six.addresses))
             again = self._clock() + max(six.ttl, SHORTEST)
             found = (min(until_then, again), DnsAnswer(tuple(filter(None, both)), six.ttl))
@@ -141,6 +143,7 @@ class CachingResolver:
             task.add_done_callback(partial(self._settle, name))
         else:
             self.counters["joined"] += 1
+        # A download that is cancelled leaves the query to the others that wait for it
         return await asyncio.shield(future)
 
     async def _ask(self, name: str) -> DnsAnswer:
@@ -161,6 +164,7 @@ class CachingResolver:
             name, answer, -FRESH if denied_at is None else denied_at
         )
         says_nothing = self.silence.on and answer.failure in LATER
+        # What this machine or all name servers lack says nothing of the name
         if answer.failure is not DnsFailure.NO_SOCKET and not says_nothing:
             self._keep(name, answer)
         return answer
@@ -214,10 +218,12 @@ class CachingResolver:
 
     def _keep(self, name: str, answer: DnsAnswer) -> None:
         if answer.failure is not None:
+            # So short that the host's next try sends a new query
             seconds = answer.failure.seconds
         elif self._witnesses.leads(answer):
             seconds = min(max(answer.ttl, SHORTEST), LONGEST)
         else:
+            # It leads inside, as when a resolver lies: asked again soon, whatever its TTL
             seconds = DnsFailure.NO_ADDRESS.seconds
         self._kept[name] = (self._clock() + seconds, answer)
         self._kept.move_to_end(name)
@@ -246,7 +252,7 @@ class CachingResolver:
         await self._lookup.probe()
 
     async def close(self) -> None:
-        """Pending callers get DnsFailed; no task and no socket is left."""
+        """Close: pending callers get DnsFailed; no task and no socket is left."""
         self._closed = True
         await self.silence.close()
         tasks = list(self._tasks)

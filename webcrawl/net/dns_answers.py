@@ -134,7 +134,10 @@ def _literal(host: str) -> DnsAnswer:
 
 
 def read_hosts(path: Path) -> dict[str, tuple[str, ...]]:
-    """Lower-case name -> its addresses in file order; ValueError names a bad line."""
+    """Return the addresses of each name, which is in lower case, in the file's order.
+
+    Raise ValueError for a bad line.
+    """
     hosts: dict[str, tuple[str, ...]] = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         address, *names = line.partition("#")[0].split() or [""]

@@ -139,7 +139,7 @@ MOST = 8  # addresses kept per name: a crawler will not try more
 
 
 @dataclass(slots=True)
-class Chain:
+class AliasChain:
     """The last name reached, its addresses if known, and the smallest TTL on the way."""
 
     name: str
@@ -237,7 +237,7 @@ class NameServers:
 
     async def _ask(self, host: str, qtype: int) -> DnsAnswer:
         """Follow CNAMEs that the name server has not followed itself."""
-        chain = Chain(host)
+        chain = AliasChain(host)
         for _ in range(HOPS):
             if self._closed:
                 return DnsAnswer(failure=DnsFailure.CLOSED)
@@ -281,9 +281,9 @@ class NameServers:
             return None
 
     async def probe(self) -> None:
-        """Any answer will do, even an error; only silence fails.
+        """Ask for the root's name servers, which every server knows.
 
-        Every server knows the root's name servers.
+        Any answer will do, even an error; only silence fails.
         """
         channel = self._current()
         if channel is None:
@@ -312,14 +312,14 @@ class NameServers:
 
 
 async def _once(channel: Channel, host: str, qtype: int) -> DnsAnswer:
-    """One question.
+    """Ask one question.
 
     An alias that the name server does not follow is an answer without addresses.
     """
     records, error = await channel.ask(host, qtype)
     if error:
         return DnsAnswer(failure=FAILURES.get(error, DnsFailure.BAD_ANSWER))
-    chain = Chain(host)
+    chain = AliasChain(host)
     chain.follow(records)
     return DnsAnswer(chain.addresses, chain.ttl)
 

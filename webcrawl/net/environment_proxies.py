@@ -22,7 +22,7 @@ class EnvironmentProxies:
 
     @property
     def all(self) -> frozenset[Proxy]:
-        """The proxies that web pages go through."""
+        """Return the proxies that web pages go through."""
         web = (url for scheme, url in self._urls.items() if scheme != "ftp")
         return frozenset(parse_proxy(url, encoding=self._encoding) for url in web)
 

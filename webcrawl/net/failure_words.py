@@ -26,6 +26,7 @@ from webcrawl.net.errors import (
 from webcrawl.net.guard import special_network
 from webcrawl.urls.host_names import suffixes_of
 
+# Endings that are meant by a misspelt one
 ENDS = (
     "com",
     "org",
@@ -132,6 +133,7 @@ def refused_address(address: str, reason: str, host: str, allowed: Iterable[str]
         if host.strip("[]") == address
         else f"{host} resolves to {address}, which is"
     )
+    # A setting given once more replaces the value before
     networks = ",".join((*allowed, special_network(address)))
     return f"{where} {reason}: -s PRIVATE_NETWORKS_ALLOWED={networks} lets the crawl in"
 

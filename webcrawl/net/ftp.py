@@ -15,7 +15,7 @@ from webcrawl.base.model import Exchange, Timings
 from webcrawl.net.connection_reach import Reach
 from webcrawl.net.errors import BadOption, BadUrl, ConnectTimeout, FetchError, TimedOut, Untried
 from webcrawl.net.ftp_listing import LISTING
-from webcrawl.net.ftp_session import FtpRefused, FtpSession, Reply, http_date
+from webcrawl.net.ftp_session import FtpRefused, FtpReply, FtpSession, http_date
 from webcrawl.net.http_request import LINE_BREAKING, Headers, host_port_path, queryless
 from webcrawl.net.protocols import PLAIN, Access, FetchLimits, FetchProgress, Options
 from webcrawl.net.reading_limits import Claim, claim_of
@@ -56,7 +56,9 @@ def parse_ftp(url: str) -> FtpTarget:
 
 
 def split_type(path: str) -> tuple[str, str]:
-    """The path before `;type=`, and the letter after it in lower case, empty if there is none."""
+    """Return the path before `;type=`, and the letter after it in lower case, empty if there is
+    none.
+    """
     match = _TYPE.search(path)
     return (path[: match.start()], match[1].lower()) if match else (path, "")
 
@@ -185,6 +187,7 @@ class FtpClient:
         try:
             data = await session.transfer(b"RETR " + name)
         except FtpRefused as refused:
+            # A URL without the final slash may name a folder: only the server knows
             if refused.reply.kind != 5 or not await session.has_folder(name):
                 raise
             visit.status = 301  # so that its listing has one URL, to which the entries are relative
@@ -193,6 +196,7 @@ class FtpClient:
         kind = type_of(name)
         if kind:
             visit.say(b"content-type", kind)
+        # A server may send any text; so many digits fit a file's size in 64 bits
         if size.isascii() and size.isdigit() and len(size) < 19:
             visit.size = int(size)
             visit.say(b"content-length", size)
@@ -222,6 +226,7 @@ class FtpClient:
         visit.bounds.check(visit.truncated)
         if not visit.truncated:
             reply = await _last_word(session, visit.deadline)
+            # In ASCII the server writes line ends anew, so the sizes differ
             whole = visit.target.ascii or visit.size is None or len(visit.payload) >= visit.size
             if reply is None or reply.kind != 2 or not whole:
                 visit.truncated = "disconnect"
@@ -250,7 +255,10 @@ class FtpClient:
 
 
 async def _listing(session: FtpSession, visit: _Visit) -> Stream:
-    """MLSD is machine-readable (RFC 3659 7); LIST is made for people, but every server knows it."""
+    """Start the transfer of a listing.
+
+    MLSD is machine-readable (RFC 3659 7); LIST is made for people, but every server knows it.
+    """
     await session.passive()
     try:
         data = await session.transfer(b"MLSD")
@@ -266,7 +274,7 @@ async def _listing(session: FtpSession, visit: _Visit) -> Stream:
     return data
 
 
-async def _last_word(session: FtpSession, deadline: float) -> Reply | None:
+async def _last_word(session: FtpSession, deadline: float) -> FtpReply | None:
     try:
         async with until(min(deadline, asyncio.get_running_loop().time() + _FAREWELL)):
             return await session.end()

@@ -99,7 +99,7 @@ def _exists(year: int, month: int, day: int) -> bool:
 
 
 LISTING = "text/x-ftp-listing"  # no type is registered; the parameter `format` is mlsd or list
-_MAX_LINE = 8192
+_MAX_LINE = 8192  # bytes; longer lines are skipped
 
 _FACT = re.compile(rb"([^=;\s]+)=([^;]*)")
 # RFC 3659 2.3

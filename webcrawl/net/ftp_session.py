@@ -16,7 +16,9 @@ from webcrawl.net.stream import Stream
 
 _MAX_REPLY = 64 * 1024  # bytes, the same as for an HTTP head
 _LINE = re.compile(rb"([1-5][0-9]{2})(?:([ -])([^\n]*))?")
+# RFC 2428 3: the character between the fields may be any
 _EXTENDED = re.compile(r"\((.)\1\1([0-9]{1,5})\1\)")
+# RFC 1123 4.1.2.6: the six numbers are somewhere in the text, with or without parentheses
 _PASSIVE = re.compile(
     r"(?<![0-9,])[0-9]{1,3}(?:,[0-9]{1,3}){3},([0-9]{1,3}),([0-9]{1,3})(?![0-9,])"
 )
@@ -30,7 +32,7 @@ class ReplyTooLong(BadAnswer, name="reply_too_long"):
     """A reply with more bytes than any honest server sends."""
 
 
-class Reply(NamedTuple):
+class FtpReply(NamedTuple):
     """The code and the text of the last line."""
 
     code: int
@@ -38,7 +40,7 @@ class Reply(NamedTuple):
 
     @property
     def kind(self) -> int:
-        """The first digit: 1 wait for more, 2 done, 3 continue, 4 try later, 5 no."""
+        """Return the first digit: 1 wait for more, 2 done, 3 continue, 4 try later, 5 no."""
         return self.code // 100
 
 
@@ -57,7 +59,7 @@ class ReplyReader:
         self._buffer = self._buffer[self._at :] + data
         self._at = 0
 
-    def take(self) -> Reply | None:
+    def take(self) -> FtpReply | None:
         """Return the next reply, None while it is incomplete; raises BadAnswer."""
         while True:
             start = self._at
@@ -74,7 +76,7 @@ class ReplyReader:
                 self._taken = 0
                 return reply
 
-    def _read(self, line: bytes) -> Reply | None:
+    def _read(self, line: bytes) -> FtpReply | None:
         match = _LINE.match(line)
         if self._opened:
             if match is None or not self._ends(line, match[1]):
@@ -84,22 +86,22 @@ class ReplyReader:
         elif match[2] == b"-":
             self._opened = match[1]
             return None
-        return Reply(int(match[1]), (match[3] or b"").decode("latin-1"))
+        return FtpReply(int(match[1]), (match[3] or b"").decode("latin-1"))
 
     def _ends(self, line: bytes, code: bytes) -> bool:
-        """RFC 959 4.2: a reply of several lines ends at the line that begins with the same code and
-        a space.
+        """Return whether a line ends a reply of several lines: it begins with the same code and a
+        space (RFC 959 4.2).
         """
         return code == self._opened and line[3:4] in (b"", b" ")
 
 
-def extended_port(reply: Reply) -> int:
+def extended_port(reply: FtpReply) -> int:
     """Return the port of a reply to EPSV (RFC 2428 3); raises NotFtp."""
     match = _EXTENDED.search(reply.text)
     return _port(int(match[2]) if match else 0, reply)
 
 
-def passive_port(reply: Reply) -> int:
+def passive_port(reply: FtpReply) -> int:
     """Return the port of a reply to PASV; raises NotFtp.
 
     Its address is ignored: it could be anyone's (RFC 2577 3).
@@ -108,7 +110,7 @@ def passive_port(reply: Reply) -> int:
     return _port(int(match[1]) * 256 + int(match[2]) if match else 0, reply)
 
 
-def _port(port: int, reply: Reply) -> int:
+def _port(port: int, reply: FtpReply) -> int:
     if not 0 < port < 65536:
         raise NotFtp(f"the FTP reply names no port: {reply.code} {reply.text[:100]!r}")
     return port
@@ -142,7 +144,7 @@ BY_HUNDRED = {4: 500, 5: 400}
 class FtpRefused(Exception):  # noqa: N818 - an ordinary answer, not an error
     """The server refused; `status` is the HTTP status that this means."""
 
-    def __init__(self, reply: Reply, status: int) -> None:
+    def __init__(self, reply: FtpReply, status: int) -> None:
         super().__init__(f"{reply.code} {reply.text}")
         self.reply = reply
         self.status = status
@@ -162,17 +164,18 @@ class FtpSession:
         self._left = False
         self._extended = True  # use EPSV, until the server refuses it
         self._data: Stream | None = None
-        self._final: Reply | None = None
+        self._final: FtpReply | None = None
 
     @property
     def received(self) -> int:
-        """Bytes of the answer: none as long as there is no connection for them."""
+        """Return the bytes of the answer: none as long as there is no connection for them."""
         return 0
 
     async def log_in(self, password: bytes) -> None:
         """Log in as anonymous; by RFC 1635 the password identifies the crawler."""
         _accept(await self._reply())
         reply = await self.command(b"USER anonymous")
+        # A server may want no password
         if reply.code == 331:
             reply = await self.command(b"PASS " + password)
         _accept(reply)
@@ -206,7 +209,7 @@ class FtpSession:
             raise refusal(reply)
         return data
 
-    async def end(self) -> Reply:
+    async def end(self) -> FtpReply:
         """Wait for the server's final reply to a transfer, the only proof that it was complete."""
         while self._final is None or self._final.kind == 1:
             self._final = await self._reply()
@@ -228,7 +231,7 @@ class FtpSession:
         if self._data is not None:
             self._data.abort()
 
-    async def command(self, line: bytes) -> Reply:
+    async def command(self, line: bytes) -> FtpReply:
         self._control.write(line + b"\r\n")
         reply = await self._reply()
         if reply.code == 421:  # RFC 959 5.4: may answer any command, and ends the session
@@ -245,12 +248,12 @@ class FtpSession:
             if reply.kind == 2:
                 self._data = await self._reach.open_data(self._control.ip, extended_port(reply))
                 return
-            self._extended = False
+            self._extended = False  # an old server: it is not asked again
         reply = await self.command(b"PASV")
         _accept(reply)
         self._data = await self._reach.open_data(self._control.ip, passive_port(reply))
 
-    async def _reply(self) -> Reply:
+    async def _reply(self) -> FtpReply:
         while (reply := self._replies.take()) is None:
             data = await self._control.read()
             if not data:
@@ -264,7 +267,7 @@ class FtpSession:
         return reply
 
 
-def refusal(reply: Reply) -> FtpRefused:
+def refusal(reply: FtpReply) -> FtpRefused:
     """Return the error that a negative reply means.
 
     Raise NotFtp if the reply makes no sense here.
@@ -275,6 +278,6 @@ def refusal(reply: Reply) -> FtpRefused:
     return FtpRefused(reply, status)
 
 
-def _accept(reply: Reply) -> None:
+def _accept(reply: FtpReply) -> None:
     if reply.kind != 2:
         raise refusal(reply)

@@ -25,7 +25,7 @@ MENU = "text/x-gopher-menu"
 # Menu text (i), errors (3), mirrors (+), search forms (7), and other protocols: phone books (2),
 # telnet (8, T).
 NO_LINKS = frozenset("i3+728T")
-_MAX_LINE = 8192
+_MAX_LINE = 8192  # bytes; longer lines are skipped
 # Labels are delimited unambiguously: with an optional dot inside the repetition, 30 letters would
 # backtrack forever.
 _HOST = re.compile(

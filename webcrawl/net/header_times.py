@@ -37,7 +37,7 @@ class Validators(NamedTuple):
 
     @property
     def headers(self) -> list[tuple[bytes, bytes]]:
-        """The fields that make a request conditional."""
+        """Return the fields that make a request conditional."""
         given = [(b"If-None-Match", self.etag), (b"If-Modified-Since", self.modified)]
         return [(name, value) for name, value in given if value]
 
@@ -119,7 +119,7 @@ Left = Callable[[float], float]  # seconds until such a time
 
 
 def _retry_after(value: bytes, left: Left) -> float:
-    """Seconds to wait; 0 if the header is invalid."""
+    """Return the seconds to wait; 0 if the header is invalid."""
     text = value.decode("latin-1").strip()
     if text.isascii() and text.isdigit():
         return float(text[:9])
@@ -128,7 +128,7 @@ def _retry_after(value: bytes, left: Left) -> float:
 
 
 def _sent(headers: list[tuple[bytes, bytes]]) -> float | None:
-    """When the server sent its answer, by its own clock; None if it does not say."""
+    """Return when the server sent its answer, by its own clock; None if it does not say."""
     value = next((value for name, value in headers if name.lower() == b"date"), b"")
     return read_any_date(value[:LONGEST].decode("latin-1"))
 

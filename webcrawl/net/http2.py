@@ -41,7 +41,10 @@ HEADS = 2 * MAX_HEAD
 # of a server: the standards know ten. h2 keeps each, whatever it means, for 6 us and 700 bytes
 MOST_SETTINGS = 64
 
+# RFC 9113 4.1, 4.2 and 6.5.1: bytes of a frame's head, of a frame at most unless more is allowed,
+# and of a setting
 _FRAME_HEAD, _FRAME_MOST, _SETTING = 9, 1 << 14, 6
+# RFC 9113 6: types of frames
 _DATA, _HEADERS, _SETTINGS, _GOAWAY, _CONTINUATION = 0, 1, 4, 7, 9
 _PADDED, _END = 8, 1  # flags
 _STREAM = 8  # the place of the last byte of a stream's number
@@ -56,7 +59,7 @@ _OF_CONNECTION = frozenset(
 )
 
 
-class Session:
+class Http2Session:
     """One connection that speaks HTTP/2. `write` sends what belongs to no request."""
 
     __slots__ = (

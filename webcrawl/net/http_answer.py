@@ -50,11 +50,14 @@ def frame(head: Head, *, bodiless: bool = False) -> BodyFraming:
             tokens = _tokens(value)
             told[lower] = told[lower] + tokens if lower in told else tokens
     options = told.get(b"connection", ())
+    # RFC 9112 9.3
     persistent = b"close" not in options and (head.version == "1.1" or b"keep-alive" in options)
     codings = told.get(b"content-encoding", [])
+    # RFC 9112 6.3: whatever the head says of a body
     if bodiless or head.status in (204, 304):
         return BodyFraming(chunked=False, length=0, codings=codings, persistent=persistent)
     if transfer := told.get(b"transfer-encoding"):
+        # RFC 9112 6.3: a body whose last coding is another lasts until the connection ends
         chunked = transfer[-1] == b"chunked"
         while transfer[-1:] == [b"chunked"]:
             transfer.pop()
@@ -64,6 +67,7 @@ def frame(head: Head, *, bodiless: bool = False) -> BodyFraming:
             chunked=chunked, length=None, codings=codings, persistent=persistent and chunked
         )
     lengths = told.get(b"content-length")
+    # Lengths that differ have made the head invalid
     length = int(lengths[0]) if lengths else None
     return BodyFraming(
         chunked=False, length=length, codings=codings, persistent=persistent and length is not None
@@ -263,7 +267,9 @@ class AnswerParser:
 
     @property
     def held(self) -> float:
-        """Seconds for which it was not read although it came: never, unless it is metered."""
+        """Return the seconds for which it was not read although it came: none, unless it is
+        metered.
+        """
         return 0.0
 
     def __init__(
@@ -279,7 +285,7 @@ class AnswerParser:
 
     @property
     def received(self) -> int:
-        """Bytes of the body so far; before there is one, of the head."""
+        """Return the bytes of the body so far; before there is one, of the head."""
         return self._message.received if self._message is not None else self._seen
 
     def feed(self, data: bytes) -> Message | None:

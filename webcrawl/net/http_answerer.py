@@ -27,6 +27,7 @@ def split_host(header: str) -> tuple[str, int | None]:
     """Name and port of a Host header; a port that is none is not ours."""
     name, colon, port = header.lower().rpartition(":")
     if not colon or header.endswith("]"):
+        # Without a port, or only the colons of an IPv6 address
         name, port = header.lower(), "80"
     name = name.removeprefix("[").removesuffix("]")
     return name, int(port) if port.isascii() and port.isdecimal() and len(port) < 6 else None
@@ -43,6 +44,7 @@ def is_own_name(name: str, bound: str) -> bool:
         address = ip_address(name)
     except ValueError:
         return False
+    # Nobody can register an address; but a server on loopback has no others
     return address.is_loopback or not is_loopback(bound)
 
 
@@ -53,7 +55,7 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-BACKLOG = 64
+BACKLOG = 64  # connections that wait to be accepted
 PLAIN = "text/plain; charset=utf-8"
 TOO_LARGE = "413 Content Too Large"
 FRAME = 4  # bytes around the name and the value of a header: ": " and the end of the line
@@ -166,10 +168,10 @@ class ServerConnection(asyncio.Protocol):
         self.body = bytearray()
 
     def head_received(self) -> None:
-        """`method`, `target` and `headers` are known."""
+        """Act on the head: `method`, `target` and `headers` are known."""
 
     def received(self) -> None:
-        """The request is complete, and was not answered yet."""
+        """Act on a request that is complete and was not answered yet."""
 
     @property
     def method(self) -> bytes:
@@ -187,7 +189,7 @@ class ServerConnection(asyncio.Protocol):
     def reply(
         self, status: str, body: bytes | None = None, kind: str = PLAIN, more: str = ""
     ) -> None:
-        """Answers, by default with the status alone, and ends the connection.
+        """Answer, by default with the status alone, and end the connection.
 
         `more`: other header lines.
         """
@@ -195,6 +197,7 @@ class ServerConnection(asyncio.Protocol):
             return
         body = f"{status}\n".encode() if body is None else body
         head = (
+            # nosniff: a browser must not take a text of a stranger's for a page of ours
             f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nX-Content-Type-Options: nosniff\r\n"
             f"Content-Length: {len(body)}\r\n{more}Connection: close\r\n\r\n"
         )

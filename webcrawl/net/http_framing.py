@@ -278,7 +278,7 @@ class ChunkLines:
         self._next = self._after if self._wanted else self._trailer
 
     def _after(self, line: bytes) -> None:
-        """The line end after a chunk's content."""
+        """Read the line end after a chunk's content."""
         self.broken = line not in (b"\r\n", b"\n")
         self._next = self._size
 

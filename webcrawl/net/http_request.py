@@ -20,17 +20,20 @@ LINE_BREAKING = re.compile(rb"[\r\n\0]")
 
 
 def host_port(host: str, port: int) -> str:
-    """`host:port`, an IPv6 address in brackets."""
+    """Return `host:port`, with an IPv6 address in brackets."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def queryless(scheme: str) -> re.Pattern[str]:
-    """URLs of a scheme that has no query: a `?` is part of the path."""
+    """Return the expression for URLs of a scheme that has no query: a `?` is part of the path."""
     return re.compile(rf"(?i:{scheme})://{AUTHORITY}(/[!-\"$-~]*)?(?:#.*)?", re.DOTALL | re.ASCII)
 
 
 def host_port_path(url: str, pattern: re.Pattern[str], default: int) -> tuple[str, int, str]:
-    """Host, port and path without its first `/` of a URL that `queryless` matches; raises BadUrl."""
+    """Return host, port and path, without its first `/`, of a URL that `queryless` matches.
+
+    Raise BadUrl.
+    """
     match = pattern.fullmatch(url)
     if match is None:
         raise BadUrl(f"not a URL that can be requested: {url[:200]!r}")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.base.url_text import Ports
 from webcrawl.net.connection_open import PROTOCOLS, Http2Offers
 from webcrawl.net.dns import CachingResolver
@@ -23,7 +24,8 @@ from webcrawl.net.protocols import Access, FetchLimits
 from webcrawl.net.shortage import RunningClock
 from webcrawl.net.tls import ANY, tls_context
 
-# that are cached at most, and for each MiB of FRONTIER_MEMORY: a fifth of it
+# Names that are cached at most, and for each MiB of FRONTIER_MEMORY. One takes 0.4 KB, so that is a
+# fifth of it
 NAMES, NAMES_PER_MIB = 2**16, 2**9
 
 
@@ -32,7 +34,7 @@ class Network:
 
     def __init__(
         self,
-        values: Mapping[str, Any],
+        values: CheckedSettings,
         *,
         lookup: Callable[..., Lookup] = NameServers,
         keep_at_most: int = 256,
@@ -66,15 +68,18 @@ class Network:
         self.ftp = FtpClient(self.access, bounds, user_agent=values["USER_AGENT"])
         self.gopher = GopherClient(self.access, bounds)
 
-    def change(self, values: Mapping[str, Any]) -> None:
+    def change(self, values: CheckedSettings) -> None:
         """Apply changed limits to the following requests."""
         bounds = _bounds(values)
         for client in (self.http, self.ftp, self.gopher):
             client.use(bounds)
 
-    def _signing(self, values: Mapping[str, Any]) -> RequestSigner | None:
-        """The key's file is read once: another key is for the next run."""
-        if not values["BOT_KEY"]:
+    def _signing(self, values: CheckedSettings) -> RequestSigner | None:
+        """Return what signs requests; None without a key.
+
+        Its file is read once: another key is for the next run.
+        """
+        if not values["BOT_KEY"] or not values["BOT_AGENT"]:  # neither goes without the other
             return None
         form, origin = form_and_origin(values["BOT_AGENT"])
         return RequestSigner(
@@ -88,8 +93,11 @@ class Network:
         await self.resolver.close()
 
 
-def _bounds(values: Mapping[str, Any]) -> FetchLimits:
-    """A body longer than Scrapy's DOWNLOAD_MAXSIZE is refused, unless it is truncated before."""
+def _bounds(values: CheckedSettings) -> FetchLimits:
+    """Return the limits of a fetch.
+
+    A body longer than Scrapy's DOWNLOAD_MAXSIZE is refused, unless it is truncated before.
+    """
     truncate, most = values["DOWNLOAD_TRUNCATE"], values.get("DOWNLOAD_MAXSIZE", 0)
     strict = 0 < most <= truncate
     return FetchLimits(
@@ -100,7 +108,7 @@ def _bounds(values: Mapping[str, Any]) -> FetchLimits:
     )
 
 
-def _tls(values: Mapping[str, Any], **more: Any) -> ssl.SSLContext:
+def _tls(values: CheckedSettings, **more: Any) -> ssl.SSLContext:
     return tls_context(
         verify=values["DOWNLOAD_VERIFY_CERTIFICATES"],
         least=values.get("DOWNLOAD_TLS_MIN_VERSION"),

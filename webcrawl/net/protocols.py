@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 from webcrawl.base.model import Exchange, Timings
 from webcrawl.base.url_text import Ports
-from webcrawl.net.addresses import Families
+from webcrawl.net.addresses import AddressFamilies
 from webcrawl.net.dns import CachingResolver
 from webcrawl.net.errors import TooLarge
 from webcrawl.net.guard import AddressGuard
@@ -30,7 +30,7 @@ class Proxy(NamedTuple):
     auth: bytes = b""  # the value of Proxy-Authorization
 
     def __str__(self) -> str:
-        """Without the credentials: it is logged."""
+        """Return the proxy without its credentials: it is logged."""
         return host_port(self.host, self.port)
 
 
@@ -66,7 +66,7 @@ class Access:
     clock: Clock = time.monotonic  # measures
     now: Clock = time.time  # seconds since 1970
     shortage: Shortage = field(default_factory=Shortage, kw_only=True)
-    families: Families = field(default_factory=Families, kw_only=True)
+    families: AddressFamilies = field(default_factory=AddressFamilies, kw_only=True)
     bandwidth: Bandwidth = field(default_factory=Bandwidth, kw_only=True)
     room: BodyRoom = field(default_factory=BodyRoom, kw_only=True)  # in memory, for large bodies
 
@@ -116,7 +116,7 @@ class AnswerSource(Protocol):
 
     @property
     def received(self) -> int:
-        """Bytes of the answer so far."""
+        """Return the bytes of the answer so far."""
         ...
 
 

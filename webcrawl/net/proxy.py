@@ -190,6 +190,7 @@ class Proxies:
         state, now = self._state(proxy), self._clock()
         since, count = state.doubts.pop(host, (now, 0))
         count += 1
+        # Put back for ever, one dead host would keep the crawl from ending: Squid says 503 for it
         if count >= DOUBTS and state.worked > since:
             return error
         state.doubts[host] = (since, count)
@@ -201,7 +202,7 @@ class Proxies:
         return _failed(proxy, error, wait_after(count, 2 * SHORTEST, LONGEST))
 
     def worked(self, proxy: Proxy, host: str) -> None:
-        """A server has answered through this proxy."""
+        """Note that a server has answered through this proxy."""
         state = self._failing.get(proxy)
         if state is None:
             return
@@ -272,13 +273,14 @@ class ProxiedOpener:
 
     def answered(self, proxy: Proxy, target: RequestTarget, status: int) -> None:
         """Judge an answer: raise ProxyFailed if it is the proxy's demand for other credentials."""
+        # Within a tunnel a 407 is the server's own
         if status == 407 and not target.secure:
             raise self._proxies.failed(proxy, "407 to a request")
         if target.secure or status not in _GATEWAY:
             self._proxies.worked(proxy, target.host)
 
     def unanswered(self, proxy: Proxy, target: RequestTarget, error: FetchError) -> FetchError:
-        """No answer has come: the error to raise. Within a tunnel it is the server's."""
+        """Return the error to raise where no answer has come. Within a tunnel it is the server's."""
         return error if target.secure else self._proxies.doubtful(proxy, target.host, error)
 
     def _check(self, target: RequestTarget) -> None:
@@ -327,7 +329,9 @@ class ProxiedOpener:
                 return
             connection.abort()
             if status == 407:
+                # Its demand for other credentials: no URL gets through, so none is charged
                 raise self._proxies.failed(proxy, f"407 to {why}")
+            # The proxy's rules forbid it: asking again would not help
             if 300 <= status < 500 and status not in _LATER:
                 raise TunnelRefused(f"proxy {proxy}: {status} to {why}")
             error = ConnectFailed(f"{status} to {why}")

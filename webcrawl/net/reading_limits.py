@@ -83,14 +83,16 @@ class Bandwidth:
 
     @property
     def window(self) -> int:
-        """Bytes that may come on a connection before they are read; 0: as many as the system likes."""
+        """Return the bytes that may come on a connection before they are read; 0: as many as the
+        system likes.
+        """
         size = max(self.rate // WINDOW, NARROW)
         return size if size < WIDE else 0
 
     # -- what happens
 
     def take(self) -> None:
-        """A request is handed out."""
+        """Take note of a request that is handed out."""
         if not self.rate:
             return
         self._refill()
@@ -101,7 +103,7 @@ class Bandwidth:
         self._judge()
 
     def received(self, size: int) -> bool:
-        """Bytes of an answer have come; whether a long one is to wait."""
+        """Count bytes of an answer that have come. Return whether a long one is to wait."""
         if not self.rate:
             return False
         free = min(size, self._reserved)
@@ -120,7 +122,7 @@ class Bandwidth:
         self._judge()
 
     def finished(self, size: int | None) -> None:
-        """A request that was handed out is finished: what it took too much is given back.
+        """Settle a request that is finished: what it took too much is given back.
 
         `size`: bytes of its answer, if others may be expected to be like it.
         """
@@ -182,8 +184,10 @@ class Bandwidth:
 BASE = 2 << 20  # bytes of every body that need no room
 MOST = 50 << 20  # bytes of a sitemap: sitemaps.org's limit
 ROOM = 64 << 20  # bytes for all bodies
-STEP = 1 << 20
-PATIENCE = 60.0  # seconds
+STEP = 1 << 20  # bytes of room that a body takes at a time
+# seconds in which no room is taken or given back, until the eldest that waits goes on all the same:
+# a page that awaits a download of its own may hold what that needs
+PATIENCE = 60.0
 
 
 class BodyRoom:
@@ -242,7 +246,7 @@ class BodyRoom:
             self._timer = self._loop.call_later(PATIENCE, self._check)
 
     def loaded(self, claim: Claim, taken: int) -> None:
-        """The download has ended, whole or not; its room is given back later."""
+        """Note that the download has ended, whole or not; its room is given back later."""
         if claim in self._loading:
             del self._loading[claim]
             self._complete += taken
@@ -333,7 +337,7 @@ class Claim:
         self.held += loop.time() - begun
 
     def loaded(self) -> None:
-        """The download has ended, in whatever way: it needs no more."""
+        """Note that the download has ended, in whatever way: it needs no more."""
         if not self._is_loaded:
             self._is_loaded = True
             self._room.loaded(self, self._taken)

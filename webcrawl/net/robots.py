@@ -17,8 +17,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
 
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.content import stated_preferences
 from webcrawl.content.purpose_bits import ROBOTS, PreferenceStatement, combined
 from webcrawl.content.stated_preferences import address
@@ -90,7 +90,7 @@ _ODD_IN_PATTERN = re.compile(rf"%[0-9A-Fa-f]{{2}}|[^{_PLAIN}/?#%*]".encode())
 
 
 def path_of(url: str) -> str:
-    """Path and query of a canonical URL, normalised."""
+    """Return path and query of a canonical URL, normalised."""
     start = url.find("/", url.find("//") + 2)
     path = url[start:] if start > 0 else "/"
     return _ODD_IN_PATH.sub(_path_octet, path) if _ODD_IN_PATH.search(path) else path
@@ -141,7 +141,7 @@ def _pattern_octet(match: re.Match[bytes]) -> bytes:
 USAGE, SIGNAL, LICENSE = "content-usage", "content-signal", "license"
 # paths of one field: each may cost 6 us per page, and a file of 500 KiB has room for 25,000
 MOST = 256
-LICENSES = 8
+LICENSES = 8  # of one file
 
 Paths = Mapping[str, int]  # pattern, empty for all paths -> statement
 
@@ -167,7 +167,7 @@ class RobotsSaid:
 
     @property
     def weight(self) -> int:
-        """Bytes of memory, about."""
+        """Return the bytes of memory, about."""
         paths = sum(150 + len(path) for paths in self._fields.values() for path, _ in paths)
         return 400 + paths + sum(60 + len(one) for one in self.licenses)
 
@@ -191,7 +191,7 @@ class GroupReader:
         self._licenses: dict[str, None] = {}
 
     def add(self, kind: str, value: bytes) -> None:
-        """A line of one of the three fields."""
+        """Add a line of one of the three fields."""
         if kind == LICENSE:
             found = address(value.decode("utf-8", "replace"))
             if found and len(self._licenses) < LICENSES:
@@ -207,7 +207,7 @@ class GroupReader:
             self._put(kind, pattern, said)
 
     def _put(self, kind: str, pattern: str, said: int) -> None:
-        """Equal paths are combined.
+        """Add what a line says of a path; equal paths are combined.
 
         More than MOST say together, and of all paths, whatever one of them says.
         """
@@ -272,7 +272,7 @@ RULES = frozenset(("allow", "disallow", USAGE))
 _token = re.compile(rb"[A-Za-z_-]*").match
 
 
-class Rules:
+class RobotsRules:
     """The rules for this crawler: pattern -> whether it allows.
 
     The longest matching pattern decides.
@@ -312,16 +312,18 @@ class Rules:
         if not (self._plain or self._special):  # most hosts forbid nothing, or have no robots.txt
             return True
         path = path_of(url)
-        plain = ""
-        if path.startswith(self._plain):  # one call for all of them: seldom does one match
-            plain = next(pattern for pattern in self._plain if path.startswith(pattern))
+        # One call for all of them: seldom does one match
+        plain = self._plain_for(path) if path.startswith(self._plain) else ""
         special = self._special_for(path, len(plain)) if self._special else ""
-        if not special:
-            return not plain or plain in self._allowing
-        if special in self._allowing:
+        decisive = special or plain
+        if not decisive or decisive in self._allowing:
             return True
         # Of two that are equally long, the one that allows decides (RFC 9309 2.2.2).
         return len(special) == len(plain) and plain in self._allowing
+
+    def _plain_for(self, path: str) -> str:
+        """Return the first pattern without wildcards that matches. One of them must match."""
+        return next(pattern for pattern in self._plain if path.startswith(pattern))
 
     def _special_for(self, path: str, least: int) -> str:
         """Return the first pattern with wildcards, of `least` characters or more, that matches.
@@ -355,7 +357,7 @@ class Rules:
 class RobotsTxt:
     """A parsed robots.txt."""
 
-    rules: Rules
+    rules: RobotsRules
     sitemaps: list[str]
 
 
@@ -401,10 +403,14 @@ def parse(body: bytes, agent: str) -> RobotsTxt:
         if kind == "user-agent":
             if closed:
                 groups, closed = [], False
-            group = everyones if _is_everyone(value) else ours if _names(value, token) else None
-            if group is not None:
-                group.named = True
-                groups.append(group)
+            if _is_everyone(value):
+                group = everyones
+            elif _names(value, token):
+                group = ours
+            else:
+                continue
+            group.named = True
+            groups.append(group)
         elif kind == "sitemap":
             # real files have such
             address = value.decode("utf-8", "replace").strip().strip(INVISIBLE).strip()
@@ -416,7 +422,7 @@ def parse(body: bytes, agent: str) -> RobotsTxt:
                 group.take(kind, value)
     chosen = ours if ours.named else everyones
     return RobotsTxt(
-        Rules(chosen.rules, chosen.crawl_delay, said_by(chosen.said, nobodys.said)), sitemaps
+        RobotsRules(chosen.rules, chosen.crawl_delay, said_by(chosen.said, nobodys.said)), sitemaps
     )
 
 
@@ -426,7 +432,7 @@ def product_token(user_agent: str) -> str:
     return match[0].decode() if match else ""
 
 
-def agent_of(values: Mapping[str, Any]) -> str:
+def agent_of(values: CheckedSettings) -> str:
     """Return the name by which owners speak to the crawler; `values` are its settings."""
     return product_token(values["ROBOTSTXT_USER_AGENT"] or values["USER_AGENT"])
 

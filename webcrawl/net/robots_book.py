@@ -12,7 +12,7 @@ from enum import Enum
 
 from webcrawl.base.doubling import wait_after
 from webcrawl.net.header_times import Validators
-from webcrawl.net.robots import RobotsSaid, Rules, parse
+from webcrawl.net.robots import RobotsRules, RobotsSaid, parse
 from webcrawl.net.robots_entry import (
     HOUR,
     KEEP,
@@ -95,7 +95,7 @@ class RobotsBook:
         self._useful = max(KEEP, patience)  # seconds for which a row may be needed after it expired
 
     def __len__(self) -> int:
-        """Origins in memory."""
+        """Return the number of origins in memory."""
         return len(self._entries)
 
     def verdict(self, url: str, now: float) -> RobotsDecision:
@@ -109,6 +109,8 @@ class RobotsBook:
         if entry is None or entry.looks_early(now):
             return RobotsDecision.FETCH
         has_expired = entry.until <= now
+        # After each failed try one URL that the rules allow goes first: the host waits as long as
+        # this book, and would else have turns for its robots.txt only
         if has_expired and not entry.owes_now(now):
             return RobotsDecision.FETCH
         return _verdict_of(entry, url)
@@ -170,7 +172,10 @@ class RobotsBook:
     def try_again(self, origin: str, now: float) -> None:
         """Fetch an unreachable robots.txt as soon as its host has its next turn."""
         entry = self._entry(origin)
-        if entry is not None and entry.until > now and (entry.tries or entry.rules is None):
+        if entry is None or entry.until <= now:
+            return
+        is_unreachable = entry.tries > 0 or entry.rules is None
+        if is_unreachable:
             self._keep(origin, replace(entry, until=now, owes=False))
 
     def validators(self, origin: str) -> Validators:
@@ -192,6 +197,8 @@ class RobotsBook:
         if status == NOT_MODIFIED and known_rules is not None:
             effect = RobotsEffect.SAME
         self.counters[effect.name.lower()] += 1
+        # Each new row has two others looked at, so the table has at most twice the origins that
+        # were requested within the days for which a row is useful
         self._table.sweep(now - self._useful)
         if effect is RobotsEffect.SHUT:
             self._keep(origin, self._failed(before, now))
@@ -202,6 +209,7 @@ class RobotsBook:
             head = head.completed(before.fresh)
             kept = before.fresh.sitemaps if before.fresh is not None else None
         else:
+            # RFC 9309 2.3.1.3: a 4xx allows everything
             txt = parse(body if effect is RobotsEffect.READ else b"", self._agent)
             rules, sitemaps = txt.rules, txt.sitemaps
             kept = tuple(_kept(sitemaps)) if self._sitemaps else None
@@ -219,7 +227,7 @@ class RobotsBook:
     def _fresh(
         self,
         before: RobotsEntry | None,
-        rules: Rules,
+        rules: RobotsRules,
         now: float,
         head: RobotsHead,
         sitemaps: tuple[str, ...] | None,
@@ -227,6 +235,7 @@ class RobotsBook:
         """Return when to look again, by what is known of the file's changes."""
         if before is None or before.rules is None:
             return look(now, None, changed=False, head=head, sitemaps=sitemaps)
+        # Only our own group is kept, so what changed for other crawlers is no change
         changed = rules is not before.rules and pack(rules, self._agent) != pack(
             before.rules, self._agent
         )
@@ -262,11 +271,10 @@ class RobotsBook:
                 since = before.since + max(0.0, late - self._wait(tries))
         tries += 1
         left = since + self._patience - now
-        if left <= 0 and tries >= TRIES:
+        if left <= 0 and tries >= TRIES:  # given up for a day: its URLs end
             return RobotsEntry(now + KEEP, None)
         wait = self._wait(tries)
         until = now + (min(wait, left) if left > 0 else wait)
-        # The host waits as long, and would otherwise have turns for its robots.txt only.
         fresh = before.fresh if before is not None else None
         return RobotsEntry(until, rules, tries, since, owes=rules is not None, fresh=fresh)
 

@@ -28,7 +28,7 @@ from webcrawl.base.zstd_frame import pack_checked
 from webcrawl.base.zstd_frame import unpack as unpacked
 from webcrawl.content.purpose_bits import LARGEST
 from webcrawl.net.header_times import Validators, max_age, validators
-from webcrawl.net.robots import LICENSE, RobotsSaid, Rules
+from webcrawl.net.robots import LICENSE, RobotsRules, RobotsSaid
 from webcrawl.store import rowcrc
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.queue_row import SavedQueues
@@ -90,14 +90,15 @@ class Fresh:
 
     @property
     def weight(self) -> int:
-        """Bytes of memory, about."""
+        """Return the bytes of memory, about."""
         return 150 + sum(
             100 + len(value) for value in (*self.validators, *(self.sitemaps or ())) if value
         )
 
     def says_more(self, until: float) -> bool:
-        """Than that the rules are fetched again at this time."""
-        return self.soon != until or self.step != DAY or any(self.validators) or bool(self.sitemaps)
+        """Return whether more is known than that the rules are fetched again at this time."""
+        looks_earlier = self.soon != until or self.step != DAY
+        return looks_earlier or any(self.validators) or bool(self.sitemaps)
 
 
 class RobotsHead(NamedTuple):
@@ -159,7 +160,7 @@ class RobotsTable(Protocol):
         ...
 
     def origins(self, host: str, most: int) -> list[str]:
-        """Origins of a host that have a row."""
+        """Return the origins of a host that have a row."""
         ...
 
     def sweep(self, before: float) -> None:
@@ -168,7 +169,7 @@ class RobotsTable(Protocol):
 
 
 KEEP = 86_400.0  # seconds, RFC 9309 2.4: no longer than 24 hours
-_NOTHING = Rules({})
+_NOTHING = RobotsRules({})
 
 
 @dataclass(slots=True)
@@ -185,7 +186,7 @@ class RobotsEntry:
     """The state of an origin in memory."""
 
     until: float  # when robots.txt is to be fetched again
-    rules: Rules | None  # in force; None if none are known
+    rules: RobotsRules | None  # in force; None if none are known
     tries: int = 0  # that failed in a row; without any, and without rules, the origin is given up
     since: float = 0.0  # when the first of them failed
     owes: bool = False  # a URL that the rules in force allow goes before the next try
@@ -199,12 +200,9 @@ class RobotsEntry:
         Their host is busy enough for that.
         """
         fresh = self.fresh
-        return (
-            self.asked >= BUSY
-            and fresh is not None
-            and fresh.soon <= now < self.until
-            and not self.tries
-        )
+        if self.asked < BUSY or fresh is None or self.tries:
+            return False
+        return fresh.soon <= now < self.until
 
     def owes_now(self, now: float) -> bool:
         """Return whether a URL goes before the next try."""
@@ -229,7 +227,7 @@ IS_AWAY, IN_FORCE = b"!", b";"  # neither begins a zstd frame, nor do these
 IS_FRESH = {True: b"@", False: b"?"}  # whether there are rules
 
 
-def pack(rules: Rules, agent: str) -> bytes:
+def pack(rules: RobotsRules, agent: str) -> bytes:
     """Return the row for these rules; empty if everything is allowed."""
     if not len(rules) and not rules.crawl_delay and rules.said is None:
         return b""
@@ -239,20 +237,20 @@ def pack(rules: Rules, agent: str) -> bytes:
     return pack_checked("\n".join(lines).encode())
 
 
-def unpack(data: bytes, agent: str) -> Rules | None:
+def unpack(data: bytes, agent: str) -> RobotsRules | None:
     """Return the rules.
 
     None if they are another crawler's (USER_AGENT was changed) or unreadable.
     """
     if not data:
-        return Rules({})
+        return RobotsRules({})
     try:
         head, delay, *lines = unpacked(data).decode().split("\n")
         if head != f"User-agent: {agent or '*'}":
             return None
         said = _said([line for line in lines if line[:1].islower()])
         rules = {line.partition(" ")[2]: line[0] == "A" for line in lines if not line[:1].islower()}
-        return Rules(rules, float(delay.partition(" ")[2]), said)
+        return RobotsRules(rules, float(delay.partition(" ")[2]), said)
     except ValueError:
         return None
 
@@ -347,13 +345,18 @@ def _freshness(away: RobotsOutage | None, rules: bytes) -> RowParts:
         return RowParts(away, rules, None)
     try:
         soon, step, etag, modified, sitemaps, packed = msgpack.unpackb(rules[1:])
-        named = (
-            tuple(map(str, sitemaps)) if isinstance(sitemaps, list) else () if sitemaps else None
-        )
-        fresh = Fresh(float(soon), float(step), Validators(bytes(etag), bytes(modified)), named)
+        validators = Validators(bytes(etag), bytes(modified))
+        fresh = Fresh(float(soon), float(step), validators, _sitemaps_of(sitemaps))
         return RowParts(away, bytes(packed), fresh)
     except (TypeError, ValueError) as error:
         raise ValueError(f"not valid data about the next check of robots.txt: {error}") from error
+
+
+def _sitemaps_of(stored: object) -> tuple[str, ...] | None:
+    """Return the names of sitemaps; None if nobody wanted them when the file was read."""
+    if isinstance(stored, list):
+        return tuple(map(str, stored))
+    return () if stored else None
 
 
 RULES_FORM = re.compile(
@@ -388,7 +391,9 @@ def check_robots(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFil
 
 
 def _are_rules(queues: SavedQueues, rules: bytes, what: str) -> bool:
-    """Valid are: nothing, or a packed robots.txt with one group, alone or with when it is looked at
+    """Return whether these bytes are rules as they are stored.
+
+    Valid are: nothing, or a packed robots.txt with one group, alone or with when it is looked at
     again; before either, since when robots.txt is away.
     """
     if rules.startswith(b"!"):

@@ -98,12 +98,12 @@ def raise_limit() -> int:
 
 
 def in_use() -> int:
-    """Descriptors that are open now."""
+    """Return the number of descriptors that are open now."""
     return sum(1 for _ in Path("/dev/fd").iterdir())
 
 
 def worth_keeping(queues: int, fetches: int, factor: float) -> int:
-    """Idle connections that are worth having.
+    """Return the number of idle connections that are worth having.
 
     If hosts wait for `factor` times as long as their last answer took, so many of them wait for
     each that is asked. In a crawl that does not wait, there is one for each host of the rotation,

@@ -104,7 +104,10 @@ class Stream(asyncio.Protocol):
         self._wake()
 
     def eof_received(self) -> bool:
-        """The server has closed its side; the transport closes ours after sending what was written."""
+        """Note that the server has closed its side.
+
+        The transport closes ours after sending what was written.
+        """
         self._ended = True
         self._wake()
         return False
@@ -144,6 +147,7 @@ async def read_body(
     loop = asyncio.get_running_loop()
     asked = loop.time()
     body = bytearray()
+    # The first 2 MiB of a body need no room
     allowed = limit if claim is None else min(limit, BASE)
     while True:
         ended = complete is not None and complete(bytes(body[-16:]))
@@ -167,7 +171,10 @@ async def read_body(
             elif claim.waits:
                 before = claim.held
                 await claim.turn()
-                asked, deadline = asked + claim.held - before, deadline + claim.held - before
+                # Waiting for room is our doing: it counts neither as slowness nor against the time
+                waited = claim.held - before
+                asked += waited
+                deadline += waited
             else:
                 break
         if len(body) > allowed:

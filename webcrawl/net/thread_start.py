@@ -10,7 +10,7 @@ from webcrawl.store.worker import Birth, Worker
 
 
 def start_threads() -> None:
-    """RuntimeError if the system starts none.
+    """Start pycares' thread, and end it again. Raise RuntimeError if the system starts none.
 
     pycares starts a thread with its first channel, and waits for it without an end, though it may
     have died at birth for want of memory. So a worker does the waiting.
@@ -32,4 +32,4 @@ def _open_channel() -> None:
 
 
 def _nothing(fd: int, readable: bool, writable: bool) -> None:  # noqa: FBT001 - c-ares' signature
-    """Without such a function the channel would have a thread of its own."""
+    """Do nothing. Without such a function the channel would have a thread of its own."""

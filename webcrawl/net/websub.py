@@ -120,11 +120,11 @@ LEASES = (60.0, 90 * DAY)  # what a hub may set
 RENEWED = 0.9  # of a lease, after which it is renewed
 PATIENCE = HOUR  # for the hub's verification, after it has accepted a request
 RETRY = 5 * 60.0  # after a failure, doubled each time
-TRIES = 6
+TRIES = 6  # failed requests to a hub in a row, before it counts as gone
 GONE = 30 * DAY  # until a hub that denied, or failed so often, may be asked again
 CHALLENGE = 4096  # characters
-REDIRECTS = (307, 308)
-HOPS = 3
+REDIRECTS = (307, 308)  # RFC 9110 15.4: those that keep the method
+HOPS = 3  # of these
 
 
 class SubscriptionState(IntEnum):
@@ -184,7 +184,10 @@ class Subscriptions:
     # -- asking hubs
 
     def offered(self, topic: str, hubs: list[str], page: bytes, site: str, now: float) -> None:
-        """A page names these hubs: the first one that is not gone is asked, if it was not."""
+        """Take note of the hubs that a page names.
+
+        The first one that is not gone is asked, if it was not.
+        """
         for hub in hubs:
             token = self._token(topic, hub)
             known = self.get(token)
@@ -238,7 +241,7 @@ class Subscriptions:
         return urlencode(fields).encode()
 
     def sent(self, token: str, status: int, now: float) -> None:
-        """The hub has answered with this status; one below 100: it did not."""
+        """Take note of the status with which the hub has answered; one below 100: it did not."""
         one = self.get(token)
         if one is None or one.state not in (
             SubscriptionState.ASKED,
@@ -385,7 +388,7 @@ def checksum(
 
 
 def _lease(written: str) -> float:
-    """Seconds, as the hub has set them; what was asked for if it does not say."""
+    """Return the seconds that the hub has set; those that were asked for if it does not say."""
     digits = written.strip()
     if not (digits.isascii() and digits.isdecimal() and len(digits) < 12):
         return LEASE
@@ -468,7 +471,7 @@ class HubRequest(ServerConnection):
 
     @property
     def _token(self) -> str:
-        """The last part of the path: a server before us may have added others."""
+        """Return the last part of the path: a server before us may have added others."""
         path = self.target.partition(b"?")[0].decode("latin-1")
         return path.rpartition(PREFIX)[2]
 

@@ -104,6 +104,7 @@ class CrawlDB:
                 log.cut()
                 begin(db)
             except sqlite3.Error as error:
+                # Another program has opened it for writing: the sqlite3 shell takes no lock of ours
                 if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
                     raise StateLocked(self.folder) from error
                 raise
@@ -269,6 +270,7 @@ class CrawlDB:
             self._failure = self._failure or error
             raise
         self._remove_discarded()
+        # SQLite can begin its log anew only between two transactions
         if not self._log.is_long:  # else it is cut first, by `go_on` or with the next change
             self._log.copy_back()
             self._begin_again()
@@ -303,6 +305,7 @@ class CrawlDB:
         for path in files(self.path):
             self.presence.forget(path)  # SQLite removes them with the last connection
         with contextlib.ExitStack() as rest:
+            # In reverse, and each even if another fails: the lock is given back last
             rest.callback(lock.close)
             rest.callback(self._log.close)
             rest.callback(self._db.close)

@@ -197,7 +197,8 @@ class Appender:
 
 @contextlib.contextmanager
 def replacing(disk: Disk, path: Path, mode: int = 0o644) -> Iterator[int]:
-    """A new file to write to, `NAME.new`, which gets its name when it is whole and on the disk.
+    """Yield a new file to write to, `NAME.new`, which gets its name when it is whole and on the
+    disk.
 
     After an error, a kill or a power cut the file is the old or the new one, never a piece.
     `NAME.new` is left by who is killed, or cannot remove it; the next attempt does.

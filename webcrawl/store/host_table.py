@@ -41,7 +41,7 @@ class HostTable(Part, Generic[V]):
         db.join(self)
 
     def get(self, host: str) -> V | None:
-        """None for a host of which nothing is known."""
+        """Return the host's value; None if nothing is known of it."""
         if host in self._known:
             self._known.move_to_end(host)
             return self._known[host]

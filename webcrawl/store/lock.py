@@ -107,6 +107,7 @@ def _is_locked(path: Path) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     try:
+        # Shared, so that two processes that look do not take each other for a crawl
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True

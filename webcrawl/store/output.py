@@ -44,11 +44,11 @@ class Output:
         return self._file.length + self._size
 
     def mark(self) -> Mark:
-        """Length and crc of what is written; call `flush` first."""
+        """Return length and crc of what is written; call `flush` first."""
         return self._file.length, self._crc
 
     def write(self, data: Buffer) -> None:
-        """Buffers all of `data`, or raises an error and takes none of it."""
+        """Buffer all of `data`, or raise an error and take none of it."""
         if self.closed:
             raise ValueError(f"{self.path}: is closed")
         data = bytes(data)

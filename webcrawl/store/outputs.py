@@ -86,7 +86,7 @@ class Outputs:
         return f"<Outputs {self._root} open={len(self._open)} noted={len(self._noted)}>"
 
     def _tell_gone(self, gone: AbstractSet[str], here: AbstractSet[str]) -> None:
-        """Archives may be moved with their indexes.
+        """Tell of finished files that are gone. Archives may be moved with their indexes.
 
         If only an index is gone, that was hardly meant.
         """
@@ -126,7 +126,10 @@ class Outputs:
             self._name(sorted(self._unnamed))
 
     def _name(self, names: list[str]) -> None:
-        """Those whose lines are to be sorted one after the other, for that takes memory."""
+        """Give files their final names, at once where possible.
+
+        Lines are sorted of one file after the other, for that takes memory.
+        """
         plain = [name for name in names if not name.endswith(SORTED)]
         side_by_side([partial(self._name_one, name) for name in plain])
         for name in names:
@@ -295,6 +298,7 @@ class Outputs:
         ready = [output for output in self._open.values() if output.unsynced]
         unnamed = sorted(self._unnamed) if self._unnamed and self._committed() else []
         placed = self._open.keys() - self._noted.keys() - self._placed
+        # A new file's name is in its folder: without a sync of that, a power failure takes the name
         folders = self._folders_of(placed)
         self._placed |= placed
         self._syncing = self._db.worker.submit(self._sync, ready, unnamed, folders)
@@ -319,6 +323,7 @@ class Outputs:
             unsynced, self._folders_of(self._open.keys() - self._noted.keys() - self._placed)
         )
         for output in self._open.values():
+            # Whoever cuts it off below this length takes away what a checkpoint has
             self._db.presence.lengthen(output.path, output.mark()[0])
         self._note()
         self._placed.clear()
@@ -372,6 +377,7 @@ class Outputs:
             self._unnamed.discard(name)
             self._db.execute(FORGET, (name,))
             self._db.execute(USED, (FINISHED + name,))
+            # Not yet: a crash before the COMMIT goes back to a checkpoint that names it
             self._db.discard(self._where(name))
         for name, mark in self._adopted.items():
             marks[name] = mark
@@ -412,7 +418,7 @@ class Outputs:
             for output in self._open.values():
                 output.release()
             self._open.clear()
-        self._rename()
+        self._rename()  # what the last checkpoint has noted as finished
 
     def check(self) -> Iterator[DamagedFile]:
         """Yield each output that is shorter than noted, or missing although it is not finished."""

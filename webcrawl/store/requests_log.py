@@ -106,7 +106,7 @@ class Windows(Part):
         db.join(self)
 
     def end(self) -> None:
-        """No request follows."""
+        """Let the next checkpoint note that no request follows."""
         self._over = True
 
     def save(self) -> None:

@@ -84,10 +84,13 @@ class Run:
         return f"<Run {self.path.name} count={self.count} columns={self.columns}>"
 
     def _read(self, first: int, last: int) -> Keys:
-        """Pages `first` to `last` (exclusive) as an array with one row per column of the file."""
+        """Return the pages from `first` up to `last`, without that, as an array with one row per
+        column of the file.
+        """
         rows = np.empty((last - first, self.columns, PAGE), "<u8")
         view, at = memoryview(rows.data).cast("B"), HEADER.size + first * self._page_bytes
         while view.nbytes:
+            # It may give less than was asked for
             got = os.preadv(self._fd, [view], at)
             if got == 0:
                 raise DamagedFile(self.path, at, "the file ends early")
@@ -202,7 +205,7 @@ class Run:
             before = int(keys[-1])
 
     def close(self) -> None:
-        """May be called repeatedly; `count` remains valid."""
+        """Close the file. It may be called repeatedly; `count` remains valid."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
@@ -229,15 +232,15 @@ def contained(needles: Keys, haystack: Keys) -> Mask:
 
 
 def trailer_crc(tables: bytes, columns: int, count: int) -> int:
-    """One checksum of the index, the pages' checksums and the trailer's numbers."""
+    """Return one checksum of the index, the pages' checksums and the trailer's numbers."""
     return zlib.crc32(
         TRAILER.pack(MAGIC, VERSION, columns, count, len(tables) // 12, 0), zlib.crc32(tables)
     )
 
 
 def _span_end(pages: npt.NDArray[np.int64], at: int) -> int:
-    """The end of the keys that one read covers: at most SPAN pages, without gaps of more than GAP
-    pages.
+    """Return the end of the keys that one read covers: at most SPAN pages, without gaps of more
+    than GAP pages.
     """
     end = int(np.searchsorted(pages, pages[at] + SPAN))
     gaps = np.nonzero(np.diff(pages[at:end]) > GAP)[0]
@@ -324,6 +327,7 @@ class RunWriter:
             )
             if self._fd is not None:
                 self._disk.sync(self._fd)
+            # Its name must last, too: the next checkpoint names it
             self._disk.sync_folder(self.path.parent)
         finally:
             self._close()

@@ -164,5 +164,5 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def begin(db: sqlite3.Connection) -> None:
-    """Takes SQLite's writer lock, which no second process gets either, before anything is changed."""
+    """Take SQLite's writer lock, which no second process gets either, before anything is changed."""
     db.execute("BEGIN IMMEDIATE")

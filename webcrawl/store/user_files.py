@@ -351,7 +351,7 @@ class UserFiles:
         return mark if mark is not None and _is_as_left(path, mark) else None
 
     def ended(self, file: UserFile, fd: int) -> None:
-        """A file is closed."""
+        """Take note of a file that is closed."""
         del self._open[file.path]
         self._ended[file.path] = None if file.is_shared else file.mark()
         is_committed = file.is_late or file.mark().length == file.committed
@@ -477,4 +477,4 @@ def _sync_and_close(sync: Callable[[int], None], fd: int) -> None:
 
 
 def _nothing() -> None:
-    """For a file that is not compressed."""
+    """Do nothing, for a file that is not compressed."""

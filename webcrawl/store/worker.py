@@ -73,7 +73,7 @@ class Worker:
         self._jobs.put(None)
 
     def submit(self, job: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Has a job done after those before it."""
+        """Have a job done after those before it."""
         future: Future[T] = Future()
         self._jobs.put((future, partial(job, *args, **kwargs)))
         return future
@@ -107,7 +107,7 @@ class Worker:
 
 
 def cores() -> int:
-    """On how many of them this process may run."""
+    """Return on how many cores this process may run."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -136,7 +136,7 @@ def _do(future: Future[Any], job: Callable[[], Any]) -> None:
         future.set_result(result)
 
 
-LANES = 16
+LANES = 16  # threads that sync or rename at once
 
 Job = Callable[[], object]
 

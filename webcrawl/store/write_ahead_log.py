@@ -140,7 +140,7 @@ class WriteAheadLog:
 
 
 def _size(path: Path) -> int:
-    """Its bytes; none if it is gone."""
+    """Return the size of a file; 0 if it is gone."""
     return path.stat().st_size if path.exists() else 0
 
 

@@ -148,18 +148,15 @@ def check_outputs(snapshot: Snapshot, jobdir: Path, found: Counter[str]) -> Iter
         copy = stored.get(name)
         if copy is None and store:  # it may have been stored since the checkpoint
             copy = stored_of(jobdir)[0].get(name)
-        if copy is not None and not copy.is_taken:
+        is_in_store = copy is not None and not copy.is_taken
+        if copy is not None and is_in_store:
             found[f"{IN_STORE}{copy.address}"] += 1
             return
-        should_be_stored = store and copy is None and goes(name)
-        if should_be_stored:
-            why = f"it is neither here nor in {store}"
-        elif name.endswith(INDEX) and (jobdir / archive_of(name)).exists():
-            why = "its archive is here"
+        damage = _damage_of_absence(jobdir, name, store if copy is None else "")
+        if damage:
+            yield DamagedFile(jobdir / name, 0, f"missing, {length} bytes expected: {damage}")
         else:
             found[f"{ABSENT}{name}"] += 1
-            return
-        yield DamagedFile(jobdir / name, 0, f"missing, {length} bytes expected: {why}")
 
     yield from each_noted(snapshot, jobdir, _Check(snapshot, found, texts), absent)
     yield from texts.rest()
@@ -168,6 +165,19 @@ def check_outputs(snapshot: Snapshot, jobdir: Path, found: Counter[str]) -> Iter
         found["unsaved"] = found.pop("behind")
     elif is_clean(snapshot):
         found["foreign"] = found.pop("behind")
+
+
+def _damage_of_absence(jobdir: Path, name: str, store: str) -> str:
+    """Return why the absence of a finished file is damage; empty if its owner may have taken it.
+
+    `store`: where a copy of it should lie, and does not; empty if none should.
+    """
+    if store and goes(name):
+        return f"neither here nor in {store}"
+    # Both may be taken away together, and an archive alone; an index without its archive is lost.
+    if name.endswith(INDEX) and (jobdir / archive_of(name)).exists():
+        return "its archive is here"
+    return ""
 
 
 def _unnoted(jobdir: Path, noted: Mapping[str, int]) -> Iterator[int]:

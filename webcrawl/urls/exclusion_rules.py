@@ -61,7 +61,7 @@ class OptOut:
         return ", ".join(filter(None, parts))
 
     def to_json(self, now: float) -> dict[str, Any]:
-        """`holds` says whether it is in force at that time."""
+        """Return the record as JSON has it; `holds` says whether it is in force at that time."""
         since, until = (said(value) if value else None for value in (self.since, self.until))
         return {**asdict(self), "since": since, "until": until, "holds": self.holds(now)}
 
@@ -113,12 +113,17 @@ def read_date(text: str, *, end: bool = False) -> float:
     Without a zone it is in UTC. `end`: a day or week counts to its end. In UTC its year has four
     figures, too, so that it can be written again.
     """
-    days = 1 if _DAY.fullmatch(text) else 7 if _WEEK.fullmatch(text) else 0
+    days = 0  # a time of day is an end itself
+    if _DAY.fullmatch(text):
+        days = 1
+    elif _WEEK.fullmatch(text):
+        days = 7
     found = datetime.fromisoformat(text)
     if found.tzinfo is None:
         found = found.replace(tzinfo=UTC)
     try:
         return (found + timedelta(days=days) if end else found).astimezone(UTC).timestamp()
+    # In UTC the year 1 or 9999 may become 0 or 10000
     except OverflowError as error:
         raise ValueError(text) from error
 
@@ -169,6 +174,7 @@ class ExclusionRules:
         prefixes = self._prefixes.get(name)
         if prefixes is not None and _respelled(undotted).startswith(prefixes):
             return True
+        # From the host up: as many look-ups as its name has labels, however long the list is
         while name not in self._domains:
             _, dot, name = name.partition(".")
             if not dot:
@@ -186,6 +192,7 @@ def parse_exclusions(text: str, source: str, now: float = 0.0) -> ExclusionRules
     found = _Collected()
     for number, line, comment in _lines(text):
         refuse_star(line, f"{source}, line {number}")
+        # An unreadable `until` is 0, for good: who asks to be left out is left out
         until = noted(line, comment)[0].until if comment else 0.0
         try:
             found.take(line, until, now)
@@ -264,7 +271,9 @@ def _undotted(url: str) -> tuple[str, str]:
 
 
 _ENCODED = re.compile("%[0-9A-Fa-f]{2}")
-_PARTING = "/?#%"  # characters that mean something else once they are encoded
+# Characters that mean something else once they are encoded: `/a%2Fb` and `/a/b` are two resources,
+# as in robots.txt
+_PARTING = "/?#%"
 
 
 def _respelled(url: str) -> str:
@@ -293,12 +302,14 @@ def _no_rule(error: InvalidUrl) -> str:
 def _prefixes(line: str) -> list[str]:
     if has_scheme(line):
         return [canonical(line)]
+    # A canonical URL begins with its scheme, so a prefix without one is a prefix for each
     return [canonical(f"{scheme}://{line}") for scheme in SCHEMES]
 
 
 def _domain(line: str) -> str:
     url = canonical(f"http://{line.removeprefix('*').removeprefix('.')}/")
     host = host_of(url)
+    # More than a domain. A user's name needs a look of its own: `canonical` drops it
     if "@" in line or url != f"http://{host}/":
         raise InvalidUrl("syntax")
     return host.removesuffix(".")

@@ -41,6 +41,7 @@ def without_session(url: str) -> str:
     if not mark:
         return path
     kept = _SESSION_PARAMETER.sub("", mark + query)
+    # A `?` or `&` is left over where the last parameter went
     if len(kept) <= len(query):
         kept = kept.rstrip("?&")
     return path + kept
@@ -59,13 +60,13 @@ def lower_path(url: str) -> str:
 
 
 def no_index(url: str) -> str:
-    """`/index.html` and `/default.asp` become the folder they are in."""
+    """Turn `/index.html` and `/default.asp` into the folder that they are in."""
     path, mark, query = url.partition("?")
     return _INDEX.sub("/", path) + mark + query
 
 
 def single_slashes(url: str) -> str:
-    """`/a//b` becomes `/a/b`."""
+    """Turn `/a//b` into `/a/b`."""
     path, mark, query = url.partition("?")
     scheme, _, rest = path.partition("://")
     return f"{scheme}://{_SLASHES.sub('/', rest)}{mark}{query}"
@@ -120,8 +121,10 @@ def _settled(foldings: Sequence[Folding], forms: list[str]) -> str:
     while len(forms) <= ROUNDS:
         folded = _once(foldings, forms[-1])
         if folded in forms:
+            # They lead in a circle: any URL of it has to give the same form
             return min(forms[forms.index(folded) :])
         forms.append(folded)
+    # It grows without end, so one round has to do
     return forms[1]
 
 
@@ -151,6 +154,7 @@ class HostRules:
 
     def _host(self, host: str) -> str:
         name = host
+        # Of each kind the longest rule alone: they are sorted so
         for start, other in self._starts.items():
             if name.startswith(start):
                 name = other + name[len(start) :]
@@ -185,4 +189,5 @@ def _longest_first(rule: tuple[str, str]) -> int:
 
 
 def _host_name(text: str) -> str:
+    # In LARM a comma stands for a dot, which its library could not read in a key; no host has one
     return text.replace(",", ".").lower()

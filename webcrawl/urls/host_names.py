@@ -50,12 +50,14 @@ def suffixes_of(host: str) -> Suffixes:
         if rule is None:
             star = rules.get(f"*{path}")
             if star is not None:
+                # An exception takes its own label out of the suffix: `!www.ck` beside `*.ck`
                 public, private = at if f"!{label}{path}" in rules else at - 1, star.private
             break
         at -= 1
         path = f".{label}{path}"
         if rule.ends:
             public, private = at, rule.private
+            # A platform's suffix (github.io) is below the registry's own
             registry = registry if private else at
     found = ".".join(labels[public:])
     return Suffixes(found, ".".join(labels[registry:]) if private else found)
@@ -93,6 +95,7 @@ def _rules() -> dict[str, _Rule]:
                 continue
             name = line.split(None, 1)[0]
             rules[name] = rule
+            # The search goes label by label from the right, and must not end before a longer rule
             while (name := name.partition(".")[2]) and name not in rules:
                 rules[name] = on_the_way
     return rules
@@ -104,7 +107,7 @@ __all__ = ["RegisteredDomains", "host_of", "names_above"]
 def names_above(host: str) -> Iterator[str]:
     """Yield a host and all names that it is below, the most specific one first."""
     yield host
-    if host.startswith("["):
+    if host.startswith("["):  # an IPv6 address is below nothing
         return
     while dot := host.find(".") + 1:
         host = host[dot:]
@@ -131,7 +134,7 @@ class RegisteredDomains:
 
 
 def _domain(host: str) -> str:
-    if host[0] == "[":
+    if host[0] == "[":  # an IPv6 address is its own domain
         return host
     suffix = suffixes_of(host.rstrip(".")).public
     if suffix:
@@ -139,15 +142,19 @@ def _domain(host: str) -> str:
         return f"{label}.{suffix}" if label else host
     if is_ipv4(host.rstrip(".")):
         return host
+    # The list's rule `*`, for a top-level domain that it lacks: two labels
     return ".".join(host.removesuffix(".").split(".")[-2:])
 
 
-HOPS = "LERPM"  # hops that stayed within a site
+# Hops that stayed within a site. The letter of one that left it is small: so the path alone has both
+# counts, and records need no field for them
+HOPS = "LERPM"
 
 
 def steps(path: str) -> int:
     """Return the links followed since the path entered its site."""
     here = path[len(path.rstrip(HOPS)) :]
+    # A redirect (R) and a robots.txt (P) are no links
     return here.count("L") + here.count("E") + here.count("M")
 
 
@@ -158,9 +165,10 @@ def sites(path: str) -> int:
 
 def entered(path: str, via: str, url: str, domain_of: Callable[[str], str]) -> str:
     """Return the path of a page found on `via`, with a mark if the last hop led into another site."""
-    if not path or not via or path[-1] not in HOPS or via.split("/", 3)[2] == url.split("/", 3)[2]:
+    if not path or not via or path[-1] not in HOPS:  # a seed, or a hop that is marked already
         return path
-    if domain_of(via) == domain_of(url):
+    is_same_server = via.split("/", 3)[2] == url.split("/", 3)[2]  # as most links are
+    if is_same_server or domain_of(via) == domain_of(url):
         return path
     if path[-1] == "R" and not steps(path):
         # the page that redirects is where another site was entered, or a seed: this is the same

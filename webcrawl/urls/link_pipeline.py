@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from webcrawl.base.errors import RulesError
 from webcrawl.base.loading import load
 from webcrawl.base.model import Packed, depth_of, path_of, url_of, via_of
 from webcrawl.base.own_code import checked, text
+from webcrawl.base.settings.checked_settings import CheckedSettings, value_of
 from webcrawl.urls.canonical import MAX_LENGTH, InvalidUrl, canonical, canonical_links
 from webcrawl.urls.filters.filter_protocol import (
     Chain,
@@ -104,6 +105,7 @@ class LinkPipeline:
         """
         found = canonical_links(base or page_url, links, self.filtered, self._max_length)
         fresh = _distinct(found)
+        # Before any cache: a domain's reputation counts known links, too
         if heard is not None:
             heard(page_url, fresh)
         if self.on_dropped is not None:
@@ -113,6 +115,8 @@ class LinkPipeline:
                 page_url,
                 base,
             )
+        # Nine of ten links of a page were on other pages before. What a filter kept out is not in
+        # the cache: scope and depth may differ on another page, and drops are counted
         if lately is not None:
             fresh = lately.unknown(fresh)
         kept = fresh
@@ -136,6 +140,7 @@ class LinkPipeline:
     def _tell_invalid(
         self, dropped: Dropped, links: Sequence[str], page_url: str, base: str
     ) -> None:
+        # Each is parsed again for its reason: only a crawl that lists what it skips does so
         for link in links:
             try:
                 canonical(link, base or page_url, self._max_length)
@@ -184,7 +189,7 @@ def _found_on(record: Packed) -> tuple[str, str]:
 
 
 def build_filters(
-    settings: Mapping[str, Any],
+    settings: CheckedSettings,
     *,
     key: bytes = bytes(16),
     clock: Clock = time.time,
@@ -197,30 +202,36 @@ def build_filters(
     """
     order = settings["URL_FILTERS"]
     for name, path in NARROWS.items():
-        narrows = settings[name] and settings[name] != "any"
+        # A list of one's own may lack a filter by mistake, and the crawl would leave its bounds
+        # without a word; with null it is left out on purpose
+        value = value_of(settings, name)
+        narrows = value and value != "any"
         if narrows and path not in order:
             found = f'add "{path}" to URL_FILTERS, with null to leave it out on purpose'
             raise RulesError(f"{name} needs a filter that URL_FILTERS lacks: {found}")
     setup = Setup(settings, clock, key, domains or RegisteredDomains())
+    # As in ITEM_PIPELINES, None removes a filter
     numbers = {path: number for path, number in order.items() if number is not None}
     built = [named_filter(path, setup) for path in sorted(numbers, key=numbers.__getitem__)]
     return Chain([*(one for one in built if one is not None), *last])
 
 
-def build_folding(settings: Mapping[str, Any]) -> Folding | None:
+def build_folding(settings: CheckedSettings) -> Folding | None:
     """Return the comparison form: host rules first, then URL_FOLDINGS in their order.
 
     None means the URL itself.
     """
-    name, form = "URL_FOLDINGS", "a str: the URL's comparison form"
-    foldings: list[Folding] = [checked(name, load(path), text, form) for path in settings[name]]
+    form = "a str: the URL's comparison form"
+    foldings: list[Folding] = [
+        checked("URL_FOLDINGS", load(path), text, form) for path in settings["URL_FOLDINGS"]
+    ]
     if settings["URL_HOST_RULES"]:
         foldings.insert(0, read_host_rules(Path(settings["URL_HOST_RULES"])))
     return compose(foldings)
 
 
 def build_pipeline(
-    settings: Mapping[str, Any],
+    settings: CheckedSettings,
     key: bytes,
     clock: Clock = time.time,
     domains: RegisteredDomains | None = None,

@@ -39,6 +39,8 @@ class RecentUrls:
 
         Looked up all at once, they wait for memory together.
         """
+        # SipHash with a key of this process: no site can make two URLs of one hash, and by chance a
+        # URL is taken for another once in 10^19 links
         numbers = np.fromiter(map(hash, urls), np.int64, len(urls))
         unknown = [*compress(urls, (self._places[numbers & self._mask] != numbers).tolist())]
         self.absorbed += len(urls) - len(unknown)
@@ -46,4 +48,5 @@ class RecentUrls:
 
     def add(self, urls: Collection[str]) -> None:
         numbers = np.fromiter(map(hash, urls), np.int64, len(urls))
+        # What had the place before is submitted again if it comes again: the seen store knows it
         self._places[numbers & self._mask] = numbers

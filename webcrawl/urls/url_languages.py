@@ -77,8 +77,10 @@ SPOKEN = {  # by top-level domain; those that are sold to everybody (io, co, tv,
     "sa": ("ar",),
     "ma": ("ar", "fr"),
 }
+# `/pt-br/` is marked as pt: the country says nothing of the language
 _FOLDER = re.compile(r"//[^/]*/([a-z]{2})(?:[-_][a-z]{2})?(?=[/?]|$)", re.IGNORECASE)
 _QUERY = re.compile(r"[?&](?:lang|language|locale|hl|lng)=([a-z]{2})(?![a-z])", re.IGNORECASE)
+# Two labels behind it: of `de.example` the first label is the domain's own name
 _LABEL = re.compile(r"//([a-z]{2})\.[^/]*\.", re.IGNORECASE)
 
 

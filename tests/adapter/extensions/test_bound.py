@@ -1,5 +1,7 @@
 """Where what bounds a crawl is looked at."""
 
+import asyncio
+import signal
 import time
 from collections import Counter
 from types import SimpleNamespace
@@ -9,7 +11,7 @@ import pytest
 from webcrawl.adapter.archive_reading import EXTENSIONS
 from webcrawl.adapter.extensions import bound
 from webcrawl.adapter.extensions.bound import Bound, stopped_by
-from webcrawl.crawl.bound import NO_WAY_OUT, BoundLook, Cause
+from webcrawl.crawl.bound import NO_WAY_OUT, PREFIX, Cause
 
 
 def test_archives_are_not_looked_at():
@@ -34,52 +36,93 @@ def test_a_pause_is_of_all_hosts(outlook, no_way, words):
     assert stopped_by(SimpleNamespace(**outlook), no_way=no_way) == words
 
 
+class Watched:
+    """A crawl that fetches nothing, and what watches it. Its clock stands unless it is set."""
+
+    def __init__(self, monkeypatch, *, begun=False, ready_hosts=lambda: 0, stopped_by=""):
+        self.counters, self.now = Counter(), 0.0
+        self.outlook = SimpleNamespace(
+            stopped_by=stopped_by,
+            trouble=stopped_by,
+            ready_hosts=ready_hosts,
+            waits=lambda: SimpleNamespace(rules=Counter()),
+            servers=SimpleNamespace(names=""),
+        )
+        parts = SimpleNamespace(
+            counters=self.counters,
+            db=SimpleNamespace(disk=SimpleNamespace(waited=0.0)),
+            frontier=SimpleNamespace(look=SimpleNamespace(figures=dict)),
+            revisiting=None,
+        )
+        scheduler = SimpleNamespace(
+            over=False,
+            end=SimpleNamespace(begun=begun),
+            crawl=SimpleNamespace(outlook=self.outlook, parts=parts),
+        )
+        downloader = SimpleNamespace(
+            active=(),
+            barrier=SimpleNamespace(inside=()),
+            running=SimpleNamespace(all=tuple),
+            network=SimpleNamespace(
+                shortage=SimpleNamespace(paused=False), bandwidth=SimpleNamespace(held=False)
+            ),
+            capacity=SimpleNamespace(wanted=16),
+            total_concurrency=16,
+        )
+        clock = SimpleNamespace(monotonic=lambda: self.now, thread_time=time.thread_time)
+        monkeypatch.setattr(bound, "scheduler_of", lambda _: scheduler)
+        monkeypatch.setattr(bound, "downloader_of", lambda _: downloader)
+        monkeypatch.setattr(bound, "time", clock)
+        monkeypatch.setattr(signal, "signal", lambda *_: None)
+
+
+def looked(watched, *times, last=lambda: None):
+    """What is counted in looks at these times after the start; `last` is called before the crawl
+    is closed.
+    """
+
+    async def run():
+        extension = Bound(SimpleNamespace(signals=SimpleNamespace(connect=lambda *_: None)))
+        extension.opened()
+        for now in times:
+            watched.now = max(watched.now, now)
+            extension.look()
+        last()
+        extension.closed()
+
+    asyncio.run(run())
+    return watched.counters
+
+
 @pytest.mark.parametrize(("now", "helps"), [("", False), ("paused", True)])
-def test_the_last_word_on_a_pause(now, helps):
+def test_the_last_word_on_a_pause(monkeypatch, now, helps):
     """What ends a pause is said in the end only of a crawl that is paused to the end."""
-    extension, outlook = Bound(SimpleNamespace()), SimpleNamespace(stopped_by=now, trouble=now)
-    extension._crawl = SimpleNamespace(outlook=outlook)
-    extension._run.add(BoundLook(seconds=1.0, trouble="paused"), Cause.PAUSE)
+    watched = Watched(monkeypatch, stopped_by="paused")
 
-    extension.closed()
+    def goes_on():
+        watched.outlook.stopped_by = watched.outlook.trouble = now
 
-    assert ("resume" in outlook.bound()) == helps
+    assert looked(watched, 1.0, last=goes_on) == {f"{PREFIX}{Cause.PAUSE}": 1}
+    assert ("resume" in watched.outlook.bound()) == helps
 
 
 def test_a_look_that_others_interrupt_is_no_long_one(monkeypatch):
     """What a look costs decides when the next one is; on a busy core it may take long and cost
     nothing.
     """
-    counters, seconds = Counter(), [0.0]
-    extension = Bound(SimpleNamespace())
-    extension._scheduler = SimpleNamespace(over=False, end=SimpleNamespace(begun=False))
-    extension._crawl = SimpleNamespace(parts=SimpleNamespace(counters=counters))
 
-    def look():
-        seconds[0] += 1.0  # the process gets no time, in the middle of the look
-        return BoundLook(seconds=1.0)
+    def ready_hosts():
+        watched.now += 1.0  # the process gets no time, in the middle of the look
+        return 0
 
-    monkeypatch.setattr(extension, "_look", look)
-    monkeypatch.setattr(
-        bound, "time", SimpleNamespace(monotonic=lambda: seconds[0], thread_time=time.thread_time)
-    )
-    extension.look()
-    extension.look()
+    watched = Watched(monkeypatch, ready_hosts=ready_hosts)
 
-    assert sum(counters.values()) == 2
+    assert looked(watched, 0.0, 1.0, 2.0).total() == 2
 
 
-@pytest.mark.parametrize(("begun", "looks"), [(False, 1), (True, 0)])
-def test_the_end_is_bound_by_nothing(begun, looks, monkeypatch):
+@pytest.mark.parametrize(("begun", "counted"), [(False, 1), (True, 0)])
+def test_the_end_is_bound_by_nothing(monkeypatch, begun, counted):
     """While a crawl closes, which a slow disk may make minutes, it fetches nothing, and no cause of
     that is counted.
     """
-    seen = []
-    monkeypatch.setattr(Bound, "_look", lambda _: seen.append(1) or BoundLook(seconds=1.0))
-    extension = Bound(SimpleNamespace())
-    extension._scheduler = SimpleNamespace(over=False, end=SimpleNamespace(begun=begun))
-    extension._crawl = SimpleNamespace(parts=SimpleNamespace(counters=Counter()))
-
-    extension.look()
-
-    assert len(seen) == looks
+    assert looked(Watched(monkeypatch, begun=begun), 1.0).total() == counted

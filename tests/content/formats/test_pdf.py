@@ -1,8 +1,8 @@
 """Links and text of PDFs, read in a process that may die."""
 
-import os
 import re
 import signal
+import subprocess
 import sys
 import threading
 import zlib
@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.crawling import wait_until
 from tests.support.pdfs import bomb, pdf, with_content
 from webcrawl.content import worker
 from webcrawl.content.formats.pdf import PdfProcess
@@ -28,6 +29,19 @@ def _reader():
     reader = PdfProcess()
     yield reader
     reader.close()
+
+
+@pytest.fixture(name="started")
+def _started(monkeypatch):
+    """The processes that were started since the test began."""
+    found, start = [], subprocess.Popen
+
+    def started(*args, **options):
+        found.append(start(*args, **options))
+        return found[-1]
+
+    monkeypatch.setattr(subprocess, "Popen", started)
+    return found
 
 
 def fake(code):
@@ -207,23 +221,21 @@ class TestWhatItSurvives:
         assert reader.read(pdf(), URL).note == "pdf:died"
         reader.close()
 
-    def test_a_worker_that_says_nothing(self, monkeypatch):
+    def test_a_worker_that_says_nothing(self, monkeypatch, started):
         """It is given a while, and then ended."""
         monkeypatch.setattr(worker, "SHARED", 0.05)
         reader = fake("signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)")
-        reader._start()
-        process = reader._process
 
         assert reader.read(pdf(), URL).note == "pdf:died"
-        assert process.returncode == -signal.SIGKILL
+        assert [process.returncode for process in started] == [-signal.SIGKILL]
         reader.close()
 
-    def test_it_can_open_nothing(self, reader):
+    def test_it_can_open_nothing(self, reader, started):
         """A PDF that gets the better of its reader finds no file and no socket: its process may
         open none.
         """
         reader.read(pdf("http://a.test/"), URL)
-        limits = Path(f"/proc/{reader._process.pid}/limits").read_text()
+        limits = Path(f"/proc/{started[0].pid}/limits").read_text()
 
         assert re.search(r"Max open files +0 +0 ", limits)
 
@@ -239,10 +251,10 @@ class TestWhatItSurvives:
         assert (tmp_path / "tries").read_text() == "xx"
         reader.close()
 
-    def test_killed_between_two(self, reader):
+    def test_killed_between_two(self, reader, started):
         """Then nothing is noticed."""
         assert addresses(reader.read(pdf("/1"), URL)) == ["/1"]
-        os.kill(reader._process.pid, signal.SIGKILL)
+        started[0].kill()
 
         assert addresses(reader.read(pdf("/2"), URL)) == ["/2"]
 
@@ -283,16 +295,15 @@ class TestOurOwnLack:
     def test_a_passing_lack(self, monkeypatch, caplog):
         """What is there again after a moment was only waited for."""
         monkeypatch.setattr(worker, "PAUSE", 0.001)
-        reader, tries = PdfProcess(), []
-        really = reader._open
+        reader, tries, start = PdfProcess(), [], subprocess.Popen
 
-        def first_fails():
+        def first_fails(*args, **options):
             tries.append(1)
             if len(tries) < 3:
                 raise BlockingIOError(11, "Resource temporarily unavailable")
-            really()
+            return start(*args, **options)
 
-        monkeypatch.setattr(reader, "_open", first_fails)
+        monkeypatch.setattr(subprocess, "Popen", first_fails)
 
         assert addresses(reader.read(pdf("/1"), URL)) == ["/1"]
         assert len(caplog.records) == 1
@@ -300,36 +311,38 @@ class TestOurOwnLack:
 
 
 class TestTheEnd:
-    def test_killed_under_way(self):
+    def test_killed_under_way(self, tmp_path, started):
         """The end of the crawl ends the process, whatever it is reading, and starts no other."""
-        reader = fake("time.sleep(60)")
-        reader._start()
-        process = reader._process
-        timer = threading.Timer(0.2, reader.kill)
-        timer.start()
+        reading = tmp_path / "reading"
+        reader = fake(f"open({str(reading)!r}, 'x'); time.sleep(60)")
 
+        def kill():
+            wait_until(reading.exists)
+            reader.kill()
+
+        killer = threading.Thread(target=kill)
+        killer.start()
         reader.read(pdf(), URL)
+        killer.join()
         reader.close()
-        timer.join()
 
-        assert process.returncode == -signal.SIGKILL
-        assert reader._process is None
+        assert [process.returncode for process in started] == [-signal.SIGKILL]
 
-    def test_killed_while_its_process_starts(self, reader, monkeypatch):
+    def test_killed_while_its_process_starts(self, reader, monkeypatch, started):
         """There is no process yet that could be killed; the one that comes up reads nothing any
         more.
         """
-        really = reader._open
+        start = subprocess.Popen
 
-        def killed_before():
+        def killed_before(*args, **options):
             reader.kill()
-            really()
+            return start(*args, **options)
 
-        monkeypatch.setattr(reader, "_open", killed_before)
+        monkeypatch.setattr(subprocess, "Popen", killed_before)
 
         with pytest.raises(OSError, match="closed"):
             reader.read(pdf("/1"), URL)
-        assert reader._process is None
+        assert [process.poll() is None for process in started] == [False]
 
     def test_closed_twice(self, reader):
         """Nothing happens then, nor if nothing was read."""

@@ -72,12 +72,10 @@ class TestScoring:
     def test_a_page_and_its_links(self):
         """The scorer sees the title and the visible text; links are known by their canonical URLs."""
         html = "<title>Lamps</title><p>Text</p><a href=/x>A lamp</a><a href=//b.test>other</a><a href=/y></a>"
-        (found,) = map(
-            PageScores._make,
-            PageScoring("tests.support.scorers.lamps", ()).scored(
-                [page_of("http://a.test/", HTML, html.encode())]
-            ),
+        (scored,) = PageScoring("tests.support.scorers.lamps", ()).scored(
+            [page_of("http://a.test/", HTML, html.encode())]
         )
+        found = PageScores(*scored)
         assert found.score == 1.0
         assert found.anchors == {"http://a.test/x": 1.0, "http://b.test/": 0.0}
         assert (found.fits, found.flaw) == (None, "")
@@ -90,10 +88,9 @@ class TestScoring:
     def test_without_a_scorer_the_language_decides(self):
         """Its page has 1 or 0, and what hreflang says of links."""
         html = f"<html lang=sl><p>{SLOVENE}<a href=/en hreflang=en-GB>x</a><a href=/de>y</a>"
-        (found,) = map(
-            PageScores._make,
-            PageScoring("", ("sl", "hr")).scored([page_of("http://a.test/", HTML, html.encode())]),
-        )
+        scoring = PageScoring("", ("sl", "hr"))
+        (scored,) = scoring.scored([page_of("http://a.test/", HTML, html.encode())])
+        found = PageScores(*scored)
         assert (found.score, found.language, found.fits) == (1.0, "sl", 1.0)
         assert (found.anchors, found.tongues) == ({}, {"http://a.test/en": 0.0})
 

@@ -28,8 +28,9 @@ def _run(tmp_path):
         heard = []
         in_force.listen(NAMES, lambda values: heard.append([values[name] for name in NAMES]))
 
-        def end():
-            db.checkpoint()
+        def end(*, saved=True):
+            if saved:
+                db.checkpoint()
             db.close()
 
         return in_force, heard, end
@@ -68,9 +69,9 @@ class TestSet:
         """
         in_force, _, end = run()
         end()
-        in_force, _, _ = run()
+        in_force, _, end = run()
         in_force.set("HOST_MAX_PAGES", "7")
-        in_force._db.close()
+        end(saved=False)
 
         assert run()[1] == [[1.0, 300.0, 0]]
 
@@ -199,10 +200,10 @@ def test_a_pause_lasts(run):
     assert [*run()[0].told()] == ["pause"]
 
 
-def test_nothing_is_kept_of_nothing(run):
+def test_nothing_is_kept_of_nothing(run, tmp_path):
     """A crawl that was never commanded has no such state."""
-    in_force, _, end = run()
+    *_, end = run()
     end()
 
-    with closing(CrawlDB(in_force._db.folder)) as db:
+    with closing(CrawlDB(tmp_path)) as db:
         assert db.get("commands in force") is None

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import select
 import socket
 import stat
 import threading
@@ -12,6 +13,7 @@ from contextlib import contextmanager
 import pytest
 import uvloop
 
+from tests.support.crawling import wait_until
 from webcrawl.crawl.control import client as asking
 from webcrawl.crawl.control import server as module
 from webcrawl.crawl.control.client import LONGEST, NAME, Client, address, folder_of
@@ -27,6 +29,13 @@ async def echo(name, words):
     if name == "wait":
         await asyncio.sleep(float(words[0]))
     return {"name": name, "words": words}
+
+
+def is_left(connection):
+    """Whether the server has closed this connection, whatever is still to be read from it."""
+    poller = select.poll()
+    poller.register(connection, select.POLLHUP)
+    return bool(poller.poll(0))
 
 
 @contextmanager
@@ -269,11 +278,15 @@ class TestStrangers:
     def test_the_mode_is_never_wider(self, tmp_path, monkeypatch):
         """The file has the mode 0600 when it comes into being, whatever the umask is."""
         before = os.umask(0)
-        modes = []
-        look = ControlServer._look
-        monkeypatch.setattr(
-            ControlServer, "_look", lambda self: modes.append(look(self).st_mode) or look(self)
-        )
+        modes, look = [], os.stat
+
+        def looked(path, **options):
+            found = look(path, **options)
+            if path == NAME:
+                modes.append(found.st_mode)
+            return found
+
+        monkeypatch.setattr(os, "stat", looked)
         try:
             with serving(tmp_path):
                 mode = (tmp_path / NAME).stat().st_mode
@@ -373,12 +386,9 @@ class TestTheCostOfOthers:
             asked.append(name)
             return "x" * 1_000_000
 
-        with serving(tmp_path, long) as server, connected(tmp_path) as deaf:
+        with serving(tmp_path, long), connected(tmp_path) as deaf:
             deaf.sendall(b'{"command": "a"}\n' * 1000)
-            for _ in range(200):
-                if asked and not server._open and not server._busy:
-                    break
-                threading.Event().wait(0.05)
+            wait_until(lambda: is_left(deaf))
 
         assert len(asked) == 1
 
@@ -397,23 +407,32 @@ class TestTheCostOfOthers:
 
     def test_many(self, tmp_path):
         """Any number of connections may be there: those that are silent make room."""
-        with serving(tmp_path) as server:
+        with serving(tmp_path):
             kept = [connected(tmp_path) for _ in range(5 * MOST)]
             assert Client(tmp_path).ask("a")["name"] == "a"
-            assert len(server._open) <= MOST
+            wait_until(lambda: sum(map(is_left, kept)) >= 4 * MOST)
+            assert not is_left(kept[-1])
             for connection in kept:
                 connection.close()
 
     def test_many_that_are_busy(self, tmp_path):
         """While so many commands take their time, one more is not taken; afterwards it is."""
-        with serving(tmp_path) as server:
+        begun, over = [], threading.Event()
+
+        async def long(name, words):
+            begun.append(name)
+            while name == "long" and not over.is_set():  # noqa: ASYNC110 - of another thread
+                await asyncio.sleep(0.01)
+            return await echo(name, words)
+
+        with serving(tmp_path, long):
             kept = [connected(tmp_path) for _ in range(MOST)]
             for connection in kept:
-                connection.sendall(b'{"command": "wait", "words": ["0.5"]}\n')
-            while len(server._busy) < MOST:
-                threading.Event().wait(0.01)
+                connection.sendall(b'{"command": "long"}\n')
+            wait_until(lambda: len(begun) == MOST)
             with pytest.raises(CommandError, match="ended before it answered"):
                 Client(tmp_path).ask("a")
+            over.set()
             assert all(said(connection) for connection in kept)
             assert Client(tmp_path).ask("a")["name"] == "a"
             for connection in kept:

@@ -56,10 +56,15 @@ class Home:
         return lambda *values, **named: self.got.append((name, *values, *named.values()))
 
 
+@pytest.fixture(name="outbox")
+def _outbox():
+    return Outbox()
+
+
 @pytest.fixture(name="drone")
-def _drone(tmp_path):
+def _drone(tmp_path, outbox):
     with closing(CrawlDB(tmp_path / "state")) as db:
-        outbox, slot_of = Outbox(), Partition("domain", str).slot
+        slot_of = Partition("domain", str).slot
         drone = Drone(0, outbox, slot_of, lambda: ClockCache(100))
         shape = Shape(8, 2, 1 << 20)
         frontier = open_frontier(
@@ -81,13 +86,13 @@ def take(drone, kind, *items, generation=1):
     return drone.home.got
 
 
-def letters(drone):
-    return drone._outbox.letters
+def owner(drone, url):
+    return drone.slots.owners[drone.slot(url)]
 
 
 class TestFromOthers:
     @pytest.mark.parametrize("kind", [Kind.LINKS, Kind.QUEUED])
-    def test_links(self, drone, kind):
+    def test_links(self, drone, outbox, kind):
         """Links that are ours are taken in; the others go on to their owner."""
         records = [Link(url, "L", "http://via.test/").pack() for url in URLS]
 
@@ -96,8 +101,8 @@ class TestFromOthers:
         mine = [record for url, record in zip(URLS, records, strict=True) if drone.is_ours(url)]
         assert [name for name, _ in got] == [{Kind.LINKS: "links", Kind.QUEUED: "queued"}[kind]]
         assert sorted(got[0][1]) == sorted(mine)
-        assert sorted(letters(drone)) == sorted(
-            (drone._owner(url), kind, record)
+        assert sorted(outbox.letters) == sorted(
+            (owner(drone, url), kind, record)
             for url, record in zip(URLS, records, strict=True)
             if not drone.is_ours(url)
         )
@@ -112,20 +117,20 @@ class TestFromOthers:
         assert take(drone, Kind.LINKS, damaged, record) == [("links", [record])]
         assert drone.stats()["refused"] == 1
 
-    def test_requests(self, drone):
+    def test_requests(self, drone, outbox):
         """A spider's request comes with its variants, and says whether it passes the seen test."""
         mine, other = Link(ours(drone), request="x"), Link(ours(drone, wanted=False), request="y")
 
         got = take(drone, Kind.REQUESTS, [mine.pack(), ["v"], True], [other.pack(), [""], False])
 
         assert got == [("request", mine, ["v"], True)]
-        assert letters(drone)[0][1:] == (Kind.REQUESTS, [other.pack(), [""], False])
+        assert outbox.letters[0][1:] == (Kind.REQUESTS, [other.pack(), [""], False])
 
     def test_votes(self, drone):
         """Who links to whom is told to the crawl."""
         assert take(drone, Kind.VOTES, ["a.test", ours(drone)]) == [("vote", "a.test", ours(drone))]
 
-    def test_robots(self, drone):
+    def test_robots(self, drone, outbox):
         """What came of a robots.txt goes to the drone whose host waits for it."""
         mine = Link("http://other.test/robots.txt", "P", history=ours(drone)[:-1])
         other = Link("http://other.test/robots.txt", "P", history=ours(drone, wanted=False)[:-1])
@@ -135,9 +140,9 @@ class TestFromOthers:
         )
 
         assert got == [("robots", mine, 200, b"x", "", "c")]
-        assert letters(drone)[0][1:] == (Kind.ROBOTS, [other.pack(), -4, b"", "", ""])
+        assert outbox.letters[0][1:] == (Kind.ROBOTS, [other.pack(), -4, b"", "", ""])
 
-    def test_a_later_map(self, drone):
+    def test_a_later_map(self, drone, outbox):
         """A letter that was written by a map that we do not know is not booked before we do."""
         other = ours(drone, wanted=False)
         with pytest.raises(LaterMap):
@@ -145,12 +150,12 @@ class TestFromOthers:
         with pytest.raises(LaterMap):
             take(drone, Kind.LINKS, Link(other).pack(), generation=2)
 
-        assert letters(drone) == []
+        assert outbox.letters == []
         assert drone.received == 0
 
 
 class TestToOthers:
-    def test_votes(self, drone):
+    def test_votes(self, drone, outbox):
         """A link between domains is told to the owner of its target; the crawl counts those to its
         own.
         """
@@ -158,31 +163,31 @@ class TestToOthers:
 
         assert not drone.voted("a.test", ours(drone))
         assert drone.voted("a.test", other)
-        assert letters(drone) == [(drone._owner(other), Kind.VOTES, ["a.test", other])]
+        assert outbox.letters == [(owner(drone, other), Kind.VOTES, ["a.test", other])]
 
-    def test_robots(self, drone):
+    def test_robots(self, drone, outbox):
         """A robots.txt on another drone's host is asked for there; the answer, or that there is
         none, comes back.
         """
         other = ours(drone, wanted=False)
         asked = Link(f"{other}robots.txt", "P", history=ours(drone)[:-1])
         drone.ask_robots(asked.pack())
-        assert letters(drone) == [(drone._owner(other), Kind.LINKS, asked.pack())]
+        assert outbox.letters == [(owner(drone, other), Kind.LINKS, asked.pack())]
 
         for_other = Link(f"{ours(drone)}robots.txt", "P", history=other[:-1])
         assert drone.robots_gone(for_other)
         assert not drone.robots_gone(asked)
-        assert letters(drone)[1:] == [
-            (drone._owner(other), Kind.ROBOTS, [for_other.pack(), Status.TIMEOUT, b"", "", ""])
+        assert outbox.letters[1:] == [
+            (owner(drone, other), Kind.ROBOTS, [for_other.pack(), Status.TIMEOUT, b"", "", ""])
         ]
 
-    def test_long_robots(self, drone):
+    def test_long_robots(self, drone, outbox):
         """Of a longer robots.txt than anybody reads, no more is sent than shows that there was
         more.
         """
         for_other = Link(f"{ours(drone)}robots.txt", "P", history=ours(drone, wanted=False)[:-1])
         drone.robots_answered(for_other, 200, b"#" * (20 << 20), None, "")
-        ((_, _, (_, _, body, _, _)),) = letters(drone)
+        ((_, _, (_, _, body, _, _)),) = outbox.letters
 
         assert LIMIT < len(body) < LARGEST
 
@@ -297,14 +302,14 @@ def test_each_drone_keeps_its_own_seeds():
     assert one.moving.sent == []
 
 
-def test_sent_again_to_other_owners(drone):
+def test_sent_again_to_other_owners(drone, outbox):
     """With another map a link is sent again: whoever got it may have given its slot away."""
     url = ours(drone, wanted=False)
     batch = [1], [url], [Link(url, "L").pack()]
     drone.keep_ours(*batch)
     drone.keep_ours(*batch)
-    assert len(letters(drone)) == 1
+    assert len(outbox.letters) == 1
 
     drone.learn(SlotMap.fair(range(3), generation=2))
     drone.keep_ours(*batch)
-    assert len(letters(drone)) == 2
+    assert len(outbox.letters) == 2

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from redis import Redis
 
-from tests.support.redis_server import beat, drones, fair, joins, member, resumed
+from tests.support.redis_server import beat, drones, emptied, fair, joins, member, resumed
 from webcrawl.crawl.hive.drone_server import KEEP
 from webcrawl.crawl.hive.errors import Full, HiveError, NotNamed
 from webcrawl.crawl.hive.letter import BEGINNING
@@ -211,7 +211,7 @@ async def test_a_resumed_drone_founds_the_hive_anew(url):
     """
     async with drones(url) as (one, other):
         hive = await one.join(member(0))
-        await one._client.flushall()
+        emptied(url)
         again = await other.join(resumed(hive, 1, map=fair(2, generation=5)))
 
         assert (again.key, again.map.generation, again.members) == (hive.key, 5, hive.members)

@@ -6,6 +6,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from threading import Event
 from types import SimpleNamespace
@@ -19,6 +20,7 @@ from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, got_nothing
 from webcrawl.crawl.hive.member import KEY, keep_map, take_up
 from webcrawl.crawl.hive.operator import HiveLook
 from webcrawl.crawl.hive.partition import SlotMap
+from webcrawl.crawl.hive.queen import Report
 from webcrawl.store import disk
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir import crawls
@@ -27,6 +29,19 @@ from webcrawl.tools.supervisor import changes
 from webcrawl.tools.supervisor.watching import HiveWatch
 
 OURS, OTHER = b"k" * 16, b"o" * 16
+
+
+def settled_hive():
+    """An operator whose server knows of the change to two drones, and that it is over."""
+    about = {"identity": "x", "run": 1, "beat": 3, "generation": 1}
+    slots = SlotMap.fair(range(2))
+    look = HiveLook(
+        map=slots,
+        reports={drone: Report(drone=drone, saved=True, **about) for drone in (0, 1)},
+        leases={0: 9.0, 1: 9.0},
+        wanted=frozenset({0, 1}),
+    )
+    return Mock(look=AsyncMock(return_value=look), close=AsyncMock())
 
 
 @pytest.mark.parametrize("runs", [False, True])
@@ -64,14 +79,17 @@ def test_two_who_change_hive_json(tmp_path):
     folder, half = HiveFolder(tmp_path), 50
     folder.write(Founding("web", "web", "domain", 2, (0, 1)))
 
+    def lost_too(number, known):
+        return replace(known, lost=(*known.lost, number))
+
     def add(begin):
         for number in range(begin, begin + half):
-            changes._note(folder, tuple, (number,))
+            folder.change(partial(lost_too, number))
 
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(add, (2, 2 + half)))
 
-    assert folder.known().lost == tuple(range(2, 2 + 2 * half))
+    assert sorted(folder.known().lost) == [*range(2, 2 + 2 * half)]
     assert [path.name for path in tmp_path.iterdir()] == ["hive.json"]
 
 
@@ -79,23 +97,21 @@ def test_an_order_while_the_hive_follows_the_one_before(tmp_path):
     """The process that runs the hive does not write over an order that comes while it decides."""
     folder = HiveFolder(tmp_path)
     folder.write(Founding("web", "web", "domain", 2, (0, 1), wanted=(0, 1)))
-    watching = HiveWatch(folder, lambda: None, None, set)
-    orders, given = ThreadPoolExecutor(1), []
+    orders, decides = ThreadPoolExecutor(1), Event()
 
-    class Slow:
-        """Decides that the change has ended, and gets an order meanwhile."""
-
-        def followed(self, known, _):
-            given.append(tuple(range(3 + len(given))))
-            order = orders.submit(changes._note, folder, lambda _: given[-1], ())
+    def ended():
+        """Asked while it decides whether the change has ended; an order comes at this moment."""
+        if decides.is_set():
+            order = orders.submit(folder.change, lambda known: replace(known, wanted=(0, 1, 2)))
             wait([order], 0.5)  # it has been noted, or has to wait
-            return replace(known, wanted=())
+        return ()
 
-    watching._change = Slow()
-    watching._follow(None)
+    watching = HiveWatch(folder, settled_hive, None, ended)
+    decides.set()
+    asyncio.run(watching.last())
     orders.shutdown()
 
-    assert folder.known().wanted == given[-1]
+    assert folder.known().wanted == (0, 1, 2)
 
 
 def test_another_process_that_does_not_let_go_of_hive_json(tmp_path, monkeypatch):
@@ -107,10 +123,10 @@ def test_another_process_that_does_not_let_go_of_hive_json(tmp_path, monkeypatch
         closing(FileLock(tmp_path / "hive.json")),
         pytest.raises(HiveError, match=r"hive.json: another process is"),
     ):
-        changes._note(folder, lambda _: (0,), ())
+        folder.change(lambda known: replace(known, wanted=(0,)))
 
     assert folder.known().wanted == ()
-    changes._note(folder, lambda _: (0,), ())
+    folder.change(lambda known: replace(known, wanted=(0,)))
     assert folder.known().wanted == (0,)
 
 
@@ -178,17 +194,16 @@ def test_a_full_disk_while_a_change_ends(tmp_path, monkeypatch, caplog):
     """The process that runs the hive tries again, and says once why it has to."""
     folder = HiveFolder(tmp_path)
     folder.write(Founding("web", "web", "domain", 2, (0, 1), wanted=(0, 1)))
-    watching = HiveWatch(folder, lambda: None, None, set)
-    watching._change = SimpleNamespace(followed=lambda known, _: replace(known, wanted=()))
+    watching = HiveWatch(folder, settled_hive, None, set)
 
     with monkeypatch.context() as full:
         full.setattr(
             os, "fsync", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
         )
-        watching._follow(None)
-        watching._follow(None)
+        asyncio.run(watching.last())
+        asyncio.run(watching.last())
     assert folder.known().wanted == (0, 1)
-    watching._follow(None)
+    asyncio.run(watching.last())
 
     assert folder.known().wanted == ()
     said = [record.message for record in caplog.records if record.levelname == "WARNING"]
@@ -204,11 +219,14 @@ def test_a_full_disk_at_an_order(tmp_path, monkeypatch):
     monkeypatch.setattr(
         os, "fsync", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
     )
-    with pytest.raises(HiveError, match=r"hive.json: cannot be written: No space left on device"):
-        asyncio.run(changes._changed(lambda: operator, folder, lambda _: (0,), (), str))
+    with (
+        closing(folder.lock()),
+        pytest.raises(HiveError, match=r"hive.json: cannot be written: No space left on device"),
+    ):
+        changes.resize(SimpleNamespace(running=lambda: lambda: operator, folder=folder), 1, str)
 
     assert not operator.resize.called
-    assert [path.name for path in tmp_path.iterdir()] == ["hive.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["hive.json", "lock"]
 
 
 def test_who_may_change_it(tmp_path):

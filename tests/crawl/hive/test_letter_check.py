@@ -179,7 +179,7 @@ def test_a_host_of_which_everything_is_known():
     host = Host(
         "a.test", None, ready_at=7.0, times=[0.1], failures=3, pages=4, ip="192.0.2.1", http2=True
     )
-    host.row = FailedRow(
+    host.failed = FailedRow(
         1.0, 2.0, -2, 5, gone=True, origin=6, planned=7.0, asked=8.0, unwell=(9, -10)
     )
     host.wall, host.missing, host.listed = (
@@ -187,7 +187,7 @@ def test_a_host_of_which_everything_is_known():
         SHOWN,
         SitemapQuota(7),
     )
-    assert len(host.row) == len(FAILED) == len(FailedRow._fields)
+    assert len(host.failed) == len(FAILED) == len(FailedRow._fields)
     (record,) = msgpack.unpackb(msgpack.packb([pack_host(host, 5.0)]))
     sound, piece = LetterCheck(check), [0, "host", "a.test", record]
 

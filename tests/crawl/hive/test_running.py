@@ -1,25 +1,140 @@
 """When a drone takes a checkpoint before its time, and how its loops end."""
 
 import asyncio
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from types import SimpleNamespace
-from unittest.mock import MagicMock
+from unittest.mock import AsyncMock, MagicMock
 
 import pytest
 
+from tests.support.waiting import eventually
+from webcrawl.crawl.hive import running as module
+from webcrawl.crawl.hive.drone_server import Beat
+from webcrawl.crawl.hive.errors import Away
+from webcrawl.crawl.hive.letter import BEGINNING
 from webcrawl.crawl.hive.partition import SlotMap, Wanted
+from webcrawl.crawl.hive.queen import Report
 from webcrawl.crawl.hive.registry import RELEASE, RESIZE, Command
 from webcrawl.crawl.hive.running import ENOUGH, LITTLE, Running, _ended
 
 
-def crawling(activity=0, **scheduler):
-    """The scheduler of a crawl that is at work."""
-    found = MagicMock(
-        has_work=lambda: True, rests=False, hive=SimpleNamespace(others_done=False), **scheduler
-    )
-    found.crawl.outlook.activity.return_value = activity
-    found.crawl.outlook.stands_still = ""
-    return found
+class Order:
+    """What the checkpoint of a drone would have of orders."""
+
+    def __init__(self):
+        self.number, self.wanted = 0, None
+
+    def resize(self, members, lost=()):
+        self.wanted = Wanted(frozenset(members), frozenset(lost))
+
+
+class Server:
+    """Answers each sign of life with the next of these commands; there are no letters."""
+
+    filling = False
+
+    def __init__(self, *commands):
+        self._commands = [*commands]
+        self.reports = []
+
+    def follow(self, epoch):
+        pass
+
+    async def beat(self, report, **_):
+        self.reports.append(Report.unpack(report))
+        commands = self._commands.pop(0) if self._commands else ()
+        return Beat(None, {}, {}, frozenset(), 0, commands, {}, all_rest=False)
+
+    async def read(self, *_):
+        return await asyncio.sleep(60, [])
+
+    async def close(self):
+        pass
+
+
+class Drone:
+    """A drone whose crawl is at work, among others; its letters and slots stand still."""
+
+    def __init__(self, server, *, me=0, slots=(0,), joins=True):
+        self.saved = []
+        self.crawling = MagicMock(
+            has_work=lambda: True,
+            rests=False,
+            hive=SimpleNamespace(others_done=False),
+            checkpoint=self._checkpoint,
+        )
+        crawl = self.crawling.crawl
+        crawl.outlook.activity.return_value = 0
+        crawl.outlook.stands_still = ""
+        crawl.stats.return_value = {}
+        self.inbox = SimpleNamespace(
+            place="1-0",
+            committed_place="1-0",
+            epoch="",
+            senders=set(),
+            committed=lambda: None,
+            new_epoch=lambda _: None,
+        )
+        self.outbox = SimpleNamespace(
+            stats=lambda: {"letters": 0},
+            awaits_checkpoint=False,
+            kept=set(),
+            drones=dict,
+            unacknowledged=0,
+            close=lambda *_, **__: None,
+            committed=lambda: None,
+            new_epoch=lambda _: None,
+        )
+        self.drone = SimpleNamespace(
+            me=me,
+            moving=SimpleNamespace(settled=True, partners=(), stays=""),
+            slots=SlotMap.fair(slots),
+            rerouted={},
+            reroute=lambda: False,
+            part_from=lambda _: None,
+        )
+        self.obeyed = Order()
+        self._server, self._joins = server, joins
+
+    async def _checkpoint(self):
+        self.saved.append(True)
+
+    async def _join(self):
+        if not self._joins:
+            raise Away("closed")
+        self.inbox.place = self.inbox.committed_place = BEGINNING
+        return "epoch"
+
+    @asynccontextmanager
+    async def running(self):
+        """Its loops run; a checkpoint has all that was before."""
+        fence = SimpleNamespace(seconds=30.0, now=lambda: 0.0, answered=lambda _: False)
+        post = SimpleNamespace(
+            drone=self.drone,
+            inbox=self.inbox,
+            outbox=self.outbox,
+            obeyed=self.obeyed,
+            fence=fence,
+        )
+        running = Running(
+            post,
+            self._server,
+            self.crawling,
+            self.crawling,
+            AsyncMock(),
+            {"drone": self.drone.me, "identity": "x", "run": 1},
+            join=self._join,
+            lease=30.0,
+        )
+        running.committed()
+        yield running
+        await running.stop()
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch):
+    monkeypatch.setattr(module, "BEAT", 0.001)
+    monkeypatch.setattr(module, "PAUSE", -1.0)
 
 
 def is_saved(
@@ -28,31 +143,26 @@ def is_saved(
     """Whether a drone takes a checkpoint early that has taken in so many bytes of letters since the
     last one.
     """
-    saved = []
-
-    async def checkpoint():
-        saved.append(True)
 
     async def look():
-        inbox = SimpleNamespace(place="1-0", committed_place="1-0", senders={*senders})
-        moving = SimpleNamespace(settled=True)
-        drone = SimpleNamespace(me=0, moving=moving, slots=SlotMap.fair((0,)))
-        outbox = SimpleNamespace(
-            stats=lambda: {"letters": 0}, awaits_checkpoint=False, kept={*kept}, drones=list
-        )
-        post = SimpleNamespace(drone=drone, inbox=inbox, outbox=outbox, obeyed=Order())
-        scheduler = crawling(activity, checkpoint=checkpoint)
-        scheduler.has_work = lambda: not idle
-        server = SimpleNamespace(filling=filling)
-        running = Running(post, server, scheduler, None, None, {}, join=None, lease=30.0)
-        running.carrying.taken, running._saved_activity, post.obeyed.number = taken, 0, ordered
+        server = Server()
+        server.filling = filling
+        one = Drone(server, slots=(0, released) if released else (0,), joins=False)
+        one.crawling.has_work = lambda: not idle
         if released:
-            running._kept_leaving = (released,)
-        running._save_early()
-        await asyncio.sleep(0)
+            one.drone.slots = one.drone.slots.resized((0,))  # the last one is still waited for
+        async with one.running() as running:
+            one.drone.slots = SlotMap.fair((0,))
+            one.inbox.senders, one.outbox.kept = {*senders}, {*kept}
+            one.crawling.crawl.outlook.activity.return_value = activity
+            one.obeyed.number = ordered
+            running.carrying.taken = taken
+            running.start()
+            for _ in range(10):  # the server is away at once, and then it looks
+                await asyncio.sleep(0)
+        return bool(one.saved)
 
-    asyncio.run(look())
-    return bool(saved)
+    return asyncio.run(look())
 
 
 @pytest.mark.parametrize(
@@ -111,26 +221,15 @@ def test_an_order_is_done_when_it_is_kept():
     """
 
     async def applied():
-        quiet = SlotMap.fair((0,))
-        drone = SimpleNamespace(
-            me=0, slots=quiet, moving=SimpleNamespace(partners=(), stays=""), rerouted={}
-        )
-        outbox = SimpleNamespace(
-            stats=lambda: {"letters": 0},
-            kept=(),
-            drones=dict,
-            unacknowledged=0,
-            committed=lambda: None,
-        )
-        inbox = SimpleNamespace(place="", committed_place="", committed=lambda: None)
-        fence = SimpleNamespace(seconds=30.0)
-        post = SimpleNamespace(drone=drone, outbox=outbox, inbox=inbox, obeyed=Order(), fence=fence)
-        about = {"drone": 0, "identity": "", "run": 1}
-        running = Running(post, None, crawling(), MagicMock(), None, about, join=None, lease=30.0)
-        running._obey(Command(7, "pause", ()))
-        before = running._report(None).applied
-        running.committed()
-        return before, running._report(None).applied
+        server = Server((Command(7, "pause", ()),))
+        async with Drone(server).running() as running:
+            running.start()
+            await eventually(lambda: len(server.reports) > 2)
+            before = server.reports[-1].applied
+            running.committed()
+            heard = len(server.reports)
+            await eventually(lambda: len(server.reports) > heard + 1)
+        return before, server.reports[-1].applied
 
     assert asyncio.run(applied()) == (0, 7)
 
@@ -139,38 +238,21 @@ def test_a_command_with_a_mistake_in_it(caplog):
     """It is refused, and logged without a traceback: a drone that ended of it would hear it again
     at its next start.
     """
-    scheduler = crawling()
-    scheduler.crawl.pause.side_effect = ZeroDivisionError("a bug")
-    drone = SimpleNamespace(slots=SlotMap.fair((0,)))
-    running = Running(
-        SimpleNamespace(obeyed=Order(), drone=drone),
-        None,
-        scheduler,
-        scheduler,
-        None,
-        {},
-        join=None,
-        lease=30.0,
+    server = Server((), (Command(1, "pause", ()),))
+
+    async def refused():
+        one = Drone(server)
+        one.crawling.crawl.pause.side_effect = ZeroDivisionError("a bug")
+        async with one.running() as running:
+            running.start()
+            await eventually(lambda: server.reports and server.reports[-1].refusals)
+        return server.reports[-1].refusals
+
+    assert asyncio.run(refused()) == (
+        (1, "the command failed because of a bug; see the crawl's log: ZeroDivisionError('a bug')"),
     )
-    running._late = False
-
-    running._obey(Command(1, "pause", ()))
-
-    assert [*running._refusals] == [
-        (1, "the command failed because of a bug; see the crawl's log: ZeroDivisionError('a bug')")
-    ]
     (line,) = caplog.messages
     assert line.startswith("by command: pause: ZeroDivisionError('a bug') in ")
-
-
-class Order:
-    """What the checkpoint of a drone would have of orders."""
-
-    def __init__(self):
-        self.number, self.wanted = 0, None
-
-    def resize(self, members, lost=()):
-        self.wanted = Wanted(frozenset(members), frozenset(lost))
 
 
 @pytest.mark.parametrize(
@@ -190,24 +272,15 @@ def test_released(commands, over):
     not.
     """
 
-    async def nothing(_):
-        pass
-
     async def hear():
-        outbox = SimpleNamespace(drones=tuple)
-        drone = SimpleNamespace(me=2, slots=SlotMap.fair((0, 1)), part_from=lambda _: None)
-        post = SimpleNamespace(drone=drone, outbox=outbox, obeyed=Order(), inbox=None)
-        scheduler = crawling()
-        running = Running(
-            post, None, scheduler, None, SimpleNamespace(heard=nothing), {}, join=None, lease=30.0
+        server = Server(
+            [Command(number, name, tuple(args)) for number, (name, *args) in enumerate(commands, 1)]
         )
-        given = [
-            Command(number, name, tuple(args)) for number, (name, *args) in enumerate(commands, 1)
-        ]
-        await running._heard(
-            SimpleNamespace(acks={}, commands=given, map=None, members={}, all_rest=False)
-        )
-        return scheduler.hive.others_done
+        one = Drone(server, me=2, slots=(0, 1))
+        async with one.running() as running:
+            running.start()
+            await eventually(lambda: len(server.reports) > 1)
+        return one.crawling.hive.others_done
 
     assert asyncio.run(hear()) == over
 

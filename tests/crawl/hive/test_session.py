@@ -95,13 +95,15 @@ async def test_the_rights_that_suffice(url):
         await beat(server)
     await server.give_up(1)
     await server.forget(1)
-    seeds = Taking(server._client, "test:start_urls", Keys("test").taken(0), lambda _: None)
+    taker = clients(url, username="drone", password=SECRET)()
+    seeds = Taking(taker, "test:start_urls", Keys("test").taken(0), lambda _: None)
     for push in ("rpush", "sadd", "zadd"):
         with Redis.from_url(url) as client:
             getattr(client, push)("test:start_urls", {"a": 1} if push == "zadd" else "a")
         assert await seeds.turn() == 1
     seeds.committed()
     await seeds.finish()
+    await taker.aclose()
     await server.close()
 
 
@@ -233,7 +235,8 @@ def overwritten(name):
 async def test_what_cannot_be_read(url, forge, told):
     """What is of the right type, and still no hive's, is one line for each that comes upon it."""
     async with drones(url) as (drone, queen):
-        epoch, operator = queen._epoch, Operator(clients(url), "test")
+        epoch = (await queen.join(member(1))).epoch
+        operator = Operator(clients(url), "test")
         with Redis.from_url(url) as client:
             forge(client, Keys("test"), epoch)
         lines = {}

@@ -46,8 +46,16 @@ FIGURES = {
 }
 
 
-def collector(path, trouble="", *, paused=False, labels=LABELS, times=(1, 0, 2, 5), **figures):
-    look = CrawlLook({**FIGURES, **figures}, times, trouble, paused)
+def look_of(trouble="", *, paused=False, times=(1, 0, 2, 5), **figures):
+    return CrawlLook({**FIGURES, **figures}, times, trouble, paused)
+
+
+def collector(path, trouble="", *, labels=LABELS, **look):
+    return collector_of(path, look_of(trouble, **look), labels)
+
+
+def collector_of(path, look, labels=LABELS):
+    """A collector that has this look whenever it is asked."""
     return CrawlCollector(lambda: look, labels, ABOUT, Told(path / "metrics.json"))
 
 

@@ -3,7 +3,15 @@
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.crawl.metrics.figures import DRONE, LABELS, REVISITS, collector, read
+from tests.crawl.metrics.figures import (
+    DRONE,
+    LABELS,
+    REVISITS,
+    collector,
+    collector_of,
+    look_of,
+    read,
+)
 from webcrawl.crawl.bound import Cause
 
 
@@ -47,11 +55,10 @@ class TestText:
 
     def test_a_figure_that_is_not_there(self, tmp_path):
         """A gauge without a figure is left out: 0 would be a statement."""
-        crawl = collector(tmp_path)
-        look = crawl._look()
+        look = look_of()
         del look.figures["disk_free"]
 
-        assert ("webcrawl_disk_free_bytes",) not in read(crawl.text())
+        assert ("webcrawl_disk_free_bytes",) not in read(collector_of(tmp_path, look).text())
 
     def test_outcomes(self, tmp_path):
         """Answers are counted by status, failures by outcome; what is no status of HTTP is counted
@@ -195,8 +202,8 @@ class TestAfterACrash:
     def test_counters_never_go_back(self, tmp_path):
         """A crawl that fell back to its last checkpoint goes on counting from what it had told."""
         before = read(collector(tmp_path, pages=1000).text())
-        fallen = collector(tmp_path, pages=900)
-        look = fallen._look()
+        look = look_of(pages=900)
+        fallen = collector_of(tmp_path, look)
         after = read(fallen.text())
         look.figures["pages"] = 910
         later = read(fallen.text())

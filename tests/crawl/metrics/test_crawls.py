@@ -1,5 +1,6 @@
 """A crawl that Prometheus watches."""
 
+import asyncio
 import json
 import socket
 import subprocess
@@ -16,6 +17,8 @@ from tests.support.commands import command
 from tests.support.crawling import Crawl, wait_until
 from tests.support.places import ROOT
 from tests.support.ports import free_port
+from tests.support.waiting import eventually
+from webcrawl.crawl import metrics, metrics_serving
 from webcrawl.crawl.checks import SettingError, check
 from webcrawl.crawl.metrics_serving import MetricsServing
 
@@ -26,6 +29,16 @@ def crawl_of(tmp_path, server, **settings):
     (tmp_path / "seeds.txt").write_text("".join(f"{url}\n" for url in server.world.seeds()))
     settings = {"DNS_NAMESERVERS": server.nameserver, **FAST, **settings}
     return Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
+
+
+def serving(monkeypatch, jobdir, file):
+    """Metrics of a crawl with nothing to tell but `figures`, and a list of its tellings."""
+    told = []
+    collector = SimpleNamespace(text=lambda: told.append(1) or b"figures")
+    monkeypatch.setattr(metrics, "CrawlCollector", lambda *_: collector)
+    values = {"JOBDIR": jobdir, "METRICS_PORT": None, "METRICS_FILE": file, "HIVE_DRONES": 0}
+    run = SimpleNamespace(crawl=SimpleNamespace(followers=set()))
+    return MetricsServing(values, run, "", {}, dict, bool), told
 
 
 class Scraper:
@@ -173,16 +186,21 @@ class TestFile:
         assert crawl.output.read_text().count("webcrawl.prom cannot be written: ") == 1
         assert crawl.stats["reason"] == "finished"
 
-    def test_a_folder_that_comes_back(self, tmp_path, caplog):
+    def test_a_folder_that_comes_back(self, tmp_path, caplog, monkeypatch):
         """It is said once that the file is not written, and once that it is again."""
-        metrics = MetricsServing({"JOBDIR": tmp_path}, None, "", {}, dict, bool)
-        metrics._collector = SimpleNamespace(text=lambda: b"figures")
-        metrics._file = tmp_path / "a/crawl.prom"
+        monkeypatch.setattr(metrics_serving, "INTERVAL", 0.001)
+        metrics, written = serving(monkeypatch, tmp_path, tmp_path / "a/crawl.prom")
+
+        async def run():
+            metrics.begin()
+            await eventually(lambda: len(written) > 2)
+            (tmp_path / "a").mkdir()
+            before = len(written)
+            await eventually(lambda: len(written) > before + 2)
+            metrics.end()
+
         with caplog.at_level("INFO"):
-            for there in (False, False, True, True):
-                if there:
-                    (tmp_path / "a").mkdir(exist_ok=True)
-                metrics._write()
+            asyncio.run(run())
 
         away, again = caplog.messages
         assert "crawl.prom cannot be written: " in away
@@ -231,14 +249,15 @@ def test_metrics_json_is_no_damage(tmp_path, simweb):
     assert "no damage found" in command("scrapy.cmdline", "verify", tmp_path / "job").stdout
 
 
-def test_the_file_follows_no_link(tmp_path):
+def test_the_file_follows_no_link(tmp_path, monkeypatch):
     """What somebody's link in the place of the temporary file leads to stays as it is."""
     (tmp_path / "precious").write_bytes(b"precious")
     (tmp_path / "crawl.prom.new").symlink_to(tmp_path / "precious")
-    metrics = MetricsServing({"JOBDIR": tmp_path}, None, "", {}, dict, bool)
-    metrics._collector = SimpleNamespace(text=lambda: b"figures")
-    metrics._file = tmp_path / "crawl.prom"
-    metrics._write()
+    metrics, _ = serving(monkeypatch, tmp_path, tmp_path / "crawl.prom")
 
-    assert (tmp_path / "crawl.prom").read_bytes() == b"figures"
+    async def run():
+        metrics.begin()
+        return (tmp_path / "crawl.prom").read_bytes()
+
+    assert asyncio.run(run()) == b"figures"
     assert (tmp_path / "precious").read_bytes() == b"precious"

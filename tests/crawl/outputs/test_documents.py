@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
@@ -9,13 +10,13 @@ import pytest
 from tests.support.warc_crawl import exchange
 from webcrawl.base.model import Link, Outcome, WithheldBytes
 from webcrawl.base.page_values import Change, PageJudgement
-from webcrawl.content.document_extraction import BROKEN
+from webcrawl.content.document_extraction import BROKEN, DocumentProcess
 from webcrawl.content.formats.pdf import CUT
 from webcrawl.content.html.link_kinds import DocumentLinks
 from webcrawl.content.page import Page
 from webcrawl.crawl.outputs.documents import Documents
 from webcrawl.crawl.outputs.output import Dropped
-from webcrawl.store.worker import Worker
+from webcrawl.record.tables import table_writer
 
 VALUES = {"JOBDIR": "job", "CONTENT_SEEN": "skip"}
 GOOD = {"text": "beseda " * 5, "words": 5, "language_detected": "sl"}
@@ -24,37 +25,64 @@ FLAWED = {"flaw": "died"}
 HTML = [(b"Content-Type", b"text/html")]
 
 
-class Says:
-    """A process that has the same to say of each page."""
+class Table:
+    """What is written of documents."""
 
-    def __init__(self, answer):
-        self.answer = answer
+    def __init__(self, rows):
+        self._rows = rows
 
-    def document(self, head, body):
+    def put(self, page, exchange, about):
+        self._rows.append(about)
+
+    def end(self):
+        pass
+
+
+class Crawl:
+    """A crawl whose only output are documents; its extractor has the same to say of each page."""
+
+    def __init__(self, monkeypatch):
+        self.failures, self.written, self.counters = [], [], Counter()
+        self.hearers, self.answer = [], None
+        parts = SimpleNamespace(
+            counters=self.counters, db=None, outputs=None, log=SimpleNamespace(hearers=self.hearers)
+        )
+        self.run = SimpleNamespace(fail=self.failures.append, crawl=SimpleNamespace(parts=parts))
+        monkeypatch.setattr(table_writer, "DocumentTable", lambda *_, **__: Table(self.written))
+        monkeypatch.setattr(DocumentProcess, "document", self._document)
+
+    def _document(self, head, body):
         assert head.keys() == {"url", "encoding", "is_markup", "fetched"}
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
 
+    @contextmanager
+    def opened(self):
+        pipeline = Documents(VALUES)
+        pipeline.open(self.run)
+        try:
+            yield pipeline
+        finally:
+            pipeline.close_spider()
+
+
+@pytest.fixture(name="crawl")
+def _crawl(monkeypatch):
+    return Crawl(monkeypatch)
+
 
 @pytest.fixture(name="run")
-def _run():
+def _run(crawl):
     """Processes one page: what was written of it, what was counted, what was told to the crawl."""
-    failures, written, counters = [], [], Counter()
 
     def run(answer, change=Change.NEW, status=200, answered=None):
-        pipeline, thread = Documents(VALUES), Worker()
-        pipeline.run = SimpleNamespace(fail=failures.append)
-        pipeline._readers = [SimpleNamespace(process=Says(answer), thread=thread, waiting=0)]
-        pipeline._table = SimpleNamespace(put=lambda page, exchange, about: written.append(about))
-        pipeline._counters = counters
+        crawl.answer = answer
         page = Page.of(Link("http://a.test/"), answered or exchange(status=status))
         page.change = change
-        try:
+        with crawl.opened() as pipeline:
             asyncio.run(pipeline.process_item(page))
-        finally:
-            thread.close()
-        return written, dict(counters), failures
+        return crawl.written, dict(crawl.counters), crawl.failures
 
     return run
 
@@ -107,17 +135,16 @@ def test_pages_that_are_fetched_again(run, answer, change, status, rows):
         ({"duplicate": True}, [(b"Content-Type", b"image/gif")], []),
     ],
 )
-def test_pages_that_no_output_gets(values, headers, rows):
+def test_pages_that_no_output_gets(crawl, values, headers, rows):
     """One that is now what another URL has, or that its owner does not want kept, is no document
     any more.
     """
-    pipeline, written = Documents(VALUES), []
-    pipeline._table = SimpleNamespace(put=lambda page, exchange, about: written.append(about))
-    pipeline._counters = Counter()
     again = exchange(headers=headers, revisit=PageJudgement(Change.CHANGED), **values)
-    pipeline._hear(Link("http://a.test/"), Outcome(200), again)
+    with crawl.opened():
+        for hear in crawl.hearers:
+            hear(Link("http://a.test/"), Outcome(200), again)
 
-    assert written == rows
+    assert crawl.written == rows
 
 
 def test_no_process(run):

@@ -10,7 +10,7 @@ import pytest
 
 from webcrawl.base.model import Exchange, Link, Timings
 from webcrawl.content.page import Page
-from webcrawl.crawl.outputs.modules import is_module, module
+from webcrawl.crawl.outputs.modules import module
 from webcrawl.crawl.outputs.output import Dropped
 
 
@@ -57,22 +57,6 @@ class TestTypes:
     def test_other_items_pass(self):
         """Only pages have a content type: a spider's own items go by."""
         assert module("m", pytest.fail, ("*/*",))({"a": 1}) == {"a": 1}
-
-    def test_a_module_names_types(self):
-        """A pipeline without `content_types`, or without `process_item`, is none."""
-        names = {"content_types": ("*/*",), "process_item": print}
-        kinds = [
-            names,
-            {"content_types": ("*/*",)},
-            {"process_item": print},
-            {**names, "content_types": None},
-        ]
-        assert [is_module(type("Kind", (), kind)()) for kind in kinds] == [
-            True,
-            False,
-            False,
-            False,
-        ]
 
 
 async def _late(page):

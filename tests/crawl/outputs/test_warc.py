@@ -19,10 +19,33 @@ from webcrawl.store.errors import StoreError
 from webcrawl.store.outputs import Outputs
 
 
+def opened(monkeypatch, writer=None, fail=None, **more):
+    """The output, opened with these values and this writer; the form of its files, and what else
+    the writer is made with.
+    """
+    made = []
+    run = SimpleNamespace(
+        fail=fail,
+        settings={},
+        archiving=SimpleNamespace(),
+        crawl=SimpleNamespace(parts=SimpleNamespace(db=None, outputs=None)),
+    )
+    monkeypatch.setattr(
+        warc,
+        "WarcWriter",
+        lambda db, outputs, files, **given: made.append((files, given)) or writer,
+    )
+    values = {"WARC_PREFIX": "web", "WARC_MAX_SIZE": 1, "OUTPUTS": ("warc",)}
+    values |= {"PURPOSE": (), "HIVE_DRONES": 0, "USER_AGENT": "mybot/1.0", "ROBOTSTXT_OBEY": True}
+    output = Warc(values | more)
+    output.open(run)
+    return output, *made[0]
+
+
 @pytest.mark.parametrize(
     "error", [StoreError("the disk is full"), MemoryError(), ZeroDivisionError("a bug")]
 )
-def test_a_failing_archive_ends_the_crawl(error):
+def test_a_failing_archive_ends_the_crawl(error, monkeypatch):
     """Any error of the archive ends the crawl with what is on disk, and no later pipeline gets the
     page.
     """
@@ -31,23 +54,21 @@ def test_a_failing_archive_ends_the_crawl(error):
         raise error
 
     failures = []
-    pipeline = Warc({})
-    pipeline.run = SimpleNamespace(fail=failures.append)
-    pipeline._writer = SimpleNamespace(write=write)
+    writer = SimpleNamespace(write=write)
+    pipeline, *_ = opened(monkeypatch, writer, failures.append)
     with pytest.raises(Dropped):
         pipeline.process_item(Page.of(Link("http://a.test/"), exchange()))
 
     assert failures == [error]
 
 
-def test_the_software_has_a_version():
+def test_the_software_has_a_version(monkeypatch):
     """The warcinfo record names the software with its version, as the standard has it (WARC 1.1,
     6.2).
     """
-    assert (
-        warc._info({}, {"USER_AGENT": "mybot/1.0", "ROBOTSTXT_OBEY": True})["software"]
-        == f"webcrawl/{__version__}"
-    )
+    _, form, _ = opened(monkeypatch)
+
+    assert form.info["software"] == f"webcrawl/{__version__}"
 
 
 def test_the_settings_of_a_crawl_are_in_its_archive(tmp_path, simweb):
@@ -66,29 +87,12 @@ def test_the_settings_of_a_crawl_are_in_its_archive(tmp_path, simweb):
     assert " object at 0x" not in written
 
 
-def opened(monkeypatch, **more):
-    """The arguments of the archive that is made when the pipeline is opened with these values."""
-    made = []
-    run = SimpleNamespace(
-        settings={},
-        archiving=SimpleNamespace(),
-        crawl=SimpleNamespace(parts=SimpleNamespace(db=None, outputs=None)),
-    )
-    monkeypatch.setattr(
-        warc, "WarcWriter", lambda db, outputs, files, **given: made.append((files, given))
-    )
-    values = {"WARC_PREFIX": "web", "WARC_MAX_SIZE": 1, "OUTPUTS": ("warc",)}
-    values |= {"PURPOSE": (), "HIVE_DRONES": 0, "USER_AGENT": "mybot/1.0", "ROBOTSTXT_OBEY": True}
-    Warc(values | more).open(run)
-    return made[0]
-
-
 @pytest.mark.parametrize(("cores", "beside"), [(1, False), (2, True)])
 def test_whether_there_is_a_thread(monkeypatch, cores, beside):
     """Records are compressed in a thread if there is a core for it."""
     monkeypatch.setattr(warc, "cores", lambda: cores)
-    press = opened(monkeypatch)[1]["press"]
-    assert (press is not None) == beside
+    *_, given = opened(monkeypatch)
+    assert (given["press"] is not None) == beside
 
 
 @pytest.mark.parametrize(("drones", "begins"), [(0, "web-2"), (3, "web-002-2")])
@@ -96,10 +100,10 @@ def test_the_names_of_a_drones_files(tmp_path, monkeypatch, drones, begins):
     """A drone's number is in the names of its archive files, because others may begin one in the
     same second.
     """
-    names, given = opened(monkeypatch, HIVE_DRONES=drones, HIVE_DRONE=2)
+    _, form, given = opened(monkeypatch, HIVE_DRONES=drones, HIVE_DRONE=2)
     db = CrawlDB(tmp_path / "state")
     outputs = Outputs(db, tmp_path)
-    WarcWriter(db, outputs, names, **given).write(
+    WarcWriter(db, outputs, form, **given).write(
         Link("http://a/"), exchange("http://a/"), duplicate=False, metadata={}
     )
 

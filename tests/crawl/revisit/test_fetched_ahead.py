@@ -2,6 +2,7 @@
 comes.
 """
 
+from collections import Counter
 from contextlib import closing
 from dataclasses import replace
 
@@ -133,10 +134,11 @@ class TestInTheQueue:
 
     def test_no_more_than_a_day_of_them_may_wait(self, db):
         """What comes beyond is counted."""
-        revisits = made(db, Told(), rate=0.1)
+        counters = Counter()
+        revisits = made(db, Told(), rate=0.1, counters=counters)
         told = sum(revisits.announce(f"http://news/{number}", NOW) for number in range(5000))
         assert told == pytest.approx(0.05 * DAY, abs=2)
-        assert revisits._counters["signals/crowded_out"] == 5000 - told
+        assert counters["signals/crowded_out"] == 5000 - told
 
     def test_a_kill_loses_and_doubles_none(self, tmp_path):
         """What waits at a checkpoint waits after it, and what was taken before it is not taken

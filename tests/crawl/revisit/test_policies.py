@@ -250,20 +250,29 @@ class TestDeclining:
 class TestLearning:
     """The optimal policy visits a page early while it is in doubt whether it is worth visits."""
 
-    def due(self, *, since=0.0, **record):
-        """Seconds until the due page of a policy whose threshold is a day, before and after it has
-        saved a visit.
-        """
+    def policy(self):
+        """One whose threshold is a day. It knows of no other pages, by which it would set that."""
         shared = options(rate=1e-3)
-        policy = Optimal(shared)
-        policy.level, policy._pause = DAY, 1e9  # it stays there
-        # nothing is known of other pages
         shared.sample.prior.given = lambda page: (page.shape, page.span)
-        page = PageRecord(
+        policy = Optimal(shared)
+        policy.level = DAY
+        return policy
+
+    def saves(self, policy, count, *, visits=8):
+        """So many visits in their turns, to a page that had as many before."""
+        for _ in range(count):
+            policy.observe(PageRecord("http://b/", visits=visits), DAY, changed=False)
+
+    def page(self, *, since=0.0, **record):
+        return PageRecord(
             "http://a/", fetched=NOW - since, **{"visits": 1, "shape": 1.0, "span": DAY} | record
         )
+
+    def due(self, **record):
+        """Seconds until the page is due, after the policy has saved a visit and before."""
+        policy, page = self.policy(), self.page(**record)
         usual = policy.due(page, NOW, NOW)
-        policy._learning = 1.0
+        self.saves(policy, 2)
         return policy.due(page, NOW, NOW) - NOW, usual - NOW
 
     def test_a_page_in_doubt(self):
@@ -282,12 +291,13 @@ class TestLearning:
 
     def test_early_visits_are_half_of_all(self):
         """Each visit saves half of one, once pages have had eight, and the first visits save less."""
-        policy = Optimal(options())
-        for _ in range(10):
-            policy.observe(PageRecord("http://a/", visits=8), DAY, changed=False)
-        assert policy._learning == 5.0
-        policy.observe(PageRecord("http://a/", visits=1), DAY, changed=False)
-        assert policy._learning == 5.125
+        policy, page = self.policy(), self.page()
+        usual = policy.due(page, NOW, NOW)
+        self.saves(policy, 10)
+        self.saves(policy, 8, visits=1)
+        early = [policy.due(page, NOW, NOW) < usual for _ in range(9)]
+
+        assert early == [True] * 6 + [False] * 3
 
 
 PAGE = Link("http://a.test/")

@@ -128,7 +128,8 @@ class TestTrust:
         """What it does now counts more than what it did."""
         disbelieve(signals, times=1000)
         believe(signals, times=200)
-        assert signals._announcer("a.test").is_believed
+        signals.read(MAP, dated(pages(500), 100.0), NOW)
+        assert len(signals.read(MAP, dated(pages(500), 200.0), NOW)) == 500
 
     def test_hosts_are_apart(self, signals):
         """A feed may name pages of its whole domain: each host is believed or not."""
@@ -181,10 +182,11 @@ class TestSinceTheLastReading:
     def test_changes_that_are_remembered_are_bounded(self, signals, monkeypatch):
         """The latest ones; and none of hosts without listings."""
         monkeypatch.setattr(module, "NOTED", 10)
-        self.read(signals, [1000.0])
+        believe(signals)
+        self.read(signals, [1000.0] * 20)
         for page in [*pages(20), *pages(20, "b.test")]:
             signals.changed(page, 3000.0)
-        assert len(signals._changed) == 10
+        assert {*self.read(signals, [2000.0] * 20)} == {*pages(10)}
 
 
 class TestBrought:
@@ -240,7 +242,9 @@ class TestBounds:
         for number in range(50):
             signals.read(f"{MAP}?{number}", dated(pages(2), 100.0), NOW)
         assert db.query("SELECT count(*) FROM listed") == [(10,)]
-        assert len(signals._announcers.get("a.test").listings) == 10
+        db.checkpoint()
+        ((announcer,),) = db.query("SELECT data FROM announcer")
+        assert len(Announcer.unpack(announcer).listings) == 10
 
 
 class TestPushed:
@@ -268,8 +272,8 @@ class TestAnnouncers:
             disbelieve(signals)
         with closing(CrawlDB(tmp_path)) as db:
             signals = signals_of(db)
-            assert signals._announcer("a.test").is_believed
             assert signals.has_listing("a.test")
+            assert signals.read(MAP, dated(pages(3), 200.0), NOW) == pages(3)
 
     def test_it_is_packed(self):
         """As far as four bytes go."""

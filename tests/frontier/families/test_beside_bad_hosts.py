@@ -71,8 +71,8 @@ class Crawl:
     def answer(self, link, outcome):
         if outcome.status == 200:
             self.pages += 1
-            page = f"<p>page {zoo._number(link.url.rpartition('/')[2])}</p>"
-            at = zoo._number(link.url.rpartition("/")[2])
+            page = f"<p>page {zoo.number_in(link.url.rpartition('/')[2])}</p>"
+            at = zoo.number_in(link.url.rpartition("/")[2])
             home = link.url.rpartition("/")[0]
             links = [
                 f"{home}/p{further}"

@@ -16,7 +16,8 @@ from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.budgets import FAMILIES
 from webcrawl.frontier.check_state import check_domains
 from webcrawl.frontier.families import families
-from webcrawl.frontier.families.learning import DomainLearning
+from webcrawl.frontier.families.features import MOST as MOST_RUNS
+from webcrawl.frontier.families.learning import FOLDS, DomainLearning
 from webcrawl.frontier.families.memory import Memory
 from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.store.crawldb import CrawlDB
@@ -96,7 +97,7 @@ def sessions(path):
     """A text of 900 pages, and 90 items whose links have a session of letters in their path, a new
     one on each page.
     """
-    session = zoo._digest(path).translate(LETTERS)[:9]
+    session = zoo.digest_of(path).translate(LETTERS)[:9]
     folder, _, name = path.rpartition("/")
     at = sites.WORDS.index(name) if name in sites.WORDS[:900] else 0
     if folder.endswith("items"):
@@ -129,14 +130,14 @@ class TestGoodSites:
         def site(_, path):
             if path.startswith("note"):
                 return sites.html("Note", "<p>Nothing was written here yet.</p>", [HOME])
-            at = zoo._number(path)
+            at = zoo.number_in(path)
             links = [
                 f"{HOME}{kind}/{at * 2 + step}" for kind in ("text", "note") for step in (1, 2)
             ]
             return sites.html(
                 "Text",
                 f"<p>{sites.words(60, at)}</p>",
-                [one for one in links if zoo._number(one) < 600],
+                [one for one in links if zoo.number_in(one) < 600],
             )
 
         frontier = folding(db, allowance=Unlimited())
@@ -147,17 +148,20 @@ class TestGoodSites:
 
     def test_a_page_that_is_not_looked_at_is_no_news(self, db):
         """What the other pages of a sampled family bring says nothing of it."""
-        known = families.Families(db, 0)
-        learning, url = known._of("a.test"), "http://a.test/x/a"
+        learning, url = DomainLearning(), "http://a.test/x/a"
         for _ in range(100):
             learning.learn(learning.families_of(url), families.Brings.NEWS)
-        pages = [family.pages for family in learning.families.values()]
+        learnt = learning.pack()
+        db.set(families.META + "a.test", learnt)
+        known = families.Families(db, 0)
+        known.waits("a.test", url)  # the domain is in memory from now on
 
         known.read("a.test", url, b"<p>text</p>")
         known.heard(url, [])
         known.answered("a.test", Link(url), 200)
+        known.save()
 
-        assert [family.pages for family in learning.families.values()] == pages
+        assert db.get(families.META + "a.test") == learnt
 
     def test_a_trap_holds_back_nothing_else(self, db):
         """A good site on the same host as a trap is fetched whole."""
@@ -168,11 +172,27 @@ class TestGoodSites:
                 return trap(host, path)
             body, links = good(host, path)
             return body, [
-                *[link for link in links if zoo._number(link) < 600],
+                *[link for link in links if zoo.number_in(link) < 600],
                 f"{HOME}cal?date=1700000000",
             ]
 
         assert 600 <= fetched(folding(db), site) < 600 + 500
+
+
+def fold(known, name):
+    """Pages of the domain without news, just enough that its URLs with a number wait."""
+    for _ in range(FOLDS[0]):
+        known.answered(name, Link(f"http://{name}/1"), 200)
+
+
+def read_news(known, name, number):
+    """A page full of texts that no page of a lower number had; return its URL."""
+    url = f"http://{name}/{number + 2}"
+    runs = "".join(
+        f"<p>{str(number * MOST_RUNS + at).translate(LETTERS)} text" for at in range(MOST_RUNS - 1)
+    )
+    known.read(name, url, runs.encode())
+    return url
 
 
 class TestState:
@@ -188,67 +208,74 @@ class TestState:
             db.checkpoint()
             db.close()
 
-    def test_domains_beyond_the_memory_are_rows(self, db, monkeypatch):
+    def test_domains_beyond_the_memory_are_rows(self, db):
         """What was learnt of a domain that has no room is read again."""
-        monkeypatch.setattr(families, "START", 0)
         known = families.Families(db, 0)
         names = [f"d{at}.test" for at in range(3 * families.LEAST)]
         for name in names:
-            learning = known._of(name)
-            while not learning.folded:
-                learning.learn(learning.families_of(f"http://{name}/1"), families.Brings.NOTHING)
-            known._dirty.add(name)
+            fold(known, name)
+        rows = len(db.named(families.META))
 
-        assert all(known._of(name).folded for name in names)
-        assert len(known._known) == families.LEAST
+        assert all(known.waits(name, f"http://{name}/1") for name in names)
+        assert rows == len(names) - families.LEAST
 
-    def test_memories_that_have_grown_take_the_room_of_others(self, db, monkeypatch):
+    def test_memories_that_have_grown_take_the_room_of_others(self, db):
         """As many domains stay as there is room for what is known of them."""
-        monkeypatch.setattr(families, "START", 0)
         known = families.Families(db, 8 * (families.FAMILIES + DomainLearning().memory.size))
-        for at in range(20):
-            known._of(f"d{at}.test")
-        before = len(known._known)
-        learning, url = known._of("d19.test"), "http://d19.test/1"
-        for number in range(40_000):
-            learning.memory.add(number * 2654435761 & 0xFFFFFFFF)
-        known.answered("d19.test", Link(url), 200)
-        known._of("d20.test")
 
-        assert (before, len(known._known)) == (9, 7)
-        assert known._held == sum(
-            families.FAMILIES + one.memory.size for one in known._known.values()
-        )
+        def fold_all(numbers):
+            """The domains up to the last of these that have no row, as they stay in memory."""
+            for at in numbers:
+                fold(known, f"d{at}.test")
+            return numbers[-1] + 1 - len(db.named(families.META))
+
+        before = fold_all(range(20))
+        for number in range(160):  # 40,000 texts
+            known.forget(read_news(known, "d19.test", number))
+        beside_a_large_one = fold_all(range(19, 21))
+        after = fold_all(range(21, 41))
+
+        assert (before, beside_a_large_one, after) == (9, 7, 9)
 
     def test_a_memory_is_written_when_enough_is_new(self, db):
         """Not at each checkpoint, but always when its domain leaves memory; with the last fold its
         rows go.
         """
-        known = families.Families(db, 1 << 20)
-        learning, url = known._of("a.test"), "http://a.test/x/1"
+        known = families.Families(db, 0)
 
-        def saved():
-            known._dirty.add("a.test")
-            known.save()
+        def count():
             row = db.get(families.MEMORY + "a.test")
             return row is not None and Memory.unpack(row).count
 
-        while not learning.folded:
-            learning.learn(learning.families_of(url), families.Brings.NOTHING)
-        enough = learning.memory.room // families.SAVED
-        counts = []
-        for number in range(1, 3 * enough):
-            learning.memory.add(number * 2654435761 & 0xFFFFFFFF)
-            if number % (enough // 2) == 0:
-                counts.append(saved())
-        known._dirty.add("a.test")
-        known._let_go()
-        left = Memory.unpack(db.get(families.MEMORY + "a.test"))
-        learning = known._of("a.test")
-        learning.folded = 0
+        def read_without_news():
+            known.answered("a.test", Link("http://a.test/1"), 200)
 
-        assert len({*counts}) == 3
-        assert left.count == learning.memory.count > counts[-1]
+        def saved():
+            read_without_news()
+            known.save()
+            return count()
+
+        fold(known, "a.test")
+        counts = []
+        for number in range(12):
+            known.forget(read_news(known, "a.test", number))
+            counts.append(saved())
+        known.forget(read_news(known, "a.test", 12))
+        read_without_news()
+        for at in range(families.LEAST):
+            fold(known, f"d{at}.test")
+        left = count()
+        still_waits = known.waits("a.test", "http://a.test/1")
+        freed = [
+            known.answered("a.test", Link(read_news(known, "a.test", number)), 200)
+            for number in (13, 14)
+        ]
+
+        assert counts[0] is False
+        assert len({*counts}) == 4  # of twelve
+        assert left > counts[-1]
+        assert still_waits
+        assert freed == [False, True]
         assert saved() is False
         assert db.get(families.META + "a.test") is None
 

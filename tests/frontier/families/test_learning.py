@@ -97,7 +97,8 @@ class TestFolding:
             for at in range(2):
                 learn(learning, f"http://a.test/file/{folder}/x{at}", Brings.NEWS)
                 learn(learning, f"http://a.test/tree/{folder}/x{at}", Brings.NEWS)
-        learning._awaited.update(range(AWAITED))
+        unknown = [f"http://a.test/{chr(ord('a') + at) * 9}/x" for at in range(AWAITED)]
+        learning.follow("http://a.test/tree/g/", unknown)
 
         def brings(link):
             return learning.follow("http://a.test/tree/g/", [link])[0]

@@ -55,17 +55,17 @@ def crawl(db, site, lead=LEAD):
 
 
 def story(at):
-    words = " ".join(zoo._digest(at, step).translate(LETTERS) for step in range(4))
+    words = " ".join(zoo.digest_of(at, step).translate(LETTERS) for step in range(4))
     return f"<h1>{words}</h1><p>a story of {words}"
 
 
 def tracked(path):
     """Stories, which link to the next one, and by ten links with a token each to any of the others."""
-    at = zoo._number(path.partition("&")[0])
+    at = zoo.number_in(path.partition("&")[0])
     if path.startswith("out"):
         return f"{HOME}story/{at}"
     links = [
-        f"{HOME}out?to={(at * 7 + step) % STORIES}&from={zoo._digest(at, step)}"
+        f"{HOME}out?to={(at * 7 + step) % STORIES}&from={zoo.digest_of(at, step)}"
         for step in range(10)
     ]
     return story(at), [*links, *([f"{HOME}story/{at + 1}"] if at + 1 < STORIES else [])]
@@ -97,7 +97,7 @@ def test_redirects_without_end_are_bounded(db):
     def site(path):
         if path.startswith("r/"):
             return HOME
-        return "front page", [f"{HOME}r/{zoo._digest(step)}" for step in range(5000)]
+        return "front page", [f"{HOME}r/{zoo.digest_of(step)}" for step in range(5000)]
 
     fetched, _ = crawl(db, site, lead=1000)
 
@@ -108,7 +108,7 @@ def test_a_redirect_and_its_page_are_one(db):
     """A site of which every link is redirected once has all the pages of its budget."""
 
     def site(path):
-        at = zoo._number(path)
+        at = zoo.number_in(path)
         if path.startswith("node"):
             return f"{HOME}blog/{at}"
         return story(at), [f"{HOME}node/{further}" for further in (at + 1, at + 2)]
@@ -124,7 +124,7 @@ def test_a_chain_of_redirects_is_no_way_around_the_budget(db):
 
     def site(path):
         hop, _, number = path.partition("/")
-        at = zoo._number(number)
+        at = zoo.number_in(number)
         if hop in {"hop1", "hop2", "hop3", "hop4"}:
             return f"{HOME}hop{int(hop[-1]) + 1}/{at}"
         return story(at), [f"{HOME}hop1/{further}" for further in (2 * at + 1, 2 * at + 2)]
@@ -139,8 +139,8 @@ def test_redirects_that_lead_nowhere_are_debts(db):
 
     def site(path):
         if path.startswith("r"):
-            return f"{HOME}r/{zoo._digest(path)}"  # and so on, until nobody follows any more
-        return "front page", [f"{HOME}r/{zoo._digest(step)}" for step in range(5000)]
+            return f"{HOME}r/{zoo.digest_of(path)}"  # and so on, until nobody follows any more
+        return "front page", [f"{HOME}r/{zoo.digest_of(step)}" for step in range(5000)]
 
     fetched, _ = crawl(db, site)
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
+from tests.support.crawling import wait_until
 from tests.support.examples import examples
 from tests.support.faults import BreakingDisk
 from tests.support.places import IN_MEMORY
@@ -92,9 +93,8 @@ class TestContentSeen:
         caplog.set_level(logging.INFO)
         for number in range(4):
             job.store.seen(digest(number))
-        job.store._merging.result()
         assert caplog.messages == []
-        job.store.holds(digest(0))
+        wait_until(lambda: job.store.holds(digest(0)) and caplog.messages)
 
         assert caplog.messages == ["duplicate bodies: merged 3 digests, now 1 file"]
 

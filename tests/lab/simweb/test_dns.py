@@ -14,9 +14,9 @@ from webcrawl.lab.simweb.mix import even
 from webcrawl.lab.simweb.name_server import (
     DEAD,
     OUTSIDE,
+    DnsReply,
     NameServer,
     Question,
-    Reply,
     parse_query,
     reply,
 )
@@ -126,7 +126,7 @@ def test_two_questions_in_one_segment_are_both_answered(simweb):
 @given(st.binary(max_size=60), st.booleans())
 def test_no_message_upsets_the_server(data, framed):
     """Any bytes are either a question, which is answered, or ignored."""
-    server = NameServer(lambda _: Reply())
+    server = NameServer(lambda _: DnsReply())
     message = query()[:12] + data if framed else data
 
     response = server.respond(message, tcp=False)
@@ -138,7 +138,7 @@ def test_no_message_upsets_the_server(data, framed):
 def test_the_question_comes_back_as_it_was(labels):
     """An answer repeats the question letter by letter, which resolvers check against forgeries."""
     name = b"".join(bytes([len(label)]) + label.upper() for label in labels) + b"\0"
-    server = NameServer(lambda _: Reply())
+    server = NameServer(lambda _: DnsReply())
 
     response = server.respond(query(name), tcp=False)
 

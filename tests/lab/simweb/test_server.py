@@ -4,8 +4,10 @@ import http.client
 import json
 import socket
 import ssl
+import struct
 import time
 from contextlib import ExitStack, closing
+from pathlib import Path
 from threading import Event
 
 import pytest
@@ -15,6 +17,8 @@ from tests.support.simweb_wire import connect, drain, get, logged, request
 from webcrawl.lab.simweb import Log, World, overlaps, running, wait_until_idle
 from webcrawl.lab.simweb.random_content import path
 from webcrawl.lab.simweb.sockets import Weather
+
+LISTENS = "0A"  # a socket's state in the kernel's table
 
 
 class TestConnections:
@@ -83,9 +87,16 @@ class TestConnections:
         """Every socket is bound to an address in 127.0.0.0/8, never to the wildcard."""
         server = simweb(3, 3)
 
-        bound = {kept.getsockname()[0] for kept in server._sockets}
+        rows = Path("/proc/self/net/tcp").read_text().splitlines()[1:]
+        places = [row.split()[1].split(":") for row in rows if row.split()[3] == LISTENS]
+        bound = {
+            socket.inet_ntoa(struct.pack("=I", int(address, 16)))
+            for address, port in places
+            if int(port, 16) == server.world.port
+        }
 
         assert bound == {"127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4", "127.9.9.9"}
+        assert f":{server.world.port:04X}" not in Path("/proc/self/net/tcp6").read_text()
 
     def test_every_address_serves_and_is_logged(self, simweb):
         """The log has the address of each request, even one outside the allowed range."""

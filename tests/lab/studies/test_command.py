@@ -9,7 +9,7 @@ from tests.support.commands import command
 from tests.support.crawling import Crawl
 from tests.support.plain_site import Site, serving
 from webcrawl.lab.studies import NAMES
-from webcrawl.lab.studies.cache_study import Row, best_size, critical_region
+from webcrawl.lab.studies.cache_study import CacheRow, best_size, critical_region
 from webcrawl.lab.studies.traces import read_trace
 
 LINKS = {"/": ["/a", "/b", "/a", "/"], "/a": ["/b", "/c"], "/b": ["/a"], "/c": []}
@@ -128,10 +128,10 @@ def test_a_wrong_command_line_or_trace_is_one_line(edges, words, status, line):
 def test_the_advice():
     """The critical region has most of the gain; the best size all but a hundredth of it."""
     rows = [
-        Row("CLOCK", size, 1000, hits)
+        CacheRow("CLOCK", size, 1000, hits)
         for size, hits in ((32, 100), (64, 120), (128, 500), (256, 895), (512, 900))
     ]
     assert critical_region(rows) == (128, 256)
     assert best_size(rows) == 256
-    assert critical_region([Row("CLOCK", 32, 10, 0), Row("CLOCK", 64, 10, 0)]) is None
-    assert best_size([Row("CLOCK", 32, 10, 0)]) is None
+    assert critical_region([CacheRow("CLOCK", 32, 10, 0), CacheRow("CLOCK", 64, 10, 0)]) is None
+    assert best_size([CacheRow("CLOCK", 32, 10, 0)]) is None

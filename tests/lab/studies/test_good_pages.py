@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.commands import command
 from webcrawl.lab.studies.link_graph import read_graph
-from webcrawl.lab.studies.ordering_study import Shape, compare, read_scores
+from webcrawl.lab.studies.ordering_study import CrawlShape, compare, read_scores
 from webcrawl.lab.studies.traces import NoTrace
 
 # Two chains: each page links to the next of its own, and the good ones are all of one. The other
@@ -38,7 +38,7 @@ def test_focus_follows_good_pages(edges):
     names = ("breadth", "indegree", "focus", "ideal")
     rows = {
         row.ordering: row
-        for row in compare(graph, np.zeros(graph.pages), names, Shape())
+        for row in compare(graph, np.zeros(graph.pages), names, CrawlShape())
         if row.how == "exact"
     }
 

@@ -14,20 +14,20 @@ from webcrawl.lab.studies.ordering_study import (
     CRAWL,
     EXACT,
     LEVELS,
-    Row,
-    Shape,
+    CrawlShape,
+    OrderingRow,
     compare,
     replay,
     ways,
 )
-from webcrawl.lab.studies.page_queues import ByDomain, Exact, Levels, SiftedFront, Turns
+from webcrawl.lab.studies.page_queues import ByDomain, Exact, Levels, PoliteQueue, SiftedFront
 from webcrawl.lab.studies.page_signals import (
     Cash,
     Depth,
+    DomainVotes,
     Indegree,
     KnownPageRank,
     KnownScores,
-    Votes,
 )
 
 PAGES = 12
@@ -130,7 +130,7 @@ class TestExact:
     def test_reputation(self, edges, sites):
         """The oldest page of the domain that most other domains link to is next."""
         graph = graph_of(edges, sites)
-        domains, signal = graph.domains.tolist(), Votes(graph)
+        domains, signal = graph.domains.tolist(), DomainVotes(graph)
         found = []  # in the order in which the pages are found
 
         def votes(page, fetched):
@@ -215,7 +215,7 @@ class TestAll:
         """
         graph = graph_of(edges, sites)
         rank = np.ones(graph.pages)
-        shape = Shape(levels=3, hosts=hosts)
+        shape = CrawlShape(levels=3, hosts=hosts)
         rows = [*compare(graph, rank, ORDERS, shape)]
         assert [(row.ordering, row.how) for row in rows] == [
             (name, how) for name in ORDERS for how in ways(name, shape)
@@ -231,17 +231,17 @@ class TestAll:
         signal = KnownScores([0.0] * graph.pages)
         sift = Sift(lambda page: -page)
         order = replay(
-            graph, signal, Turns(SiftedFront(sift), graph.hosts.tolist(), 2, sift)
+            graph, signal, PoliteQueue(SiftedFront(sift), graph.hosts.tolist(), 2, sift)
         ).tolist()
         assert graph.hosts[order].tolist() == [0, 1, 2, 1, 2, 1, 2, 3, 3, 3, 3, 3]
 
     def test_what_is_asked_for(self):
         """A row tells how much the first pages have."""
-        row = Row("best", EXACT, np.array([0.4, 0.7, 0.9, 1.0]))
+        row = OrderingRow("best", EXACT, np.array([0.4, 0.7, 0.9, 1.0]))
         assert [row.at(share) for share in (0, 0.25, 0.5, 0.6, 1)] == [0, 0.4, 0.7, 0.7, 1.0]
         assert row.mean == pytest.approx(0.75)
-        assert ways("best", Shape()) == [EXACT]
-        assert ways("indegree", Shape(hosts=2)) == [EXACT, LEVELS, CRAWL]
+        assert ways("best", CrawlShape()) == [EXACT]
+        assert ways("indegree", CrawlShape(hosts=2)) == [EXACT, LEVELS, CRAWL]
 
 
 GRAPHS = st.integers(1, 8).flatmap(

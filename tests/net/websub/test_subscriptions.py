@@ -93,17 +93,17 @@ class TestAsking:
         assert form["hub.secret"] != token
         assert subscriptions.due(NOW, 10) == []
 
-    def test_each_topic_has_a_callback_and_a_secret_of_its_own(self, subscriptions):
+    def test_each_topic_has_a_callback_and_a_secret_of_its_own(self, subscriptions, tmp_path):
         """And so has each crawl."""
         offer(subscriptions, "http://a.test/1")
         offer(subscriptions, "http://a.test/2")
         one, other = subscriptions.due(NOW, 10)
         assert one.token != other.token
         assert subscriptions.form(one) != subscriptions.form(other)
-        assert (
-            Subscriptions(subscriptions._db, bytes([1] * 16), "http://x")._token(TOPIC, HUB)
-            != one.token
-        )
+        with closing(CrawlDB(tmp_path / "another")) as db:
+            crawl = Subscriptions(db, bytes([1] * 16), "http://x")
+            offer(crawl, "http://a.test/1")
+            assert crawl.due(NOW, 10)[0].token not in {one.token, other.token}
 
     def test_a_crash_forgets_no_callback(self, tmp_path):
         """What was asked since the checkpoint is asked again with the same callback and secret: the

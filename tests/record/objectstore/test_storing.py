@@ -519,12 +519,13 @@ class TestWhatIsWhere:
 
     def test_a_file_that_is_gone_before_it_was_stored_is_missed(self, tmp_path, place, caplog):
         """Once the crawl has a store, a file in neither place is no longer anybody's."""
+        place.away = ConnectionError("refused")
         with closing(StoredCrawl(tmp_path, place)) as crawl:
             crawl.finish()
-            crawl.checkpoint()
-            crawl.sent()
-            (tmp_path / f"{NAME}.open").unlink()
-            crawl.outputs._unnamed.clear()
+            crawl.rounds()
+            (tmp_path / NAME).unlink()
+            place.away = None
+            crawl.now += 600.0  # the next try
             crawl.rounds()
 
             assert crawl.storing.is_behind

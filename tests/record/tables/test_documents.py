@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.support.saving import prepared
+from tests.support.saving import prepared, settled
 from tests.support.tables import Job, files, rows
 from tests.support.warc_crawl import NOW
 from webcrawl.base.zstd_frame import zstd
@@ -104,7 +104,7 @@ class TestFiles:
         prepared(job.db)
         if committed:
             job.db.checkpoint()
-        job.db._log.wait()
+        settled(job.db)
         left = shutil.copytree(tmp_path / "job", tmp_path / "left")
         job.close()
         visited(left, BATCH + 3, BATCH + 5).stop()

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tests.support.places import IN_MEMORY
-from tests.support.saving import prepared
+from tests.support.saving import prepared, settled
 from tests.support.tables import OPTIONS, Job, files, rows
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.record.tables.table_writer import CrawlTables
@@ -89,7 +89,7 @@ class TestKilled:
     def test_a_stream_of_an_older_version(self, tmp_path):
         """It is finished with the columns that it has."""
         job = crawled(tmp_path / "job", 0, 3)
-        job.db._log.wait()
+        settled(job.db)
         left = shutil.copytree(tmp_path / "job", tmp_path / "left")
         job.close()
         job = Job(left)
@@ -315,7 +315,7 @@ class Machine(RuleBasedStateMachine):
         if committed:
             self._job.db.checkpoint()
             self._saved = list(self._now)
-        self._job.db._log.wait()
+        settled(self._job.db)
         self._runs += 1
         left = shutil.copytree(self._root, self._root.with_name(str(self._runs)))
         self._job.close()

@@ -119,7 +119,7 @@ class TestTexts:
 
         async def first():
             address = visitor.at(f"{visitor.base}/c/{visitor.id}/hosts/events")
-            async with visitor._session.get(address, cookies=visitor.cookie) as answer:
+            async with visitor.session.get(address, cookies=visitor.cookie) as answer:
                 return await answer.content.readline()
 
         parts = json.loads(visitor.loop.run_until_complete(first()).removeprefix(b"data: "))

@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -85,11 +86,19 @@ def test_answers_are_few(watched):
     """However much is asked, only the last answers are kept; after a command none is."""
 
     async def script(watch, looks):
-        for number in range(200):
-            assert await watch.asked(number, lambda number=number: number) == number
-        assert len(watch._answers) <= watching.MOST_ANSWERS + 1
+        computed = Counter()
+
+        def ask(number):
+            return watch.asked(number, lambda: computed.update([number]) or number)
+
+        for number in range(watching.MOST_ANSWERS + 2):
+            assert await ask(number) == number
+        await ask(number)
+        await ask(0)
+        assert (computed[0], computed[number]) == (2, 1)
         await watch.order("pause")
-        assert watch._answers == {}
+        await ask(number)
+        assert computed[number] == 2
         assert looks[-1] == ("pause",)
 
     watched(script)

@@ -20,12 +20,12 @@ import sys
 from pathlib import Path
 from tests.support.crawling import wait_until
 from tests.support.jobs import Job
+from tests.support.saving import settled
 from webcrawl.record.objectstore.storing import WHERE, StoredFile
 from webcrawl.store.outputs import STORED
 
 
-job = Job(Path(sys.argv[1]))
-job.db._log._limit = 0
+job = Job(Path(sys.argv[1]), log_limit=0)
 for line in sys.stdin:
     if line == "end\\n":
         job.close()
@@ -43,7 +43,7 @@ for line in sys.stdin:
             wait_until(lambda: not job.seen.busy)
             pages = 0
         job.checkpoint()
-        job.db._log.wait()
+        settled(job.db)
     print("done", flush=True)
 """
 

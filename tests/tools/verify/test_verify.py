@@ -16,6 +16,7 @@ from tests.support.commands import command
 from tests.support.crawling import Crawl, wait_until
 from tests.support.examples import in_campaign
 from tests.support.jobs import HOSTS, Job, killed, stopped, tree
+from tests.support.saving import settled
 from tests.support.seens import OF_CRAWLS
 from tests.support.tampering import tampered
 from webcrawl.crawl.start_check import check_start
@@ -188,7 +189,7 @@ class TestSound:
             job = Job(copy)
             job.work()
             job.checkpoint()
-            job.db._log.wait()
+            settled(job.db)
             with pytest.raises(
                 Changed, match="started while this command was reading: run the command again"
             ):
@@ -204,7 +205,7 @@ class TestSound:
                 jobs.append(Job(copy))
                 jobs[0].work()
                 jobs[0].checkpoint()
-                jobs[0].db._log.wait()
+                settled(jobs[0].db)
             still(snapshot)
 
         before = figures(copy)["lines"]

@@ -10,6 +10,8 @@ import pytest
 from tests.support.jobs import stopped
 from tests.support.revisits import DAY, NOW, Told, made, page
 from webcrawl.base.dates import iso
+from webcrawl.crawl.revisit.buckets import Buckets
+from webcrawl.frontier.fifo import BLOCK, Blocks, Pool
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.snapshot import Snapshot
@@ -80,8 +82,9 @@ def test_a_crawl_without_revisits(tmp_path):
 def test_damage_is_named(state):
     """A record that is none raises what any damage does."""
     with closing(CrawlDB(state)) as db:
-        revisits = made(db, Told())
-        revisits._buckets.push(b"\0\0\0\0\0\0junk http://h/junk")
+        buckets = Buckets(db, Pool(Blocks(db, "revisit"), 1 << 20, inline=BLOCK))
+        buckets.push(b"\0\0\0\0\0\0junk http://h/junk")
+        buckets.save()
         db.checkpoint()
     with Snapshot(state) as snapshot, pytest.raises(DamagedFile, match="record"):
         among_records(snapshot, ["http://h/junk"])

@@ -176,6 +176,7 @@ class Bound:
         return BoundLook(
             seconds=used.seconds,
             trouble=stopped_by(crawl.outlook, no_way=self._no_way),
+            has_lost_server=crawl.outlook.has_lost_server,
             short=downloader.network.shortage.paused,
             throttled=downloader.network.bandwidth.held,
             away=crawl.outlook.servers.names,

@@ -6,8 +6,7 @@ import contextlib
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from scrapy import signals
 from scrapy.crawler import Crawler
@@ -18,6 +17,7 @@ from scrapy.utils.asyncio import call_later
 from webcrawl.adapter.crawl_end import close_spider
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.base.model import Exchange, Link, Outcome
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.crawl.control.in_force import OF_LIMITS
 
 TIMEOUT = "CLOSESPIDER_TIMEOUT"
@@ -44,14 +44,15 @@ class Limits(CloseSpider):
         with contextlib.suppress(NotConfigured):  # under another scheduler nothing changes
             scheduler_of(self.crawler).crawl.parts.in_force.listen(OF_LIMITS, self._change)
 
-    def _change(self, values: Mapping[str, Any]) -> None:
+    def _change(self, values: CheckedSettings) -> None:
         hears = {
             "CLOSESPIDER_PAGECOUNT": (self.page_count, signals.response_received),
             "CLOSESPIDER_ITEMCOUNT": (self.item_scraped, signals.item_scraped),
             "CLOSESPIDER_ERRORCOUNT": (self.error_count, signals.spider_error),
         }
         for name in OF_LIMITS:
-            key, most = _key(name), values.get(name) or 0
+            key = _key(name)
+            most: float = cast("dict[str, Any]", values).get(name) or 0
             if most == self.close_on[key]:
                 continue
             self.close_on[key] = most
@@ -102,7 +103,7 @@ class ByteLimit:
         self._crawl = scheduler_of(self._crawler).crawl
         self._crawl.parts.in_force.listen(["CLOSESPIDER_BYTES"], self._change)
 
-    def _change(self, values: Mapping[str, Any]) -> None:
+    def _change(self, values: CheckedSettings) -> None:
         self._most = values["CLOSESPIDER_BYTES"]
         if self._most and not self._hears:
             self._hears = True

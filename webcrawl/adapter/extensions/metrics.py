@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
-from typing import Any, Self
+from typing import Self
 
 import scrapy
 from scrapy import signals
@@ -15,13 +14,14 @@ import webcrawl
 from webcrawl.adapter.downloader import downloader_of
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.crawl.metrics_serving import MetricsServing
 
 
 class Metrics:
     """Begins the metrics with the spider, and ends them with it."""
 
-    def __init__(self, crawler: Crawler, values: Mapping[str, Any]) -> None:
+    def __init__(self, crawler: Crawler, values: CheckedSettings) -> None:
         self._crawler = crawler
         self._values = values
 
@@ -40,7 +40,7 @@ class Metrics:
             "scrapy": scrapy.__version__,
             "python": platform.python_version(),
         }
-        hive = self._values["HIVE_NAME"] or getattr(self._crawler.spider, "name", "")
+        hive = self._values["HIVE_NAME"] or str(getattr(self._crawler.spider, "name", ""))
         run = scheduler_of(self._crawler).run
         self._serving = MetricsServing(
             self._values, run, hive, versions, self._figures, self._is_paused

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from scrapy import signals
 from scrapy.crawler import Crawler
@@ -14,6 +13,7 @@ from scrapy.exceptions import NotConfigured
 
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.record.objectstore.place import StoreFolder, below
 from webcrawl.record.objectstore.storing import FileStorage, forget_store
 from webcrawl.store.jobdir.crawls import folder_of
@@ -69,7 +69,7 @@ class OutputStore:
         scheduler.run.behind.append(lambda: storing.is_behind)
 
 
-def address_of(values: Mapping[str, Any]) -> str | None:
+def address_of(values: CheckedSettings) -> str | None:
     """Return the place of this crawl's files: a drone has a folder of its own, as in the JOBDIR."""
     address: str | None = values["OUTPUT_STORE"]
     if address is None or not values["HIVE_DRONES"]:

@@ -69,15 +69,15 @@ class Progress:
         logger.info("%s", self.line(figures, self._rate.of(figures["pages"])))
 
     def figures(self) -> Mapping[str, Any]:
-        """Return the figures of the crawl, and why nothing is fetched if that is so."""
+        """Return the figures of the crawl, and under `waits` why nothing is fetched if that is so."""
         scheduler = scheduler_of(self._crawler)
         outlook = scheduler.crawl.outlook
         fates = scheduler.run.fates
-        fate = fates.progress() if fates is not None else ""
+        # A terminal has 80 columns: what stops the whole crawl leaves no room for its seeds.
+        fate = fates.progress() if fates is not None and not outlook.trouble else ""
         return {
             **scheduler.crawl.stats(),
             "ready": outlook.ready_hosts(),
-            "trouble": outlook.trouble,
             "waits": "; ".join(filter(None, (fate, outlook.stands_still))),
         }
 

@@ -22,6 +22,7 @@ from webcrawl.adapter.trip import KEY
 from webcrawl.adapter.values import values_of
 from webcrawl.base.model import Link
 from webcrawl.base.readable import readable
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.crawl.checks import SettingError
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.hive.errors import Away, HiveError
@@ -127,7 +128,7 @@ class RedisSeeds:
     def __init__(
         self,
         crawler: Crawler,
-        values: dict[str, Any],
+        values: CheckedSettings,
         make_client: Callable[[], Any],
         encoding: str,
     ) -> None:

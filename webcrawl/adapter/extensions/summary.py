@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,6 +17,7 @@ from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.program import program
 from webcrawl.base.readable import count, shortened
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.crawl.last_lines import last_lines, next_commands, queued_urls
 from webcrawl.crawl.progress import stopped_by
 from webcrawl.frontier.wait_words import Waits
@@ -157,7 +157,7 @@ class Summary:
 class Identity:
     """Warns of a USER_AGENT that is the default; names the key that signs."""
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
+    def __init__(self, values: CheckedSettings) -> None:
         self._values = values
 
     @classmethod
@@ -172,7 +172,7 @@ class Identity:
                 "as in -s USER_AGENT='mybot/1.0 (+https://example.org/bot)'",
                 defaults.USER_AGENT,
             )
-        if values["BOT_KEY"] is not None:
+        if values["BOT_KEY"] and values["BOT_AGENT"]:
             keyid, (_, agent) = (
                 SigningKey.read(values["BOT_KEY"]).keyid,
                 form_and_origin(values["BOT_AGENT"]),

@@ -18,6 +18,7 @@ from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.errors import lack
 from webcrawl.base.model import unpack
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.content.formats.document_reader import all_links
 from webcrawl.content.page import Page
 from webcrawl.crawl.periodic import Loop
@@ -52,7 +53,7 @@ FORM = "application/x-www-form-urlencoded"
 class WebSub:
     """Asks hubs, in their hosts' turns and by robots.txt, and reads what they push."""
 
-    def __init__(self, crawler: Crawler, values: Mapping[str, Any]) -> None:
+    def __init__(self, crawler: Crawler, values: CheckedSettings) -> None:
         self._crawler = crawler
         self._values = values
         self._asking: dict[str, asyncio.Task[None]] = {}  # by token
@@ -237,13 +238,14 @@ class WebSub:
         self._scheduler.wake()
 
 
-def place(values: Mapping[str, Any]) -> tuple[str, int]:
+def place(values: CheckedSettings) -> tuple[str, int]:
     """Return the address and port of the callback: each drone of a hive has a port of its own."""
     host, _ = values["WEBSUB_HOST"] or LOOPBACK
-    return host, values["WEBSUB_PORT"] + (values["HIVE_DRONE"] if values["HIVE_DRONES"] else 0)
+    port = values["WEBSUB_PORT"] or 0
+    return host, port + (values["HIVE_DRONE"] if values["HIVE_DRONES"] else 0)
 
 
-def address_of(values: Mapping[str, Any]) -> str:
+def address_of(values: CheckedSettings) -> str:
     """Return the URL at which hubs reach the crawl. For a drone, its number is appended."""
-    address: str = values["WEBSUB_ADDRESS"]
+    address = values["WEBSUB_ADDRESS"] or ""
     return f"{address}/{values['HIVE_DRONE']}" if values["HIVE_DRONES"] else address

@@ -46,6 +46,8 @@ class EngineHandle:
             if (error := failure()) is not None:
                 raise error
 
+        # No signal, and no exception of a signal handler or of a scheduler's `close`, changes the
+        # exit status of Scrapy's commands.
         self.engine.start_async = start_and_judge  # type: ignore[method-assign]
         self._closing: asyncio.Future[None] | None = None
         self._stopped = False

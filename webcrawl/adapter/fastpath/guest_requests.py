@@ -43,6 +43,8 @@ class GuestRequests:
         engine = handle.engine
         self._scraper = engine.scraper
         self._processed: dict[Request, asyncio.Task[Any]] = {}  # in the spider or the pipelines
+        # The engine removes a request here when its items have left the pipelines: Scrapy has no
+        # signal for that.
         handle.slot.inprogress = RemovalSet(self._ended)
         if engine._start is not None:  # noqa: SLF001
             engine._start = reading(engine._start)  # noqa: SLF001

@@ -13,15 +13,11 @@ from scrapy.utils.defer import ensure_awaitable
 from scrapy.utils.python import global_object_name
 
 from webcrawl.base.own_code import misspelt
-from webcrawl.crawl.outputs.modules import is_module, module
+from webcrawl.crawl.outputs.modules import module
+from webcrawl.crawl.outputs.output_protocol import PIPELINE_NAMES, is_module
 from webcrawl.crawl.panics import TAMED, taming
 
 logger = logging.getLogger(__name__)
-
-PIPELINE_HOOKS = (
-    *("from_crawler", "open_spider", "process_item", "close_spider"),  # Scrapy's
-    *("content_types", "unchanged", "restore", "checkpoint"),  # the crawl's (docs/extending.md)
-)
 
 
 class ItemProcessor(ItemPipelineManager):
@@ -43,7 +39,7 @@ class ItemProcessor(ItemPipelineManager):
                 if hasattr(before, "wanted"):  # adapter/pipelines/news.py
                     before.wanted = True
         path = global_object_name(type(mw))
-        for name, hook in misspelt(type(mw), PIPELINE_HOOKS):
+        for name, hook in misspelt(type(mw), PIPELINE_NAMES):
             logger.warning(
                 "ITEM_PIPELINES: %s.%s is never called; did you mean %s?", path, name, hook
             )

@@ -60,7 +60,7 @@ def number(value: Any) -> int | float:
 
 
 def text(value: Any) -> str:
-    """Text without surrounding space; raises ValueError if nothing is left."""
+    """Return a text without the space around it. Raise ValueError if nothing is left."""
     if not isinstance(value, str) or not value.strip():
         raise ValueError
     return value.strip()
@@ -276,7 +276,7 @@ class Size(WholeNumber):
 
 DAY = 86_400
 TEBIBYTE = 1 << 20  # in MiB
-MANY = 10**9
+MANY = 10**9  # of a number that has no bound of its own
 
 
 class Setting(NamedTuple):

@@ -66,6 +66,7 @@ def _kind(rels: list[str], parameters: dict[str, str]) -> str:
     """Return the kind of a link. A canonical address counts only if no other context is named."""
     if HUB in rels:
         return HUB
+    # With an anchor the link is of another page than this one (RFC 8288 3.2)
     return "canonical" if "canonical" in rels and "anchor" not in parameters else "header"
 
 
@@ -75,6 +76,7 @@ def _parameters(text: str, at: int) -> tuple[dict[str, str], int]:
     while match := _PARAMETER.match(text, at):
         if match[1]:
             value = _ESCAPE.sub(r"\1", match[2]) if match[2] is not None else match[3] or ""
+            # RFC 8288 3.3: of several `rel` the first one counts
             found.setdefault(match[1].lower(), value)
         at = match.end()
     return found, at

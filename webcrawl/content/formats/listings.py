@@ -87,6 +87,7 @@ CDF_LINKS = (CDF, "item", "a")  # elements with an href; `a` has the address of 
 FORMS = ("urlset", "sitemapindex", "rss", "feed", "RDF")
 FEEDS = ("rss", "feed", "RDF", CDF)
 HOLDERS = ("url", "sitemap", "item", "entry")  # the elements that hold the entries
+TITLED = ("channel", "feed")  # the elements whose title is the feed's: an image in one has a title
 # The first of these dates that an entry has counts
 DATES = ("lastmod", "updated", "pubDate", "published", "date", "modified", "issued")
 LOCATIONS = {  # the element that an address is the text of -> role, kind
@@ -122,12 +123,12 @@ ATTRIBUTES = {  # elements of RSS and Media RSS -> attribute, role, kind
 
 def read(body: bytes, content_type: str = "", url: str = "") -> Listing:
     """Return the entries of a sitemap or a feed that came from `url`, in document order."""
-    target = _Target(url)
+    target = _ListingTarget(url)
     xml_stream.read(body, content_type, target)
     return target.listing
 
 
-class _Target:
+class _ListingTarget:
     """Collects entries. Only the texts of elements that are looked for are kept."""
 
     def __init__(self, url: str) -> None:
@@ -147,16 +148,14 @@ class _Target:
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         name = tag.rpartition("}")[2].rpartition(":")[2]
         self.elements += 1
-        if not self._path and name.lower() == CDF:
-            self.listing.form = CDF
+        if not self.listing.form:
+            self._recognise_form(name)
         is_cdf = self.listing.form == CDF
         if is_cdf:
             name = name.lower()
-            attributes = {CDF_KEYS.get(key, key.lower()): attributes[key] for key in attributes}
+            attributes = _cdf_attributes(attributes)
         self._path.append(name)
         self._bases.start(attributes)
-        if not self.listing.form and name in FORMS:
-            self.listing.form = name
         if self._holds(name):
             self._hold(name)
         if name in ATTRIBUTES:
@@ -168,6 +167,13 @@ class _Target:
             self._listen()
         if is_cdf and "lastmod" in attributes:
             self._said["modified"] = attributes["lastmod"]
+
+    def _recognise_form(self, name: str) -> None:
+        """Take the element as the listing's root, if it is the root of a known format."""
+        if not self._path and name.lower() == CDF:  # RSS has a <channel> too, but within its root
+            self.listing.form = CDF
+        elif name in FORMS:
+            self.listing.form = name
 
     def _holds(self, name: str) -> bool:
         """Return whether the element holds entries. A feed has the address of an image in `url`."""
@@ -220,13 +226,14 @@ class _Target:
         elif name in LOCATIONS:
             self._add(text, *LOCATIONS[name])
         elif name == "link":
-            self._add(text, "item" if parent in HOLDERS else "home", "feed")
+            role = "item" if parent in HOLDERS else "home"
+            self._add(text, role, "feed")
         elif name == "guid":
             self._read_guid(text)
-        elif name == "title" and parent in ("channel", "feed"):
+        elif name == "title" and parent in TITLED:
             self.listing.title = self.listing.title or _short_title(text)
         elif parent in HOLDERS:
-            self._said.setdefault(name, text)
+            self._said.setdefault(name, text)  # the first of several counts
 
     def _read_guid(self, text: str) -> None:
         """Add an identifier that is an absolute address."""
@@ -287,6 +294,11 @@ class _Target:
         self._said = {}
         self._count += 1
         self.full = self.full or self._count >= ENTRIES
+
+
+def _cdf_attributes(attributes: dict[str, str]) -> dict[str, str]:
+    """Return the attributes of an element of CDF with the names that other formats have."""
+    return {CDF_KEYS.get(key, key.lower()): value for key, value in attributes.items()}
 
 
 def _is_opaque(guid: dict[str, str]) -> bool:

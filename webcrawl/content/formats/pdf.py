@@ -34,7 +34,10 @@ def contents(
     """
     found: dict[str, None] = {}
     pieces: list[str] = []
-    pdfium, whole, room, left = _pdfium(), True, CHARACTERS, TEXT
+    pdfium = _pdfium()
+    whole = True
+    room = CHARACTERS  # that addresses may still have
+    left = TEXT  # characters that the text may still have
     with _document(body) as document:
         title = _title(pdfium, document)
         for opened in _pages(document, seconds):
@@ -43,15 +46,17 @@ def contents(
                 whole = False
                 continue
             page, textpage = opened
-            if (not links or is_full) and (not text or left <= 0):
+            reads_links = links and not is_full
+            reads_text = text and left > 0
+            if not reads_links and not reads_text:
                 whole = False
                 break
-            if links and not is_full:
+            if reads_links:
                 for url in (*_annotated(pdfium, document, page), *_written(pdfium, textpage)):
                     if 0 < len(url) <= LONGEST and room > 0 and url not in found:
                         found[url] = None
                         room -= len(url)
-            if text and left > 0:
+            if reads_text:
                 pieces.append(_HYPHEN.sub("", textpage.get_text_bounded()[:left]))
                 left -= len(pieces[-1]) + 1
     return list(found)[:MOST], title, "\n".join(pieces), whole

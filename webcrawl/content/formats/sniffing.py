@@ -216,9 +216,8 @@ def identified_type(content_type: str, body: bytes) -> str:
     if _IS_DOCUMENT.match(body):  # an error page in the place of an image or a script
         return OF_HTML
     # HTML without any mark begins like plain text: here the server's type decides
-    if essence in (OF_HTML, TEXT) and _is_text(body):
-        return essence
-    return ""
+    may_be_unmarked = essence in (OF_HTML, TEXT)
+    return essence if may_be_unmarked and _is_text(body) else ""
 
 
 def _type_of_xml(body: bytes) -> str:

@@ -145,7 +145,7 @@ def _joined(base: str, address: str) -> str:
     return found if len(found) <= LONGEST_BASE else ""
 
 
-MOST = 100_000
+MOST = 100_000  # links of a document
 XLINK = "{http://www.w3.org/1999/xlink}href"
 SVG = "{http://www.w3.org/2000/svg}"
 INCLUDE = "{http://www.w3.org/2001/XInclude}include"
@@ -155,12 +155,12 @@ _HREF = re.compile(r"""(?:^|\s)href\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 
 def xlinks(body: bytes, content_type: str, url: str) -> list[FoundLink]:
     """Return the links of an XML document, without those into itself (`#part`)."""
-    target = _Target(url)
+    target = _LinkTarget(url)
     read(body, content_type, target)
     return target.links
 
 
-class _Target:
+class _LinkTarget:
     def __init__(self, url: str) -> None:
         self.full = False
         self.elements = 0

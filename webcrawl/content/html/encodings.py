@@ -388,11 +388,10 @@ def encoding_of(body: bytes, content_type: str = "", url: str = "") -> str:
         return next(encoding for mark, encoding in BOMS if body.startswith(mark))
     mime = mimetype.parse(content_type) if content_type else None
     if mime is not None:
-        charset = mime.parameters.get("charset")
-        if charset is not None:
-            encoding = lookup(charset)
-            if encoding is not None:
-                return encoding
+        # A label that the standard does not know counts as none, and the body decides
+        encoding = lookup(mime.parameters.get("charset", ""))
+        if encoding is not None:
+            return encoding
         if is_xml(mime.essence):
             return _of_xml(body)
     return declared(body) or _late(body) or guess(body, _host(url))

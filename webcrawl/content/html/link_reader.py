@@ -19,14 +19,15 @@ Attributes = dict[str, str | None]
 Table = Mapping[str, tuple[tuple[str, str], ...]]  # tag -> (attribute that holds one URL, kind)
 ANCHOR_TEXT = 500  # characters per link
 ANCHOR_TEXTS = 1 << 20  # characters per page: links nested in links repeat the same text
-TITLE = 1000
+TITLE = 1000  # characters
 FEEDS = ("application/rss+xml", "application/atom+xml", "application/feed+json")
 RSL = "application/rsl+xml"  # of a licence: other licences are for people
 SPOKEN = frozenset(("tdm-reservation", "tdm-policy"))  # names of meta elements, beside `robots`
 MOST_SAID, LONGEST_SAID = 32, 1000  # of a document; characters of each
 OF_ALL = frozenset(("style", "data"))  # kinds of links that any element may have
 ONCE = frozenset(("html", "base", "noframes", "title"))
-LANGUAGE = 100
+SOMETIMES = frozenset(("image", "use", "input"))  # elements whose addresses count under conditions
+LANGUAGE = 100  # characters of a `lang`
 LANG = ("lang", "xml:lang", "{http://www.w3.org/XML/1998/namespace}lang")  # the last in XHTML
 
 
@@ -50,7 +51,7 @@ class LinkCollector:
         self._table = table
         self._wanted = wanted
         self._with_texts = anchor_text
-        self._texts = ANCHOR_TEXTS if anchor_text else 0  # how much more of them is read
+        self._chars_left = ANCHOR_TEXTS if anchor_text else 0  # of anchor texts, for the page
         self._room = 0
         self._left = dict[str, int]()
         self.base: str | None = None
@@ -60,7 +61,9 @@ class LinkCollector:
         self._robots: set[str] = set()  # growing a frozenset 40,000 times would take 13 s
 
     def read(self, elements: Iterable[Element], room: int) -> None:
-        """Reads all elements; anchors, the most frequent, inline: a page may have a hundred.
+        """Read all elements.
+
+        Anchors, the most frequent, are read inline: a page may have a hundred.
 
         `room`, the document's size, bounds the text read as markup: in XML such elements may nest,
         and 255 of them around a megabyte would yield a quarter of a gigabyte.
@@ -75,7 +78,9 @@ class LinkCollector:
         self._found.said = self._said
 
     def _read_plain(self, elements: Iterable[Element]) -> None:
-        """The same where only addresses are wanted: of 77 us for a page of 40 links it saves 5."""
+        """Read all elements where only addresses are wanted: of 77 us for a page of 40 links this
+        saves 5.
+        """
         links = self._links
         for element in elements:
             attributes = element.attributes
@@ -87,35 +92,34 @@ class LinkCollector:
                 links.append(("a", attributes["xlink:href"] or "", "", attributes.get("rel") or ""))
 
     def _read_all(self, elements: Iterable[Element]) -> None:
-        links, anchors, styles, texts = (
-            self._links,
-            "a" in self._wanted,
-            "style" in self._wanted,
-            self._texts,
-        )
-        more, first = "data" in self._wanted, len(self._links)
+        links = self._links
+        first = len(links)
+        wants_anchors = "a" in self._wanted
+        wants_styles = "style" in self._wanted
+        wants_data = "data" in self._wanted
+        chars_left = self._chars_left
         for element in elements:
             attributes = element.attributes
             if element.tag != "a":
                 self._element(element.tag or "", attributes, element)
-            elif anchors and ("href" in attributes or "xlink:href" in attributes):
+            elif wants_anchors and ("href" in attributes or "xlink:href" in attributes):
                 href = attributes["href"] if "href" in attributes else attributes["xlink:href"]
                 text = ""
-                if texts > 0:
+                if chars_left > 0:
                     text = element.text_lexbor()
-                    size = len(text)
-                    texts -= size
-                    if size >= ANCHOR_TEXT:
+                    chars_left -= len(text)
+                    if len(text) >= ANCHOR_TEXT:
                         text = _long(text)
                 links.append(("a", href or "", text, attributes.get("rel") or ""))
-            if styles and "style" in attributes:
+            # Any element may have these two
+            if wants_styles and "style" in attributes:
                 self._style(attributes["style"] or "")
-            if more:
+            if wants_data:
                 for url in embedded_addresses.data_urls(attributes):
                     self._add("data", url, attributes)
         if self._with_texts:
             _tidy(links, first)
-        self._texts = texts
+        self._chars_left = chars_left
 
     def _element(self, tag: str, attributes: Attributes, element: Element) -> None:
         if tag == "meta":
@@ -145,16 +149,11 @@ class LinkCollector:
             self._found.title = " ".join(element.text().split())[:TITLE]
 
     def _urls(self, tag: str, attributes: Attributes, element: Element) -> None:
+        """Add the addresses in the attributes that the table names for this element."""
         for name, kind in self._table.get(tag, ()):
-            if name not in attributes or (name == "xlink:href" and "href" in attributes):
+            if name not in attributes:
                 continue
-            if (
-                tag == "input"
-                and kind == "img"
-                and (attributes.get("type") or "").lower() != "image"
-            ):
-                continue
-            if tag == "use" and (attributes[name] or "").startswith("#"):  # of the page itself
+            if tag in SOMETIMES and not _is_address(tag, name, attributes):
                 continue
             self._add(kind, attributes[name] or "", attributes)
         if tag == "script" and "jsonld" in self._wanted:
@@ -173,11 +172,13 @@ class LinkCollector:
         rels = (attributes.get("rel") or "").lower().split()
         if LICENSE in rels and _type(attributes) == RSL:
             self._say(LICENSE, href)
-        kind = "canonical" if "canonical" in rels else "link"
-        if kind == "link" and "alternate" in rels and _type(attributes) in FEEDS:
+        if "canonical" in rels:
+            kind = "canonical"
+            self._found.canonical = self._found.canonical or href  # the first of several counts
+        elif "alternate" in rels and _type(attributes) in FEEDS:
             kind = "feed"
-        if kind == "canonical" and not self._found.canonical:
-            self._found.canonical = href
+        else:
+            kind = "link"
         if kind in self._wanted:
             self._add(kind, href, attributes)
 
@@ -190,20 +191,25 @@ class LinkCollector:
             self._robots |= {part.strip(SPACE) for part in content.lower().split(",")} - {""}
         elif name in self._names:
             self._say(name, content)
-        if "http-equiv" not in attributes or self._found.refresh is not None:
+        if "http-equiv" in attributes and (attributes["http-equiv"] or "").lower() == "refresh":
+            self._refresh(content)
+
+    def _refresh(self, content: str) -> None:
+        """Take a refresh, if it is the first valid one."""
+        if self._found.refresh is not None:
             return
-        if (attributes["http-equiv"] or "").lower() == "refresh":
-            self._found.refresh = found = refresh(content)  # the first valid one counts
-            if found and found[1] and "refresh" in self._wanted:
-                self._add("refresh", found[1], {})
+        self._found.refresh = refresh(content)
+        _, url = self._found.refresh or (0, "")
+        if url and "refresh" in self._wanted:  # without a URL the page itself is loaded again
+            self._add("refresh", url, {})
 
     def _say(self, name: str, content: str) -> None:
         if len(self._said) < MOST_SAID:
             self._said.append((name, content[:LONGEST_SAID]))
 
     def _markup(self, element: Element) -> str:
-        """The element's text, at most `room` characters per document of all that are called like
-        it.
+        """Return the element's text: at most `room` characters of all elements of its name in a
+        document.
 
         What is found in one kind of element does not depend on which others are read.
         """
@@ -232,7 +238,7 @@ class LinkCollector:
 
 
 def _tidy(links: list[FoundLink], first: int) -> None:
-    """Leaves single spaces within the texts of the links from the `first` on, and none around them.
+    """Leave single spaces within the texts of the links from the `first` on, and none around them.
 
     All at once: that takes half the time.
     """
@@ -248,17 +254,28 @@ def _tidy(links: list[FoundLink], first: int) -> None:
         ]
 
 
+def _is_address(tag: str, name: str, attributes: Attributes) -> bool:
+    """Return whether an attribute of an element in SOMETIMES leads to another file."""
+    if name == "xlink:href" and "href" in attributes:  # SVG 2: the older name counts alone only
+        return False
+    if tag == "use":  # mostly a symbol of the page itself
+        return not (attributes[name] or "").startswith("#")
+    if name == "src":  # HTML Standard 4.10.5.1: only image buttons have one
+        return (attributes.get("type") or "").lower() == "image"
+    return True
+
+
 def _type(attributes: Attributes) -> str:
     return (attributes.get("type") or "").strip(SPACE).lower()
 
 
 def _long(text: str) -> str:
-    """The beginning of an anchor's text; what is not shown need not be read."""
+    """Return the beginning of an anchor's text. What no output shows need not be read."""
     return " ".join(text[: 8 * ANCHOR_TEXT].split())[:ANCHOR_TEXT]
 
 
 def _language(attributes: Attributes) -> str:
-    """The first `lang` that says something."""
+    """Return the first `lang` that says something; empty if none does."""
     for name in LANG:
         if value := attributes.get(name):
             return " ".join(value[:LANGUAGE].split())
@@ -296,7 +313,10 @@ def with_query(url: str, encoding: str) -> str:
 
 
 def _percent(text: str, encoding: str) -> str:
-    """Percent-encodes; a character missing from the encoding becomes `&#number;`, as in a form."""
+    """Percent-encode a text.
+
+    A character missing from the encoding becomes `&#number;`, as in a form.
+    """
     user_defined = encoding == encodings.USER_DEFINED
     encoded = (
         _encoded(text)
@@ -307,7 +327,7 @@ def _percent(text: str, encoding: str) -> str:
 
 
 def _encoded(text: str) -> bytes:
-    """Encoding Standard 14.5.2, the x-user-defined encoder for non-ASCII text; Python has none."""
+    """Encode a non-ASCII text as x-user-defined (Encoding Standard 14.5.2), which Python lacks."""
     return b"".join(
         [
             b"%c" % (code - 0xF700) if 0xF780 <= code <= 0xF7FF else b"&#%d;" % code
@@ -342,8 +362,8 @@ class LinkReader:
         self._whole = anchor_text and self.wanted >= link_kinds.LOGGED
 
     def links(self, body: bytes, content_type: str, url: str, encoding: str = "") -> DocumentLinks:
-        """The links of `body`, fetched from `url`; what is neither HTML nor XHTML nor a style sheet
-        has none.
+        """Return the links of `body`, fetched from `url`; none if it is neither HTML nor XHTML nor
+        a style sheet.
 
         Pass `encoding` if it is already known. Never raises, whatever the bytes.
         """
@@ -370,7 +390,9 @@ class LinkReader:
 
 
 def _base(url: str, href: str | None) -> str:
-    """The first base element's URL, resolved against the document's; the latter if it is unusable."""
+    """Return the URL of the first base element, resolved against the document's; the document's own
+    if that is unusable.
+    """
     if not href:
         return url
     try:

@@ -149,9 +149,10 @@ def _meta(about: PageDescription, element: Element) -> None:
     if not content:
         return
     name = (attributes.get("name") or "").strip(SPACE).lower()
+    pragma = (attributes.get("http-equiv") or "").lower()
     if name == "description":
         about.description = about.description or content  # the first one counts
-    elif (attributes.get("http-equiv") or "").lower() == "content-language":
+    elif pragma == "content-language":
         about.language = about.language or content
     # Open Graph's properties are written as names, too
     key = (attributes.get("property") or name).strip(SPACE).lower()
@@ -283,16 +284,22 @@ def _of_root(root: etree._Element | None) -> Iterator[str]:
         return
     walk = etree.iterwalk(root, events=("start", "end"))
     for event, element in walk:
-        is_element = isinstance(element.tag, str)  # and no comment or processing instruction
-        name = element.tag.rpartition("}")[2] if is_element else ""
-        is_seen = is_element and name not in SILENT and not _is_hidden(element)
-        edge = BREAK if is_seen and name in BLOCKS else ""
+        name = _seen_name(element)
+        edge = BREAK if name in BLOCKS else ""
         if event == "end":
-            yield edge + (element.tail or "")
-        elif is_seen:
+            yield edge + (element.tail or "")  # behind an element that is not seen, too
+        elif name is not None:
             yield edge + (element.text or "")
         else:
             walk.skip_subtree()
+
+
+def _seen_name(element: etree._Element) -> str | None:
+    """Return the name of an element that is seen, without its namespace; None if it is not seen."""
+    if not isinstance(element.tag, str):  # a comment or a processing instruction
+        return None
+    name: str = element.tag.rpartition("}")[2]
+    return None if name in SILENT or _is_hidden(element) else name
 
 
 def _is_hidden(element: etree._Element) -> bool:

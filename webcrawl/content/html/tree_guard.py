@@ -100,7 +100,7 @@ MANY_TAGS = 12_000  # nested, they take lexbor 0.2 s at worst
 COPIES = 4_000_000
 HARMLESS = 2_500  # with so few tags, small anchors do no harm
 LONG = 64 << 10  # in shorter bodies the attributes of one tag cost 0.3 s at worst
-REACH = 64 << 10
+REACH = 64 << 10  # bytes of a tag in which its attributes are counted
 
 
 def heavy(body: bytes) -> bool:

@@ -43,7 +43,7 @@ from webcrawl.content.recognise.shape import (
 SEARCHED_BYTES = 4096  # marks are searched in this much of a body,
 SEARCHED_ERROR_BYTES = 16_384  # in this much of an error,
 SEARCHED_LEAN_BYTES = 32_768  # and in the whole of a page up to this size that has few links
-TITLE_BYTES = 512
+TITLE_BYTES = 512  # of a title that is searched for words
 MAX_SHELL_CHARS = 160  # visible text of a page that its scripts have still to make
 # Visible text of an answer with a vendor's mark, by kind. Parked domains and server defaults may
 # have any length
@@ -228,15 +228,14 @@ class Recogniser:
         is_more_than_a_statement = (
             answer.chars > MAX_STATEMENT_CHARS or has_links or answer.is_part_of_site
         )
-        may_be_about_walls = answer.is_part_of_site or answer.quotes_code
-        may_be_about_parked_domains = answer.is_dated or _is_about_domains(answer)
-        visible = []
+        topics = []  # the kinds that the page may be about
+        if answer.is_part_of_site or answer.quotes_code:
+            topics.append(WALL)
+        if answer.is_dated or _is_about_domains(answer):
+            topics.append(PARKED)
+        visible = [mark for mark in in_title if mark.kind.startswith(tuple(topics))]
         if is_more_than_a_statement:
             visible += self._marks.shown(answer.shape.text)
-        if may_be_about_walls:
-            visible += [mark for mark in in_title if _is_wall(mark)]
-        if may_be_about_parked_domains:
-            visible += [mark for mark in in_title if mark.kind == PARKED]
         return visible
 
 
@@ -301,7 +300,9 @@ def _is_hinted(status: int, body: bytes, hints: AbstractSet[str]) -> bool:
     """Return whether any of the hints may count on a page with this status."""
     if not hints.isdisjoint(ANYWHERE):
         return True
-    if status < 300 and (SOFT404 in hints or (MOUNT in hints and b"<script" in body)):
+    if status < 300 and SOFT404 in hints:
+        return True
+    if status < 300 and MOUNT in hints and b"<script" in body:  # perhaps a shell
         return True
     return LOGIN in hints and b"password" in body
 
@@ -358,12 +359,10 @@ def _has_a_page(status: int) -> bool:
 
 def _is_gate(status: int, body: bytes) -> bool:
     """Return whether a document without words is a challenge. A site's own errors have words."""
-    return (
-        status == ACCEPTED
-        or status >= 400
-        or ASKS_AGAIN.search(body) is not None
-        or HIDDEN.search(body) is not None
-    )
+    has_status_of_challenge = status == ACCEPTED or status >= 400
+    if has_status_of_challenge:
+        return True
+    return ASKS_AGAIN.search(body) is not None or HIDDEN.search(body) is not None
 
 
 def _asks_again(body: bytes, status: int, shape: DocumentShape) -> bool:

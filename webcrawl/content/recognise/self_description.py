@@ -71,7 +71,7 @@ TOKEN = re.compile(r"(?<![\w/.])#?(?:[A-Za-z]{1,4}[-_])?[0-9A-Za-z.:=_+-]{7,}")
 WRITTEN = re.compile(
     r"\d+(\.\d+){1,2}|\d{1,2}:\d\d(:\d\d)?\S*|\d{4}-\d\d-\d\d(T\S*)?|\d\d?[.-]\d\d?[.-]\d{4}"
 )
-MIN_REFERENCE_DIGITS = 3
+MIN_REFERENCE_DIGITS = 3  # of a token: long words that people write have fewer
 # "You are not blocked"
 SPARED = re.compile(
     r"\b(not|never|no)\b[^.!?:;,\n]{0,30}\b(block|bann|flagg|restrict|limit|detect)ed\b",
@@ -96,8 +96,11 @@ def denies(marks: MarkTable, status: int, shape: DocumentShape, *, walled: bool)
         return False
     if marks.says(ErrorMarks.GUARDS, said):
         return True
-    may_be_fault = status == 400 or status >= 500  # of any request, with nothing against this one
-    if may_be_fault or marks.says(ErrorMarks.RIGHTS, said):
+    # "We could not process your request, error ID ...": a failure names the request, too
+    may_be_failure = status == 400 or status >= 500
+    # Who lacks a permission or a login lacks it for this URL
+    is_about_rights = marks.says(ErrorMarks.RIGHTS, said)
+    if may_be_failure or is_about_rights:
         return False
     return marks.says(ErrorMarks.YOURS, said) or refers(said)
 
@@ -262,8 +265,11 @@ class SelfDescription:
         if is_article or is_wall_within_site:
             return False
         confirmed = self._is_confirmed(kind, answer, said)
-        if not confirmed and self._is_about_something_else(kind, answer, said):
-            return False
+        is_doubtful = not confirmed and self._is_about_something_else(kind, answer, said)
+        return not is_doubtful and self._is_said(kind, answer, said, confirmed=confirmed)
+
+    def _is_said(self, kind: str, answer: HtmlAnswer, said: OwnWords, *, confirmed: bool) -> bool:
+        """Return whether title, headings or prose say enough for the kind."""
         return (
             self._title_names_it(kind, answer, said, confirmed=confirmed)
             or self._headline_says_it(kind, answer, said, confirmed=confirmed)
@@ -311,18 +317,26 @@ class SelfDescription:
 
     def _is_about_something_else(self, kind: str, answer: HtmlAnswer, said: OwnWords) -> bool:
         """Return whether a page whose prose does not confirm the kind has another subject."""
-        if kind == SOFT404:
-            has_editor = answer.shape.textareas > 0
-            if has_editor or self._has_other_subtitle(answer):
-                return True
-        if kind == RATELIMIT and answer.is_part_of_site:
+        if self._has_parts_of_a_page(kind, answer):
             return True
         rule = RULES[kind]
-        if rule.bears_any_prose or answer.prose_chars <= MAX_CAPTION_CHARS:
+        has_caption_only = answer.prose_chars <= MAX_CAPTION_CHARS
+        if rule.bears_any_prose or has_caption_only:
             return False
         has_short_prose = said.sentences != "" and answer.prose_chars <= MAX_ERROR_CHARS
-        may_have_this_prose = rule.bears_short_prose and has_short_prose
-        return not may_have_this_prose or not self._title_and_heading_agree(kind, answer)
+        if not rule.bears_short_prose or not has_short_prose:
+            return True
+        return not self._title_and_heading_agree(kind, answer)
+
+    def _has_parts_of_a_page(self, kind: str, answer: HtmlAnswer) -> bool:
+        """Return whether the page has what an answer of this kind does not have."""
+        if kind == RATELIMIT:
+            return answer.is_part_of_site
+        if kind == SOFT404:
+            # Where readers may answer, the page asks something
+            has_editor = answer.shape.textareas > 0
+            return has_editor or self._has_other_subtitle(answer)
+        return False
 
     def _has_other_subtitle(self, answer: HtmlAnswer) -> bool:
         """Return whether the title goes on after a colon, and not about a missing page."""

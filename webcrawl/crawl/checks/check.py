@@ -7,13 +7,14 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, cast
 
 from webcrawl import settings as defaults
 from webcrawl.base.loading import missing
 from webcrawl.base.outputs import LIBRARIES
 from webcrawl.base.readable import shortened
 from webcrawl.base.settings import SETTINGS
+from webcrawl.base.settings.checked_settings import CheckedSettings, with_values
 from webcrawl.base.settings.setting_kinds import (
     DAY,
     MANY,
@@ -267,7 +268,7 @@ class SettingError(ValueError):
         super().__init__(" ".join(line.split()))
 
 
-def check(settings: Mapping[str, Any], given: Given = lambda _: False) -> dict[str, Any]:
+def check(settings: Mapping[str, Any], given: Given = lambda _: False) -> CheckedSettings:
     """Return every setting of the tables as a plain value, defaults included. Raise SettingError.
 
     A setting of Scrapy's that the user has `given` counts as ours of the same meaning, unless that
@@ -290,7 +291,7 @@ def check(settings: Mapping[str, Any], given: Given = lambda _: False) -> dict[s
     is_default = values["DOWNLOAD_TRUNCATE"] == defaults.DOWNLOAD_TRUNCATE
     if is_default and not is_truncate_given and _is_archive(values):
         values |= whole_bodies(values)
-    return values
+    return cast("CheckedSettings", values)
 
 
 def _scrapys_values(settings: Mapping[str, Any], given: Given) -> dict[str, Any]:
@@ -326,7 +327,7 @@ def _said(name: str, ours: Mapping[str, Any], settings: Mapping[str, Any]) -> An
     return settings[name] if name in settings else getattr(defaults, name)
 
 
-def check_outputs(outputs: Iterable[str], values: Mapping[str, Any], given: object) -> None:
+def check_outputs(outputs: Iterable[str], values: CheckedSettings, given: object) -> None:
     """Raise SettingError if one of these outputs lacks a library or a setting.
 
     `given`: OUTPUTS as the user wrote it.
@@ -340,7 +341,7 @@ def check_outputs(outputs: Iterable[str], values: Mapping[str, Any], given: obje
         raise SettingError("OUTPUTS", given, "without changes, or REVISIT_POLICY must be set", lack)
 
 
-def check_contact(values: Mapping[str, Any]) -> None:
+def check_contact(values: CheckedSettings) -> None:
     """Raise SettingError if owners of sites could not find out whose crawl it is.
 
     Crawls of one's own network need to say nothing.
@@ -382,9 +383,9 @@ def read_for_host(name: str, value: Any) -> Any:
     return read(name, value) if kind is None else _read(name, kind, value)
 
 
-def changed(values: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+def changed(values: CheckedSettings, new: Mapping[str, Any]) -> CheckedSettings:
     """Return checked values with new ones for some settings. Raise SettingError as `check` does."""
-    values = {**values, **{name: read(name, value) for name, value in new.items()}}
+    values = with_values(values, {name: read(name, value) for name, value in new.items()})
     _hold(values)
     return values
 

@@ -18,6 +18,7 @@ from typing import Any
 import msgpack
 
 from webcrawl.base.errors import RulesError
+from webcrawl.base.settings.checked_settings import CheckedSettings, value_of
 from webcrawl.crawl.checks import SettingError, changed, read
 from webcrawl.crawl.checks.check import KINDS, SCRAPYS
 from webcrawl.crawl.checks.places import File
@@ -119,7 +120,7 @@ def _why_not(name: str) -> str:
 META = "commands in force"
 # without it a crawl would ask whom it was told to leave alone
 NEEDED = frozenset(("URL_EXCLUDE_FILE",))
-Listener = Callable[[Mapping[str, Any]], None]
+Listener = Callable[[CheckedSettings], None]
 
 PAUSED_HOSTS = "hosts paused"
 MOST = 4096  # hosts; whoever wants to leave out more has `exclude`
@@ -141,7 +142,7 @@ class InForce(Part):
     def __init__(
         self,
         db: CrawlDB,
-        values: Mapping[str, Any],
+        values: CheckedSettings,
         fixed: Collection[str] = (),
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -156,7 +157,7 @@ class InForce(Part):
         self.is_cut_off: Callable[[], bool] = lambda: False
         self.excluded = CommandedFilter(clock)
         self.set_values: dict[str, Any] = {}
-        self.values: Mapping[str, Any] = values
+        self.values: CheckedSettings = values
         data = db.get(META)
         if data is not None:
             self._restore(msgpack.unpackb(data), fixed)
@@ -286,7 +287,7 @@ class InForce(Part):
             for call in heard:
                 call(before)
             raise CommandError(str(error)) from error
-        found = self.values[name]
+        found = value_of(self.values, name)
         # what msgpack can keep
         self.set_values[name] = found if isinstance(found, (int, float, str)) else value
         return found

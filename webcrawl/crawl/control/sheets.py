@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 import msgpack
 
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.crawl.checks import read_for_host
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.store.crawldb import CrawlDB, Part, SavedValue
@@ -26,7 +27,9 @@ OF_HOST = (
     *("CRAWL_DELAY_MAX", "RETRY_AFTER_MAX", "HOST_MAX_PAGES"),
     "HOST_CONNECTIONS",
 )
-BUDGET, DEPTH, SCOPE = "DOMAIN_BUDGET_PAGES", "URL_MAX_DEPTH", "URL_SCOPE"
+BUDGET = "DOMAIN_BUDGET_PAGES"
+DEPTH = "URL_MAX_DEPTH"
+SCOPE = "URL_SCOPE"
 SETTINGS = (*OF_HOST, BUDGET, DEPTH, SCOPE)  # whoever can take one per host listens to it
 MOST = 4096  # sheets
 ALONE = "="
@@ -102,7 +105,7 @@ class Sheets(Part):
 
     # -- commands
 
-    def set(self, name: str, settings: Mapping[str, Any]) -> None:
+    def set(self, name: str, settings: Sheet) -> None:
         """Give these settings these values for a name; None takes a value back.
 
         Raise CommandError if no part of the crawl heeds one, or if there are too many sheets.
@@ -179,7 +182,7 @@ def names_for(host: str) -> Iterator[str]:
     yield from names_above(host)
 
 
-def without_conflict(values: Mapping[str, Any]) -> Mapping[str, Any]:
+def without_conflict(values: CheckedSettings) -> CheckedSettings:
     """Return these settings without a minimum above a maximum: the longer wait counts.
 
     The two come from different sheets.

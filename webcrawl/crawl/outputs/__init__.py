@@ -1,4 +1,5 @@
 """The outputs of a crawl: what is written of its pages.
 
-Each has the methods of a Scrapy item pipeline.
+`output_protocol` states what an output has to implement, and `output.Output` is the base of the
+crawl's own. Which of them a crawl has is said by OUTPUTS, in `webcrawl/base/outputs.py`.
 """

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from webcrawl.base.dates import iso
 from webcrawl.base.model import Exchange, Link, Outcome
 from webcrawl.base.page_values import Change
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.content.document_extraction import DocumentProcess
 from webcrawl.content.formats.pdf import CUT
 from webcrawl.content.html.trees import markup
@@ -47,7 +48,7 @@ class Documents(Output):
     output = "documents"
     content_types = ("text/html", "application/xhtml+xml", "text/plain", PDF)
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
+    def __init__(self, values: CheckedSettings) -> None:
         super().__init__(values)
         self._skips = values["CONTENT_SEEN"] == "skip"
         self._readers: list[_Reader] = []

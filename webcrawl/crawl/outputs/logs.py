@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from webcrawl.base.model import Exchange, Link, Outcome
 from webcrawl.base.numbers import FEW
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.content.html.link_kinds import REDIRECT
 from webcrawl.content.page import Page
 from webcrawl.crawl.lost_requests import reason_of
@@ -112,7 +113,7 @@ class Skipped(LogOutput):
 
     output, path = "skipped", "logs/skipped.log"
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
+    def __init__(self, values: CheckedSettings) -> None:
         super().__init__(values)
         self._lately = RecentUrls(REMEMBERED)
 

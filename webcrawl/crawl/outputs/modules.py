@@ -21,12 +21,6 @@ Process = Callable[..., Any]
 TYPES = 1024  # whose verdicts are remembered: a crawl meets few
 
 
-def is_module(pipeline: object) -> bool:
-    return getattr(pipeline, "content_types", None) is not None and hasattr(
-        pipeline, "process_item"
-    )
-
-
 def module(
     name: str,
     process: Process,

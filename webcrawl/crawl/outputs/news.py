@@ -21,7 +21,7 @@ class News(Output):
     pipeline of the user's.
     """
 
-    wanted = False  # whether any does
+    wanted = False  # whether any output or pipeline asks for unchanged pages
 
     def process_item(self, item: Any) -> Any:
         if isinstance(item, Page) and (why := self._no_news(item)):
@@ -29,15 +29,22 @@ class News(Output):
         return item
 
     def _no_news(self, page: Page) -> str:
-        """Return why the page goes no further; empty if it does."""
+        """Return why the page goes no further, by the first rule that applies; empty if it does."""
         if page.is_prerequisite:
             return "robots.txt"
-        if page.exchange is not None and page.exchange.state.withheld is not None:
+        if is_withheld(page):
             return "its owner does not want it kept"
-        if page.duplicate and self.values["CONTENT_SEEN"] == "skip":
+        is_skipped_copy = page.duplicate and self.values["CONTENT_SEEN"] == "skip"
+        if is_skipped_copy:
             return "seen under another URL"
         if page.is_none:
             return page.recognised or "a probe"
-        if page.change is Change.UNCHANGED and not self.wanted:
+        is_no_news = page.change is Change.UNCHANGED and not self.wanted
+        if is_no_news:
             return "unchanged"
         return ""
+
+
+def is_withheld(page: Page) -> bool:
+    """Return whether the owner forbids to keep the page, so that only its head is left."""
+    return page.exchange is not None and page.exchange.state.withheld is not None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
 from webcrawl.base.errors import lack
 from webcrawl.base.model import Exchange, Link, Outcome
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.content.page import Page
 from webcrawl.crawl.run import Run
 from webcrawl.crawl.trip import PAGE, when_finished
@@ -29,15 +30,15 @@ class Dropped(Exception):  # noqa: N818 - reads as what it is
 class Output:
     """One of OUTPUTS. It is opened with the crawl, and closed before the last checkpoint.
 
-    Most have `process_item`, which gets each page, and returns it for the next output or raises
-    `dropped`. Those that name `content_types` get pages of these types alone.
+    What else it has to implement, and for what, is in output_protocol.py: `process_item` for
+    pages, `content_types` for some of them only, `checkpoint` and `restore` for a position.
     """
 
     output: ClassVar[str]  # its name in OUTPUTS
     dropped: ClassVar[type[Exception]] = Dropped  # Scrapy's DropItem where Scrapy runs it
     run: Run
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
+    def __init__(self, values: CheckedSettings) -> None:
         """`values`: the checked settings."""
         self.values = values
 

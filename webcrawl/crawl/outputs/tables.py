@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from webcrawl.base.model import redirects_in_a_row
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.content.page import Page
 from webcrawl.crawl.outputs.output import Output, at_hand, link_columns
 from webcrawl.crawl.run import Run
@@ -27,7 +27,7 @@ class Tables(Output):
 
     output = "tables"
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
+    def __init__(self, values: CheckedSettings) -> None:
         super().__init__(values)
         self._tables: table_writer.CrawlTables | None = None
 
@@ -69,7 +69,7 @@ class Tables(Output):
         self._tables.end()
 
     def _follows_redirect(self, path: str) -> bool:
-        return redirects_in_a_row(path) < self.values["REDIRECT_MAX_HOPS"]  # type: ignore[no-any-return]
+        return redirects_in_a_row(path) < self.values["REDIRECT_MAX_HOPS"]
 
 
 class Changes(Output):
@@ -80,7 +80,7 @@ class Changes(Output):
 
     output = "changes"
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
+    def __init__(self, values: CheckedSettings) -> None:
         super().__init__(values)
         self._changes: table_writer.ChangeTable | None = None
 

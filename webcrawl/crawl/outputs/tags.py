@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any
 
 from lxml.html.defs import tags as _defined  # type: ignore[import-untyped,unused-ignore]  # untyped
 
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.content.page import Page
 from webcrawl.crawl.outputs.output import Output
 from webcrawl.crawl.trip import when_finished
@@ -103,7 +103,7 @@ class Tags(Output):
     state_name = TAGS_POSITION.removeprefix("pipeline.")
     content_types = ("text/html", "application/xhtml+xml")
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
+    def __init__(self, values: CheckedSettings) -> None:
         super().__init__(values)
         self._counts = TagCounts()
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from webcrawl.base.model import Exchange, Link, Outcome
 from webcrawl.base.page_values import Change
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.content.page import Page
 from webcrawl.crawl.outputs.output import Output
 from webcrawl.crawl.rules import purpose_of
@@ -28,7 +28,7 @@ class Text(Output):
 
     output = "text"
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
+    def __init__(self, values: CheckedSettings) -> None:
         super().__init__(values)
         self._skips = values["CONTENT_SEEN"] == "skip"
         self._files: TextFiles | None = None

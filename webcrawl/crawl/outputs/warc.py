@@ -18,6 +18,7 @@ from webcrawl import settings as defaults
 from webcrawl.base.model import Exchange, Link
 from webcrawl.base.page_values import Change
 from webcrawl.base.readable import text_without_credentials
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.content.page import Page
 from webcrawl.content.purpose_bits import NONE, Preferences, Purpose
 from webcrawl.crawl.outputs.output import Output
@@ -37,7 +38,7 @@ class Warc(Output):
 
     output = "warc"
 
-    def __init__(self, values: Mapping[str, Any]) -> None:
+    def __init__(self, values: CheckedSettings) -> None:
         super().__init__(values)
         self._writer: WarcWriter | None = None
         self._purpose = Purpose()
@@ -139,7 +140,7 @@ def _is_record(exchange: Exchange) -> bool:
     return bool(exchange.head) or exchange.status == 200
 
 
-def _info(settings: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, str]:
+def _info(settings: Mapping[str, Any], values: CheckedSettings) -> dict[str, str]:
     """Return the settings of the crawl for readers of the archive, without credentials."""
     written = " ".join(
         f"{name}={settings.get(name)!r}" for name in sorted(vars(defaults)) if name.isupper()

@@ -182,6 +182,8 @@ class Revisits:
         if not self.ahead.ask(url, now):
             return False
         rate = SIGNALS * self._rate()
+        # At least two pages of the budget apart, in the time of the queue, so that pages keep half
+        # of it without an account of their own.
         self._signalled = place + (min(1 / rate, APART) if rate > 0 else APART)
         self._push(place, SIGNAL, PageRecord(url, path, signal=via))
         return True

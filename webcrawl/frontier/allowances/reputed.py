@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import log2
 
 SEED = 10  # times DOMAIN_BUDGET_PAGES
+# times DOMAIN_BUDGET_PAGES for links from two other domains
 TWO = 4
 MANY = 128  # for three links, and once more for each doubling of their number
 SURE = 8  # for a domain with half as many URLs again as it may have pages, unless

@@ -21,6 +21,8 @@ TITLE_LENGTH = 256  # bytes of a page's title
 BEYOND = 3
 # words of a run whose choice tells a page from others, as a table's cells do; that of sentences is
 # adverts'
+# With longer runs, three adverts of 120 made every empty page of a calendar a new choice: 10,000
+# pages.
 CELL = 3
 # Kinds of parts other than runs of text
 SOURCES, NUMBERS, WHOLE, OWN, TITLED = 1, 2, 3, 6, 7

@@ -17,15 +17,19 @@ from webcrawl.frontier.families.shapes import UrlShape, parts_of, shape_of
 MOST = 128  # families of a domain
 # pages that bring nothing new before a family is folded: the closest, and the wider ones
 FOLDS = (24, 48, 64, 96)
+# Facets and tag pages show a new article on one page of ten as long as there are some.
 PAYS = 4  # pages that a new one pays for
+# The days of an archive come before their articles.
 DOUBTS = 128  # pages that may have a link to something new, as nobody knows yet
 CREDIT = 64  # pages at most that are paid for in advance
 BLIND = 200  # pages that lead to new ones of their family only, before it is folded as a labyrinth
 KNOWN = 8  # such pages that one pays for which leads to a known page of its family
 GAP, GROWS, LONGEST = 16, 1.5, 1024  # URLs of a folded family between two that are tried
 # of so many tries the last, so many new ones free it; one more each time, up to all of them
+# One new page in five would free it again and again.
 TRIED, FREES = 0b1111, 2
 GOOD = 4  # pages by which a family is judged as a target of links
+LAST = 32  # pages of a family by which it counts as good
 # families of which no such number of pages is known, to which a link may lead to something new
 AWAITED = 16
 # of more pages than these that are new in a row one in 2, 4, 8, and then in so many, is looked at
@@ -127,7 +131,14 @@ class Family:
     @property
     def good(self) -> bool:
         """Return whether half of its last pages, or more, were new."""
-        return self.last.bit_count() * 2 >= min(self.pages, 32)
+        return self.last.bit_count() * 2 >= min(self.pages, LAST)
+
+    @property
+    def brings_news(self) -> bool:
+        """Return whether a link to the family leads to something new. It asks no other method:
+        each link of a page calls it.
+        """
+        return not self.folded and self.last.bit_count() * 2 >= min(self.pages, LAST)
 
     def learn(self, fold: int, brings: Brings | None, blind: int) -> bool:
         """Book one more page; None: only its links were looked at.
@@ -141,7 +152,7 @@ class Family:
         new = brings is Brings.NEWS
         self.pages += 1
         self.new += new
-        self.last = (self.last << 1 | new) & 0xFFFFFFFF
+        self.last = (self.last << 1 | new) & ((1 << LAST) - 1)
         self.row = self.row + 1 if new else 0
         self.blind = max(self.blind + blind, 0)
         if self.folded:
@@ -323,21 +334,27 @@ class DomainLearning:
         if self._granted:
             self._granted -= 1
             return False
+        # The family with new segments masked only holds back: it never lets a URL go on.
         varying = self.varying_of(url)
-        family = self.families.get(varying) if varying is not None else None
-        if varying is not None and family is not None and family.folded:
-            self.families.move_to_end(varying)
-            return family.waits()
+        if varying is not None:
+            family = self.families.get(varying)
+            if family is not None and family.folded:
+                return self._waits_in(varying, family)
         for key in self.families_of(url):
             family = self.families.get(key)
             if family is None:
                 continue
             if family.folded:
-                self.families.move_to_end(key)
-                return family.waits()
-            if family.good and family.stale <= 0 and not family.blind:
+                return self._waits_in(key, family)
+            owes_nothing = family.stale <= 0 and not family.blind
+            if owes_nothing and family.good:
                 return False
         return False
+
+    def _waits_in(self, key: int, family: Family) -> bool:
+        """Return whether a URL of this folded family waits; the family is not forgotten soon."""
+        self.families.move_to_end(key)
+        return family.waits()
 
     def wants(self, keys: tuple[int, int, int, int]) -> bool:
         """Return whether a page of these families is worth a look.
@@ -355,6 +372,8 @@ class DomainLearning:
         if family.stale > 0 or family.folded or self.is_blind(keys):
             return True
         self._turn += 1
+        # With a look at each page for as long as anything in the domain lacks news, most pages of
+        # an ordinary site had one, which costs as much as all else that is done for a page.
         sure = SURE if domain.row < FAULTLESS else SOON_SURE
         return self._turn % min(1 << max(family.row - sure, 0), RAREST) == 0
 
@@ -385,20 +404,33 @@ class DomainLearning:
         # The words of values that came with other URLs before are no news
         echo = [value for value in shape.all if self._meets(value)]
         features = Features(body, words_of(shape.all), words_of(echo))
-        # Every part is added, be the page new by another one or not
-        new_parts = sum(map(add, features.parts))
-        new_parts += sum(add(run) & add(left) for run, left in features.echoing)
+        new_parts = self._new_parts(features)
         new_own = self._new_own(features.own)
         is_new_choice = add(features.whole)
         is_new_title = features.title is not None and add(features.title)
         # Where one value says which page it is, the words may be known and only their choice new
         is_of_one_value = len(shape.values) == 1 and shape.values[0] not in echo
-        if not (new_parts or new_own or (is_new_choice and is_of_one_value)):
+        has_news = new_parts or new_own or (is_new_choice and is_of_one_value)
+        if not has_news:
             return Said(new=False, title=is_new_title)
-        if any(self.memory.has(crc32(value.encode(), PASSED)) for value in echo):
+        if self._may_be_passed(echo):
             return Said(new=None)
         is_only_address = bool(new_own) and not new_parts and not any(new_own)
         return Said(new=True, address=is_only_address)
+
+    def _may_be_passed(self, values: Iterable[str]) -> bool:
+        """Return whether a page with one of these values was not looked at.
+
+        What is new here may have been on that page.
+        """
+        return any(self.memory.has(crc32(value.encode(), PASSED)) for value in values)
+
+    def _new_parts(self, features: Features) -> int:
+        """Add all runs of text and what is embedded; return how many of them are new."""
+        add = self.memory.add
+        # A loop that stopped at the first new part would leave the others out of the memory.
+        new = sum(map(add, features.parts))
+        return new + sum(add(run) & add(left) for run, left in features.echoing)
 
     def _new_own(self, own: Iterable[tuple[int, int | None]]) -> list[bool]:
         """Add the runs that have words of the page's URL.
@@ -453,19 +485,17 @@ class DomainLearning:
     def _may_be_new(self, keys: Sequence[int], own: int) -> Brings | None:
         """Return what a link to a family brings, as far as is known.
 
-        `keys`: the family and the next wider one; `own`: that of the page. Where each folder is a
-        family, nothing is known of the closest ones; a page's own relatives cannot vouch for it.
+        `keys`: the family and the next wider one; `own`: that of the page.
         """
         close, wide = keys
         family = self.families.get(close)
         if family is not None and family.pages >= GOOD:
-            brings_news = family.good and not family.folded
-            return Brings.LINKS if brings_news else None
-        family = self.families.get(wide) if wide != own else None
-        if family is not None and family.pages >= GOOD:
-            brings_news = family.good and not family.folded
-            if brings_news:
-                return Brings.LINKS
+            return Brings.LINKS if family.brings_news else None
+        # Where each folder is a family, nothing is known of the closest ones. But a page's own
+        # relatives cannot vouch for it.
+        wider = self.families.get(wide) if wide != own else None
+        if wider is not None and wider.pages >= GOOD and wider.brings_news:
+            return Brings.LINKS
         if len(self._awaited) < AWAITED:
             self._awaited.add(close)
         return Brings.DOUBT if close in self._awaited else None

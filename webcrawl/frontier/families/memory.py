@@ -6,6 +6,8 @@ from typing import Any, Self
 
 import msgpack
 
+# A shop's texts were forgotten in 16 KiB, came as news again, and cost 8,800 fetches in place of
+# 2,183.
 FIRST, LARGEST = 1 << 14, 1 << 16  # bytes of a filter: each has twice the room of the one before
 ENTRY = 2  # bytes for an entry: then a further one is taken for known once in two hundred times
 

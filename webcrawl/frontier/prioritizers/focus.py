@@ -9,6 +9,7 @@ from webcrawl.base.page_values import PageScores
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier.prioritizers import Popularity
 
+# The mean of the links was worst where a good page is linked from many others.
 SHARP = 4  # the power of what links say: a good one outweighs many middling ones
 SITE = 0.25  # what a site's history weighs beside one link of a page with the score 1
 DOUBT = 2.0  # pages of a site until then it is taken for an average one

@@ -23,6 +23,7 @@ MAGIC = b"WCRLBLM\n"
 VERSION = 1
 HEADER = struct.Struct("<8sIdQQ")  # magic, version, error rate, capacity, bytes of bits
 CRC = struct.Struct("<I")
+# bytes written at once
 PIECE = 1 << 20
 
 

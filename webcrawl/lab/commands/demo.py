@@ -135,6 +135,7 @@ class Command(ScrapyCommand):
         choose_json(self._own)
         check_log_file(self._own)
         _say(f"crawling {what} (Ctrl-C to stop)")
+        # On a terminal the progress line is drawn by itself
         if not sys.stderr.isatty():
             logging.getLogger("webcrawl.adapter.extensions.progress").addHandler(_Said())
         crawler = AsyncCrawlerProcess(self._own)
@@ -148,7 +149,7 @@ class Command(ScrapyCommand):
 
 
 def own_settings(given: Settings) -> Settings:
-    """Of webcrawl's project, whatever project this is, with the command line's."""
+    """Return the settings of webcrawl's project, whatever project this is, with the command line's."""
     own = Settings()
     own.setmodule("webcrawl.settings")
     for name in given:
@@ -200,6 +201,7 @@ def _simweb(hosts: int, folder: Path) -> Iterator[tuple[Path, str]]:
             assert web.stdout is not None  # noqa: S101
             ready = READY.match(web.stdout.readline())
             if ready is None:
+                # Its last line says why
                 web.wait()
                 raise CannotStart(
                     (errors.read_text().strip() or "the synthetic web did not start").splitlines()[

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from webcrawl.lab.simweb.mix import changing, even, hostile
-from webcrawl.lab.simweb.outages import Board, Outage
+from webcrawl.lab.simweb.outages import Board, SimulatedOutage
 from webcrawl.lab.simweb.request_log import (
     Hit,
     Log,
@@ -30,8 +30,8 @@ __all__ = [
     "Board",
     "Hit",
     "Log",
-    "Outage",
     "Server",
+    "SimulatedOutage",
     "Truth",
     "World",
     "by_address",

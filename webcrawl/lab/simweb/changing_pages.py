@@ -31,7 +31,7 @@ Dice = Callable[[int], tuple[int, ...]]
 
 
 def dice_of(seed: int, host: int, page: int) -> Dice:
-    """The 16 random numbers of each cell of a page."""
+    """Return the 16 random numbers of each cell of a page."""
 
     def dice(cell: int) -> tuple[int, ...]:
         return _DICE.unpack(shake_128(_PLACE.pack(seed, host, page, cell, 1)).digest(_DICE.size))
@@ -40,12 +40,12 @@ def dice_of(seed: int, host: int, page: int) -> Dice:
 
 
 def unit(die: int) -> float:
-    """A number in [0, 1)."""
+    """Return a number in [0, 1)."""
     return (die >> 11) / 2**53
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
+class ChangeProcess:
     """`rate` is the mean number of changes per day, `at` says where in a cell of `width` days they
     are, in order.
     """
@@ -55,7 +55,7 @@ class Process:
     at: Callable[[int], Sequence[float]]
 
     def last(self, time: float) -> float:
-        """The last change until this time, -inf if there was none."""
+        """Return the last change until this time, -inf if there was none."""
         if self.width == inf:
             return -inf
         start = floor(time / self.width)
@@ -66,7 +66,7 @@ class Process:
         return -inf
 
     def between(self, begin: float, end: float) -> Iterator[float]:
-        """All changes after `begin` until `end`, in order."""
+        """Return all changes after `begin` until `end`, in order."""
         if self.width == inf or end <= begin:
             return
         for cell in range(floor(begin / self.width), floor(end / self.width) + 1):
@@ -75,29 +75,30 @@ class Process:
                     yield moment
 
 
-NEVER = Process(0.0, inf, lambda _: ())
+NEVER = ChangeProcess(0.0, inf, lambda _: ())
 
 
 def random_rate(median: float, die: int) -> float:
-    """A log-normal rate: half of all are above the median, a few hundreds of times as high."""
+    """Return a log-normal rate: half of all are above the median, a few hundreds of times as high."""
     return median * exp(SPREAD * NormalDist().inv_cdf(min(max(unit(die), 1e-6), 1 - 1e-6)))
 
 
-def poisson(rate: float, dice: Dice) -> Process:
+def poisson(rate: float, dice: Dice) -> ChangeProcess:
     def at(cell: int) -> list[float]:
         thrown = dice(cell)
         return sorted(map(unit, thrown[1 : 1 + bisect(_POISSON, unit(thrown[0]))]))
 
-    return Process(rate, 1 / rate, at)
+    return ChangeProcess(rate, 1 / rate, at)
 
 
-def regular(period: float, dice: Dice) -> Process:
+def regular(period: float, dice: Dice) -> ChangeProcess:
     """Once in each period, at the page's own time, give or take a tenth of the period."""
+    # A cell that no time reaches: this die is of the whole life of the page
     phase = unit(dice(-(2**40))[0]) * 0.9
-    return Process(1 / period, period, lambda cell: (phase + unit(dice(cell)[0]) * 0.1,))
+    return ChangeProcess(1 / period, period, lambda cell: (phase + unit(dice(cell)[0]) * 0.1,))
 
 
-def bursts(rate: float, dice: Dice) -> Process:
+def bursts(rate: float, dice: Dice) -> ChangeProcess:
     """Many changes within a short time, then none for long."""
 
     def at(cell: int) -> list[float]:
@@ -108,7 +109,7 @@ def bursts(rate: float, dice: Dice) -> Process:
             start * (1 - _BURST_WIDTH) + other * _BURST_WIDTH for other in others[:_BURST]
         )
 
-    return Process(rate, _BURST * _BURST_CHANCE / rate, at)
+    return ChangeProcess(rate, _BURST * _BURST_CHANCE / rate, at)
 
 
 FIRST, LAST = 1.0, 10.0  # days: when pages go or move, the first and the last
@@ -205,8 +206,8 @@ class ChangingPages:
         return str(self._content(host, page, moment))
 
     def turns(self, host: int, page: int, begin: float, end: float) -> Iterator[float]:
-        """The moments after `begin` until `end` at which the edition changes or may change, in
-        order.
+        """Return the moments after `begin` until `end` at which the edition changes or may change,
+        in order.
         """
         process, life = self._of(host, page)
         times = (begin - self.began) / self.day, (end - self.began) / self.day
@@ -216,14 +217,14 @@ class ChangingPages:
         )
 
     def modified(self, host: int, page: int, moment: float) -> float:
-        """When the page changed last."""
+        """Return when the page changed last."""
         last = (
             self.began + self._of(host, page)[0].last((moment - self.began) / self.day) * self.day
         )
         return max(last, float(OLDEST))
 
     def target(self, host: int, page: int, moment: float) -> str:
-        """The request target where the page is; "" if it is nowhere."""
+        """Return the request target where the page is; "" if it is nowhere."""
         status = self._status(host, page, moment)
         if status in (404, 410):
             return ""
@@ -285,6 +286,7 @@ class ChangingPages:
             ),
             edition=str(content),
         )
+        # Each answer has another advert, so no copy is the live edition
         validator = "" if aside else self.world.kind("validator", host)
         return site_listings.of_page(
             answer, ask, validator, odd, self._edition_of(modified), modified, now
@@ -295,14 +297,14 @@ class ChangingPages:
         return self._of(host, page)[1].status((moment - self.began) / self.day)
 
     def _content(self, host: int, page: int, moment: float) -> int:
-        """The edition of the text."""
+        """Return the edition of the text."""
         only_tag = self.world.kind("odd", host) == "odd_etag_only"
         return self._edition_of(float(OLDEST) if only_tag else self.modified(host, page, moment))
 
     def _edition_of(self, modified: float) -> int:
         return int((modified - self.began) * 1e6)
 
-    def _made(self, host: int, page: int) -> tuple[Process, Life]:
+    def _made(self, host: int, page: int) -> tuple[ChangeProcess, Life]:
         kind, dice = self.kind(host, page), dice_of(self.world.seed, host, page)
         rate_die, life_die, *_ = dice(_WHOLE_LIFE)
         rate, chance = random_rate(self._median, rate_die), unit(life_die)
@@ -318,11 +320,12 @@ class ChangingPages:
             "change_moves": once(301, chance),
             "change_returns": returning(chance),
         }
+        # Roots neither go nor move: all other pages are found by them
         return poisson(rate, dice), lives.get(kind, ALWAYS) if page else ALWAYS
 
 
 def moved(path: str) -> str:
-    """Where a page moves to: into the same folder, so that its relative links stay right."""
+    """Return where a page moves to: into the same folder, so that its relative links stay right."""
     return f"{path}{'&' if '?' in path else '?'}{_MOVED}"
 
 
@@ -336,6 +339,6 @@ def original(target: str) -> str:
 
 
 def _words(seed: int, host: int, page: int, now: float) -> str:
-    """Three words, others at each moment: too few to make another text."""
+    """Return three words, others at each moment: too few to make another text."""
     die = draws(seed ^ int(now * 1e6), host, page)[0]
     return " ".join(WORDS[die >> shift & 127] for shift in (0, 8, 16))

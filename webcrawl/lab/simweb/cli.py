@@ -134,6 +134,7 @@ async def _serve(server: Server, seeds: Path, *, until_eof: bool) -> None:
 
 
 def _read_on(stop: asyncio.Event) -> None:
+    # A pipe ends when its parent dies, even by kill -9
     if not os.read(sys.stdin.fileno(), 4096):
         stop.set()
 
@@ -188,7 +189,7 @@ def _world(options: argparse.Namespace) -> World:
 
 @contextmanager
 def _seeds(world: World, path: Path | None) -> Iterator[Path]:
-    """The seed file. A temporary one is removed again."""
+    """Yield the seed file. A temporary one is removed again."""
     with TemporaryDirectory(prefix="simweb-") as folder:
         path = path or Path(folder) / "seeds.txt"
         with path.open("w", encoding="ascii") as file:

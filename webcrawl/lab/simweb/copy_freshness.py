@@ -36,14 +36,15 @@ class Span:
 
     @property
     def fresh(self) -> float:
-        """Seconds for which it was fresh."""
+        """Return the seconds for which it was fresh."""
         return self.end - self.begin if self.stale_since == NEVER_STALE else 0.0
 
     @property
     def age(self) -> float:
-        """The integral of its age: the seconds since it became stale."""
+        """Return the integral of its age: the seconds since it became stale."""
         if self.stale_since == NEVER_STALE:
             return 0.0
+        # The age grows by a second per second, so this is a trapezium
         return ((self.end - self.stale_since) ** 2 - (self.begin - self.stale_since) ** 2) / 2
 
 
@@ -70,6 +71,7 @@ def fetches(world: World, hits: Iterable[Hit]) -> dict[tuple[int, int], list[Fet
     sent: defaultdict[tuple[int, int], list[Fetch]] = defaultdict(list)
     for hit in sorted(hits, key=lambda hit: hit.wall):
         host = world.number(hit.host)
+        # A client that has left has no copy
         if not hit.edition or host is None or world.living is None or hit.outcome == "left":
             continue
         page = world.living.page_at(host, hit.path)
@@ -79,7 +81,7 @@ def fetches(world: World, hits: Iterable[Hit]) -> dict[tuple[int, int], list[Fet
 
 
 def spans(world: World, at: tuple[int, int], sent: Sequence[Fetch], end: float) -> Iterator[Span]:
-    """The life of a page's copy from its first fetch until `end`."""
+    """Yield the life of a page's copy from its first fetch until `end`."""
     if world.living is None or not sent:
         return
     host, page = at
@@ -115,7 +117,7 @@ def freshness(
     weight: Weight = lambda _: 1.0,
     parts: int = 20,
 ) -> Freshness:
-    """The truth about the copies between two moments.
+    """Return the truth about the copies between two moments.
 
     `sent` is from `fetches`, `weight` is of a page's first URL.
     """
@@ -138,7 +140,7 @@ def freshness(
 
 
 def _cut(span: Span, begin: float, step: float, parts: int) -> Iterator[tuple[int, Span]]:
-    """The pieces of a span in each part of the time."""
+    """Yield the pieces of a span in each part of the time."""
     first, last = (
         max(int((span.begin - begin) // step), 0),
         min(int((span.end - begin) // step), parts - 1),
@@ -154,10 +156,12 @@ _STEPS = 60  # of a bisection: more digits than a float has
 
 
 def optimum(rates: Sequence[float], weights: Sequence[float], budget: float) -> float:
-    """The greatest weighted freshness with so many fetches in the unit of time of the rates."""
+    """Return the greatest weighted freshness with so many fetches in the unit of time of the rates."""
     d, w = _changing(rates, weights)
     if not len(d) or budget <= 0:
         return _with_still(0.0, rates, weights) if len(d) else 1.0
+    # At the optimum one fetch more gains the same for each page that is fetched: this level. Where
+    # even the first fetch gains less, because a page changes too fast, it gets none
     low, high = 0.0, float(np.max(w / d))
     for _ in range(_STEPS):
         level = (low + high) / 2
@@ -169,15 +173,16 @@ def optimum(rates: Sequence[float], weights: Sequence[float], budget: float) -> 
 
 
 def uniform(rates: Sequence[float], weights: Sequence[float], budget: float) -> float:
-    """The freshness of a crawl that fetches all pages, those that never change as well, equally
-    often.
+    """Return the freshness of a crawl that fetches all pages, those that never change as well,
+    equally often.
     """
     d, w = _changing(rates, weights)
+    # The time between two fetches is the same for all: pages by fetches
     return _with_still(float(np.sum(w * _fresh(d * (len(rates) / budget)))), rates, weights)
 
 
 def proportional(rates: Sequence[float], weights: Sequence[float], budget: float) -> float:
-    """The freshness of a crawl that fetches each page in proportion to its changes."""
+    """Return the freshness of a crawl that fetches each page in proportion to its changes."""
     d, w = _changing(rates, weights)
     return _with_still(
         float(np.sum(w * _fresh(np.full(len(d), np.sum(d) / budget)))), rates, weights
@@ -190,21 +195,27 @@ def _changing(rates: Sequence[float], weights: Sequence[float]) -> tuple[_Floats
 
 
 def _with_still(gained: float, rates: Sequence[float], weights: Sequence[float]) -> float:
-    """With the pages that never change, which are always fresh; as a share of all weights."""
+    """Return the freshness with the pages that never change, which are always fresh, as a share of
+    all weights.
+    """
     still = sum(w for d, w in zip(rates, weights, strict=True) if d <= 0)
     return (gained + still) / sum(weights)
 
 
 def _fresh(x: _Floats) -> _Floats:
-    """By the number of changes between two fetches."""
+    """Return the share of the time in which a copy is fresh, by the number of changes between two
+    fetches.
+    """
+    # Of a page that changes at random: (1 - exp(-x)) / x (Cho and Garcia-Molina)
     return np.where(np.isfinite(x), -np.expm1(-x) / x, 0.0)
 
 
 def _waits(d: _Floats, w: _Floats, level: float) -> _Floats:
-    """Dt for each page, inf for those that are never fetched: the root of 1 - (1 + x) exp(-x) =
-    level d / w.
+    """Return the changes between two fetches of each page, inf for those that are never fetched:
+    the root of 1 - (1 + x) exp(-x) = level d / w.
     """
     share = level * d / w
+    # exp(-50) is below the last digit of a float beside 1
     low, high = np.zeros(len(d)), np.full(len(d), 50.0)
     for _ in range(_STEPS):
         middle = (low + high) / 2

@@ -14,7 +14,7 @@ from functools import lru_cache
 from isal import isal_zlib
 
 from webcrawl.lab.simweb import name_server
-from webcrawl.lab.simweb.name_server import Standing
+from webcrawl.lab.simweb.name_server import HostStanding
 from webcrawl.lab.simweb.web_answers import HTML, Ask, ConnectionEnd, Web, WebAnswer
 
 DOWN: dict[str, Callable[[Web], WebAnswer]] = {
@@ -46,12 +46,9 @@ def _chunked(_: Web, __: Ask, answer: WebAnswer) -> WebAnswer:
 
 
 def _gzip(_: Web, ask: Ask, answer: WebAnswer) -> WebAnswer:
-    if (
-        answer.script is None
-        and answer.body
-        and "gzip" in ask.accept
-        and "Content-Encoding" not in str(answer.headers)
-    ):
+    can_be_packed = answer.script is None and bool(answer.body)
+    is_packed = "Content-Encoding" in str(answer.headers)
+    if can_be_packed and not is_packed and "gzip" in ask.accept:
         answer.body = gzip(answer.body)
         answer.headers += ("Content-Encoding: gzip",)
     return answer
@@ -131,6 +128,7 @@ OWNERS: dict[str, Owner] = {
     ),
     "owner_meta_agent": Owner(meta='<meta name="{agent}" content="noindex">', forbids=("search",)),
     "owner_meta_other": Owner(meta='<meta name="somebody" content="noindex, noarchive, noai">'),
+    # The document's word goes before the header's
     "owner_meta_tdm": Owner(
         headers=("TDM-Reservation: 1",), meta='<meta name="tdm-reservation" content="0">'
     ),
@@ -152,7 +150,7 @@ def owner_of(world: Web, host: int) -> Owner:
 
 
 def owner_forbids(world: Web, host: int, path: str) -> frozenset[str]:
-    """For which purposes the owner does not want the page at this request target used."""
+    """Return for which purposes the owner does not want the page at this request target used."""
     owner = owner_of(world, host)
     inside = path.startswith(owner.folder.removeprefix("!"))
     return NOBODY if inside is owner.folder.startswith("!") else frozenset(owner.forbids)
@@ -162,6 +160,7 @@ def speak(owner: Owner, answer: WebAnswer, agent: str) -> WebAnswer:
     """Return the answer with what its owner adds to it."""
     lines = tuple(line.replace("{agent}", agent) for line in owner.headers)
     body = answer.body
+    # Only HTML has a head that could say it
     if owner.meta and answer.type == HTML:
         body = body.replace(
             b"<title>", owner.meta.replace("{agent}", agent).encode() + b"<title>", 1
@@ -238,11 +237,12 @@ class RobotsKind:
     delay: bool = False
     fails: int = 0  # number of attempts that get a 503
     ending: ConnectionEnd = ConnectionEnd.KEEP
-    standing: Standing = Standing.OPEN
+    standing: HostStanding = HostStanding.OPEN
 
 
 PLAIN = RobotsKind("User-agent: *\nDisallow:\n")
 ROBOTS: dict[str, RobotsKind] = {
+    # A body that would forbid all: it must not be read
     "robots_missing": RobotsKind("Disallow: /\n", status=404),
     "robots_gone": RobotsKind(status=410),
     # RFC 9309, 2.3.1.3: like a missing file
@@ -257,10 +257,12 @@ ROBOTS: dict[str, RobotsKind] = {
             or (path.startswith("/forum/") and path.endswith(".html") and "-1" in path[7:-5])
         ),
     ),
+    # RFC 9309 2.2.2: the longest match decides
     "robots_longest": RobotsKind(
         "User-agent: *\nDisallow: /archive/\nAllow: /archive/2\n",
         lambda path: path.startswith("/archive/") and not path.startswith("/archive/2"),
     ),
+    # RFC 9309 2.2.1: the group of this crawler, else that of all
     "robots_others": RobotsKind(
         "User-agent: somebody\nDisallow: /\n\nUser-agent: *\nDisallow: /shop/\n",
         _folder("shop"),
@@ -293,10 +295,12 @@ ROBOTS: dict[str, RobotsKind] = {
         encode=lambda text: gzip(text.encode()),
         headers=("Content-Encoding: gzip",),
     ),
+    # Whatever type it says to have
     "robots_octets": RobotsKind(_ARCHIVE_TEXT, _ARCHIVE, type="application/octet-stream"),
     "robots_html": RobotsKind(
         "<!DOCTYPE html><title>Welcome</title><p>All our pages.", type="text/html"
     ),
+    # What forbids all is beyond what a crawler reads
     "robots_huge": RobotsKind(
         _ARCHIVE_TEXT,
         _ARCHIVE,
@@ -307,15 +311,18 @@ ROBOTS: dict[str, RobotsKind] = {
     "robots_moved": RobotsKind(_ARCHIVE_TEXT, _ARCHIVE, status=301, location=ROBOTS_FOLDER + "0"),
     # five hops in all
     "robots_chain": RobotsKind(_ARCHIVE_TEXT, _ARCHIVE, status=302, location=ROBOTS_FOLDER + "4"),
+    # RFC 9309 2.3.1.2: also to another authority
     "robots_elsewhere": RobotsKind(
         _ARCHIVE_TEXT, _ARCHIVE, status=302, location="{other}" + ROBOTS_FOLDER + "0"
     ),
+    # RFC 9309 2.3.1.2: after five hops it may be taken for unavailable, and so for allowing all
     "robots_loop": RobotsKind(
-        status=302, location=ROBOTS_FOLDER + "loop", standing=Standing.UNSURE
+        status=302, location=ROBOTS_FOLDER + "loop", standing=HostStanding.UNSURE
     ),
-    "robots_503": RobotsKind(status=503, standing=Standing.SHUT),
-    "robots_hang": RobotsKind(ending=ConnectionEnd.HANG, standing=Standing.SHUT),
-    "robots_reset": RobotsKind(ending=ConnectionEnd.RESET, standing=Standing.SHUT),
+    # RFC 9309 2.3.1.4: unreachable, so all is forbidden
+    "robots_503": RobotsKind(status=503, standing=HostStanding.SHUT),
+    "robots_hang": RobotsKind(ending=ConnectionEnd.HANG, standing=HostStanding.SHUT),
+    "robots_reset": RobotsKind(ending=ConnectionEnd.RESET, standing=HostStanding.SHUT),
     "robots_recovers": RobotsKind(_ARCHIVE_TEXT, _ARCHIVE, fails=1),
 }
 
@@ -335,11 +342,11 @@ def robots_forbid(world: Web, host: int, path: str) -> bool:
 
 
 def crawl_delay(world: Web, host: int) -> float:
-    """The Crawl-delay that the host asks for; 0 without one."""
+    """Return the Crawl-delay that the host asks for; 0 without one."""
     return world.slow if robots_of(world, host).delay else 0.0
 
 
-def robots_standing(world: Web, host: int) -> Standing:
+def robots_standing(world: Web, host: int) -> HostStanding:
     """Return how far the host's robots.txt alone lets a crawler in."""
     kind = robots_of(world, host)
     if "{other}" not in kind.location:
@@ -349,7 +356,7 @@ def robots_standing(world: Web, host: int) -> Standing:
         world.kind("host", other) not in DOWN
         and world.kind("dns", other) not in name_server.STANDING
     )
-    return Standing.OPEN if reachable else Standing.UNSURE
+    return HostStanding.OPEN if reachable else HostStanding.UNSURE
 
 
 def robots_answer(world: Web, ask: Ask) -> WebAnswer:

@@ -135,7 +135,7 @@ class Http2(asyncio.Protocol):
         return self._transport.get_extra_info(name)
 
     def write(self, data: bytes) -> None:
-        """A piece of an answer. One that HTTP/2 has no form for is broken off."""
+        """Write a piece of an answer. One that HTTP/2 has no form for is broken off."""
         if not self._asked:
             return
         self._unheard += len(data)
@@ -152,7 +152,7 @@ class Http2(asyncio.Protocol):
             self._pump()
 
     def close(self) -> None:
-        """After the answer.
+        """Close after the answer.
 
         One without a length ends so, and one that is not whole is broken off.
         """

@@ -44,7 +44,7 @@ class Pulse:
             self._timer.cancel()
 
     def since(self) -> float:
-        """Whatever is noticed now happened after this moment."""
+        """Return the moment after which all happened that is noticed now."""
         return self._beats[0] if self._beats else 0.0
 
 
@@ -56,7 +56,7 @@ NOTED = {
     b"if-none-match": "etag",
     b"if-modified-since": "since",
 }
-CHUNK = 8192
+CHUNK = 8192  # bytes
 AT_ONCE = 1 << 16  # bytes that fit into a socket's empty buffer
 
 
@@ -74,7 +74,7 @@ class Request:
 
     @property
     def host(self) -> str:
-        """The host's name without its port."""
+        """Return the host's name without its port."""
         return self.notes.get("host", "").partition(":")[0].lower()
 
     @property
@@ -148,18 +148,18 @@ class Connection(asyncio.Protocol):
             self._refuse()
 
     def stop(self) -> None:
-        """Called when the server stops."""
+        """End the connection, because the server stops."""
         self._end("stopped")
         self._transport.abort()
 
     def cut(self, outage: str) -> None:
-        """Called when nothing listens at this address any more: the connection is reset."""
+        """Reset the connection, because nothing listens at this address any more."""
         if self._hit is not None:
             self._hit.outage = outage
         self._end("reset", ConnectionEnd.RESET)
 
     def lose(self, outage: str) -> None:
-        """Called when nothing gets through any more: what is being answered never will be."""
+        """Let nothing get through any more: what is being answered never will be."""
         if self._hit is not None:
             self._hit.outage = outage
             if self._task is not None:

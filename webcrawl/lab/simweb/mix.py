@@ -66,7 +66,7 @@ _OTHERS = {
 
 
 def changing() -> dict[str, float]:
-    """A mix as the web has it.
+    """Return a mix as the web has it.
 
     Most pages change at random or never, most hosts are honest, and a few are odd.
     """
@@ -111,14 +111,16 @@ _GROUP = {kind: group for group, kinds in GROUPS.items() for kind in kinds} | di
 
 
 def even(kinds: Iterable[str], share: float = 1.0) -> dict[str, float]:
-    """These kinds in equal parts, with `share` of each group together."""
+    """Return these kinds in equal parts, with `share` of each group together."""
     kinds = list(kinds)
     sizes = {group: sum(_group(kind) == group for kind in kinds) for group in GROUPS}
     return {kind: share / sizes[_group(kind)] for kind in kinds}
 
 
 def hostile() -> dict[str, float]:
-    """Every kind: a special answer on each page, and a quarter of the hosts odd in each way."""
+    """Return a mix of every kind: a special answer on each page, and a quarter of the hosts odd in
+    each way.
+    """
     mix = even(GROUPS["page"])
     for group in ("robots", "dns", "host", "name"):
         mix |= even(GROUPS[group], 0.25)
@@ -131,7 +133,7 @@ def has_changes(mix: Mapping[str, float]) -> bool:
 
 
 def by_group(mix: Mapping[str, float]) -> dict[str, dict[str, float]]:
-    """The mix, split by the groups of its kinds."""
+    """Return the mix, split by the groups of its kinds."""
     parted: dict[str, dict[str, float]] = {group: {} for group in GROUPS}
     for kind, share in mix.items():
         parted[_group(kind)][kind] = share

@@ -17,8 +17,8 @@ from typing import Any
 
 from webcrawl.lab.simweb.web_answers import Web
 
-A, CNAME, AAAA = 1, 5, 28
-TTL = 3600
+A, CNAME, AAAA = 1, 5, 28  # types of records: RFC 1035 3.2.2, RFC 3596 2.1
+TTL = 3600  # seconds
 
 
 class Rcode(IntEnum):
@@ -30,7 +30,7 @@ class Rcode(IntEnum):
     REFUSED = 5
 
 
-class Standing(IntEnum):
+class HostStanding(IntEnum):
     """Says if pages of a host can be fetched."""
 
     OPEN = 0
@@ -49,7 +49,7 @@ class ResourceRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class DnsReply:
     """The server's reply to a question, if it sends one."""
 
     rcode: Rcode = Rcode.NOERROR
@@ -70,17 +70,17 @@ class Question:
     server: str = ""  # the address of the name server that was asked
 
 
-def reply(world: Web, question: Question) -> Reply:
-    """The reply to a question. A host's aliases exist if its own kind uses them."""
+def reply(world: Web, question: Question) -> DnsReply:
+    """Return the reply to a question. A host's aliases exist if its own kind uses them."""
     alias, _, name = question.name.partition(".via.")
     host = world.number(name or alias)
     if host is None:
-        return Reply(Rcode.NXDOMAIN)
+        return DnsReply(Rcode.NXDOMAIN)
     return NAMES.get(world.kind("dns", host), _plain)(world, host, question)
 
 
-def _plain(world: Web, host: int, question: Question) -> Reply:
-    return Reply(records=_addresses(question, world.address(host)))
+def _plain(world: Web, host: int, question: Question) -> DnsReply:
+    return DnsReply(records=_addresses(question, world.address(host)))
 
 
 def _addresses(question: Question, *addresses: str, ttl: int = TTL) -> tuple[ResourceRecord, ...]:
@@ -90,24 +90,24 @@ def _addresses(question: Question, *addresses: str, ttl: int = TTL) -> tuple[Res
     return tuple(ResourceRecord(question.name, A, address, ttl) for address in addresses)
 
 
-def _failing(rcode: Rcode) -> Callable[[Web, int, Question], Reply]:
-    return lambda _, __, ___: Reply(rcode)
+def _failing(rcode: Rcode) -> Callable[[Web, int, Question], DnsReply]:
+    return lambda _, __, ___: DnsReply(rcode)
 
 
-def _cname(world: Web, host: int, question: Question) -> Reply:
+def _cname(world: Web, host: int, question: Question) -> DnsReply:
     """Two aliases before the address. The server follows them itself (RFC 1034, 3.6.2)."""
     name, chain = world.name(host), [question.name]
     if question.name == name:
         chain += [f"a.via.{name}", f"b.via.{name}"]
     aliases = tuple(ResourceRecord(owner, CNAME, target, TTL) for owner, target in pairwise(chain))
-    return Reply(
+    return DnsReply(
         records=aliases + _addresses(Question(chain[-1], question.type), world.address(host))
     )
 
 
-def _cname_loop(world: Web, host: int, _: Question) -> Reply:
+def _cname_loop(world: Web, host: int, _: Question) -> DnsReply:
     name = world.name(host)
-    return Reply(
+    return DnsReply(
         records=(
             ResourceRecord(name, CNAME, f"a.via.{name}"),
             ResourceRecord(f"a.via.{name}", CNAME, name),
@@ -115,22 +115,22 @@ def _cname_loop(world: Web, host: int, _: Question) -> Reply:
     )
 
 
-def _many(world: Web, host: int, question: Question) -> Reply:
+def _many(world: Web, host: int, question: Question) -> DnsReply:
     served = (world.address(host + step) for step in range(min(world.addresses, 20)))
-    return Reply(records=_addresses(question, *served))
+    return DnsReply(records=_addresses(question, *served))
 
 
-def _six(question: Question, address: str, otherwise: Reply) -> Reply:
+def _six(question: Question, address: str, otherwise: DnsReply) -> DnsReply:
     return (
-        Reply(records=(ResourceRecord(question.name, AAAA, address),))
+        DnsReply(records=(ResourceRecord(question.name, AAAA, address),))
         if question.type == AAAA
         else otherwise
     )
 
 
-def _first(question: Question, first: str, world: Web, host: int) -> Reply:
+def _first(question: Question, first: str, world: Web, host: int) -> DnsReply:
     """An address that is of no use before the host's own."""
-    return Reply(records=_addresses(question, first, world.address(host)))
+    return DnsReply(records=_addresses(question, first, world.address(host)))
 
 
 OUTSIDE = "127.9.9.9"  # outside the 127.0.0.0/16 that a crawl of this web is allowed
@@ -140,34 +140,40 @@ LOOPBACK6 = "::1"  # of the hosts that have only IPv6
 IPV6, DUAL = "dns_ipv6", "dns_dual"
 # only in mixes that name them: they need a machine with [::1], and a crawl that may go there
 BY_NAME = {IPV6, DUAL}
-NAMES: dict[str, Callable[[Web, int, Question], Reply]] = {
+NAMES: dict[str, Callable[[Web, int, Question], DnsReply]] = {
     "dns_nxdomain": _failing(Rcode.NXDOMAIN),
     "dns_servfail": _failing(Rcode.SERVFAIL),
     "dns_refused": _failing(Rcode.REFUSED),
-    "dns_silent": lambda _, __, ___: Reply(silent=True),
+    "dns_silent": lambda _, __, ___: DnsReply(silent=True),
     "dns_cname": _cname,
     "dns_cname_loop": _cname_loop,
+    # RFC 1035 4.2.1: a client asks again over TCP
     "dns_truncated": lambda web, host, asked: (
-        _plain(web, host, asked) if asked.tcp else Reply(truncated=True)
+        _plain(web, host, asked) if asked.tcp else DnsReply(truncated=True)
     ),
-    "dns_short": lambda web, host, asked: Reply(
+    # An outage of such a name is noticed after a second
+    "dns_short": lambda web, host, asked: DnsReply(
         records=_addresses(asked, web.address(host), ttl=1)
     ),
+    # More addresses than the eight that are kept
     "dns_many": _many,
     "dns_first_dead": lambda web, host, asked: _first(asked, DEAD, web, host),
-    "dns_dead": lambda _, __, asked: Reply(records=_addresses(asked, DEAD)),
-    "dns_outside": lambda _, __, asked: Reply(records=_addresses(asked, OUTSIDE)),
+    "dns_dead": lambda _, __, asked: DnsReply(records=_addresses(asked, DEAD)),
+    "dns_outside": lambda _, __, asked: DnsReply(records=_addresses(asked, OUTSIDE)),
+    # One address outside, one inside
     "dns_mixed": lambda web, host, asked: _first(asked, OUTSIDE, web, host),
+    # IPv4-mapped: connecting to it reaches the IPv4 address, so a guard has to look inside
     "dns_aaaa": lambda web, host, asked: _six(
         asked, f"::ffff:{web.address(host)}", _plain(web, host, asked)
     ),
+    # A failure of the server, and not of the name: asking again helps
     "dns_recovers": lambda web, host, asked: (
-        Reply(Rcode.SERVFAIL) if asked.attempt == 1 else _plain(web, host, asked)
+        DnsReply(Rcode.SERVFAIL) if asked.attempt == 1 else _plain(web, host, asked)
     ),
-    IPV6: lambda web, host, asked: _six(asked, web.address(host), Reply()),
+    IPV6: lambda web, host, asked: _six(asked, web.address(host), DnsReply()),
     DUAL: lambda web, host, asked: _six(asked, LOOPBACK6, _plain(web, host, asked)),
 }
-STANDING: dict[str, Standing] = {
+STANDING: dict[str, HostStanding] = {
     **dict.fromkeys(
         (
             "dns_nxdomain",
@@ -178,18 +184,19 @@ STANDING: dict[str, Standing] = {
             "dns_dead",
             "dns_outside",
         ),
-        Standing.SHUT,
+        HostStanding.SHUT,
     ),
     # A guard may refuse a name if any of its addresses is forbidden.
-    "dns_mixed": Standing.UNSURE,
+    "dns_mixed": HostStanding.UNSURE,
 }
 
 
 _HEADER = struct.Struct(">6H")
+# Bits of the second word: RFC 1035 4.1.1
 _RESPONSE, _AUTHORITATIVE, _TRUNCATED, _RECURSION = 0x8000, 0x0400, 0x0200, 0x0180
 _NOT_QUERY = 0xF800  # the bits of a response, and of another operation than a query
 _MAX_LABEL = 63  # bytes of a label: RFC 1035, 2.3.4
-_IN = 1
+_IN = 1  # the Internet, a class: RFC 1035 3.2.4
 # RFC 1035, 2.3.4; longer answers are truncated, since this server does not support EDNS
 MAX_UDP = 512
 
@@ -224,7 +231,7 @@ def _labels(message: bytes, at: int) -> tuple[list[bytes], int]:
     return labels, at
 
 
-def pack_reply(number: int, question: Question, asked: bytes, reply: Reply) -> bytes:
+def pack_reply(number: int, question: Question, asked: bytes, reply: DnsReply) -> bytes:
     """Return the answer message.
 
     It repeats the question exactly, in the same upper and lower case.
@@ -248,7 +255,7 @@ def _name(name: str) -> bytes:
     return b"".join(bytes([len(label)]) + label.encode() for label in name.split(".")) + b"\0"
 
 
-HEARD = 10_000
+HEARD = 10_000  # questions that are remembered
 
 
 class NameServer:
@@ -257,7 +264,7 @@ class NameServer:
     `heard` has the last ones with their moments, in seconds of the machine's monotonic clock.
     """
 
-    def __init__(self, reply: Callable[[Question], Reply]) -> None:
+    def __init__(self, reply: Callable[[Question], DnsReply]) -> None:
         self._reply = reply
         self.asked: Counter[tuple[str, int, str]] = Counter()
         self.heard: deque[tuple[float, Question]] = deque(maxlen=HEARD)

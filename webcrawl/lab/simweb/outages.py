@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from math import ceil, inf
 
 from webcrawl.lab.simweb.host_kinds import is_robots
-from webcrawl.lab.simweb.name_server import OUTSIDE, A, Rcode, Reply, ResourceRecord
+from webcrawl.lab.simweb.name_server import OUTSIDE, A, DnsReply, Rcode, ResourceRecord
 from webcrawl.lab.simweb.web_answers import ConnectionEnd, WebAnswer
 
 _KIND = re.compile(
@@ -38,7 +38,7 @@ class AddressState(Enum):
 
 
 @dataclass(slots=True, eq=False)
-class Outage:
+class SimulatedOutage:
     """One thing that is broken from `started` to `ended`, both in seconds of the machine's
     monotonic clock.
     """
@@ -91,7 +91,7 @@ class Board:
         clock: Callable[[], float] = time.monotonic,
         known: Callable[[str, str], bool] = lambda _, __: True,
     ) -> None:
-        self.all: list[Outage] = []
+        self.all: list[SimulatedOutage] = []
         self.changed: Callable[[], None] = lambda: None
         self._clock = clock
         self._start = clock()
@@ -105,14 +105,14 @@ class Board:
         seconds: float = inf,
         retry_after: float = 0.0,
         as_date: bool = False,
-    ) -> Outage:
+    ) -> SimulatedOutage:
         """Begin an outage, by default now and until `end`; without targets everything is hit."""
         start = self._clock() + after
         return self._add(
-            Outage(kind, targets or ("*",), start, start + seconds, retry_after, as_date)
+            SimulatedOutage(kind, targets or ("*",), start, start + seconds, retry_after, as_date)
         )
 
-    def end(self, *outages: Outage) -> None:
+    def end(self, *outages: SimulatedOutage) -> None:
         """End these outages, or without any given all of them."""
         now = self._clock()
         for outage in outages or self.all:
@@ -123,7 +123,7 @@ class Board:
     @contextmanager
     def during(
         self, kind: str, *targets: str, retry_after: float = 0.0, as_date: bool = False
-    ) -> Iterator[Outage]:
+    ) -> Iterator[SimulatedOutage]:
         """Keep an outage going for the duration of a `with` block."""
         outage = self.begin(kind, *targets, retry_after=retry_after, as_date=as_date)
         try:
@@ -131,7 +131,7 @@ class Board:
         finally:
             self.end(outage)
 
-    def plan(self, text: str) -> Outage:
+    def plan(self, text: str) -> SimulatedOutage:
         """Parse `FROM-TO KIND TARGET… retry_after=N`, with times in seconds since the server's
         start.
         """
@@ -151,7 +151,7 @@ class Board:
             else:
                 targets.append(word)
         return self._add(
-            Outage(
+            SimulatedOutage(
                 kind,
                 tuple(targets) or ("*",),
                 self._start + start,
@@ -169,13 +169,13 @@ class Board:
             outage.started += gone
             outage.ended += gone
 
-    def now(self) -> list[Outage]:
-        """The outages under way; one that began later comes first."""
+    def now(self) -> list[SimulatedOutage]:
+        """Return the outages under way; one that began later comes first."""
         now = self._clock()
         return [outage for outage in reversed(self.all) if outage.started <= now < outage.ended]
 
     def next_change(self) -> float:
-        """Seconds until an outage begins or ends by itself; infinite if none will."""
+        """Return the seconds until an outage begins or ends by itself; infinite if none will."""
         now = self._clock()
         moments = (moment for outage in self.all for moment in (outage.started, outage.ended))
         return min((moment - now for moment in moments if moment > now), default=inf)
@@ -191,11 +191,11 @@ class Board:
                 return _answer(outage), outage.kind
         return None
 
-    def of_question(self, name: str, server: str) -> Reply | None:
-        """The reply that an outage makes of a question to one of the name servers."""
+    def of_question(self, name: str, server: str) -> DnsReply | None:
+        """Return the reply that an outage makes of a question to one of the name servers."""
         for outage in self.now() if self.all else ():
             if outage.what == "uplink":
-                return Reply(silent=True)
+                return DnsReply(silent=True)
             if (outage.what == "dns" and outage.hits(name)) or (
                 outage.what == "nameserver" and outage.hits(server)
             ):
@@ -223,7 +223,7 @@ class Board:
                 return AddressState.REFUSED
         return AddressState.OPEN
 
-    def _add(self, outage: Outage) -> Outage:
+    def _add(self, outage: SimulatedOutage) -> SimulatedOutage:
         for target in outage.targets:
             if not set("*?[") & set(target) and not self._known(outage.what, target):
                 raise ValueError(f"{outage.kind}: {target} does not exist")
@@ -232,13 +232,13 @@ class Board:
         return outage
 
 
-def _reply(how: str, name: str) -> Reply:
+def _reply(how: str, name: str) -> DnsReply:
     if how == "outside":
-        return Reply(records=(ResourceRecord(name, A, OUTSIDE, ttl=0),))
-    return Reply(_RCODES[how]) if how in _RCODES else Reply(silent=True)
+        return DnsReply(records=(ResourceRecord(name, A, OUTSIDE, ttl=0),))
+    return DnsReply(_RCODES[how]) if how in _RCODES else DnsReply(silent=True)
 
 
-def _concerns(outage: Outage, host: str, address: str, path: str) -> bool:
+def _concerns(outage: SimulatedOutage, host: str, address: str, path: str) -> bool:
     """Return whether a request that has come through gets this outage's answer.
 
     Where nothing listens, none comes.
@@ -255,7 +255,7 @@ def _concerns(outage: Outage, host: str, address: str, path: str) -> bool:
     return outage.kind in ("uplink_lost", "uplink_hang")
 
 
-def _answer(outage: Outage) -> WebAnswer:
+def _answer(outage: SimulatedOutage) -> WebAnswer:
     if outage.how in _ENDINGS:
         return WebAnswer(script=(), ending=_ENDINGS[outage.how], broken=True)
     body = b"<!DOCTYPE html><title>Outage</title><p>Please come back later."

@@ -18,7 +18,9 @@ _WORDS = {count: Struct(f"<{count}Q") for count in (2, 64)}
 
 
 def draws(seed: int, host: int, page: int, count: int = 2) -> tuple[int, ...]:
-    """`count` (2 or 64) uniform 64-bit numbers that belong to one page; 64 of them take 4 us."""
+    """Return `count` (2 or 64) uniform 64-bit numbers that belong to one page; 64 of them take 4
+    us.
+    """
     words = _WORDS[count]
     digest = shake_128(_PLACE.pack(seed, host, page)).digest(words.size)
     return words.unpack(digest)  # type: ignore[no-any-return,unused-ignore]  # typeshed: tuple[Any, ...]
@@ -69,19 +71,20 @@ WORDS = _TEXT.split()[:128]
 
 SECTIONS = ("news", "archive", "forum", "shop", "people", "travel", "music", "wiki")
 
-LENGTH = 2**18
+LENGTH = 2**18  # characters: a power of two, so that a random place is a few bits of a number
 
 
 @lru_cache(4)
 def filler(seed: int) -> str:
-    """LENGTH characters of words, repeated once, so that any LENGTH characters from the first half
-    can be cut out.
+    """Return LENGTH characters of words, repeated once, so that any LENGTH characters from the
+    first half can be cut out.
 
     Pages cut it anywhere, even within words, so that each page has exactly its size.
     """
     chance = Random(seed)
     words = chance.choices(WORDS, k=LENGTH // 6)
     for at in range(11, len(words), 11):
+        # A sentence of eleven words
         words[at - 1] += "."
         words[at] = words[at].capitalize()
     return " ".join(words)[:LENGTH] * 2
@@ -91,7 +94,7 @@ _NUMBER = re.compile(r"/.*?(?:-|\?id=)([1-9]\d{0,9})(?:\.html|&view=full)?")
 
 
 def path(page: int) -> str:
-    """The request target of a page.
+    """Return the request target of a page.
 
     Eight forms take turns, so that path rules meet some of each.
     """
@@ -112,18 +115,19 @@ def page_number(target: str) -> int | None:
     if target == "/":
         return 0
     match = _NUMBER.fullmatch(target)
+    # One URL per page: the number in another form is no page
     if match is None or path(int(match[1])) != target:
         return None
     return int(match[1])
 
 
 def relative(depth: int, target: str) -> str:
-    """`target` as written on a page `depth` folders deep."""
+    """Return `target` as written on a page `depth` folders deep."""
     return "../" * depth + target[1:] or "./"
 
 
 def depth(target: str) -> int:
-    """Folders between the root and a page, without the query."""
+    """Return the number of folders between the root and a page, without the query."""
     return target.partition("?")[0].count("/") - 1
 
 
@@ -135,12 +139,12 @@ _PER_WORD = 6  # characters, space included; the average is above 7
 
 @lru_cache(1)
 def _rare() -> list[str]:
-    """13,824 words that are made up."""
+    """Return 13,824 words that are made up."""
     return ["".join(parts) for parts in product(_SYLLABLES.split(), repeat=3)]
 
 
 def prose(key: str, length: int) -> str:
-    """So many characters of text.
+    """Return so many characters of text.
 
     The same key gives the same text, another one a text with other words.
     """

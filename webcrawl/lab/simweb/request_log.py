@@ -42,7 +42,7 @@ class Hit:
 
     @property
     def host(self) -> str:
-        """The host's name without its port."""
+        """Return the host's name without its port."""
         return self.url.split("/", 3)[2].partition(":")[0]
 
     @property
@@ -82,7 +82,7 @@ class Log:
 
 
 def read(path: Path) -> Iterator[Hit]:
-    """The hits of a log file."""
+    """Yield the hits of a log file."""
     with path.open(encoding="utf-8") as lines:
         for line in lines:
             yield Hit(**json.loads(line))
@@ -116,7 +116,7 @@ class Gap:
 def overlaps(
     log: Iterable[Hit], key: Key = by_host, *, connections: Connections = ONE
 ) -> list[tuple[Hit, Hit]]:
-    """Each request that began before an earlier one to the same host was answered, with that
+    """Return each request that began before an earlier one to the same host was answered, with that
     earlier request.
 
     `connections`: hosts that may have so many requests at once; then the one that had to be
@@ -141,8 +141,8 @@ def gaps(
     slack: float = SLACK,
     connections: Connections = ONE,
 ) -> list[Gap]:
-    """The successive requests to one host between which the client waited less than `rule` asks
-    after the first.
+    """Return the successive requests to one host between which the client waited less than `rule`
+    asks after the first.
 
     Of a host that may have several requests at once, those that began while as many had their waits
     not over.
@@ -188,8 +188,8 @@ def too_early(log: Iterable[Hit], *, maximum: float = inf) -> list[Gap]:
 
 
 def robots_first(log: Iterable[Hit]) -> list[Hit]:
-    """Each first request to an origin that is not for robots.txt, its own or one that another
-    redirects to.
+    """Return each first request to an origin that is not for robots.txt, its own or one that
+    another redirects to.
     """
     asked: set[str] = set()
     found = []
@@ -205,7 +205,7 @@ def robots_first(log: Iterable[Hit]) -> list[Hit]:
 
 
 def trap_hits(log: Iterable[Hit]) -> Counter[tuple[str, str]]:
-    """Requests for trap pages, by host and kind of trap."""
+    """Count the requests for trap pages, by host and kind of trap."""
     counts: Counter[tuple[str, str]] = Counter()
     for hit in log:
         entrance = trap_entrance(hit.url)
@@ -215,7 +215,7 @@ def trap_hits(log: Iterable[Hit]) -> Counter[tuple[str, str]]:
 
 
 def zoo_hits(world: World, log: Iterable[Hit]) -> Counter[str]:
-    """Requests for pages of hosts that are traps, by kind of trap.
+    """Count the requests for pages of hosts that are traps, by kind of trap.
 
     Their robots.txt are not counted.
     """
@@ -234,7 +234,7 @@ def mercator(
     maximum: float = 300.0,
     crawl_delay_max: float = 300.0,
 ) -> Rule:
-    """The wait that politeness asks for after a hit, as the server sees it.
+    """Return the wait that politeness asks for after a hit, as the server sees it.
 
     The server sees a download begin later and end sooner than the client does, so this is a lower
     bound.

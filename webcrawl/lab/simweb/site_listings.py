@@ -146,6 +146,7 @@ def listing_answer(living: Changing, ask: Ask, now: float) -> WebAnswer | None:
         if listing is None:
             return None
         made = listing
+    # A tag of the bytes: it changes exactly when they do
     return of_listing(made, ask, tag_of(crc32(made.body)))
 
 
@@ -179,7 +180,7 @@ def _files(living: Changing, host: int) -> int:
 
 
 def _entries(living: Changing, host: int, now: float, part: int | None = None) -> Iterator[Entry]:
-    """The pages of a host that are there, at the URLs where they are now."""
+    """Yield the pages of a host that are there, at the URLs where they are now."""
     end = min(living.world.pages_of(host), MOST)
     pages = range(end) if part is None else range(part * PER_FILE, min((part + 1) * PER_FILE, end))
     origin = living.world.origin(host)

@@ -16,12 +16,12 @@ from webcrawl.lab.simweb.name_server import Udp
 from webcrawl.lab.simweb.outages import AddressState, Board
 from webcrawl.lab.simweb.world import World
 
-TRIES = 20
-BACKLOG = 2048
+TRIES = 20  # of a port that is free on one address, and perhaps not on the others
+BACKLOG = 2048  # connections that may wait until they are accepted
 
 
 def listen(addresses: Sequence[str], port: int) -> list[socket.socket]:
-    """A TCP socket on each address, all with the same port.
+    """Return a TCP socket on each address, all with the same port.
 
     Port 0 is any port that is free on all of them.
     """
@@ -34,6 +34,7 @@ def listen(addresses: Sequence[str], port: int) -> list[socket.socket]:
                 opened[-1].listen(BACKLOG)
         except OSError as error:
             close(opened)
+            # A port that was asked for is that one or none
             if port or error.errno != errno.EADDRINUSE or attempt + 1 == TRIES:
                 raise
         else:
@@ -42,7 +43,7 @@ def listen(addresses: Sequence[str], port: int) -> list[socket.socket]:
 
 
 def listen_pairs(addresses: Sequence[str], port: int) -> list[tuple[socket.socket, socket.socket]]:
-    """A UDP and a TCP socket on each address, all with the same port."""
+    """Return a UDP and a TCP socket on each address, all with the same port."""
     for attempt in range(TRIES):
         streams = listen(addresses, port)
         opened: list[socket.socket] = []
@@ -68,7 +69,7 @@ def close(sockets: Sequence[socket.socket]) -> None:
 
 
 def _free(address: str) -> int:
-    """A free port.
+    """Return a free port.
 
     Only a socket that was bound to a port by number keeps it while it does not listen.
     """
@@ -82,6 +83,7 @@ def _bound(address: str, port: int, kind: socket.SocketKind) -> socket.socket:
     made = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, kind)
     try:
         if kind is socket.SOCK_STREAM:
+            # Connections of the test before may linger on the port
             made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.setblocking(False)
         made.bind((address, port))
@@ -217,7 +219,7 @@ class Weather:
             door.close()
 
     def _changed(self) -> None:
-        """Settles; when another thread has called, it has been done on return."""
+        """Settle; when another thread has called, it has been done on return."""
         try:
             inside = asyncio.get_running_loop() is self._loop
         except RuntimeError:

@@ -25,10 +25,10 @@ from webcrawl.lab.simweb.random_content import (
 )
 from webcrawl.lab.simweb.web_answers import Anchor, AnswerPlace, Web
 
-CHILDREN = 8
+CHILDREN = 8  # of a page
 LOCAL = 205  # of 256 random links: 80 %
 LOCAL_POPULAR = 243  # 95 %
-PICTURES = 16
+PICTURES = 16  # shades, of each host
 LEAST_TEXT = 600  # characters
 
 _TOP = """<!DOCTYPE html>
@@ -59,12 +59,13 @@ class PageEdition:
 def links(
     world: Web, host: int, page: int, chance: tuple[int, ...]
 ) -> Iterator[tuple[int, int, int]]:
-    """Host and page that each link leads to, and a number that decides how it is written."""
+    """Yield host and page that each link leads to, and a number that decides how it is written."""
     size, hosts = world.pages_of(host), world.hosts
     left = iter(chance)
     first = CHILDREN * page + 1
     for child in range(first, min(first + CHILDREN, size)):
         yield host, child, next(left)
+    # So that every host is found from host 0
     if page == 0:
         for other in range(2 * host + 1, min(2 * host + 3, hosts)):
             yield other, 0, next(left)
@@ -94,7 +95,7 @@ def extras(world: Web, host: int, page: int) -> list[str]:
 
 
 def anchors(world: Web, host: int, page: int) -> list[Anchor]:
-    """Every link of the page, of any kind."""
+    """Return every link of the page, of any kind."""
     chance = draws(world.seed, host, page, 64)
     origin = world.origin(host)
     found = [
@@ -115,7 +116,9 @@ def anchors(world: Web, host: int, page: int) -> list[Anchor]:
 
 
 def render(world: Web, host: int, page: int, state: PageEdition | None = None) -> bytes:
-    """The page's HTML. Its size is within the world's bounds, unless its links alone need more.
+    """Return the page's HTML.
+
+    Its size is within the world's bounds, unless its links alone need more.
 
     One that changes has some text in any case, so that another edition reads differently.
     """
@@ -158,8 +161,8 @@ def render(world: Web, host: int, page: int, state: PageEdition | None = None) -
 
 
 def _href(world: Web, host: int, deep: int, link: tuple[int, int, int]) -> str:
-    """A link as an author might write it: rooted, relative, absolute, without a scheme, or with a
-    fragment.
+    """Return a link as an author might write it: rooted, relative, absolute, without a scheme, or
+    with a fragment.
     """
     other, page, number = link
     target, form = path(page), number >> 8 & 0xFF
@@ -167,6 +170,7 @@ def _href(world: Web, host: int, deep: int, link: tuple[int, int, int]) -> str:
         target = target.replace("&", "&amp;")
     if other != host:
         origin = world.origin(other)
+        # A link without a scheme takes the page's
         same_scheme = form < 32 and origin[:5] == world.origin(host)[:5]
         return (origin[origin.index("//") :] if same_scheme else origin) + target
     if form < 112:

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from webcrawl.frontier.health import STRIKES
 from webcrawl.lab.simweb import host_kinds, tree_pages
 from webcrawl.lab.simweb.kinds import trap_entrance
-from webcrawl.lab.simweb.name_server import OUTSIDE, Standing
+from webcrawl.lab.simweb.name_server import OUTSIDE, HostStanding
 from webcrawl.lab.simweb.request_log import Hit
 from webcrawl.lab.simweb.site_listings import is_listing
 from webcrawl.lab.simweb.web_answers import Anchor, Ask, WebAnswer
 from webcrawl.lab.simweb.world import World
 
 FOLLOWED = frozenset({"a", "area", "frame", "iframe", "refresh", "canonical"})
-ATTEMPTS = 3
+ATTEMPTS = 3  # the first one, and RETRY_TIMES
 # Of what may be the host's fault: that uses up none of these attempts. While the host is well it is
 # asked for STRIKES times; one that is not is asked again at intervals that are doubled, which come
 # to fewer in a crawl of minutes.
@@ -28,7 +28,7 @@ ROBOTS_ATTEMPTS = 18  # three tries of up to six requests
 
 
 def registered(host: str) -> str:
-    """The registered domain of a name under .test, by the public suffix list's default rule.
+    """Return the registered domain of a name under .test, by the public suffix list's default rule.
 
     It is the last two labels.
     """
@@ -36,7 +36,7 @@ def registered(host: str) -> str:
 
 
 def trap_of(world: World, url: str) -> str | None:
-    """The entrance of the trap that a URL is in, None for any other URL.
+    """Return the entrance of the trap that a URL is in, None for any other URL.
 
     A host that is a trap is its own entrance.
     """
@@ -80,7 +80,7 @@ class Truth:
         return ATTEMPTS if url in self.retried else 1
 
     def complaints(self, hits: Iterable[Hit]) -> Iterator[str]:
-        """Every way in which these requests differ from the truth, one line each."""
+        """Yield every way in which these requests differ from the truth, one line each."""
         counts: Counter[str] = Counter()
         for hit in hits:
             counts[hit.url] += 1
@@ -121,7 +121,7 @@ def truth(
     obey_nofollow: bool = False,
     wanted: Callable[[str], bool] = lambda _: True,
 ) -> Truth:
-    """The truth for a crawl from these seeds.
+    """Return the truth for a crawl from these seeds.
 
     `scope` is the crawl's; `wanted` stands for its URL filters. Limits on depth, page budgets and
     retired hosts are not modelled: a test that compares a crawl with the truth sets them high.
@@ -149,7 +149,7 @@ class _Walk:
     failing: dict[str, bool] = field(default_factory=dict)
 
     def run(self, seeds: list[str]) -> Truth:
-        """First walks what is certain, then what the uncertain URLs might lead to."""
+        """Walk what is certain first, then what the uncertain URLs might lead to."""
         self.found = Truth(self.world)
         self._walk(seeds, self.found.must)
         self._walk(self.unsure, self.found.may)
@@ -158,6 +158,7 @@ class _Walk:
         self.found.busy = {
             url for url, says in self.failing.items() if says or failing[_host(url)] > 1
         }
+        # Out of scope from one page may be within it from another
         for url in (*self.found.must, *self.found.may):
             self.found.excluded.pop(url, None)
         return self.found
@@ -165,6 +166,7 @@ class _Walk:
     def _walk(self, starts: list[str], visited: set[str]) -> None:
         certain = visited is self.found.must
         self.reached.clear()
+        # Breadth first, so that a URL is mostly reached by the fewest hops first
         queue = deque((url, 0) for url in starts)
         while queue:
             url, hops = queue.popleft()
@@ -188,7 +190,7 @@ class _Walk:
             queue.extend(self._next(url, hops))
 
     def _refusal(self, url: str) -> str:
-        """Why a URL inside the crawl's scope is not fetched; "" if it is."""
+        """Return why a URL inside the crawl's scope is not fetched; "" if it is."""
         place = self.world.locate(url)
         if place is None:
             return "no such host"
@@ -196,18 +198,19 @@ class _Walk:
             return "filtered"
         host, path = place
         standing = self.world.standing(host)
-        if standing is Standing.SHUT:
+        if standing is HostStanding.SHUT:
             return "host unreachable"
         if host_kinds.robots_forbid(self.world, host, path):
             return "robots.txt"
-        return "unsure" if standing is Standing.UNSURE else ""
+        return "unsure" if standing is HostStanding.UNSURE else ""
 
     def _next(self, url: str, hops: int) -> Iterator[tuple[str, int]]:
-        """The URLs inside the scope that this one leads to, each with the number of redirects in a
-        row.
+        """Yield the URLs inside the scope that this one leads to, each with the number of redirects
+        in a row.
         """
         host, path = self.world.locate(url) or (0, "")
         page = self.world.page_at(host, path)
+        # It never sends a body, so none of its links is found
         if page is not None and self.world.kind("odd", host) == "odd_304_always":
             return
         if page is not None:

@@ -89,7 +89,10 @@ def head(
     close: bool = False,
     chunked: bool = False,
 ) -> bytes:
-    """The head of an answer. Without a length or chunks the body ends with the connection."""
+    """Return the head of an answer.
+
+    Without a length or chunks the body ends with the connection.
+    """
     lines = [
         f"HTTP/1.1 {answer.status} {REASONS.get(answer.status, 'Unheard Of')}",
         "Server: simweb",
@@ -183,7 +186,7 @@ class AnswerPlace:
 
     @property
     def path(self) -> str:
-        """The path of the place's first URL."""
+        """Return the path of the place's first URL."""
         return f"/x/{self.kind}/{self.number}"
 
     @property
@@ -202,12 +205,12 @@ class AnswerPlace:
         return Anchor(source, self.origin + self.landing(name), nofollow)
 
     def elsewhere(self) -> int:
-        """Another host, if there is one."""
+        """Return another host, if there is one."""
         return (self.host + 1 + self.number % max(self.world.hosts - 1, 1)) % self.world.hosts
 
 
 def document(title: str, body: str, head: str = "") -> bytes:
-    """A small page.
+    """Return a small page.
 
     Titles must differ between places, so that no two bodies are equal by chance.
     """

@@ -30,7 +30,7 @@ from webcrawl.lab.simweb import name_server, sockets
 from webcrawl.lab.simweb.host_kinds import SCHEMES
 from webcrawl.lab.simweb.http_server import Connection, Desk, Request
 from webcrawl.lab.simweb.kinds import KINDS
-from webcrawl.lab.simweb.name_server import NameServer, Question, Reply, Tcp, Udp
+from webcrawl.lab.simweb.name_server import DnsReply, NameServer, Question, Tcp, Udp
 from webcrawl.lab.simweb.outages import Board
 from webcrawl.lab.simweb.request_log import Log
 from webcrawl.lab.simweb.sockets import DatagramDoor, StreamDoor, Weather
@@ -39,7 +39,7 @@ from webcrawl.lab.simweb.world import World, address
 
 
 def server_contexts() -> dict[str, ssl.SSLContext]:
-    """A context for each kind of SCHEMES, with a fresh P-256 key.
+    """Return a context for each kind of SCHEMES, with a fresh P-256 key.
 
     Such a key is cheap, and what most servers of the web have.
     """
@@ -79,6 +79,7 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 
 COUNTED = ("/robots.txt", *(f"/x/{name}/" for name, kind in KINDS.items() if kind.counted))
+# Several, so that one can fail
 NAME_SERVERS = ("127.0.0.1", "127.0.0.2", "127.0.0.3")
 
 
@@ -115,6 +116,7 @@ class Server:
         for text in outages:
             self.outages.plan(text)
         self._sockets: list[socket.socket] = []
+        # Each address by itself: a wildcard socket could be reached from outside
         served = [address(index) for index in range(world.addresses)]
         served += [
             name_server.OUTSIDE,
@@ -141,17 +143,17 @@ class Server:
 
     @property
     def nameserver(self) -> str:
-        """The first name server's address, in the form of DNS_NAMESERVERS."""
+        """Return the first name server's address, in the form of DNS_NAMESERVERS."""
         return self.nameservers.partition(",")[0]
 
     @property
     def nameservers(self) -> str:
-        """The addresses of all name servers, which know the same."""
+        """Return the addresses of all name servers, which know the same."""
         return ",".join("{}:{}".format(*kept.getsockname()) for kept in self._tcp)
 
     @property
     def busy(self) -> int:
-        """Requests that have arrived and are not in the log yet."""
+        """Return the number of requests that have arrived and are not in the log yet."""
         return self._desk.begun - self.log.count
 
     async def start(self) -> None:
@@ -191,8 +193,8 @@ class Server:
         return opened
 
     def _secure(self) -> tuple[Callable[[], asyncio.BaseProtocol], ssl.SSLContext]:
-        """What serves a connection with TLS, and its context, which the name that the client says
-        may change.
+        """Return what serves a connection with TLS, and its context, which the name that the client
+        says may change.
         """
         contexts = server_contexts()
         if not self.world.mix.keys() & {"https_h2", "https_both"}:
@@ -223,10 +225,11 @@ class Server:
     async def _every_second(self) -> None:
         while True:
             await asyncio.sleep(1)
+            # Written once a second, and not for each answer
             self._desk.date = formatdate(usegmt=True)
             self.log.flush()
 
-    def _reply(self, question: Question) -> Reply:
+    def _reply(self, question: Question) -> DnsReply:
         return self.outages.of_question(question.name, question.server) or name_server.reply(
             self.world, question
         )
@@ -237,10 +240,12 @@ class Server:
             return outage[0], 1, outage[1]
         attempt = 1
         if request.target.startswith(COUNTED):
+            # Counted for few paths only: a web may have millions of pages
             self._attempts[request.url] += 1
             attempt = self._attempts[request.url]
         host = self.world.number(request.host)
         if host is None:
+            # RFC 9110 15.5.20: not a server of this host
             return WebAnswer(421, b"<title>No such host</title>"), attempt, ""
         if request.method not in ("GET", "HEAD"):
             return WebAnswer(405, headers=("Allow: GET, HEAD",)), attempt, ""
@@ -302,6 +307,7 @@ def running(
         loop.run_until_complete(loop.shutdown_asyncgens())
         loop.close()
 
+    # A thread and not a process: a test begins outages and reads the log meanwhile
     thread = Thread(target=work, name="simweb", daemon=True)
     thread.start()
     try:

@@ -63,12 +63,14 @@ class Annex:
         if match is None:
             return None
         at = int(match[3]) + (len(self._zoo) if match[2] == "large" else 0)
+        # trap01.test is no host, though its number is
         if at >= len(self) or self.name(self._hosts + at) != f"{match[2]}{match[3]}.test":
             return None
+        # Only these two kinds have every name below their own
         return None if match[1] and self.trap(self._hosts + at) not in WILD else self._hosts + at
 
     def _drawn(self, seed: int) -> Mapping[int, list[int]]:
-        """The hosts here that the root of an ordinary host links to."""
+        """Return the hosts here that the root of an ordinary host links to."""
         drawn: defaultdict[int, list[int]] = defaultdict(list)
         for host in range(self._hosts, self._hosts + len(self)):
             for number in draws(seed, host, 0, 64)[:ENTRANCES]:
@@ -79,7 +81,7 @@ class Annex:
 
 NAME = re.compile(r"site(\d{1,9})(?:\.site\d{1,9})?\.test")
 SPECIAL = {**KINDS, "landing": LANDING}
-MAX_ADDRESSES = 60_000
+MAX_ADDRESSES = 60_000  # of 127.0.0.0/16, with 250 in each /24
 
 
 class World:
@@ -124,6 +126,8 @@ class World:
         _validate(hosts, pages, size, links, addresses)
         self.annex = Annex(hosts, zoo, large, seed)
         self.popular = popular
+        # An order of popularity that is independent of the hosts' sizes: a step that has no common
+        # divisor with their number comes to each once
         self._stride = next(step for step in count(int(hosts * 0.618) + 1) if gcd(step, hosts) == 1)
         self.hosts = hosts
         self.pages = pages
@@ -141,6 +145,7 @@ class World:
         }
         living = changes or has_changes(self.mix)
         self.living = ChangingPages(self, changes or 1.0, time_scale, clock()) if living else None
+        # Zipf's law: host n has about 1/n of the pages, so the hosts before it have the logarithm
         self._per_nat = (pages - hosts) / log(hosts + 1)
         self.pages_of = lru_cache(2**17)(self._pages_of)
         self.settle(port, tls_port)
@@ -154,7 +159,7 @@ class World:
     # -- hosts
 
     def kind(self, group: str, number: int) -> str:
-        """The kind of a host, or in the group "page" of a page counted over the whole world.
+        """Return the kind of a host, or in the group "page" of a page counted over the whole world.
 
         It is "" for a plain one.
         """
@@ -180,7 +185,7 @@ class World:
         )
 
     def address(self, host: int) -> str:
-        """The loopback address of this host; several hosts share one."""
+        """Return the loopback address of this host; several hosts share one."""
         if name_server.IPV6 in self.mix and self.kind("dns", host) == name_server.IPV6:
             return name_server.LOOPBACK6
         return address(host % self.addresses)
@@ -193,7 +198,7 @@ class World:
         return f"http://{self.name(host)}" + ("" if self.port == 80 else f":{self.port}")
 
     def locate(self, url: str) -> tuple[int, str] | None:
-        """Host and request target of a canonical URL, None if it is not in this world."""
+        """Return host and request target of a canonical URL, None if it is not in this world."""
         parts = url.split("/", 3)
         if len(parts) != 4:
             return None
@@ -215,7 +220,7 @@ class World:
         return (f"{self.origin(host)}/" for host in range(self.hosts))
 
     def entrances(self, host: int) -> Sequence[int]:
-        """The traps and large sites that the root of this ordinary host links to."""
+        """Return the traps and large sites that the root of this ordinary host links to."""
         return self.annex.entrances.get(host, ())
 
     # -- pages
@@ -233,7 +238,7 @@ class World:
         return end - self.first_page(host)
 
     def abroad(self, number: int) -> int:
-        """An ordinary host that a random number of 20 bits or more leads to."""
+        """Return an ordinary host that a random number of 20 bits or more leads to."""
         if not self.popular:
             return number % self.hosts
         # 0 with the greatest chance
@@ -283,15 +288,15 @@ class World:
             404, b"<title>Not found</title><p>There is no such page here."
         )
 
-    def standing(self, host: int) -> name_server.Standing:
+    def standing(self, host: int) -> name_server.HostStanding:
         """Return whether pages of this host can be fetched, judging by its name, its server and its
         robots.txt.
         """
         return max(
-            name_server.STANDING.get(self.kind("dns", host), name_server.Standing.OPEN),
-            name_server.Standing.SHUT
+            name_server.STANDING.get(self.kind("dns", host), name_server.HostStanding.OPEN),
+            name_server.HostStanding.SHUT
             if self.kind("host", host) in host_kinds.DOWN
-            else name_server.Standing.OPEN,
+            else name_server.HostStanding.OPEN,
             host_kinds.robots_standing(self, host),
         )
 

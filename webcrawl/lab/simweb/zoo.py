@@ -17,6 +17,7 @@ from zlib import crc32
 from webcrawl.lab.simweb.random_content import SECTIONS, WORDS, prose
 from webcrawl.lab.simweb.web_answers import Ask, Web, WebAnswer
 
+# One hash for a page: whatever on it is random is one of these
 _DICE = Struct("<96Q")
 
 
@@ -32,12 +33,12 @@ class Spot:
 
     @cached_property
     def dice(self) -> tuple[int, ...]:
-        """96 random 64-bit numbers that belong to this page."""
+        """Return 96 random 64-bit numbers that belong to this page."""
         key = f"{self.seed} {self.name} {self.path}".encode()
         return _DICE.unpack(shake_128(key).digest(_DICE.size))
 
     def word(self, number: int) -> str:
-        """One of the usual words, chosen by the number of a die."""
+        """Return one of the usual words, chosen by the number of a die."""
         return WORDS[self.dice[number] >> 20 & 127]
 
 
@@ -104,6 +105,7 @@ def months(spot: Spot) -> Show:
 
 def _last_number(path: str, start: int) -> int:
     found = _NUMBER.findall(path)
+    # No trap here has written a longer number
     return int(found[-1]) if found and len(found[-1]) < 16 else start
 
 
@@ -159,6 +161,7 @@ def git(spot: Spot) -> Show:
 
 
 def _hash(die: int) -> str:
+    # A die has 64 bits, and a commit 160
     return f"{die * 0x9E3779B97F4A7C15F39CC0605CEDC834 % 2**160:040x}"
 
 
@@ -238,6 +241,7 @@ def facets(spot: Spot) -> Show:
     for die in spot.dice[:36]:
         key = tuple(_FACETS)[die % len(_FACETS)]
         pairs = [*(chosen | {key: _FACETS[key][(die >> 8) % len(_FACETS[key])]}).items()]
+        # Another order of the parameters is another URL
         turn = (die >> 16) % len(pairs)
         hrefs.append("/shop?" + urlencode(pairs[turn:] + pairs[:turn]))
     hrefs += [
@@ -316,7 +320,7 @@ def zoo_answer(world: Web, ask: Ask, kind: str) -> WebAnswer:
 
 
 def _text(world: Web, key: str) -> str:
-    """The text of a topic.
+    """Return the text of a topic.
 
     Its length follows from the topic too, so that pages of one topic have the same text.
     """

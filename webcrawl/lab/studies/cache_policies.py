@@ -18,7 +18,10 @@ FAST = numba is not None
 
 
 def compiled(loop: F) -> F:
-    """The loop, which gets its arrays from `vector` and `whole`, so that it runs either way."""
+    """Return the loop, compiled if numba is there.
+
+    It gets its arrays from `vector` and `whole`, so that it runs either way.
+    """
     if numba is None:
         return loop
     made: F = numba.njit(cache=True, nogil=True)(loop)
@@ -52,7 +55,7 @@ def lru(trace: Vector, urls: int, size: int) -> int:
 
 @compiled
 def _lru(trace: Vector, size: int, older: Vector, newer: Vector, held: Vector) -> int:
-    """A ring of URLs through a place of its own, `end`, whose `newer` is the oldest of all."""
+    """Simulate LRU by a ring of URLs through a place of its own, `end`, whose `newer` is the oldest."""
     hits = count = 0
     end = len(older) - 1
     older[end] = newer[end] = end
@@ -91,6 +94,7 @@ def _clock(trace: Vector, size: int, place: Vector, items: Vector, marks: Vector
             hits += 1
             marks[place[url]] = True
             continue
+        # What was asked for since the hand's last visit has a second chance
         while marks[hand]:
             marks[hand] = False
             hand = hand + 1 if hand + 1 < size else 0

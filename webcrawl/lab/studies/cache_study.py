@@ -32,7 +32,7 @@ LOW, HIGH = 0.1, 0.9  # of what there is to gain: between these lies the critica
 
 
 @dataclass(frozen=True)
-class Row:
+class CacheRow:
     """One simulation. INFINITE has no size."""
 
     policy: str
@@ -59,7 +59,7 @@ def simulate(
     sizes: Iterable[int],
     names: Sequence[str] = NAMES,
     training: Numbers | None = None,
-) -> Iterator[Row]:
+) -> Iterator[CacheRow]:
     """Yield a row per policy and size.
 
     STATIC holds what is most popular in `training`, by default the trace itself.
@@ -67,7 +67,7 @@ def simulate(
     lookups, urls, count = trace.lookups, trace.urls, len(trace.lookups)
     loop = vector(lookups)
     if "INFINITE" in names:
-        yield Row("INFINITE", urls, count, count - urls)
+        yield CacheRow("INFINITE", urls, count, count - urls)
     popular = (
         cache_policies.by_popularity(lookups if training is None else training, urls)
         if "STATIC" in names
@@ -76,11 +76,13 @@ def simulate(
     for size in sizes:
         for name in names:
             if name == "STATIC":
-                yield Row(name, size, count, cache_policies.static(lookups, urls, size, popular))
+                yield CacheRow(
+                    name, size, count, cache_policies.static(lookups, urls, size, popular)
+                )
             elif name != "INFINITE":
                 # a cache that holds all is as good as an infinite one, and its arrays need not be
                 # larger
-                yield Row(
+                yield CacheRow(
                     name,
                     size,
                     count,
@@ -89,11 +91,11 @@ def simulate(
 
 
 def powers(urls: int) -> list[int]:
-    """Sizes from 32 up to what holds all; Broder's largest is 2^25."""
+    """Return the sizes from 32 up to what holds all; Broder's largest is 2^25."""
     return [1 << bit for bit in range(5, min(max(urls - 1, 32).bit_length(), 25) + 1)]
 
 
-def critical_region(rows: Iterable[Row]) -> tuple[int, int] | None:
+def critical_region(rows: Iterable[CacheRow]) -> tuple[int, int] | None:
     """Sizes between which most of the gain lies: from a tenth to nine tenths of what the largest
     cache spares more than the smallest; None if no size gains anything.
     """
@@ -108,7 +110,7 @@ def _first(known: list[tuple[int, float]], rate: float) -> int:
     return next(size for size, found in known if found >= rate - 1e-12)
 
 
-def best_size(rows: Iterable[Row]) -> int | None:
+def best_size(rows: Iterable[CacheRow]) -> int | None:
     """Return the smallest size that has all but a hundredth of what the largest spares."""
     known = sorted((row.size, row.hit_rate) for row in rows if row.policy == SEEN_POLICY)
     return _first(known, 0.99 * known[-1][1]) if known and known[-1][1] > 0 else None
@@ -137,7 +139,7 @@ def owner_among(drones: int) -> Callable[[str], int]:
     return lambda host: owners[partition.slot(host)]
 
 
-def as_json(trace: Trace, rows: Sequence[Row]) -> str:
+def as_json(trace: Trace, rows: Sequence[CacheRow]) -> str:
     """Return the results as one object on one line."""
     value = {
         "rows": [row.as_json() for row in rows],
@@ -148,22 +150,26 @@ def as_json(trace: Trace, rows: Sequence[Row]) -> str:
     return f"{json.dumps(value)}\n"
 
 
-def as_text(trace: Trace, rows: Sequence[Row]) -> str:
+def as_text(trace: Trace, rows: Sequence[CacheRow]) -> str:
     """Return a description of the trace, a table with a column per policy, and its meaning."""
     return "\n".join([_about(trace), "", *_table(rows), *_advice(rows), ""])
 
 
-def _table(rows: Sequence[Row]) -> list[str]:
+def _table(rows: Sequence[CacheRow]) -> list[str]:
     """Return the lines of a table: a row per size, a column per policy."""
-    bounded = [row for row in rows if row.policy != "INFINITE"]
-    infinite = [row for row in rows if row.policy == "INFINITE"]
-    simulated = {row.policy for row in bounded}
+    rates_by_size: dict[int, dict[str, float]] = {}
+    last_lines = []
+    for row in rows:
+        if row.policy == "INFINITE":  # it has no size of its own, so it stands below the others
+            last_lines.append(_line("infinite", [row.hit_rate]))
+        else:
+            rates_by_size.setdefault(row.size, {})[row.policy] = row.hit_rate
+    simulated = set().union(*rates_by_size.values())
     names = [name for name in NAMES if name in simulated]
     lines = ["hit rate in percent", "".join(name.rjust(WIDTH) for name in ("entries", *names))]
-    for size in sorted({row.size for row in bounded}):
-        rates = {row.policy: row.hit_rate for row in bounded if row.size == size}
+    for size, rates in sorted(rates_by_size.items()):
         lines.append(_line(f"{size:,}", [rates[name] for name in names]))
-    return lines + [_line("infinite", [row.hit_rate]) for row in infinite]
+    return lines + last_lines
 
 
 def _line(head: str, rates: Iterable[float]) -> str:
@@ -187,7 +193,7 @@ def _about(trace: Trace) -> str:
     )
 
 
-def _advice(rows: Sequence[Row]) -> list[str]:
+def _advice(rows: Sequence[CacheRow]) -> list[str]:
     region, best = critical_region(rows), best_size(rows)
     if best is None:
         return []
@@ -197,7 +203,7 @@ def _advice(rows: Sequence[Row]) -> list[str]:
     return ["", f"most is gained between {region[0]:,} and {region[1]:,} entries: {what}"]
 
 
-def plot_caches(rows: Sequence[Row]) -> str:
+def plot_caches(rows: Sequence[CacheRow]) -> str:
     """Return an SVG document that plots hit rate against cache size, with size on a logarithmic
     scale.
     """
@@ -223,7 +229,7 @@ def plot_caches(rows: Sequence[Row]) -> str:
     return plot_file("Hit rates of URL caches by size", lines, labels, "entries of the cache")
 
 
-def _plotted_sizes(rows: Sequence[Row]) -> list[int]:
+def _plotted_sizes(rows: Sequence[CacheRow]) -> list[int]:
     """Return the sizes of the bounded caches; without any, 1 and that of the infinite one."""
     bounded = {row.size for row in rows if row.policy != "INFINITE"}
     return sorted(bounded or {1, *(row.size for row in rows)})

@@ -15,7 +15,7 @@ from webcrawl.base.url_text import host_of
 from webcrawl.lab.studies.traces import NoTrace, links_of
 from webcrawl.urls.host_names import RegisteredDomains
 
-CLOSE = 1e-12
+CLOSE = 1e-12  # of all PageRank, which is 1
 STEPS = 1000  # at most; with 0.85 some 170 are enough for any graph
 
 
@@ -43,6 +43,7 @@ def pagerank(
         given = np.bincount(tails, weights=(rank * share)[heads], minlength=nodes).astype(
             np.float64, copy=False
         )
+        # What pages without links have, and the part that no link gets
         given += (1 - damping + damping * rank[ends].sum()) / nodes
         given /= given.sum()  # rounding errors would add up
         change = np.abs(given - rank).sum()
@@ -78,7 +79,7 @@ class Graph:
 
     @property
     def heads(self) -> Numbers:
-        """The page that each link is on."""
+        """Return the page that each link is on."""
         return np.repeat(np.arange(self.pages), np.diff(self.offsets))
 
 
@@ -124,6 +125,7 @@ def crawled(
     scores: npt.NDArray[np.float64] | None = None,
 ) -> Graph:
     """Return these pages numbered anew, as a breadth-first crawl from `starts` finds them."""
+    # Each link once, by the number of its pair of pages; a link of a page to itself is none
     _, firsts = np.unique((heads * pages + tails)[heads != tails], return_index=True)
     kept = np.flatnonzero(heads != tails)[np.sort(firsts)]
     kept = kept[np.argsort(heads[kept], kind="stable")]
@@ -161,7 +163,7 @@ def _breadth_first(offsets: Numbers, links: Numbers, starts: Sequence[int]) -> N
 
 
 def _sites(names: Iterable[str]) -> tuple[Numbers, Numbers]:
-    """Host and registered domain of each page.
+    """Return host and registered domain of each page.
 
     Pages whose names are no URLs are all of one host.
     """

@@ -25,18 +25,18 @@ from webcrawl.lab.studies.page_queues import (
     Exact,
     Levels,
     PageQueue,
+    PoliteQueue,
     SiftedFront,
-    Turns,
 )
 from webcrawl.lab.studies.page_signals import (
     Cash,
     Depth,
+    DomainVotes,
     Focus,
     Indegree,
     KnownPageRank,
     KnownScores,
     Signal,
-    Votes,
 )
 from webcrawl.lab.studies.traces import NoTrace
 from webcrawl.tools.report.charts import COLOURS, PlotLine, plot_file
@@ -96,21 +96,21 @@ EXACT, LEVELS, CRAWL = "exact", "levels", "crawl"
 IDEAL = "ideal"
 LEVELLED = ("breadth", "indegree", "opic", "reputation")
 FIXED = ("breadth", "reputation")  # a crawl gives these their level when they are found
-SEED = 1
+SEED = 1  # of all chance: the same command prints the same figures
 
 _SIGNALS: dict[str, Callable[[Graph], Signal]] = {
     "breadth": Depth,
     "random": Depth,
     "indegree": Indegree,
     "opic": Cash,
-    "reputation": Votes,
+    "reputation": DomainVotes,
     "pagerank": KnownPageRank,
     "focus": Focus,
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class CrawlShape:
     """The levels, bias and hosts of a crawl, in place of one exact queue."""
 
     levels: int = 8  # FRONTIER_LEVELS
@@ -119,7 +119,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Row:
+class OrderingRow:
     """One ordering: the share of all PageRank, or of all good pages, that has been fetched after
     each page.
     """
@@ -148,8 +148,8 @@ class Row:
 
 
 def compare(
-    graph: Graph, rank: npt.NDArray[np.float64], names: Sequence[str], shape: Shape
-) -> Iterator[Row]:
+    graph: Graph, rank: npt.NDArray[np.float64], names: Sequence[str], shape: CrawlShape
+) -> Iterator[OrderingRow]:
     """Yield a row for each ordering in exact order, one with levels where there are such, and one
     as a crawl has it.
     """
@@ -158,10 +158,10 @@ def compare(
     for name in names:
         for how in ways(name, shape):
             signal, waiting = _made(name, how, graph, measured if name == IDEAL else rank, shape)
-            yield Row(name, how, np.cumsum(measured[replay(graph, signal, waiting)]))
+            yield OrderingRow(name, how, np.cumsum(measured[replay(graph, signal, waiting)]))
 
 
-def ways(name: str, shape: Shape) -> list[str]:
+def ways(name: str, shape: CrawlShape) -> list[str]:
     """Return which rows an ordering has.
 
     No crawl has PageRank; that of the best shows what politeness costs.
@@ -178,6 +178,7 @@ def replay(graph: Graph, signal: Signal, waiting: PageQueue) -> Numbers:
     """Return the pages in the order in which they are fetched."""
     offsets, links = graph.offsets.tolist(), graph.links
     known = bytearray(graph.pages)
+    # The first numbers are the seeds'
     known[: graph.seeds] = b"\1" * graph.seeds
     waiting.add(range(graph.seeds))
     order = np.empty(graph.pages, np.int64)
@@ -196,7 +197,7 @@ def replay(graph: Graph, signal: Signal, waiting: PageQueue) -> Numbers:
 
 
 def _made(
-    name: str, how: str, graph: Graph, rank: npt.NDArray[np.float64], shape: Shape
+    name: str, how: str, graph: Graph, rank: npt.NDArray[np.float64], shape: CrawlShape
 ) -> tuple[Signal, PageQueue]:
     signal = _SIGNALS[name](graph) if name in _SIGNALS else KnownScores(rank.tolist())
     if how == CRAWL:
@@ -205,32 +206,32 @@ def _made(
         return signal, _levels(name, graph, signal, shape)
     if name == "random":
         return signal, AtRandom(Random(SEED))
-    if isinstance(signal, Votes):
+    if isinstance(signal, DomainVotes):
         return signal, ByDomain(graph.domains.tolist(), signal)
     return signal, Exact(graph.pages, signal)
 
 
-def _levels(name: str, graph: Graph, signal: Signal, shape: Shape) -> Levels:
+def _levels(name: str, graph: Graph, signal: Signal, shape: CrawlShape) -> Levels:
     return Levels(
         graph.pages, signal, shape.levels, shape.bias, Random(SEED), moving=name not in FIXED
     )
 
 
-def _crawl(name: str, graph: Graph, signal: Signal, shape: Shape) -> PageQueue:
+def _crawl(name: str, graph: Graph, signal: Signal, shape: CrawlShape) -> PageQueue:
     hosts = graph.hosts.tolist()
     if name in FIXED:
-        return Turns(_levels(name, graph, signal, shape), hosts, shape.hosts, None)
+        return PoliteQueue(_levels(name, graph, signal, shape), hosts, shape.hosts, None)
     chance = Random(SEED).random
     worth = (lambda _: chance()) if name == "random" else lambda page: signal.values[page]
     sift = Sift[int](worth)
-    return Turns(SiftedFront(sift), hosts, shape.hosts, sift)
+    return PoliteQueue(SiftedFront(sift), hosts, shape.hosts, sift)
 
 
 POINTS = 200  # of a line
 
 
-def as_json(graph: Graph, rows: Sequence[Row]) -> str:
-    """One object on one line."""
+def as_json(graph: Graph, rows: Sequence[OrderingRow]) -> str:
+    """Return the results as one object on one line."""
     value = {
         "graph": {
             "pages": graph.pages,
@@ -243,7 +244,7 @@ def as_json(graph: Graph, rows: Sequence[Row]) -> str:
     return f"{json.dumps(value)}\n"
 
 
-def as_text(graph: Graph, rows: Sequence[Row], shape: Shape) -> str:
+def as_text(graph: Graph, rows: Sequence[OrderingRow], shape: CrawlShape) -> str:
     """Return a description of the graph, and a line for each row."""
     lines = [
         _about(graph),
@@ -280,7 +281,7 @@ def _about(graph: Graph) -> str:
     return f"pages: {graph.pages:,}, hosts: {hosts:,}, links: {len(graph.links):,}{left}"
 
 
-def plot_orderings(graph: Graph, rows: Sequence[Row]) -> str:
+def plot_orderings(graph: Graph, rows: Sequence[OrderingRow]) -> str:
     """Return the SVG document, with one line per ordering.
 
     The order is that of a crawl if it was asked for, else the exact one.
@@ -292,6 +293,7 @@ def plot_orderings(graph: Graph, rows: Sequence[Row]) -> str:
             row.ordering,
             [(share, row.at(share)) for share in shares],
             COLOURS[ORDERS.index(row.ordering)],
+            # No crawl can have these: they show what is possible
             dashed=row.ordering in ("best", IDEAL),
         )
         for row in rows

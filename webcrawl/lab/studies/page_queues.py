@@ -13,7 +13,7 @@ from random import Random
 from typing import Protocol
 
 from webcrawl.frontier.front_end import Sift
-from webcrawl.lab.studies.page_signals import Signal, Votes
+from webcrawl.lab.studies.page_signals import DomainVotes, Signal
 
 STALE = 4  # entries of a heap per page that waits, before those are removed that no longer hold
 MOVES = 1000  # pages that go from the front-end to their hosts while one host more is looked for
@@ -25,7 +25,7 @@ class PageQueue(Protocol):
     def add(self, pages: Iterable[int]) -> None: ...
 
     def changed(self, pages: Sequence[int] | None) -> None:
-        """The numbers of these pages, or of all, are others now."""
+        """Take note that the numbers of these pages, or of all, are others now."""
 
     def pop(self) -> int | None: ...
 
@@ -52,6 +52,7 @@ class Exact:
             self._enter(page)
 
     def _enter(self, page: int) -> None:
+        # A heap has the smallest on top
         heappush(self._heap, (-self._signal.values[page], self._place[page]))
 
     def changed(self, pages: Sequence[int] | None) -> None:
@@ -81,7 +82,7 @@ class ByDomain:
     pages.
     """
 
-    def __init__(self, domains: Sequence[int], votes: Votes) -> None:
+    def __init__(self, domains: Sequence[int], votes: DomainVotes) -> None:
         self._domains = domains
         self._votes = votes
         # the place of a page among all that were found, and it
@@ -111,6 +112,7 @@ class ByDomain:
         while self._heap:
             votes, first, domain = heappop(self._heap)
             queue = self._queues[domain]
+            # An entry of before: the domain has got votes, or its first page was popped
             if not queue or queue[0][0] != first or -votes != self._votes.of_domain(domain):
                 continue
             _, page = queue.popleft()
@@ -137,6 +139,7 @@ class AtRandom:
         if not self._pages:
             return None
         at = self._random.randrange(len(self._pages))
+        # The last one takes its place, so no others have to move
         self._pages[at], self._pages[-1] = self._pages[-1], self._pages[at]
         return self._pages.pop()
 
@@ -197,6 +200,7 @@ class Levels:
         self._queues[level].push(page)
 
     def changed(self, pages: Sequence[int] | None) -> None:
+        # A crawl gives the level when a page is found, and the page stays there
         if not self._moving:
             return
         for page in range(len(self._level)) if pages is None else pages:
@@ -248,7 +252,7 @@ class SiftedQueue:
         return self._chosen.pop() if self._chosen.count else self._queue.pop()
 
 
-class Turns:
+class PoliteQueue:
     """A polite crawl: pages go from the front-end to their hosts' queues, and so many hosts take
     turns.
 
@@ -319,7 +323,7 @@ class SiftedFront:
             self._queue.push(page)
 
     def changed(self, pages: Sequence[int] | None) -> None:
-        """It is seen when they are looked at."""
+        """Do nothing: numbers are looked at when pages are chosen."""
 
     def pop(self) -> int | None:
         return self._queue.pop()

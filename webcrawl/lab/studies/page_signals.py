@@ -15,7 +15,7 @@ from webcrawl.frontier.prioritizers import CELL, Popularity
 from webcrawl.frontier.prioritizers.focus import ByFocus
 from webcrawl.lab.studies.link_graph import Graph, pagerank
 
-DAMPING = 0.85
+DAMPING = 0.85  # of PageRank: the part of a page that its links get
 ROOMY = 4  # cells of a table per page
 GROWN = 1.2  # times as many pages as at the last computation of PageRank: then it is computed anew
 ROUGH = 1e-3  # how well: what is left of the graph changes more
@@ -28,7 +28,7 @@ class Signal(Protocol):
     def values(self) -> Sequence[float]: ...
 
     def heard(self, page: int, links: Sequence[int]) -> Sequence[int] | None:
-        """A page was fetched.
+        """Learn from the links of a page that was fetched.
 
         Return the pages whose numbers have changed; None for all of them.
         """
@@ -102,15 +102,17 @@ class Cash:
                 state[link] = 1
                 self._waiting += 1
                 self._cash += 1.0
+            # What a fetched page gets is out of the game
             if state[link] == 1:
                 self._cash += share
         return links
 
     def level(self, page: int, last: int) -> int:
+        # The unit is half of what a page that waits has on average
         return doublings(self.values[page], self._cash / max(self._waiting, 1) / 2, last)
 
 
-class Votes:
+class DomainVotes:
     """Registered domains that link to the page's (IRLbot's reputation)."""
 
     def __init__(self, graph: Graph) -> None:
@@ -126,6 +128,7 @@ class Votes:
         domains, voters = self._domains, self._voters
         own = domains[page]
         for link in links:
+            # A site cannot vouch for itself
             if domains[link] != own:
                 voters[domains[link]].add(own)
             self.values[link] = len(voters[domains[link]])
@@ -155,6 +158,7 @@ class KnownPageRank:
             self._compute()
             return None
         values = self.values
+        # A page that was never in a computation has what all begin with
         share = DAMPING * (values[page] or 1 / self._graph.pages) / max(len(links), 1)
         for link in links:
             values[link] += share
@@ -227,5 +231,5 @@ class _Worth(Sequence[float]):
 
 
 def doublings(value: float, unit: float, last: int) -> int:
-    """The last level up to twice the unit, one higher for each doubling."""
+    """Return the last level for up to twice the unit, one higher for each doubling."""
     return max(last - int(log2(value / unit)), 0) if value > unit else last

@@ -57,8 +57,8 @@ class WalkVisits:
         return [self.urls[page] for page in pages]
 
     def near_uniform(self, most: int, random: np.random.Generator) -> list[str]:
-        """So many of the distinct pages, each with a chance inversely proportional to its share of
-        the visits.
+        """Return so many of the distinct pages, each with a chance inversely proportional to its
+        share of the visits.
 
         Weighted sampling without replacement: those whose exponential variates of that rate are the
         smallest.
@@ -83,6 +83,7 @@ class WalkVisits:
         count = len(walkers)
         if count < 2:
             return share, float("nan")
+        # The variance of a ratio of two sums, each walker a batch of its own
         spread = float(((met - share * made) ** 2).sum()) * count / (count - 1)
         return share, spread**0.5 / float(made.sum())
 
@@ -97,6 +98,7 @@ def read_walk(jobdir: Path, burn_in: int = BURN_IN) -> WalkVisits:
     for walker, step, url, how, status in _rows(path):
         lines += 1
         came[how] += 1
+        # A redirect is followed without a choice, so it is no visit
         page = 200 <= status < 300
         failed += not (page or 300 <= status < 400)
         if page and step >= burn_in:
@@ -130,7 +132,7 @@ def _rows(path: Path) -> Iterator[tuple[int, int, str, str, int]]:
 
 
 def _whole(text: str) -> int:
-    """ValueError also for a number that has no room in an array."""
+    """Return a whole number. Raise ValueError also for one that has no room in an array."""
     if len(text) > DIGITS:
         raise ValueError(text)
     return int(text)

@@ -74,6 +74,7 @@ class Trace:
             )
         pages, links = self.parts
         mine = (pages == drone) & (links != drone)
+        # Numbers without gaps: the simulation has an array with a place for each
         kept, numbers = np.unique(self.lookups[mine], return_inverse=True)
         if not len(kept):
             raise NoTrace("no link leads from a page of this drone to a host of another")
@@ -85,7 +86,7 @@ class Trace:
 def read_trace(
     paths: Iterable[Path], owner: Callable[[str], int] | None = None, *, crawled: bool = False
 ) -> Trace:
-    """One trace of all files, in this order. `owner`: which drone a host belongs to.
+    """Return one trace of all files, in this order. `owner`: which drone a host belongs to.
 
     `crawled`: the files are a graph, and the links come in the order in which a breadth-first crawl
     from the first page would find them.
@@ -169,8 +170,8 @@ def _fingerprints(path: Path) -> Trace:
 
 
 def _by_first(numbers: npt.NDArray[Any]) -> Numbers:
-    """Numbered anew in the order of first look-ups, so that what is near in the trace is near in
-    memory.
+    """Number the look-ups anew in the order of first ones, so that what is near in the trace is
+    near in memory.
     """
     _, firsts = np.unique(numbers, return_index=True)
     new = np.empty(len(firsts), np.int64)
@@ -186,6 +187,7 @@ def _breadth_first(links: Iterable[Looked]) -> Iterator[Looked]:
     graph: dict[str, list[str]] = {}
     for page, link in links:
         graph.setdefault(page, []).append(link)
+    # A list, and not a deque: it is read while it grows
     queue = [*graph][:1]
     met = set(queue)
     for page in queue:
@@ -198,7 +200,10 @@ def _breadth_first(links: Iterable[Looked]) -> Iterator[Looked]:
 
 def _numbered(links: Iterable[Looked], owner: Callable[[str], int] | None) -> Trace:
     numbers: dict[str, int] = {}
-    lookups, pages, page_parts, parts = array("q"), array("q"), array("q"), array("q")
+    lookups = array("q")
+    pages = array("q")  # places of look-ups at which those of another page begin
+    page_parts = array("q")  # of each look-up, the drone of its page, and of its URL
+    parts = array("q")
     last: str | None = None
     for page, link in links:
         if page != last or not page:
@@ -244,6 +249,7 @@ def opened(path: Path) -> AbstractContextManager[IO[str]]:
         return gzip.open(path, "rt", encoding="utf-8", newline="\n")
     if path.suffix == ".zst":
         return io.TextIOWrapper(zstd.open(path, "rb"), encoding="utf-8", newline="\n")
+    # Only LF ends a line: a URL of a log may contain what else Python takes for one
     return path.open(encoding="utf-8", newline="\n")
 
 
@@ -261,6 +267,7 @@ def _of_text(path: Path, file: IO[str]) -> Iterator[Looked]:
 def _form(path: Path, first: str) -> Callable[[Iterable[str]], Iterator[Looked]]:
     """Return the reader for the lines of a file with this first one."""
     fields = first.split()
+    # A status of crawl.log: Heritrix' codes of failures are negative
     if len(fields) == FIELDS and fields[1].lstrip("-").isdecimal():
         return _of_crawl_log
     if first.count("\t") == 4:

@@ -16,6 +16,7 @@ from scrapy.settings import BaseSettings
 from webcrawl.adapter.spiders.web import WebSpider
 from webcrawl.base.errors import RulesError
 from webcrawl.base.model import Link, Outcome, Packed, Status, unpack
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.base.settings.setting_kinds import is_whole
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.last_run import OURS, OtherTerms
@@ -98,6 +99,7 @@ class WalkFrontier(Frontier):
         self._awaited = hooks.awaited
         super().__init__(queues, rules, hooks, resumed=resumed)
         self.found = walkers.found
+        # A walker whose URL is dropped unasked has to jump, or it would stand there for ever
         self.core.dropped.append(lambda link, status: self._ended(link, status, asked=False))
         self.look = WalkInspector(self.core, walkers)
         self.outage = WalkOutage(self.core, self._rotation, self._selection, walkers)
@@ -124,7 +126,7 @@ class WalkFrontier(Frontier):
     # -- in
 
     def add(self, records: Iterable[Packed]) -> None:
-        """These are seeds: walks may start from there."""
+        """Take seeds: walks may start from there."""
         self.walkers.starts.add([unpack(record).url for record in records])
 
     def _enqueue(self, link: Link | None) -> None:
@@ -174,7 +176,7 @@ class OpenedWalk:
 
     def factory(
         self,
-        values: Mapping[str, Any],
+        values: CheckedSettings,
         db: CrawlDB,
         outputs: Outputs,
         clock: CrawlClock,
@@ -187,6 +189,7 @@ class OpenedWalk:
         need(values, NEEDS, "a random walk")
         data = db.get(META)
         before = WalkRules(*msgpack.unpackb(data)["rules"]) if data is not None else self.rules
+        # With other rules the visits before and after would be of two different walks
         if str(before) != str(self.rules):
             raise OtherTerms(
                 f"{db.folder.parent}: this walk began with {before}, but now has {self.rules}: "
@@ -218,7 +221,8 @@ def open_walk(
     )
 
 
-MOST_WALKERS, MOST_STEPS = 10_000, 10**12
+MOST_WALKERS = 10_000
+MOST_STEPS = 10**12  # of all walkers together
 # A walk needs no archive, and the links of every page, each time. Nobody else is served while a
 # walker waits at a host that is away: so it waits for a second attempt only, which comes soon, and
 # then leaves the host alone for a day.

@@ -163,13 +163,13 @@ class Starts:
         return self._seeds, self._hosts
 
     def add(self, urls: Iterable[str]) -> None:
-        """These are seeds."""
+        """Take seeds."""
         rows = [(f"{SEED}{number}", url.encode()) for number, url in enumerate(urls, self._seeds)]
         self._db.set_all(rows)
         self._seeds += len(rows)
 
     def visited(self, url: str) -> None:
-        """A page was fetched."""
+        """Take note of a page that was fetched."""
         if not self._by_host:
             return
         name = host_of(url)
@@ -238,7 +238,7 @@ class Walker:
     onward: Link | None = None  # where it goes when it is placed; None: a jump
 
 
-class Choice(NamedTuple):
+class LinkChoice(NamedTuple):
     """The next step of a walker, by its page."""
 
     degree: int = 0  # links among which it was chosen
@@ -246,7 +246,7 @@ class Choice(NamedTuple):
     redirect: bool = False  # there is nothing to choose, and it is no step
 
 
-DEAD_END = Choice()
+DEAD_END = LinkChoice()
 
 
 class Walkers(Part):
@@ -277,7 +277,7 @@ class Walkers(Part):
         self.visits: int = saved.get("visits", 0)
         self._at: dict[str, deque[Walker]] = {}
         # of pages whose links were read, and that are not finished
-        self._next: dict[str, Choice] = {}
+        self._next: dict[str, LinkChoice] = {}
         self._idle: list[tuple[float, int, Walker]] = []  # a heap: from when on each may be placed
         self._done: list[Walker] = []  # those that have made their share of the visits
         self._unanswered = 0  # URLs in a row, of all walkers
@@ -319,11 +319,14 @@ class Walkers(Part):
 
         When all have ended, they wait for more steps.
         """
-        return len(self._idle) + (len(self._done) if self.has_ended() else 0) if self.starts else 0
+        if not self.starts:  # they can be placed nowhere
+            return 0
+        ended = len(self._done) if self.has_ended() else 0
+        return len(self._idle) + ended
 
     @property
     def next_start(self) -> float | None:
-        """The time at which the first of them may be placed."""
+        """Return the time at which the first of them may be placed."""
         return self._idle[0][0] if self._idle and self.starts else None
 
     def figures(self) -> dict[str, int | float]:
@@ -340,7 +343,7 @@ class Walkers(Part):
         return self._unanswered >= STRANDED * self.rules.walkers
 
     def start(self, now: float) -> Iterator[Link]:
-        """Places those that are nowhere: gives the links to fetch."""
+        """Place the walkers that are nowhere. Return the links to fetch."""
         while self.starts and self._idle and self._idle[0][0] <= now:
             walker = heappop(self._idle)[2]
             link, walker.onward = walker.onward, None
@@ -354,14 +357,14 @@ class Walkers(Part):
         return link
 
     def found(self, page: Link, records: Sequence[Packed], *, redirect: bool) -> None:
-        """A page has these links: one of them is chosen, to be followed when the page is finished."""
+        """Choose one of the links of a page, to be followed when the page is finished."""
         if page.url in self._at and records:
-            self._next[page.url] = Choice(
+            self._next[page.url] = LinkChoice(
                 len(records), unpack(self._random.choice(records)), redirect
             )
 
     def ended(self, link: Link, status: int, *, asked: bool = True) -> Link | None:
-        """A URL is finished.
+        """Return what the walker of a finished URL goes on to, unless it has to be placed anew.
 
         Return what its walker goes on to, unless that has to be placed anew.
         """

@@ -139,6 +139,7 @@ def fetch(url: str, now: Callable[[], float] = time.time) -> Published:
                 "GET", PATH, headers={"Accept": MEDIA_TYPE, "User-Agent": "webcrawl identity"}
             )
             response = connection.getresponse()
+            # One byte more shows that there is more
             content = response.read(LONGEST + 1)
         finally:
             connection.close()

@@ -68,6 +68,7 @@ class RequestSigner:
         self._young: dict[str, tuple[float, bytes]] = {}
         self._old: dict[str, tuple[float, bytes]] = {}
         before, covered = FORMS[form]
+        # Not `@path`, which would need a signature for each request
         self._components = f'("@authority" {covered})'
         self._fixed = f'\n{covered}: "{agent}"\n"@signature-params": '.encode("ascii")
         self._shown = f'Signature-Agent: {before}"{agent}"\r\nSignature-Input: {LABEL}='.encode(
@@ -80,11 +81,13 @@ class RequestSigner:
         return f"<RequestSigner {self.keyid} for {self.agent}>"
 
     def __len__(self) -> int:
-        """Authorities remembered."""
+        """Return the number of authorities that are remembered."""
         return len(self._young) + len(self._old)
 
     def fields(self, authority: str) -> bytes:
-        """The lines of the three fields, for a request to this authority, as its Host field has it."""
+        """Return the lines of the three fields, for a request to this authority, as its Host field
+        has it.
+        """
         now = self._now()
         found = self._young.get(authority) or self._old.get(authority)
         # signed later than now: the clock was set back, and what it had said may never come

@@ -74,6 +74,7 @@ class SigningKey:
         """
         disk = disk or Disk()
         private = Ed25519PrivateKey.generate()
+        # Its mode from the start: between two calls others could open it
         descriptor = disk.create(path, 0o600)
         try:
             disk.write(
@@ -91,6 +92,7 @@ class SigningKey:
 
 def thumbprint(public: bytes) -> str:
     """Return the name of a public key: its JWK thumbprint (RFC 7638, RFC 8037 A.3)."""
+    # RFC 7638 3: these members alone, in this order, without white space
     members = json.dumps(
         {"crv": "Ed25519", "kty": "OKP", "x": encoded(public)}, separators=(",", ":")
     )
@@ -150,7 +152,7 @@ def _parsed(data: bytes) -> Ed25519PrivateKey:
         raise BadKey("it is neither PEM nor a JWK")
     try:
         private = load_pem_private_key(data, None)
-    except TypeError:
+    except TypeError:  # a crawl restarts by itself, and nobody is there to type a password
         raise BadKey(
             "the key is encrypted; the crawl cannot ask for a password. Use a key without one"
         ) from None

@@ -313,6 +313,7 @@ class Indexer(Part):
                     f"{self._jobdir}/text: page {until} is missing before page {line['ordinal']}"
                 )
             if "change" in line:  # it was fetched before
+                # In the same commit as the new document, so that no search finds both or none.
                 self._index.drop(line["url"])
             document = fields(line, self._domain_of(host_of(line["url"])), *place)
             if self._obeys and "search" in line.get("forbidden", ()):

@@ -19,6 +19,7 @@ from webcrawl.base.loading import install, missing
 from webcrawl.store.disk import Disk
 from webcrawl.store.jobdir.crawls import number_of
 
+# s3fs's own `put` keeps ten parts of 50 MB.
 PIECE = 16 << 20  # bytes in memory at a time, and of each part of an upload to S3
 FILE = "file"
 ALLOWED = "the address of a folder or bucket, such as s3://bucket/crawl or file:///mnt/archive"

@@ -92,6 +92,8 @@ def upload(
             "damaged) and was not replaced"
         )
     sums = FileChecksums()
+    # The store is asked not to replace a file (If-None-Match): by the look above alone, two crawls
+    # with one address have overwritten two archive files of four.
     place.put(name, size, _sent(path, sums, crc, going), new=there is None)
     # Not before: after a put that failed, the file there may be another crawl's
     begun.add(name)
@@ -103,6 +105,8 @@ def verify(place: StoreFolder, name: str, sums: FileChecksums, going: Going) -> 
     size = place.size(name)
     if size != sums.length:
         raise Differs(f"{name}: {sums.length} bytes were sent, but the store has {size}")
+    # S3 sums the parts that it has got. Where its sum is of something else, as with KMS, the copy
+    # is read back.
     if place.says(name) in sums.etags:
         return CHECKSUM
     if digest(place, name, going) != sums.sha256:

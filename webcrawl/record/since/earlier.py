@@ -65,6 +65,8 @@ class LatestCapture:
     def answered(self, answer: Exchange) -> Exchange:
         """Return the answer to a request with or without validators; for a 304, the page as before."""
         if answer.status == NOT_MODIFIED and self.page is not None and self.conditions:
+            # Its status and body are those of the earlier page, so that every pipeline works as
+            # ever; log, index, tables and archive say 304.
             page = unmodified(self.page, answer)
             state = page.state.but(refers=self.referred, since=Change.UNCHANGED)
             return replace(page, unmodified=True, state=state)

@@ -6,7 +6,7 @@ A note in the folder of the crawl's own index lists the files from which the ind
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import NamedTuple
@@ -199,20 +199,34 @@ def _inside(folder: Path, found: EarlierSources) -> Iterator[Path]:
     except OSError as error:
         found.left_out.append(f"{folder}: left out: {error.strerror}")
         return
-    indexes = [name for name in names if name.endswith(INDEXES)]
-    indexed = {name.rpartition(".cdx")[0] for name in indexes}
-    archives = [name.rsplit(".warc", 1)[0] for name in names if name.endswith(WARCS)]
-    without_index = sum(archive not in indexed for archive in archives)
-    unfinished = sum(name.endswith(INDEX + OPEN) for name in names)
-    if without_index:
-        found.left_out.append(f"{folder}: left out archive files without an index: {without_index}")
-    if unfinished:
-        found.left_out.append(
-            f"{folder}: left out unfinished files: {unfinished}; if that crawl was killed, resume it first"
-        )
-    for name in indexes:
+    found.left_out += _unreadable(folder, names)
+    for name in names:
+        if not name.endswith(INDEXES):
+            continue
         path = folder.resolve() / name
         if path.is_file():
             yield path
         else:
             found.left_out.append(f"{path}: left out, because it is not a file")
+
+
+def _unreadable(folder: Path, names: Sequence[str]) -> Iterator[str]:
+    """Yield a line for archive files that no finished index has, and one for unfinished indexes."""
+    indexed: set[str] = set()
+    archives: list[str] = []
+    unfinished = 0
+    for name in names:
+        if name.endswith(INDEXES):
+            indexed.add(name.rpartition(".cdx")[0])
+        elif name.endswith(WARCS):
+            archives.append(name.rsplit(".warc", 1)[0])
+        elif name.endswith(INDEX + OPEN):
+            unfinished += 1
+    without_index = sum(archive not in indexed for archive in archives)
+    if without_index:
+        yield f"{folder}: left out archive files without an index: {without_index}"
+    if unfinished:
+        yield (
+            f"{folder}: left out unfinished files: {unfinished}; "
+            "if that crawl was killed, resume it first"
+        )

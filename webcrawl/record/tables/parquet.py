@@ -23,6 +23,7 @@ from webcrawl.store.disk import Disk, regular
 from webcrawl.store.output import STREAM, Mark, Output
 
 # zstd: 40 % smaller, twice the time
+# 40 bytes per link in place of 148, with less CPU than uncompressed.
 OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
 READING = pa.ipc.IpcReadOptions(use_threads=False)
 

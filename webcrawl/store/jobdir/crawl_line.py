@@ -27,13 +27,11 @@ STATUS, SIZE, URL, PATH, VIA, SEED, NOTES = 1, 2, 3, 4, 5, 10, 11  # positions
 PREREQUISITE = b"P"  # the last letter of the path: a robots.txt that was fetched for others
 # the last letters of the paths that no link, listing or seed led to: robots.txt and probes
 OURS = b"PS"
-REVISIT, INLINE, GIVEN_UP, DUPLICATE, TRUNCATED = (
-    "revisit",
-    "inline",
-    "given_up",
-    "duplicate:digest",
-    "truncated:",
-)
+REVISIT = "revisit"
+INLINE = "inline"
+GIVEN_UP = "given_up"
+DUPLICATE = "duplicate:digest"
+TRUNCATED = "truncated:"
 # with a colon and who says so: its owner does not want it for what the crawl is for
 WITHHELD = "withheld"
 PROXY = "proxy"  # the proxy of this request did not get through
@@ -44,19 +42,18 @@ NO_TYPE = "no-type"  # Heritrix's word for a missing content type
 def line(
     now: float, link: Link, outcome: Outcome, exchange: Exchange | None, annotations: Sequence[str]
 ) -> bytes:
-    """Twelve fields, in ASCII and without blanks inside a field, whatever the server sent.
+    """Return twelve fields, in ASCII and without blanks inside a field, whatever the server sent.
 
     Heritrix numbers its threads in the eighth field. This crawler has none, so the number is always
     1.
     """
-    if exchange is None:
-        size, kind, fetched, digest = NOTHING, "", NOTHING, ""
-    else:
-        size, kind = str(exchange.size), exchange.content_type.partition(";")[0].strip()
-        fetched, digest = (
-            f"{digits(exchange.started)}+{max(0, round(outcome.seconds * 1000))}",
-            exchange.digest,
-        )
+    size = fetched = NOTHING
+    kind = digest = ""
+    if exchange is not None:
+        size = str(exchange.size)
+        kind = exchange.content_type.partition(";")[0].strip()
+        fetched = f"{digits(exchange.started)}+{max(0, round(outcome.seconds * 1000))}"
+        digest = exchange.digest
     texts = [link.url, link.hops, link.via, digest, link.seed, kind]
     if visible(whole := "".join(texts)) is not whole:  # one look for all of them
         texts = [*map(visible, texts)]
@@ -101,7 +98,7 @@ class CrawlLine(NamedTuple):
 
 
 def read(data: bytes) -> CrawlLine | None:
-    """None for what is no line of this log."""
+    """Return the fields of a line; None if it is no line of this log."""
     texts = data.decode("ascii", "replace").split()
     if len(texts) != FIELDS:
         return None

@@ -56,7 +56,8 @@ def absent_drones(jobdir: Path) -> list[Path]:
 
 
 def hive_of(jobdir: Path) -> HiveDrones | None:
-    """None for a single crawl, and for what is no crawl at all.
+    """Return the hive of a JOBDIR; None for a single crawl, and for a folder that is no crawl at
+    all.
 
     Drones of many machines whose folders were copied into one need no hive.json.
     """
@@ -127,6 +128,7 @@ def is_locked(jobdir: Path, locks: Path = LOCKS) -> bool:
         text = locks.read_text(encoding="ascii", errors="replace")
     except OSError:
         return False
+    # As the kernel writes it; a line with `->` is of a process that waits for the lock
     device = f"{os.major(about.st_dev):02x}:{os.minor(about.st_dev):02x}:{about.st_ino}"
     return any(
         device in line.split() and "FLOCK" in line for line in text.splitlines() if "->" not in line

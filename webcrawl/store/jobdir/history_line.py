@@ -47,7 +47,7 @@ def interval(age: float) -> float:
 
 
 def mix(outcomes: Mapping[int, int]) -> dict[str, int]:
-    """The number of URLs by their kind of end."""
+    """Return the number of URLs by their kind of end."""
     found = dict.fromkeys(KINDS, 0)
     for status, number in outcomes.items():
         found[_kind(status)] += number
@@ -102,7 +102,7 @@ class RevisitMoment(NamedTuple):
 
     @property
     def is_estimated(self) -> bool:
-        """False while there is no estimate of how fresh the copies are.
+        """Return whether there is an estimate of how fresh the copies are.
 
         If none was fresh, they would have an age.
         """
@@ -136,7 +136,7 @@ def moment_of(row: Mapping[str, Any]) -> Moment:
 
 
 def read(data: bytes) -> Moment | None:
-    """None for what is no line of this file."""
+    """Return the fields of a line; None if it is no line of this file."""
     try:
         return moment_of(json.loads(data))
     except (ValueError, TypeError, KeyError, RecursionError):

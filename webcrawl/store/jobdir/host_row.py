@@ -74,19 +74,19 @@ class HostLike(Protocol):
 
     @property
     def failures(self) -> int:
-        """The number of failures since the last success."""
+        """Return the number of failures since the last success."""
 
     @property
     def retired(self) -> int:
-        """If not 0, the Status with which all its URLs end."""
+        """Return the Status with which all URLs of the host end; 0 if they do not."""
 
     @property
     def pages(self) -> int:
-        """The number of pages that the host has given."""
+        """Return the number of pages that the host has given."""
 
     @property
     def wall(self) -> WallRow | None:
-        """The record of its block page, if it shows one."""
+        """Return the record of the host's block page; None if it shows none."""
 
 
 WALLS = 3  # answers in a row: a host that has given pages before is behind a wall

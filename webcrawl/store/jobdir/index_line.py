@@ -128,7 +128,7 @@ class IndexLine(NamedTuple):
 
     @property
     def date(self) -> str:
-        """The stamp as WARC-Date has it."""
+        """Return the stamp as WARC-Date has it."""
         return date_of(self.stamp)
 
     def in_file(self, name: str) -> IndexLine:
@@ -196,7 +196,7 @@ class CaptureLine(NamedTuple):
 
     @property
     def date(self) -> str:
-        """The stamp as WARC-Date has it."""
+        """Return the stamp as WARC-Date has it."""
         return date_of(self.stamp)
 
     @property

@@ -28,7 +28,7 @@ class JobDir:
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """NoCrawl if no crawl has begun there."""
+        """Return the crawl in a folder. Raise NoCrawl if none has begun there."""
         if not path.is_dir():
             raise NoCrawl(f"{path}: {'not a folder' if path.exists() else 'no such folder'}")
         if not is_crawl(path):
@@ -49,11 +49,14 @@ class JobDir:
         return found
 
     def snapshot(self) -> Snapshot:
-        """The last checkpoint, read-only, beside a running crawl."""
+        """Open the last checkpoint, read-only, beside a running crawl."""
         return Snapshot(self.path / "state")
 
     def read(self, take: Callable[[Snapshot], T]) -> T:
-        """The last checkpoint as `take` makes it; anew if a crawl is started on it meanwhile."""
+        """Return what `take` makes of the last checkpoint.
+
+        The checkpoint is read again if a crawl is started on it meanwhile.
+        """
         for left in reversed(range(TRIES)):
             try:
                 with self.snapshot() as snapshot:
@@ -63,11 +66,11 @@ class JobDir:
             except Changed:
                 if not left:
                     raise
-        raise AssertionError
+        raise AssertionError  # the last try has raised
 
     @property
     def drone(self) -> int | None:
-        """Its number in a hive, if it is a drone's."""
+        """Return the crawl's number in a hive; None if it is not a drone's."""
         number = number_of(self.path)
         return number if number is not None and (self.path.parent / HIVE).is_file() else None
 

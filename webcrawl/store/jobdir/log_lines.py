@@ -40,8 +40,8 @@ _STRANGE = re.compile(rf"\\|{STRANGE}")
 
 
 def link_lines(page_url: str, links: Iterable[tuple[str, str, str | None, str]]) -> bytes:
-    """Page URL, link as written but without credentials, its canonical form or nothing, kind of
-    link, anchor text.
+    """Return lines of page URL, link as written but without credentials, its canonical form or
+    nothing, kind of link, anchor text.
     """
     rows = list(links)
     if not rows:
@@ -139,7 +139,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def read_link(data: bytes) -> tuple[str, str, str, str, str] | None:
-    """Page, link as written, its canonical form or nothing, kind, text.
+    """Return page, link as written, its canonical form or nothing, kind and text.
 
     None for what is no line of this log.
     """
@@ -154,8 +154,8 @@ SKIPPED_LOG = "logs/skipped.log"
 
 
 def skipped_lines(now: float, reason: str, urls: Iterable[str], via: str) -> bytes:
-    """Time, reason, URL (as written, but without credentials, if it is no URL), the page that it
-    was found on.
+    """Return lines of time, reason, URL (as written, but without credentials, if it is no URL), and
+    the page that it was found on.
     """
     begin, end = f"{iso(now)}\t{field(reason)}", field(via)
     return "".join(
@@ -164,7 +164,7 @@ def skipped_lines(now: float, reason: str, urls: Iterable[str], via: str) -> byt
 
 
 def read_skipped(data: bytes) -> tuple[str, str, str]:
-    """Time, reason and page; of a damaged line what it has."""
+    """Return time, reason and page; of a damaged line what it has."""
     moment, reason, _, via, *_ = [
         *data.decode("utf-8", "replace").rstrip("\n").split("\t"),
         "",
@@ -187,7 +187,8 @@ def request_line(
     needed: float = 0.0,
     rule: str = "",
 ) -> bytes:
-    """Time, method, URL, discovery path, earlier tries of the URL, the wait before, its rule.
+    """Return a line of time, method, URL, discovery path, earlier tries of the URL, the wait
+    before, and its rule.
 
     `waited`: seconds since the last answer of its host; None if nobody knows of one. `needed`:
     those that the rule asks for: new, politeness, crawl-delay, failure, retry-after, or nothing if
@@ -200,7 +201,7 @@ def request_line(
 
 
 def last_sent(path: Path) -> float:
-    """The time of the last line of a log; 0 if it has none."""
+    """Return the time of the last line of a log; 0 if it has none."""
     try:
         with regular(path) as file:
             file.seek(max(file.seek(0, 2) - TAIL, 0))
@@ -229,7 +230,7 @@ class RequestLine(NamedTuple):
 
 
 def read_request_line(data: bytes) -> RequestLine | None:
-    """None for what is no line of this log."""
+    """Return the fields of a line; None if it is no line of this log."""
     try:
         found = data.decode("ascii", "replace").rstrip("\n").split("\t")
         when, method, url, path, tries, waited, needed, rule = (

@@ -58,7 +58,7 @@ def mapping(data: bytes) -> dict[str, Any]:
 
 
 def eights(data: bytes) -> bytes:
-    """Numbers of 64 bits."""
+    """Return numbers of 64 bits as they are. Raise ValueError if a part of one is missing."""
     if len(data) % 8:
         raise ValueError("not a whole number of keys")
     return data
@@ -109,7 +109,9 @@ def key(snapshot: Snapshot) -> bytes:
 
 
 def times(snapshot: Snapshot) -> tuple[float, float]:
-    """The time of the checkpoint by the crawl's clock, and how far the machine's was ahead of that."""
+    """Return the time of the checkpoint by the crawl's clock, and how far the machine's was ahead
+    of that.
+    """
     return value(snapshot, CLOCK, _times, (0.0, 0.0))
 
 

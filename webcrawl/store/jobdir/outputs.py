@@ -77,6 +77,7 @@ def _is_inside(name: str) -> bool:
 
 def open_noted(jobdir: Path, name: str) -> BinaryIO | None:
     """Open a file that may still have its `.open`, which a running crawl may remove at this moment."""
+    # The name twice: between two looks a running crawl may have given the file its final name
     for candidate in (name, f"{name}{OPEN}", name, name.removesuffix(OPEN)):
         try:
             return regular(jobdir / candidate)

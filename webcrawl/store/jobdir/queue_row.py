@@ -48,7 +48,7 @@ def bounds(data: bytes | bytearray, at: int) -> tuple[int, int]:
 
 
 def cut(data: bytes, start: int, share: int) -> int:
-    """The end of a piece of about `share` bytes from `start`, after a whole record."""
+    """Return the end of a piece of about `share` bytes from `start`, after a whole record."""
     if len(data) - start <= share:
         return len(data)
     end, enough = start, start + share
@@ -119,7 +119,9 @@ def unpack(saved: bytes, blocks: QueueBlocks, what: str = "a saved queue") -> Sa
     body = saved[HEAD.size :]
     if packing == ZSTD:
         body = blocks.unpack(body, what)
-    if packing > ZSTD or len(body) < size * 8 or (place and not size):
+    lacks_ids = len(body) < size * 8
+    lacks_its_block = place > 0 and size == 0  # the place is one in the first block
+    if packing > ZSTD or lacks_ids or lacks_its_block:
         raise blocks.damaged(f"{what}: its sizes do not match its data")
     return SavedFifo(count, place, array("Q", body[: size * 8]), body[size * 8 :])
 
@@ -224,7 +226,7 @@ class SavedQueues:
 
 
 def link_flaw(record: bytes, host: str | None = None) -> str:
-    """Why these bytes are not a link (of this host); empty if they are."""
+    """Return why these bytes are not a link (of this host); empty if they are."""
     try:
         link = unpack_link(record)
         name = host_of(link.url)

@@ -62,7 +62,7 @@ class RevisitFigures:
         return self.changed_digest + self.changed_text
 
     def clear_estimates(self) -> None:
-        """Before they are set: they do not add up."""
+        """Clear the estimates, before they are set: they do not add up."""
         self.let_go = 0
         self.freshness = 0.0
         self.age = 0.0
@@ -130,7 +130,9 @@ def figures_of(stats: Mapping[str, Any]) -> RevisitFigures | None:
 
 
 def fresh(figures: RevisitFigures) -> str:
-    """The estimated share of fresh copies, or a dash while there is nothing to estimate it by."""
+    """Return the estimated share of fresh copies, or a dash while there is nothing to estimate it
+    by.
+    """
     return f"{figures.freshness:.0%}" if figures.sampled else "-"
 
 

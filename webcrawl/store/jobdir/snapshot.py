@@ -74,7 +74,7 @@ class Descriptors:
 
 
 PAGE = re.compile(r"\bpage (\d+)")  # in a line of SQLite's own check
-PAGE_SIZE = 8192
+PAGE_SIZE = 8192  # bytes of a page of crawl.db
 PREFIX = 64  # bytes of a value that are contiguous on its page
 # A crawl that is just opening its database recreates the log's index, or removes it with the log.
 # For some milliseconds a reader that must not write cannot read.
@@ -190,7 +190,7 @@ class Snapshot:
         return self._log.stat().st_size == HEADER
 
     def _check_layout(self, db: sqlite3.Connection) -> None:
-        """Other table definitions would change what is read."""
+        """Check the definitions of the tables: others would change what is read."""
         with closing(sqlite3.connect(":memory:")) as made:
             made.executescript(TABLES)
             needed, found = set(made.execute(LAYOUT)), set(db.execute(LAYOUT))

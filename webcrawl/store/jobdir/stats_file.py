@@ -12,7 +12,7 @@ from typing import Any
 from webcrawl.store.disk import regular, rewrite
 from webcrawl.store.errors import DamagedFile
 
-SLOTS = 720
+SLOTS = 720  # twelve minutes at first; a longer crawl has wider slots, and no more of them
 FIRST = 1000  # milliseconds of a slot at first
 
 
@@ -57,7 +57,7 @@ class Series:
 
     @property
     def active(self) -> float:
-        """Seconds in which anything came: a crawl may have been stopped for a week."""
+        """Return the seconds in which anything came: a crawl may have been stopped for a week."""
         return sum(map(bool, self.downloads)) * self.width / 1000
 
     @classmethod
@@ -194,7 +194,7 @@ def stamp(jobdir: Path) -> tuple[int, int]:
 
 
 def check(jobdir: Path) -> Iterator[DamagedFile]:
-    """The file may be missing."""
+    """Yield what is wrong with the file, which may be missing."""
     path = jobdir / NAME
     try:
         with regular(path) as file:
@@ -212,13 +212,13 @@ OTHERS = "(others)"
 
 
 def added(lists: Sequence[Sequence[int]]) -> list[int]:
-    """Lists of any lengths, number by number."""
+    """Return the sums of lists of any lengths, number by number."""
     longest = max(map(len, lists), default=0)
     return [sum(one[at] for one in lists if at < len(one)) for at in range(longest)]
 
 
 def added_names(each: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Numbers by name."""
+    """Return the sums of numbers by name."""
     total: dict[str, int] = {}
     for one in each:
         for name, number in one.items():

@@ -14,7 +14,7 @@ import logging
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -42,6 +42,7 @@ from webcrawl.adapter.given_settings import check_log_file, given_words
 from webcrawl.adapter.json_log import choose_json
 from webcrawl.base.errors import CannotStart, lack, words_of
 from webcrawl.base.program import INTERRUPTED, name_program, program
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.crawl.default_jobdir import JOB, default_jobdir
 from webcrawl.crawl.exhaustion_watch import Alarm
 from webcrawl.crawl.failures import where
@@ -300,7 +301,7 @@ class Command(CrawlCommand):
         self._on_exit = "%s ended the process after the crawl was closed"
 
 
-def _wait_if_wanted(values: Mapping[str, Any]) -> None:
+def _wait_if_wanted(values: CheckedSettings) -> None:
     from webcrawl.adapter.after_crawl import wait_if_wanted  # noqa: PLC0415 - few want it
 
     wait_if_wanted(values)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.program import INTERRUPTED, program
 from webcrawl.base.readable import count, readable, text_without_credentials
+from webcrawl.base.settings.checked_settings import CheckedSettings, with_values
 from webcrawl.tools.tool_command import ToolCommand, complain, say, say_all, usage_error, whole
 
 if TYPE_CHECKING:
@@ -127,20 +128,22 @@ def _build(settings: Settings, jobdirs: list[Path], opts: argparse.Namespace) ->
     return int(lost > 0)
 
 
-def _values(settings: Settings, of_crawl: Mapping[str, Any]) -> dict[str, Any]:
+def _values(settings: Settings, of_crawl: Mapping[str, Any]) -> CheckedSettings:
     """Return the project's settings, then the crawl's own, then those of the command line."""
     from webcrawl.adapter.user_settings import on_command_line  # noqa: PLC0415 - as above
     from webcrawl.adapter.values import plain_values  # noqa: PLC0415 - as above
 
     given = plain_values(settings, "web")
     named = on_command_line(settings)
-    return {**given, **{name: value for name, value in of_crawl.items() if name not in named}}
+    own = {name: value for name, value in of_crawl.items() if name not in named}
+    return with_values(given, own)
 
 
-def _needed(values: Mapping[str, Any]) -> int:
+def _needed(values: CheckedSettings) -> int:
     from webcrawl.base.loading import load  # noqa: PLC0415 - as above
     from webcrawl.tools.segments.segment import hosts_needed  # noqa: PLC0415 - as above
 
-    names = ("POLITENESS_FACTOR", "POLITENESS_MIN_DELAY", "POLITENESS_MAX_DELAY")
-    policy = load(values["POLITENESS_POLICY"])(*(values[name] for name in names))
+    policy = load(values["POLITENESS_POLICY"])(
+        values["POLITENESS_FACTOR"], values["POLITENESS_MIN_DELAY"], values["POLITENESS_MAX_DELAY"]
+    )
     return hosts_needed(values["CONCURRENT_REQUESTS"] or URLS, policy.wait)

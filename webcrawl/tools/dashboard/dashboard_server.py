@@ -228,6 +228,7 @@ logger = logging.getLogger(__name__)
 MOST = 32  # pages that stay open
 
 
+# Server-sent events, for pages only listen: a WebSocket would be a second protocol to guard.
 class EventStreams:
     """The streams of events that are open."""
 

@@ -218,16 +218,23 @@ class LogFindings:
         milliseconds = 0 if fetched == b"-" else int(fetched[fetched.index(b"+") + 1 :])
         if statistics is not None:
             read_line(statistics, line.decode("ascii").split())
-        if path[-1:] not in OURS:
+        # A robots.txt or a probe is the crawl's own: no seed has led to it, and it is no document.
+        is_of_crawl = path[-1:] in OURS
+        if not is_of_crawl:
             wall = b"wall:" in notes and walled(notes.decode("ascii").split(","))
             self.ended(url, seed, status, wall=wall)
-            if seed != b"-":
-                self.seeds.add(seed, path, status, size, wall=wall)
-            is_document = 200 <= status < 300 and not wall
-            if is_document and size >= self.large:
-                self.large = _keep(self.largest, (size, url))
+            self._add_page(url, seed, path, status, size, wall=wall)
         if milliseconds > self.slow:
             self.slow = _keep(self.slowest, (milliseconds, url))
+
+    def _add_page(
+        self, url: bytes, seed: bytes, path: bytes, status: int, size: int, *, wall: bool
+    ) -> None:
+        if seed != b"-":
+            self.seeds.add(seed, path, status, size, wall=wall)
+        is_document = 200 <= status < 300 and not wall
+        if is_document and size >= self.large:
+            self.large = _keep(self.largest, (size, url))
 
     def _go_on(self, url: bytes) -> None:
         if (before := self.walls.pop(url, None)) is not None:

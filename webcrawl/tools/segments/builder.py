@@ -21,6 +21,7 @@ from typing import Any, Self
 import msgpack
 
 from webcrawl.base.model import Packed, is_link
+from webcrawl.base.settings.checked_settings import CheckedSettings, with_values
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.ground import Surroundings
@@ -64,7 +65,7 @@ class SegmentBuilder:
     def __init__(
         self,
         folder: Path,
-        values: Mapping[str, Any],
+        values: CheckedSettings,
         first: EarlierCrawl | None = None,
         disk: Disk | None = None,
         store: str = "",
@@ -76,7 +77,7 @@ class SegmentBuilder:
         """
         self.folder = folder
         domains = RegisteredDomains()
-        values = {**values, **OWN, "JOBDIR": str(folder)}
+        values = with_values(values, {**OWN, "JOBDIR": str(folder)})
         with ExitStack() as opened:
             db = CrawlDB(folder / "state", disk)
             opened.callback(db.close)

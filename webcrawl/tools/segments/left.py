@@ -20,6 +20,7 @@ from typing import Any
 from webcrawl.base.loading import missing
 from webcrawl.base.model import Link, Packed, url_of
 from webcrawl.base.readable import readable
+from webcrawl.base.settings.checked_settings import CheckedSettings, with_values
 from webcrawl.crawl.checks import SettingError, read
 from webcrawl.crawl.control.in_force import META as IN_FORCE
 from webcrawl.crawl.discovery import KNOWN
@@ -51,7 +52,7 @@ class EarlierCrawl:
     """One crawl. `values`: the settings by which it judges links."""
 
     jobdir: Path
-    values: Mapping[str, Any]
+    values: CheckedSettings
     key: bytes
     learned: Mapping[str, bytes]  # the states of its filters
     outputs: Mapping[str, int]  # lengths by path, of finished files that were taken away, too
@@ -145,15 +146,15 @@ def _nameable(paths: list[Path]) -> list[Path]:
 
 def _values(
     terms: Mapping[str, str], ordered: Mapping[str, Any], trusted: Collection[str]
-) -> dict[str, Any]:
-    values = values_of(terms, ordered, trusted, [])
+) -> CheckedSettings:
+    own: dict[str, Any] = {}
     for name in OF_LINKS:
         if name in terms:
             try:
-                values[name] = read(name, terms[name])
+                own[name] = read(name, terms[name])
             except SettingError:  # of another version: as it is by default
                 continue
-    return values
+    return with_values(values_of(terms, ordered, trusted, []), own)
 
 
 def crawled(lines: Sequence[bytes]) -> tuple[list[str], list[str]]:
@@ -237,17 +238,16 @@ class TableReader:
         new = [path for path in left.tables("links") if not self._is_read(path)]
         pages = _Pages(left.tables("pages"))
         for path in new:
-            rows = _rows(path, "from_url", "to_url", "kind", "followed")
-            for url, links in groupby(rows, key=itemgetter(0)):
+            for url, followed in _followed_links(path):
                 page = pages.link_of(url)
-                if page is None and not left.clean:  # its row may be in a file that is not finished
+                may_come_later = page is None and not left.clean
+                if may_come_later:  # its row may be in a file that is not finished
                     logger.warning(
                         "%s: the crawl is running or was killed, so %s is left for later",
                         left.jobdir,
                         path.name,
                     )
                     return
-                followed = [(to_url, kind) for _, to_url, kind, is_followed in links if is_followed]
                 yield self._page(page or Link(url, seed=url), followed)
             self._db.set(f"{TABLE}{path.resolve()}", b"1")
         self._lose_gone(left)
@@ -278,6 +278,13 @@ class TableReader:
                 page, [url for url, _ in links], "".join([HOPS.get(kind, "L") for _, kind in links])
             )
         return len(links) + 1
+
+
+def _followed_links(path: Path) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Yield each page of a file of links, with URL and kind of those that the crawl followed."""
+    rows = _rows(path, "from_url", "to_url", "kind", "followed")
+    for page, links in groupby(rows, key=itemgetter(0)):
+        yield page, [(to_url, kind) for _, to_url, kind, is_followed in links if is_followed]
 
 
 class _Pages:

@@ -107,6 +107,8 @@ def pack(
                 found["files"] = len(archives.paths)
                 _add_index(package, indexes, folder, found)
                 main = _add_pages(package, both, first, folder, found)
+                # Not `relation.requires`, as browsertrix-crawler has it: viewers expect packages
+                # there, and look for each.
                 depends = {"refersTo": [{"records": lacking}]} if lacking else {}
                 package.close({"title": jobdir.resolve().name, **main, **depends})
             file.flush()

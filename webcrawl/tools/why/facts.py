@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from webcrawl.base.dates import iso
 from webcrawl.base.model import Link, unpack
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.crawl.score_book import NOTE
 from webcrawl.frontier.host_facts import DomainFacts, HostFacts
 from webcrawl.frontier.prioritizers.focus import ByFocus
@@ -157,7 +158,7 @@ class HostPace(NamedTuple):
 
 
 def pace_of(
-    host: HostFacts, values: Mapping[str, Any], live: Mapping[str, Any] | None = None
+    host: HostFacts, values: CheckedSettings, live: Mapping[str, Any] | None = None
 ) -> HostPace:
     """Return the pace of a host.
 
@@ -172,7 +173,7 @@ def pace_of(
     return HostPace(usual, _because(host, usual, values))
 
 
-def _because(host: HostFacts, usual: float, values: Mapping[str, Any]) -> str:
+def _because(host: HostFacts, usual: float, values: CheckedSettings) -> str:
     if host.delay.is_crawl_delay:
         longest = values["CRAWL_DELAY_MAX"]
         bounded = (

@@ -12,6 +12,7 @@ from webcrawl.net.robots_book import robots_url
 from webcrawl.store.jobdir.crawl_line import LOG as CRAWL_LOG
 from webcrawl.store.jobdir.crawl_line import CrawlLine
 from webcrawl.store.jobdir.crawl_line import read as log_line
+from webcrawl.store.jobdir.index_line import IndexLine
 from webcrawl.store.jobdir.log_lines import LINKS_LOG, SKIPPED_LOG, read_skipped
 from webcrawl.tools.why.facts import (
     RobotsState,
@@ -67,17 +68,17 @@ class FactFinder:
         self._seen(some)
         self._archive(some, urls)
         self._places(some, urls)
-        self._again([facts for facts in some if _is_known_without_place(facts)])
+        self._again(list(filter(_is_known_without_place, some)))
         self._ended_since(some)
         self._log(some)
         self._skipped(some, urls)
-        self._later([facts for facts in some if _is_unknown(facts)])
+        self._later(list(filter(_is_unknown, some)))
         for facts in some:
             self._rules(facts)
-        self._elsewhere([facts for facts in some if _has_left_no_trace(facts)])
+        self._elsewhere(list(filter(_has_left_no_trace, some)))
         self._quote_robots(some)
         self._follow(some)
-        self._last_tries([facts for facts in some if _will_be_retried(facts)])
+        self._last_tries(list(filter(_will_be_retried, some)))
 
     def _settings(self, some: Sequence[UrlFacts], live: Mapping[str, Mapping[str, Any]]) -> None:
         values = self._source.values
@@ -100,13 +101,9 @@ class FactFinder:
     def _archive(self, some: Sequence[UrlFacts], urls: Sequence[str]) -> None:
         """Look for the records, and for the lines of a log of any size around their times."""
         indexes = self._source.indexes
-        log = self._source.log(CRAWL_LOG)
         entries = indexes.entries_of(urls)
-        looked = log.look(urls, quick=0)
+        looked = self._lines_near(entries)
         self._source.odd += (line for line in indexes.unread if line not in self._source.odd)
-        for url, found in entries.items():
-            if found and not self._deep and looked.of > SMALL:
-                looked.lines[url] = log.near(url, found[-1].date[:-1])
         for facts in some:
             facts.entries = entries[facts.url]
             facts.lines = _lines(looked, facts.url)
@@ -114,6 +111,20 @@ class FactFinder:
                 facts.looked.append(f"{CRAWL_LOG}: around the time of its last record")
             if not facts.entries:
                 facts.looked += self._unread_of(indexes)
+
+    def _lines_near(self, entries: Mapping[str, Sequence[IndexLine]]) -> LogMatches:
+        """Return the lines of a large log around the times of these records.
+
+        A small log is looked through later, whole; and so is any with `deep`.
+        """
+        log = self._source.log(CRAWL_LOG)
+        looked = log.look(list(entries), quick=0)
+        if self._deep or looked.of <= SMALL:
+            return looked
+        for url, found in entries.items():
+            if found:
+                looked.lines[url] = log.near(url, found[-1].date[:-1])
+        return looked
 
     def _unread_of(self, indexes: ArchiveIndexes) -> Iterator[str]:
         """Yield a line for each part of the archive that was not looked at."""
@@ -265,15 +276,15 @@ class FactFinder:
         all_links = has_links and self._source.is_all and not cut
         for facts in some:
             facts.large_page = large.get(facts.url, "")
-            facts.linked = links.get(facts.url)
-            origin = facts.linked.origin if facts.linked is not None else None
-            if origin is not None:  # now it is known how deep the link is
-                facts.filters = self._source.filters.ask(facts.url, origin)
             if not facts.large_page:
                 facts.looked += not_looked
+            facts.linked = links.get(facts.url)
             if facts.linked is None:
                 facts.looked += cut
                 facts.all_links = all_links
+            elif facts.linked.origin is not None:
+                # The filters were asked before it was known how deep the link is.
+                facts.filters = self._source.filters.ask(facts.url, facts.linked.origin)
 
     def _quote_robots(self, some: Sequence[UrlFacts]) -> None:
         """Find the lines of robots.txt whose rules decide: only the archive has the whole file."""

@@ -13,6 +13,7 @@ from typing import Any, Self, TypeVar
 
 from webcrawl.base.errors import RulesError
 from webcrawl.base.loading import load
+from webcrawl.base.settings.checked_settings import CheckedSettings, with_values
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.control.in_force import META as IN_FORCE
 from webcrawl.crawl.control.in_force import PausedHosts
@@ -135,7 +136,7 @@ class OpenedCrawl:
         """Return settings that were ordered for single hosts."""
         return self._part("sheets", Sheets)
 
-    def values_for(self, host: str) -> Mapping[str, Any]:
+    def values_for(self, host: str) -> CheckedSettings:
         """Return all settings, as they hold for this host."""
         return values_for(host, self.values, self.sheets)
 
@@ -155,11 +156,11 @@ class OpenedCrawl:
         self.sheets.listen([BUDGET], self._allowance_of, core.queues.budgets.set_overrides)
         return core
 
-    def _own_of(self, settings: Mapping[str, Any]) -> Own:
-        return own_of(without_conflict({**self.values, **settings}))
+    def _own_of(self, own: Mapping[str, Any]) -> Own:
+        return own_of(without_conflict(with_values(self.values, own)))
 
-    def _allowance_of(self, settings: Mapping[str, Any]) -> Allowance:
-        return allowance_of({**self.values, **settings})
+    def _allowance_of(self, own: Mapping[str, Any]) -> Allowance:
+        return allowance_of(with_values(self.values, own))
 
     @cached_property
     def look(self) -> HostInspection:

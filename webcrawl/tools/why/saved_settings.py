@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from typing import Any
+from typing import Any, cast
 
 from webcrawl import settings as defaults
 from webcrawl.base.loading import OURS
+from webcrawl.base.settings.checked_settings import CheckedSettings, with_values
 from webcrawl.crawl.checks import SettingError, read
 from webcrawl.crawl.checks.check import RETRIES
 from webcrawl.crawl.control.in_force import CHANGEABLE
@@ -62,8 +63,8 @@ CODE = (
 
 def values_of(
     terms: Mapping[str, str], ordered: Mapping[str, Any], trusted: Container[str], odd: list[str]
-) -> dict[str, Any]:
-    """`ordered`: what was set by command.
+) -> CheckedSettings:
+    """Return the settings of NAMES, which are all that questions about a URL need. `ordered`: what was set by command.
 
     Code that is neither webcrawl's nor `trusted` is not loaded.
     """
@@ -93,7 +94,7 @@ def values_of(
     for name in CHANGEABLE:  # nothing else, for a name of code would be loaded
         if name in ordered and name in values:
             values[name] = _ordered(name, ordered[name], values[name], odd)
-    return values
+    return cast("CheckedSettings", values)
 
 
 def _written(name: str, text: str) -> Any:
@@ -166,7 +167,7 @@ def _maybe(text: str | None) -> str:
     return "" if text in (None, NONE) else str(text)
 
 
-def values_for(host: str, values: Mapping[str, Any], sheets: Sheets) -> Mapping[str, Any]:
+def values_for(host: str, values: CheckedSettings, sheets: Sheets) -> CheckedSettings:
     """Return all settings, as they hold for this host."""
     own = sheets.of(host)
-    return without_conflict({**values, **own}) if own else values
+    return without_conflict(with_values(values, own)) if own else values

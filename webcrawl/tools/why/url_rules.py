@@ -15,6 +15,7 @@ import re2
 
 from webcrawl.base.errors import RulesError
 from webcrawl.base.readable import count, url_without_credentials
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.control.sheets import DEPTH, SCOPE, Sheets
 from webcrawl.tools.why.saved_settings import may_load, values_for
@@ -135,7 +136,7 @@ class CrawlFilters:
 
     def __init__(
         self,
-        values: Mapping[str, Any],
+        values: CheckedSettings,
         key: bytes,
         domains: RegisteredDomains,
         learned: Mapping[str, bytes],
@@ -151,7 +152,8 @@ class CrawlFilters:
             UrlFilter | FilterVerdict
         ] = []  # a verdict: of one that cannot be asked
         setup = Setup(values, time.time, key, domains)
-        for path in sorted(values["URL_FILTERS"], key=values["URL_FILTERS"].__getitem__):
+        order = {path: place for path, place in values["URL_FILTERS"].items() if place is not None}
+        for path in sorted(order, key=order.__getitem__):
             self._add_named(path, setup, trusted)
         self._add_commanded(excluded)
         if values["URL_SCOPE"] == "any" and any(SCOPE in sheet for sheet in sheets.sheets.values()):
@@ -258,7 +260,7 @@ TRAPS = {
 }
 
 
-def setting_of(name: str, values: Mapping[str, Any]) -> str:
+def setting_of(name: str, values: CheckedSettings) -> str:
     """Return the setting of a filter, and its value; empty if there is none, or a long one."""
     setting = SETTINGS.get(name)
     value = values.get(setting, "") if setting is not None else ""
@@ -271,7 +273,7 @@ class FilterRefusal(NamedTuple):
     filter: UrlFilter
     url: str
     origin: Origin
-    values: Mapping[str, Any]
+    values: CheckedSettings
     domains: RegisteredDomains
 
 
@@ -301,7 +303,7 @@ def _scope(refusal: FilterRefusal) -> str:
 
 
 def _excluded(refusal: FilterRefusal) -> str:
-    path = Path(refusal.values["URL_EXCLUDE_FILE"])
+    path = Path(refusal.values["URL_EXCLUDE_FILE"] or "")
     try:
         text = path.read_text(encoding="utf-8-sig")
         parse_exclusions(text, "")

@@ -540,20 +540,35 @@ def _retry_of(host: str) -> str:
 
 
 def _when_queued(facts: UrlFacts) -> str:
-    """Say what would become of it as a new link."""
+    """Say what would become of the URL as a new link, by the first rule that applies."""
     if not facts.follows:
         return "it would be left for a later segment (follow=0)"
-    verdict = facts.robots.verdict if facts.robots is not None else RobotsState.NONE
-    if verdict == RobotsState.FORBIDDEN:
-        return "it would be queued, and end when its turn comes: robots.txt forbids it"
-    host = facts.host
-    if host is not None and host.retired:
-        ends = f"it would be queued, and end when its turn comes: {_end(host.retired)}"
-        return f"{ends}; {_retry_of(host.name)}" if _is_spent(facts) else ends
-    budget = facts.domain.budget if facts.domain is not None else None
-    if facts.domain is not None and budget is not None and facts.domain.pages >= budget:
+    if end := _end_in_its_turn(facts):
+        return f"it would be queued, and end when its turn comes: {end}"
+    budget = _used_up_budget(facts)
+    if budget is not None:
         return f"it would wait until its domain's budget is more than {count(budget, 'page')}"
-    if host is not None and host.is_paused:
+    if facts.host is not None and facts.host.is_paused:
         return "it would be queued, and fetched once its host is resumed by command"
-    first = ", after its host's robots.txt" if verdict == RobotsState.UNKNOWN else ""
+    needs_robots = facts.robots is not None and facts.robots.verdict == RobotsState.UNKNOWN
+    first = ", after its host's robots.txt" if needs_robots else ""
     return f"it would be queued and fetched{first}"
+
+
+def _end_in_its_turn(facts: UrlFacts) -> str:
+    """Return why the URL would end unasked once its turn has come; empty if it would not."""
+    if facts.robots is not None and facts.robots.verdict == RobotsState.FORBIDDEN:
+        return "robots.txt forbids it"
+    host = facts.host
+    if host is None or not host.retired:
+        return ""
+    end = _end(host.retired)
+    return f"{end}; {_retry_of(host.name)}" if _is_spent(facts) else end
+
+
+def _used_up_budget(facts: UrlFacts) -> int | None:
+    """Return the pages that the URL's domain may have, if it has had them all; else None."""
+    domain = facts.domain
+    if domain is None or domain.budget is None or domain.pages < domain.budget:
+        return None
+    return domain.budget

@@ -46,14 +46,20 @@ class DepthFilter:
         if self.per_host is None or not origin.url:
             return self._within_limits(urls, origin)
         own_limits = self._own_limits(urls, self.per_host, origin)
-        if not own_limits:
-            return self._within_limits(urls, origin)
-        counts_from_start = self._from_start or not origin.path
-        depth = origin.depth if counts_from_start else steps(origin.path)
-        kept = {url for url, limit in own_limits.items() if depth <= limit}
-        others = [url for url in urls if url not in own_limits]
-        kept.update(self._within_limits(others, origin))
+        kept = set(self._within_limits(urls, origin))
+        depth = self._depth_in_site(origin)
+        for url, limit in own_limits.items():  # they replace what the limit of all hosts says
+            if depth <= limit:
+                kept.add(url)
+            else:
+                kept.discard(url)
         return [url for url in urls if url in kept]
+
+    def _depth_in_site(self, origin: Origin) -> int:
+        """Return how deep in its site a link is that stays within it."""
+        if self._from_start or not origin.path:
+            return origin.depth
+        return steps(origin.path)
 
     def _own_limits(
         self, urls: list[str], per_host: Mapping[str, int | None], origin: Origin
@@ -76,14 +82,13 @@ class DepthFilter:
             return []
         may_stay = steps(origin.path) <= self._deepest
         may_leave = self._may_leave(origin.path)
-        if may_stay and may_leave:
-            return urls
-        if not may_stay and not may_leave:
-            return []
-        # Links within the site, or the others
+        if may_stay == may_leave:
+            return urls if may_stay else []
         domains = self._domains
         home = domains(host_of(origin.url))
-        return [url for url in urls if (domains(host_of(url)) == home) == may_stay]
+        if may_stay:
+            return [url for url in urls if domains(host_of(url)) == home]
+        return [url for url in urls if domains(host_of(url)) != home]
 
     def _may_leave(self, path: str) -> bool:
         """Return whether links of a page with this path may lead to another site."""

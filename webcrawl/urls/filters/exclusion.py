@@ -69,6 +69,7 @@ class ExclusionFilter:
         if not 0 <= now - self._looked < self._interval:  # less than 0: the clock was set back
             self._looked = now
             self._reread()
+        # A rule has an `until` that is over: nobody changes the file for that
         if now >= self._rules.ends:
             self._rules = parse_exclusions(self.text, str(self._path), now)
         return self._rules
@@ -129,7 +130,10 @@ class CommandedFilter:
         return [one.rule for one in self.records if one.holds(now)]
 
     def use(self, records: Sequence[OptOut]) -> None:
-        """These, and no others. Raises RulesError, and then those before stay."""
+        """Use these records, and no others.
+
+        Raise RulesError if one is no rule; then those before stay.
+        """
         self._rules = rules_of(records, self._clock())
         self.records = [*records]
 

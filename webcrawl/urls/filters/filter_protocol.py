@@ -19,6 +19,7 @@ import re2
 from webcrawl.base.errors import RulesError
 from webcrawl.base.loading import load
 from webcrawl.base.own_code import OwnCodeError, answer, hint, is_users, name_of, raise_own
+from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.urls.host_names import RegisteredDomains
 
 Clock = Callable[[], float]
@@ -72,7 +73,7 @@ class Remembers(Protocol):
     """A filter that learns from the URLs that pass, in bounded memory, and is saved in checkpoints."""
 
     def state(self) -> bytes:
-        """Everything it has learnt."""
+        """Return everything that it has learnt."""
 
     def restore(self, state: bytes) -> None:
         """Restore what `state` returned. Raises ValueError for any other bytes."""
@@ -98,7 +99,7 @@ class Bounds(Protocol):
 class Setup:
     """The values from which filters are built: settings, clock, key and registered domains."""
 
-    settings: Mapping[str, Any]
+    settings: CheckedSettings
     clock: Clock
     key: bytes
     domains: RegisteredDomains
@@ -195,6 +196,7 @@ class Lines:
     def among(self, urls: list[str]) -> list[str]:
         """Return the URLs that the expression matches, in their order."""
         text = "\n".join(urls).encode()
+        # A canonical URL has no line end, so a batch is a text of lines
         search, found = self._search, []
         match = search(text)
         # cut out the line and continue after it: half the cost of `^.*(…).*$`
@@ -240,6 +242,7 @@ def _stages(filters: Sequence[UrlFilter]) -> list[tuple[Lines | None, list[tuple
     stages: list[tuple[Lines | None, list[tuple[str, Keep]]]] = []
     for is_screened, neighbours in groupby(filters, lambda one: isinstance(one, Suspects)):
         run = [*neighbours]
+        # A filter without an expression, between two that have one, costs a second search
         screen = _screen(run) if is_screened else None
         stages.append((screen, [(one.name, keep_of(one)) for one in run]))
     return stages
@@ -269,6 +272,7 @@ class Chain:
         for screen, filters in self._stages:
             if screen is None:
                 urls = _apply(filters, urls, origin, filtered, dropped)
+            # On most pages nothing is found, and the run of filters has cost one search
             elif found := screen.among(urls):
                 kept = _apply(filters, found, origin, filtered, dropped)
                 urls = leave_out(urls, set(found).difference(kept))
@@ -329,6 +333,7 @@ def _apply(
         if len(kept) < len(urls):
             filtered[name] += len(urls) - len(kept)
             if dropped is not None:
+                # A filter must not change the list that it got, so the rest can still be told
                 dropped(name, leave_out(urls, set(kept)), origin.url)
             if not kept:
                 return kept

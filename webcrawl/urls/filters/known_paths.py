@@ -29,7 +29,9 @@ RULES = {
     "apache_index": r"\?(?-i:C=[NMSD][;&]O=[AD])$",
     # accounts: logging in and out, registering, with or without a return address
     "login": rf"/(?:log|sign)[-_]?(?:in|on|out|up)[0-9]?{_FILE}",
+    # Without a return address it would drop registers of ships and companies
     "register": rf"/register{_FILE}(?:$|{_AMONG}(?:forward|redirect|return|next|continue|back|referr?er)[^=&]*=)",
+    # On such pages only: content systems add `next=/…` and `ReturnUrl=/…` to articles
     "return_address": (
         rf"/(?:join|auth|sso|authorize|regstep[0-9]|remember|user/update|sessions?/new){_FILE}{_AMONG}{_BACK}"
     ),
@@ -42,12 +44,15 @@ RULES = {
     "like_comment": r"[?&]like_comment=[0-9]",
     "wordfence": rf"[?&]wordfence_lh=[01]{_END}",
     "show_comment": r"[?&]showcomment=[0-9]{10}",
+    # By the services' names: other values of `share` are tokens
     "jetpack_share": (
         r"[?&]share=(?:facebook|twitter|x|linkedin|reddit|tumblr|pinterest|pocket|telegram|(?:jetpack-)?whatsapp|skype|email"
         rf"|print|google-plus-1|press-this|stumbleupon|digg|mastodon|threads|bluesky|nextdoor|custom-[0-9]+){_END}"
     ),
     # wikis: MediaWiki (and PmWiki and MoinMoin, which edit by the same parameter), DokuWiki
     "wiki_edit": rf"[?&]action=edit{_END}",
+    # Behind `index.php?title=`: elsewhere `action=info` is an ordinary action of other software,
+    # `diff` a difficulty and `oldid` the old number of an article
     "mediawiki_action": rf"{_INDEX}action=(?:history|submit|delete|protect|watch|unwatch|info|purge|raw){_END}",
     "mediawiki_revision": rf"{_INDEX}(?:oldid|diff)=(?:[0-9]+|prev|next|cur){_END}",
     "mediawiki_print": rf"[?&]printable=yes{_END}",
@@ -57,9 +62,14 @@ RULES = {
         r"(?:/|[?&]title=)Special:(?:CreateAccount|User(?:Login|Logout)|RecentChanges|WhatLinksHere|Log|Export"
         r"|MobileDiff|Diff|Book|CiteThisPage|PermanentLink|Contributions|Random|Search)(?:[/?&]|$)"
     ),
+    # Below doku.php: newspapers and boards number their articles by `idx=` (of ten uses in public
+    # repositories none was DokuWiki's), and front controllers have `do=index`, `do=profile`
     "dokuwiki": rf"/doku\.php[^?]*\?{_AMONG}(?:do=[a-z_]*|idx=[^&]*|rev=[0-9]+|tab_(?:files|details)=[a-z]+){_END}",
     "dokuwiki_rewritten": rf"[?&]do=(?:edit|revisions|backlink|resendpwd|export_(?:pdf|raw|xhtml|xhtmlbody|odt)){_END}",
     # boards: phpBB, vBulletin, MyBB
+    # With their parameters: of ten uses each of `report.php?`, `private.php?` and `ecard.php?` in
+    # public repositories 2, 5 and 1 were the board's or the gallery's. In whole values: others have
+    # `mode=poster` and `mode=reports`. Profiles in memberlist.php are pages
     "phpbb_forms": (
         rf"/posting\.php\?{_AMONG}mode=(?:reply|quote|post|edit|delete|bump|smilies){_END}|/report\.php\?f=[0-9]+&p=[0-9]+$"
         rf"|/ucp\.php\?{_AMONG}(?:mode|i)="
@@ -70,17 +80,21 @@ RULES = {
         rf"|/(?:private|usercp)\.php\?{_AMONG}(?:do|action)=|/printthread\.php\?{_AMONG}(?:t|tid)=[0-9]"
     ),
     # repositories: the history of every file, forms
+    # Not `/blob/`, `/tree/`, `/raw/` and `a=commitdiff`: all such URLs that matched were sources
+    # that articles cite
     "git_history": r"/(?:blame|commits)/[0-9a-f]{40}(?:[/?]|$)",
     "gitweb": r"\?p=[^;&]+[;&](?:.*[;&])?a=(?:blame|blobdiff|snapshot)(?:[;&]|$)",
     "new_issue": (
         r"/issues/new/choose$|/merge_requests/new\?merge_request(?:\[|%5b)"
         rf"|/issues/new\?{_AMONG}(?:title|body|labels|template|assignees|issue(?:\[|%5b)[^=&]*)="
     ),
+    # Not `sort=`: magazines sort their issues
     "issue_search": rf"/(?:issues|pulls)/?\?{_AMONG}q=(?:[^&]*(?:\+|%20))?is(?::|%3a)(?:issue|pr|open|closed)",
     # shops (WooCommerce, Magento) and galleries (Coppermine)
     "cart": (
         r"[?&](?:add-to-cart|add_to_wishlist)=[0-9]|/(?:checkout/cart|wishlist/index|product_compare)/add(?:[/?]|$)"
     ),
+    # Newspapers' galleries have `slideshow=1` too
     "coppermine": (
         r"/(?:addfav\.php\?pid|ratepic\.php\?pic|ecard\.php\?album=[^&]*&pid|displayimage\.php\?(?:.*&)?slideshow)=[0-9]"
     ),
@@ -88,17 +102,20 @@ RULES = {
     "facebook": (
         r"/sharer(?:/sharer)?\.php\?|/plugins/like(?:box)?\.php\?|/r\.php\?next=https?%3a%2f%2f(?:www\.)?facebook\.com%2f"
     ),
+    # On its own hosts: any site may have `/intent/…?` and `/home?status=`
     "twitter": (
         r"//(?:[a-z]+\.)?(?:twitter|x)\.com/(?:intent/(?:tweet|post|retweet|favorite|like|follow|user)\?|share\?"
         r"|home/?\?status=|widgets/tweet_button\.html\?)"
     ),
     "linkedin": r"/shareArticle\?",
     "pinterest": r"/pin/create/(?:button|bookmarklet|link|api_other)(?:[/?]|$)",
+    # With a URL as the value: any site may have `/share?title=`
     "share_form": (
         rf"/(?:share|submit|submitlink|bookmark|bookmarklet)(?:/link|\.php)?/?\?{_AMONG}(?:url|u|link)={_URL}"
     ),
     # strings that scripts concatenate, and escaped ones, taken for links by a parser: `'+name+'`,
     # `/\"`
+    # At an end of a segment: a quotation mark beside a plus is in `Rock+'n'+Roll`, too
     "script_string": (
         rf"^[^?]*(?:/{_QUOTE}(?:%20)*\+(?:%20)*[a-z_$][^/?+]*\+(?:%20)*{_QUOTE}"
         rf"|{_QUOTE}(?:%20)*\+(?:%20)*[a-z_$][^/?+]*\+(?:%20)*{_QUOTE}(?:[/.?]|$))"

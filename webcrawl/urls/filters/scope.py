@@ -12,6 +12,7 @@ from webcrawl.base.url_text import host_of
 from webcrawl.urls.filters.filter_protocol import Origin, Setup
 from webcrawl.urls.host_names import RegisteredDomains
 
+# Seeds that wait to be sorted in: each merge copies the whole array, so a million take 16 of them
 _PENDING = 2**16
 
 
@@ -74,7 +75,7 @@ class PageScope:
     """The hosts that links of single hosts' pages may lead to, in a crawl that may go anywhere."""
 
     name = "scope"
-    for_requisites = None
+    for_requisites = None  # images, styles and fonts of a page are on other hosts
 
     def __init__(self, domains: RegisteredDomains) -> None:
         self._domains = domains
@@ -128,7 +129,7 @@ class ScopeFilter(PageScope):
         )
 
     def keep(self, urls: list[str], origin: Origin, /) -> list[str]:
-        if not origin.url:
+        if not origin.url:  # a seed
             if self._remembers:
                 for url in urls:
                     self.seeds.add(self._home(url))

@@ -16,7 +16,7 @@ from webcrawl.urls.filters.filter_protocol import Clock, Lines, Origin, Setup, l
 from webcrawl.urls.foldings import SESSION_PARAMETER, SESSION_SEGMENT
 
 _HEAD = struct.Struct("<QI")
-_TAG = 4
+_TAG = 4  # bytes of a member's hash
 
 
 class BoundedSets:
@@ -48,12 +48,14 @@ class BoundedSets:
         else:
             self._sets.move_to_end(number)
         tag = (siphash(self._key, member) & 0xFFFFFFFF).to_bytes(_TAG, "little")
+        # A plain count would not recognise repeats: a navigation bar would use up the bound
         if holds(tags, tag):
             return True
         if len(tags) >= self._size * _TAG:
             return False
         tags += tag
         self._held += 1
+        # A host that comes again after that may have another TRAP_MAX_PAGES
         while self._held > self._total:
             self._held -= len(self._sets.popitem(last=False)[1]) // _TAG
         return True
@@ -136,8 +138,9 @@ def years(url: str) -> list[int]:
     return [int(year) for year in found]
 
 
-AHEAD = 2
-FAR = 100  # `/4711/5/` and `/2210/5` are two numbers, not dates; no calendar leaps a hundred years
+AHEAD = 2  # years
+# Years. `/4711/5/` and `/2210/5` are two numbers, not dates; no calendar leaps a hundred years
+FAR = 100
 
 
 class CalendarFilter:
@@ -191,6 +194,7 @@ class FamiliesFilter:
         settings = setup.settings
         if not settings["TRAP_RULES"]:
             return None
+        # Where session ids are folded, all URLs of such a family count as one
         folded = any(path.endswith(".no_session_ids") for path in settings["URL_FOLDINGS"])
         return cls(settings["TRAP_MAX_PAGES"], setup.key, sessions=not folded)
 
@@ -221,6 +225,7 @@ class GrowthFilter:
     name = "trap_growth"
 
     def __init__(self, max_segments: int = MAX_SEGMENTS) -> None:
+        # The fourth escape of an escape: links of real pages were broken by three (`amp;amp;amp;`)
         deep = rf"^[^/]+//[^/]+(?:/[^/?]+){{{max_segments + 1}}}|%25252525|(?:amp;){{4}}"
         queries = r"\?(?:[^&]*&){2}"
         self.suspects = f"{deep}|{queries}"
@@ -242,7 +247,7 @@ class GrowthFilter:
 
 
 def _repeats_parameters(parameters: list[str]) -> bool:
-    named = [one for one in parameters if one]
+    named = [one for one in parameters if one]  # `a=1&&b=2` has an empty one
     return len(named) - len(set(named)) > 1 and any(named.count(one) > 2 for one in set(named))
 
 

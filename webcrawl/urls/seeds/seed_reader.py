@@ -168,6 +168,7 @@ class SeedList:
 
     def place(self) -> ListPosition:
         """Return the place after the seed that was returned last."""
+        # Not the date of the file: a copied or touched list has not changed
         head = digest(self.source.first[: self.at.offset])
         return replace(self.at, head=head, last=digest(self._last), held=len(self._last))
 
@@ -232,6 +233,7 @@ class SeedList:
         Returns False if the list no longer is what it was when the place was saved.
         """
         self.at = replace(place)
+        # From the last line on that was read: its digest shows whether the list has changed
         self._blocks = self.source.blocks(place.offset - place.held)
         begun = b""
         while place.offset and len(begun) <= place.held and (block := next(self._blocks, b"")):
@@ -310,7 +312,8 @@ class Seeds:
         self.former = before.src if before.src != src and not in_turns else ""
         self.close()
         self._begin(Position(src) if others else before, expected=expected)
-        if in_turns and not expected and read and self.taken < read:
+        begins_anew = self.taken < read
+        if in_turns and not expected and begins_anew:
             unread = (
                 "the previous segment was not read to its end, so its URLs after the first %d are "
                 "not crawled: %s"
@@ -339,6 +342,7 @@ class Seeds:
                     return seed
             except SeedError as error:
                 self.unread += 1
+                # The first such place is kept: seeds behind it are known to the seen store
                 if self._back is None and isinstance(error, AwayError):
                     self._back = replace(self._before, place=self._list.place())
                 self._leave()

@@ -152,6 +152,7 @@ class CsvRows:
         if len(fields) <= max(self._found):
             raise BadLineError(f"has no column {max(self._found) + 1}")
         found = UrlDiscovery(*(fields[at].strip() for at in self._found))
+        # A URL that nobody linked to is a seed of the segment
         if not any(found[:2]):
             return None
         if not _FOUND.fullmatch("".join(f" {field}" for field in found)):
@@ -338,6 +339,7 @@ class _Utf16:
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
+        # The mark at the beginning says which of the two byte orders it is
         self._decoder = codecs.getincrementaldecoder("utf-16")("surrogatepass")
         self._ready = b""  # two bytes may become three: holds what exceeds the size asked for
 

@@ -20,7 +20,7 @@ from webcrawl.urls.seeds.seed_source import is_url, list_paths
 
 NAME = ("seeds", "top1m.csv")
 TIMEOUT = 30.0  # seconds without a byte
-BLOCK = 1 << 16
+BLOCK = 1 << 16  # bytes read at a time
 MOST = 1 << 30  # bytes, packed or not; the list has 10 MB packed, 22 MB unpacked
 LONGEST = 1000  # bytes per line
 ROW = re.compile(rb"[0-9]+,[^,\s]+\.[^,\s]+")
@@ -44,6 +44,7 @@ def provide(src: str, url: str) -> None:
 
 def _provide(path: Path, url: str) -> None:
     """Download and check the list, then move it: so a list that exists is complete and valid."""
+    # Beside the list, so that `replace` moves it whole
     new, packed = (
         path.with_name(f"{path.name}.{os.getpid()}.{stage}") for stage in ("new", "packed")
     )
@@ -161,4 +162,5 @@ def _check(path: Path, url: str) -> None:
                 raise _Unusable(f"{url} is not a list of rank,domain (line {count}: {line[:40]!r})")
         if not count:
             raise _Unusable(f"{url} is empty")
+        # A list that exists is taken for whole: its bytes go to the disk before its name
         os.fsync(file.fileno())

@@ -22,11 +22,14 @@ LANDING = documents.LANDING  # not in KINDS: the ordinary page that a special an
 
 
 def trap_entrance(url: str) -> str | None:
-    """The entrance of the trap that a URL is in: the URL up to its number.
+    """Return the entrance of the trap that a URL is in: the URL up to its number.
 
     None for any other URL.
     """
     parts = url.split("/", 6)
-    if len(parts) < 6 or parts[3] != "x" or parts[4] not in KINDS or not KINDS[parts[4]].trap:
+    if len(parts) < 6 or parts[3] != "x":
+        return None
+    kind = KINDS.get(parts[4])
+    if kind is None or not kind.trap:
         return None
     return "/".join(parts[:6]).partition("?")[0]

@@ -40,6 +40,7 @@ def _duplicate(place: AnswerPlace) -> WebAnswer:
     Its link is absolute, so that all copies lead to the same place.
     """
     world = place.world
+    # The same on every host, as all else in it
     host = place.number % world.hosts
     url = f"{world.origin(host)}{place.landing()}"
     return WebAnswer(
@@ -53,6 +54,7 @@ def _page(place: AnswerPlace, text: str = "") -> tuple[bytes, list[Anchor]]:
 
 def _etag(place: AnswerPlace) -> WebAnswer:
     tag = f'"{place.kind}-{place.number}"'
+    # RFC 9110 13.1.2: If-None-Match is compared weakly
     if place.ask and tag in (place.ask.etag, place.ask.etag.removeprefix("W/")):
         return WebAnswer(304, headers=(f"ETag: {tag}",))
     body, links = _page(place)
@@ -98,6 +100,7 @@ KINDS: dict[str, Kind] = {
 }
 
 
+# More than the 2 MiB at which crawls cut a body by default
 BIG = 5 * 2**20
 _NEVER = b'<a href="/never/body">no link: this is no HTML</a>'
 
@@ -219,6 +222,7 @@ def _tower(times: int) -> bytes:
 
 
 def _bomb(name: str, make: Callable[[], bytes]) -> Kind:
+    # Made when it is first asked for: most webs have no bombs
     packed = lru_cache(1)(make)
 
     return Kind(
@@ -229,6 +233,7 @@ def _bomb(name: str, make: Callable[[], bytes]) -> Kind:
 CODINGS: dict[str, Kind] = {
     "coding_gzip": _coded("gzip", gzip),
     "coding_deflate": _coded("deflate", zlib.compress),
+    # RFC 9110 8.4.1.2: without the zlib wrapper, as some servers send it
     "coding_deflate_raw": _coded("deflate", _raw_deflate),
     "coding_br": _coded("br", _brotli),
     "coding_zstd": _coded("zstd", zstd.compress),
@@ -240,7 +245,9 @@ CODINGS: dict[str, Kind] = {
     "bomb_gzip": _bomb("gzip", _gzipped),
     "bomb_br": _bomb("br", lambda: _brotli(_blank())),
     "bomb_zstd": _bomb("zstd", lambda: zstd.compress(_blank())),
+    # Each layer packs the one below: 64 MiB become 488 bytes
     "bomb_nested": _bomb(", ".join(["gzip"] * 3), lambda: _tower(3)),
+    # More layers than the four that the client decodes
     "bomb_tower": _bomb(", ".join(["gzip"] * 9), lambda: _tower(9)),
 }
 
@@ -280,12 +287,16 @@ CHARSETS: dict[str, Kind] = {
     "charset_meta": _charset(Charset("shift_jis", "日本語", meta="Shift_JIS")),
     # the standard's label for it
     "charset_alias": _charset(Charset("windows-1252", "café", header="latin1")),
+    # HTML Standard 13.2.3.2: Content-Type goes before the page's own declaration, and a byte order
+    # mark before both
     "charset_header_wins": _charset(Charset("euc-jp", "東京", header="euc-jp", meta="utf-8")),
     "charset_mark_wins": _charset(
         Charset("utf-8", "straße", header="iso-8859-1", mark=b"\xef\xbb\xbf")
     ),
     "charset_utf16": _charset(Charset("utf-16-le", "日本語", mark=b"\xff\xfe")),
+    # Encoding Standard 4.2: by that label GBK is meant
     "charset_gbk": _charset(Charset("gb18030", "天气", meta="gb2312")),
+    # Whatever is decoded here, the link is in ASCII
     "charset_wrong": _charset(Charset("latin-1", "plain", header="utf-8")),
     "charset_unknown": _charset(Charset("utf-8", "plain", header="no-such-charset", meta="utf-8")),
     "charset_none": _charset(Charset("utf-8", "plain")),

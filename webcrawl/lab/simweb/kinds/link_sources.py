@@ -51,6 +51,7 @@ def _frames(place: AnswerPlace) -> WebAnswer:
 
 def _base(place: AnswerPlace) -> WebAnswer:
     folder = place.landing("")
+    # HTML Standard 4.2.3: the first base with an href counts
     head = f'<base target="_top"><base href="{folder}"><base href="/never/base/">'
     body = '<a href="here">by the base</a> <a href="./">the base itself</a>'
     return WebAnswer(
@@ -66,6 +67,7 @@ def _spellings(place: AnswerPlace) -> WebAnswer:
     authority = site.partition("//")[2]
     written = {
         "spaces": f"  {own('spaces')}\n\t",
+        # URL Standard 4.4: tabs and line ends within a URL are dropped
         "newline": own("new") + "\n" + "line",
         "entity": f"{own('entity')}?a=1&amp;b=2",
         "numeric": own("numeric").replace("/", "&#x2F;"),
@@ -74,8 +76,10 @@ def _spellings(place: AnswerPlace) -> WebAnswer:
         "dots": f"/x/y/../z/../../{own('dots')[1:]}",
         "escaped": f"/x/y/%2e%2E/..{own('escaped')}",
         "backslash": own("backslash").replace("/", "\\"),
+        # A scheme and a host may have capitals; a path with one would be another page
         "upper": f"{site.split(':')[0].upper()}://{authority.upper()}{own('upper')}",
         "scheme": f"//{authority}{own('scheme')}",
+        # URL Standard 4.4: with the page's own scheme this is a relative link
         "single": f"{site.split(':')[0]}:{own('single')}",
         "fragment": f"{own('fragment')}#part-2",
         "user": f"{site.split('//')[0]}//user:secret@{authority}{own('user')}",
@@ -106,6 +110,7 @@ def _spellings(place: AnswerPlace) -> WebAnswer:
 
 
 def _no_links(place: AnswerPlace) -> WebAnswer:
+    # No link leads below /never/, so a request there is a link that only looked like one
     never = f"/never/{place.number}"
     body = f"""<!-- <a href="{never}/comment">a comment</a> --> <a name="anchor">no href</a>
 <script>document.write('<a href="{never}/script">');</script>
@@ -153,7 +158,7 @@ _SIZES, _COLOURS, _ORDERS = ("s", "m", "l"), ("red", "green", "blue"), ("price",
 
 
 def _page(place: AnswerPlace, *hrefs: tuple[str, str]) -> WebAnswer:
-    """A page with these links, each given as written and as the target it means."""
+    """Return a page with these links, each given as written and as the target it means."""
     body = "\n".join(f'<a href="{href.replace("&", "&amp;")}">more</a>' for href, _ in hrefs)
     links = [Anchor("a", place.origin + target) for _, target in hrefs]
     return WebAnswer(body=document(place.url + place.rest, body), links=links)
@@ -171,6 +176,7 @@ def _calendar(place: AnswerPlace) -> WebAnswer:
 
 def _session(place: AnswerPlace) -> WebAnswer:
     """Five pages whose links get a new session id on every visit."""
+    # They follow from the URL of the visit: the same request gets the same page
     ids = draws(place.number, hash_of(place.rest), place.host)
     targets = [
         f"{place.path}/{step}?sid={number:016x}"
@@ -219,7 +225,7 @@ def _numbers(place: AnswerPlace) -> WebAnswer:
 
 
 def hash_of(text: str) -> int:
-    """A hash that is the same in every process, unlike Python's own."""
+    """Return a hash that is the same in every process, unlike Python's own."""
     return int.from_bytes(text.encode()[-24:], "big") % 2**61
 
 
@@ -227,6 +233,7 @@ TRAPS: dict[str, Kind] = {
     "trap_calendar": Kind(_calendar, trap=True),
     "trap_session": Kind(_session, trap=True),
     "trap_session_path": Kind(_session_path, trap=True),
+    # It grows only below a folder, so the link to it ends in a slash
     "trap_repeating": Kind(_repeating, entries=lambda place: [f"{place.url}/"], trap=True),
     "trap_growing": Kind(_growing, trap=True),
     "trap_facets": Kind(_facets, trap=True),

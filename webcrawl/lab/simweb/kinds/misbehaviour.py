@@ -133,6 +133,7 @@ REDIRECTS: dict[str, Kind] = {
     "redirect_fragment": Kind(
         lambda place: _to(f"{place.landing()}#part", place.origin + place.landing())
     ),
+    # As many hops as REDIRECT_MAX_HOPS allows, and two more
     "redirect_chain": _chain(5),
     "redirect_too_long": _chain(7),
     "redirect_loop": Kind(_loop),
@@ -144,6 +145,7 @@ REDIRECTS: dict[str, Kind] = {
         lambda place: _to(f"http://{OUTSIDE}:{place.world.port}/never/inside", "")
     ),
     "redirect_nowhere": Kind(_nowhere("")),
+    # What no crawl may go to: no URL, a script, a file of its own machine
     "redirect_bad": Kind(_nowhere("http://[::1/x")),
     "redirect_script": Kind(_nowhere("javascript:alert(1)")),
     "redirect_file": Kind(_nowhere("file:///etc/passwd")),
@@ -163,33 +165,40 @@ def _sends(*steps: Step, ending: ConnectionEnd = ConnectionEnd.CLOSE) -> Kind:
 
 
 BROKEN: dict[str, Kind] = {
+    # Connections that end where they should not
     "reset": _sends(ending=ConnectionEnd.RESET),
     "reset_midway": _sends(_OK + _LENGTH + b"\r\n" + _BODY[:100], ending=ConnectionEnd.RESET),
     "closed": _sends(),
     "short": _sends(_OK + _LENGTH + b"\r\n" + _BODY[:100]),
     "short_head": _sends(_OK + b"X-Cut"),
+    # Bodies whose framing is wrong (RFC 9112 6.3 and 7.1)
     "chunk_size": _sends(
         _OK + b"Transfer-Encoding: chunked\r\n\r\n" + chunk(_BODY) + b"zz\r\nwhat\r\n" + LAST_CHUNK
     ),
     "chunk_missing": _sends(_OK + b"Transfer-Encoding: chunked\r\n\r\n" + chunk(_BODY)),
+    # RFC 9112 6.3: two lengths that differ cannot be recovered from; chunks go before a length
     "lengths": _sends(_OK + _LENGTH + b"Content-Length: 3\r\n\r\n" + _BODY),
     "length_and_chunks": _sends(
         _OK + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk(_BODY) + LAST_CHUNK
     ),
     "no_head": _sends(_BODY),  # HTTP/0.9
-    "noise": _sends(b"\x16\x03\x01\x02\x00" + bytes(range(255, 0, -1)) * 4),
+    "noise": _sends(b"\x16\x03\x01\x02\x00" + bytes(range(255, 0, -1)) * 4),  # a TLS record
+    # RFC 9112 2.2: a single LF may be taken for the end of a line
     "line_feeds": _sends((_OK + _LENGTH + b"\r\n").replace(b"\r", b"") + _BODY),
     "header_flood": _sends(
         _OK + b"".join(b"X-%d: flood\r\n" % n for n in range(20_000)) + b"\r\n" + _BODY
     ),
     "header_long": _sends(_OK + b"X-Long: " + b"a" * 2**20 + b"\r\n\r\n" + _BODY),
+    # RFC 9110 15.2: any number of these may come before the answer
     "early_hints": _sends(
         b"HTTP/1.1 103 Early Hints\r\n\r\n" * 1000 + _OK + _LENGTH + b"\r\n" + _BODY
     ),
+    # RFC 9110 7.8: only to a protocol that the client has named
     "switching": _sends(
         b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n" + _BODY
     ),
     "surplus": _sends(_OK + b"Content-Length: 10\r\n\r\n" + _BODY),
+    # RFC 9110 5.5: such a field is invalid, and dangerous
     "nul": _sends(_OK + b"X-Nul: a\0b\r\n" + _LENGTH + b"\r\n" + _BODY),
 }
 
@@ -228,23 +237,30 @@ LIARS: dict[str, Kind] = {
     "endless_trailer": _endless_lie(
         _CHUNKED + chunk(_LIE) + b"0\r\n", b"X-Trailer: and more\r\n" * 500
     ),
+    # RFC 1952 2.2: a gzip file may have any number of members, empty ones too
     "endless_members": _endless_lie(_GZIPPED, gzip(b"") * 500),
+    # RFC 1952 2.3.1: the name of a gzip file ends with a zero, which never comes
     "endless_name": _endless_lie(_GZIPPED + b"\x1f\x8b\x08\x08\0\0\0\0\0\x03", b"name" * 2000),
     # lengths
     "length_negative": _stated(b"-1"),
     "length_words": _stated(b"twelve"),
+    # RFC 9110 8.6: one number, written several times, may be taken as this number
     "length_list": _stated(b"%d, %d" % (len(_LIE), len(_LIE))),
     "length_great": _stated(b"9" * 15),
     "length_beyond": _stated(b"9" * 30),
+    # Computed in 64 bits it would be 0
     "length_of_65_bits": _stated(b"%d" % 2**65),
     "length_empty": _stated(b""),
+    # RFC 9112 7.1: a reader has to expect hexadecimal numbers of any size
     "chunk_beyond": _sends(_CHUNKED + chunk(_LIE) + b"F" * 17 + b"\r\n" + _LIE),
     "chunk_negative": _sends(_CHUNKED + chunk(_LIE) + b"-5\r\nagain\r\n" + LAST_CHUNK),
     "chunk_feeds": _sends((_CHUNKED + chunk(_LIE) + LAST_CHUNK).replace(b"\r", b"")),
+    # Without a length the body ends with the connection, and that stays open
     "never_closed": _sends(
         b"HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n" + _LIE, ending=ConnectionEnd.HANG
     ),
     # bodies where none are allowed, answers without a request
+    # RFC 9112 6.3: after these two statuses the head is all, whatever it says
     "body_of_204": _sends(
         b"HTTP/1.1 204 No Content\r\n" + _LENGTH_OF_LIE + b"\r\n" + _LIE, ending=ConnectionEnd.KEEP
     ),
@@ -252,6 +268,7 @@ LIARS: dict[str, Kind] = {
         b"HTTP/1.1 304 Not Modified\r\n" + _LENGTH_OF_LIE + b"\r\n" + _LIE,
         ending=ConnectionEnd.KEEP,
     ),
+    # Taken for the next answer, it would be archived under another page's URL
     "answer_unasked": _sends(
         _OK + _LENGTH_OF_LIE + b"\r\n" + _LIE + _STOLEN, ending=ConnectionEnd.KEEP
     ),
@@ -266,20 +283,25 @@ LIARS: dict[str, Kind] = {
     "upgrade_offered": _sends(
         _OK + b"Connection: Upgrade\r\nUpgrade: h2c\r\n" + _LENGTH_OF_LIE + b"\r\n" + _LIE
     ),
+    # Both are the body, one after the other
     "two_members": _sends(_GZIPPED + gzip(_LIE) + gzip(_LIE)),
     # other protocols, or barely HTTP
+    # RFC 9110 2.5: a higher minor version is read as the highest one that is known
     "version_12": _sends((_OK + _LENGTH_OF_LIE + b"\r\n").replace(b"HTTP/1.1", b"HTTP/1.2") + _LIE),
     "no_colon": _sends(_OK + b"What is this\r\n" + _LENGTH_OF_LIE + b"\r\n" + _LIE),
+    # A SETTINGS frame (RFC 9113 6.5)
     "speaks_http2": _sends(b"\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\x64"),
+    # Internet radio
     "speaks_icy": _sends(b"ICY 200 OK\r\nContent-Type: audio/mpeg\r\n\r\n" + _LIE),
     "speaks_ssh": _sends(b"SSH-2.0-OpenSSH_9.6\r\n", ending=ConnectionEnd.HANG),
+    # An empty line before the status line is passed over, so this is HTTP with a bad head
     "status_letters": _sends(b"\r\nHTTP/1.1 OK\r\n" + _LENGTH_OF_LIE + b"\r\n" + _LIE),
     "status_long": _sends(b"\r\nHTTP/1.1 20000 OK\r\n" + _LENGTH_OF_LIE + b"\r\n" + _LIE),
     "carriage_returns": _sends((_OK + _LENGTH_OF_LIE + b"\r\n").replace(b"\n", b"") + _LIE),
 }
 
 
-_PIECES = 20
+_PIECES = 20  # of an answer that takes `slow` seconds
 
 
 def _trickle(place: AnswerPlace) -> WebAnswer:
@@ -334,6 +356,7 @@ def _endless(_: AnswerPlace) -> WebAnswer:
 
 def _hang_midway(place: AnswerPlace) -> WebAnswer:
     body = _page(place)
+    # More than there is, so the client waits for the rest
     first = _OK + b"Content-Length: %d\r\n\r\n" % (len(body) + 9) + body[:40]
     return WebAnswer(script=(first,), ending=ConnectionEnd.HANG, broken=True)
 
