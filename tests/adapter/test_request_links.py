@@ -116,7 +116,9 @@ class TestWhatIsGone:
         other = Asking("", "[]", "/dev/null")
         other.page = None
 
-        with pytest.raises(CannotBeMade, match="no method page, the callback"):
+        with pytest.raises(
+            CannotBeMade, match="no method page, which a request names as its callback"
+        ):
             to_request(link, other, Trip())
         refused = to_refused(link, other, Trip())
         assert (refused.callback, refused.errback) == (None, other.failed)

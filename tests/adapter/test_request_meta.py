@@ -206,7 +206,7 @@ class TestProxies:
         said = made.output.read_text()
         assert (
             said.count(
-                "proxy socks5://127.0.0.1:1: only http:// proxies are supported: not fetched"
+                "proxy socks5://127.0.0.1:1: only http:// proxies are supported: requests with"
             )
             == 1
         )
@@ -319,7 +319,7 @@ class TestWeb:
             ),
             (
                 {"ALL_PROXY": "http://u:secret@127.0.0.1:1", "http_proxy": "http://127.0.0.1:1"},
-                "ALL_PROXY in the environment = 'http://127.0.0.1:1': must be unset, or beside http_proxy and https_",
+                "ALL_PROXY in the environment = 'http://127.0.0.1:1': must be unset, or set along with http_proxy and https_",
             ),
         ],
     )

@@ -291,7 +291,8 @@ class TestHeld:
 
         for make in (to_request, to_refused):
             with pytest.raises(
-                CannotBeMade, match="the meta 'loader' of a request, a Local, was in the memory"
+                CannotBeMade,
+                match="the meta 'loader' of a request, a Local, was only in the memory",
             ):
                 make(link, spider, Trip(), held=HeldValues([]))
 
@@ -377,7 +378,7 @@ class TestFromOutside:
             (ext(A_METHOD, ["later"]), "no callback"),
             (
                 ext(A_REQUEST, {"url": "http://a.test/", "_class": "a.B"}),
-                "field  is not allowed in a request between drones, or has an invalid value_class",
+                "field _class is not allowed in a request between drones",
             ),
             (
                 ext(A_REQUEST, {"url": "http://a.test/", "meta": {"proxy": "http://b/"}}),

@@ -163,7 +163,7 @@ class TestUnread:
             "for MAX_PAGES: CLOSESPIDER_PAGECOUNT ends the crawl, HOST_MAX_PAGES limits each host"
             in said
         )
-        assert "for http_proxy: a proxy is named in the environment: http_proxy=" in said
+        assert "for http_proxy: set proxies in the environment: http_proxy=" in said
 
     def test_in_the_project(self):
         """What only the project's settings say is not looked at: they are its own."""

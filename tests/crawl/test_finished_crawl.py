@@ -48,7 +48,7 @@ def test_changed_settings(tmp_path, terms):
         refuse_complete(tmp_path, finished(tmp_path))
     assert str(told.value).endswith(
         "JOBDIR. Changes without effect: OUTPUTS was warc, now warc, text; URL_SCOPE was host, "
-        "now any; to make new outputs of its pages: scrapy process {tmp_path} -s OUTPUTS='text'"
+        f"now any; to make new outputs of its pages: scrapy process {tmp_path} -s OUTPUTS='text'"
     )
 
 

@@ -249,7 +249,7 @@ def test_killed_while_it_shrinks(start, server, tmp_path):
         == f"{job}: the hive is not running, and {change}: start the hive again to complete it\n"
     )
     assert resizing.returncode == 1
-    assert f"web: stopped: {change}, and goes on at the next start; " in hive("status", job)[1]
+    assert f"web: stopped: {change}, and continues at the next start; " in hive("status", job)[1]
 
     status, said = ended(start(**SLOWLY))
 

@@ -178,7 +178,9 @@ def test_a_name_that_does_not_exist(tmp_path, simweb):
 
     assert status == 1
     assert lines == ["site0.tset: no host of that name (and 1 more of this kind)"]
-    assert "nowhere.ogr: no host of that name; is nowhere.org meant?" in crawl.output.read_text()
+    assert (
+        "nowhere.ogr: no host of that name; did you mean nowhere.org?" in crawl.output.read_text()
+    )
     assert "no address" in why(tmp_path, "http://nowhere.ogr/")
 
 

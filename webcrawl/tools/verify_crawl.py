@@ -173,7 +173,7 @@ def _damage_of_absence(jobdir: Path, name: str, store: str) -> str:
     `store`: where a copy of it should lie, and does not; empty if none should.
     """
     if store and goes(name):
-        return f"neither here nor in {store}"
+        return f"it is neither here nor in {store}"
     # Both may be taken away together, and an archive alone; an index without its archive is lost.
     if name.endswith(INDEX) and (jobdir / archive_of(name)).exists():
         return "its archive is here"

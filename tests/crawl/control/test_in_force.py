@@ -186,7 +186,8 @@ class TestExclude:
         in_force.exclude(OptOut("example.com"))
 
         with pytest.raises(
-            CommandError, match=r"x\.org is not excluded by command; those are: example\.com"
+            CommandError,
+            match=r"x\.org is not excluded by command; the latest rules that are: example\.com",
         ):
             in_force.include("x.org")
 

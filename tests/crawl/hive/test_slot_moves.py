@@ -211,7 +211,7 @@ class TestLoss:
             assert line.startswith(
                 "slot 0 did not arrive whole: 0 hosts, 0 URLs, 0 domains, 0 fingerprints arrived of "
             )
-            assert line.endswith(" 1 host, 2 URLs, 0 domains, 3 fingerprints were sent")
+            assert line.endswith(" 1 host, 2 URLs, 0 domains, 3 fingerprints sent")
             assert drones[1].moving.owned[0]
 
     def test_a_host_whose_record_was_refused_is_asked_all_the_same(self, tmp_path):

@@ -139,7 +139,7 @@ class TestStatus:
         with served(folder, url), Members(url, 2):
             *_, runs, waits = hive("status", folder.path).stdout.splitlines()
 
-        goes_on = "the change to 3 drones is not complete, and goes on at the next start"
+        goes_on = "the change to 3 drones is not complete, and continues at the next start"
         assert stopped.startswith(f"web: stopped: {goes_on}; ")
         assert runs.startswith(
             "web: 2 drones running, 3 meant: the change continues, the queen is drone 0; "

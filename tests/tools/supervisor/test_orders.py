@@ -270,7 +270,7 @@ def test_an_owner_elsewhere(asked):
     seen = look_at(folder, hosts=(HERE, "far"))
 
     with pytest.raises(
-        CommandError, match="drone 1, which runs elsewhere: run `scrapy ctl on far:"
+        CommandError, match="drone 1, which runs elsewhere: run `scrapy ctl` there, on far:"
     ):
         ask(seen, "host", "example.com")
     assert ask(seen, "hosts")[1] == [("drone-0", "hosts")]

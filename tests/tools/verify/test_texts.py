@@ -95,7 +95,7 @@ def test_what_a_crawl_leaves_agrees(job, monkeypatch):
         (lambda lines: lines.__setitem__(2, 7), "not a valid line of a page: no object"),
         (
             lambda lines: lines[2].update(url="http://b.test/"),
-            "page 2, http://b.test/: not in logs/crawl.log",
+            "page 2, http://b.test/: is not in logs/crawl.log",
         ),
         (lambda lines: lines[2].update(url="http://b.test/"), "the index has http://a.test/2"),
     ],

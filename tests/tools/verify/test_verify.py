@@ -321,7 +321,7 @@ class TestRows:
             ),
             (
                 "INSERT OR REPLACE INTO meta VALUES ('seen.fresh', zeroblob(16), 0)",
-                "table meta, seen.fresh: not in asc",
+                "table meta, seen.fresh: the keys are not in asc",
             ),
             (
                 "DELETE FROM waiting WHERE seq = (SELECT max(seq) FROM waiting)",

@@ -49,7 +49,8 @@ def test_after(web):
     """What the last fetch found."""
     web.run(1.5 * HOUR)
     assert (
-        "; it was fetched again then, and it had not changed; it is fetched again" in reason(web)[1]
+        "; it was fetched again then, and it had not changed; it will be fetched again"
+        in reason(web)[1]
     )
     web.documents["/"] = Document(b"<p>2")
     web.run(HOUR)
@@ -102,4 +103,4 @@ def test_many_visits(web):
     assert len(web.asked) > VISITS == len(said["log"])
     assert sum(line in "\n".join(told) for line in said["log"]) == 5
     assert said["log"][-1] in "\n".join(told)
-    assert any(line.endswith(f"and {len(web.asked) - 5} before") for line in told)
+    assert any(line.endswith(f"and {len(web.asked) - 5} earlier ones") for line in told)

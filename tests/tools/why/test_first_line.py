@@ -107,9 +107,9 @@ def test_what_no_page_links_to_as_far_as_one_can_see(shallow, tmp_path, name, wh
 @pytest.mark.parametrize(
     ("note", "words"),
     [
-        ("truncated:length", "its body was cut: longer than DOWNLOAD_TRUNCATE"),
-        ("truncated:time", "its body was cut: not complete in time"),
-        ("truncated:disconnect", "its body was cut: connection ended early"),
+        ("truncated:length", "its body was truncated: longer than DOWNLOAD_TRUNCATE"),
+        ("truncated:time", "its body was truncated: not complete in time"),
+        ("truncated:disconnect", "its body was truncated: connection ended early"),
         ("duplicate:digest", "another URL had the same body before (CONTENT_SEEN"),
     ],
 )
@@ -157,7 +157,7 @@ RECORD = (
             "its last answer, 200, was truncated: connection ended early",
         ),
         (b"HTTP/1.1 503 No", b"", "its last answer was 503"),
-        (b"HTTP/1.1 200 OK", b"", "to be tried again"),
+        (b"HTTP/1.1 200 OK", b"", "for a retry"),
     ],
 )
 def test_how_one_failed_that_will_be_tried_again(tmp_path, head, more, words):
