@@ -319,7 +319,10 @@ class TestWeb:
             ),
             (
                 {"ALL_PROXY": "http://u:secret@127.0.0.1:1", "http_proxy": "http://127.0.0.1:1"},
-                "ALL_PROXY in the environment = 'http://127.0.0.1:1': must be unset, or set along with http_proxy and https_",
+                (
+                    "ALL_PROXY in the environment = 'http://127.0.0.1:1': must be unset, or set along with "
+                    "http_proxy and https_"
+                ),
             ),
         ],
     )

@@ -70,7 +70,7 @@ class TestRunning:
             wait_until(
                 lambda: (
                     crawl.output.exists()
-                    and "no running crawl accepts commands" in crawl.output.read_text()
+                    and "no server is listening there" in crawl.output.read_text()
                 )
             )
             found = why(crawl.jobdir, url)
