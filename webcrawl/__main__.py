@@ -15,7 +15,7 @@ from webcrawl.base.program import INTERRUPTED, NAME, open_missing
 
 GROUPS = {
     "Crawl": ("crawl", "hive", "segments", "demo"),
-    "Look at a crawl": ("ctl", "dashboard", "why", "report", "search", "verify"),
+    "Look at a crawl": ("ctl", "dashboard", "why", "report", "search", "diff", "verify"),
     "Use what it found": ("export", "process"),
     "Face the sites' owners": ("identity", "account"),
     "Study": ("lab",),

@@ -8,6 +8,7 @@ import pytest
 from webcrawl.base.model import Link
 from webcrawl.crawl.inline import LOOK, InlineDownloads
 from webcrawl.crawl.uplink import LONGEST, Uplink
+from webcrawl.net.errors import ConnectFailed
 
 NOW = 100.0
 LINK = Link("http://a.test/")
@@ -39,10 +40,14 @@ def test_one_goes_out_as_a_probe_without_a_network():
         SimpleNamespace(out=True, since=NOW, failures=9, answers=0, answered_at=0.0, stirred=True),
     )
     detector.answered = lambda *_: False
+    detector.failed = lambda *_: True
     clock = SimpleNamespace(at=lambda ended: ended, wall=lambda at: at)
-    frontier = SimpleNamespace(outage=SimpleNamespace(pardon=lambda _: 0))
+    frontier = SimpleNamespace(
+        outage=SimpleNamespace(pardon=lambda _: 0),
+        look=SimpleNamespace(record=lambda _: (0, 0, "")),
+    )
     uplink = Uplink(detector, frontier, None, clock, Counter())
-    uplink._begin(NOW)
+    uplink.failed("http://h/", ConnectFailed("refused"), NOW - 1.0, NOW)
     inline = made(uplink, now)
 
     def goes(after):

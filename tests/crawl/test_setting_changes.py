@@ -187,4 +187,8 @@ def test_the_health_of_hosts(tmp_path):
         health = frontier.core.book.health
         assert (health.failures, health.retry_wait, health.patience) == (2, 7.0, 100.0)
         assert frontier.core.aside.failures == 2
-        assert (book._retry_wait, book._patience) == (7.0, 100.0)
+        tries = [0.0]
+        for _ in range(4):
+            book.answered("http://a.test", 503, b"", tries[-1])
+            tries.append(book.row("http://a.test")[0])
+        assert tries == [0.0, 7.0, 21.0, 49.0, 100.0]

@@ -53,7 +53,7 @@ class Crawl:
 def _timers(monkeypatch):
     """The calls that were to be made later."""
     made = []
-    loop = SimpleNamespace(call_later=lambda _, call: made.append(call))
+    loop = SimpleNamespace(call_later=lambda _, call: made.append(call), calls=made)
     monkeypatch.setattr(slot_sweep.asyncio, "get_running_loop", lambda: loop)
     return made
 
@@ -71,7 +71,7 @@ def swept(downloader, crawl, *times):
 def look(made, downloader, now):
     """One look, so many seconds after the begin."""
     downloader.now = NOW + now
-    made._sweep()
+    slot_sweep.asyncio.get_running_loop().calls[-1]()
 
 
 def test_a_download_is_cut_when_it_has_lasted_long_enough():

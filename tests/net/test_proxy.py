@@ -3,7 +3,7 @@
 import asyncio
 import socket
 import ssl
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 
@@ -420,9 +420,16 @@ class TestPauses:
     def test_what_is_remembered_is_bounded(self):
         """Proxies with a user name per session, and hosts that fail, are forgotten one by one."""
         proxies = Proxies(lambda: 0.0)
-        for number in range(3 * module.KNOWN):
-            proxies.failed(Address("h", 1, b"%d" % number), "refused")
+        users = [Address("h", 1, b"%d" % number) for number in range(3 * module.KNOWN)]
+        for number, proxy in enumerate(users):
+            proxies.failed(proxy, "refused")
             proxies.doubtful(self.HERE, f"{number}.test", TimedOut("late"))
 
-        assert len(proxies._failing) == module.KNOWN
+        remembered = []
+        for proxy in users:
+            with suppress(ProxyFailed):
+                proxies.check(proxy)
+                continue
+            remembered.append(proxy)
+        assert remembered == users[1 - module.KNOWN :]
         assert len(proxies._failing[self.HERE].doubts) == module.KNOWN

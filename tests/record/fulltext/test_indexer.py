@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.fulltext import Texts, indexed, page, written
 from webcrawl.record.fulltext import text_index
+from webcrawl.record.fulltext.text_index import TextIndexWriter
 from webcrawl.store.errors import StoreError
 
 URL = "http://www.a.test/%d"
@@ -159,7 +160,7 @@ class TestErrors:
         """The next checkpoint is taken, and then the crawl ends; nothing is added after the error."""
         texts = open_()
         add(texts, 2)
-        monkeypatch.setattr(texts.indexer._index, "commit", broken)
+        monkeypatch.setattr(TextIndexWriter, "commit", broken)
         texts.checkpoint()
         with pytest.raises(StoreError, match="no room"):
             texts.wait()
@@ -168,6 +169,7 @@ class TestErrors:
         with pytest.raises(StoreError, match="no room"):
             texts.checkpoint()
         texts.close()
+        monkeypatch.undo()
         open_().stop()
         assert len(indexed(tmp_path)) == 3
         assert agrees(tmp_path)
@@ -193,5 +195,5 @@ class TestErrors:
             open_()
 
 
-def broken(until):
+def broken(_writer, until):
     raise StoreError(f"no room for {until} pages")

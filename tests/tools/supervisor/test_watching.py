@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.support.waiting import eventually
 from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.hive_folder import Founding
 from webcrawl.crawl.hive.operator import HiveLook
@@ -212,24 +213,36 @@ class Overtaken:
     """
 
     def __init__(self, folder):
-        self.told, self._folder = [], folder
+        self.told, self.looks, self._folder = [], 0, folder
 
     async def look(self):
+        self.looks += 1
         self._folder.write(replace(self._folder.known(), wanted=(0,)))
         return HiveLook(wanted=frozenset({0}))
 
     async def resize(self, members, lost):
         self.told.append((members, lost))
 
+    async def close(self):
+        pass
 
-def test_an_order_is_not_overtaken_by_the_one_before(folder):
+
+def test_an_order_is_not_overtaken_by_the_one_before(folder, monkeypatch):
     """An order that came while the server was looked at is in force: the one before is not given
     again.
     """
     folder.write(replace(folder.known(), wanted=(0, 1, 2)))
     operator = Overtaken(folder)
 
-    asyncio.run(HiveWatch(folder, lambda: operator, None, set)._look(operator))
+    monkeypatch.setattr(watching, "INTERVAL", 0)
+
+    async def run():
+        task = asyncio.create_task(HiveWatch(folder, lambda: operator, None, set).run())
+        await eventually(lambda: operator.looks > 1)
+        task.cancel()
+        await asyncio.wait({task})
+
+    asyncio.run(run())
 
     assert operator.told == []
     assert folder.known().wanted == (0,)

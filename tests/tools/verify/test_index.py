@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 
 from tests.support.warc_crawl import Archive, chunked, exchange, files, indexes
+from webcrawl.record.warc.warc_writer import IndexWriter
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.tools.verify_crawl import ABSENT, check_outputs
 
@@ -134,7 +135,7 @@ def test_a_record_without_a_line(tmp_path, monkeypatch):
     archive = Archive(tmp_path)
     archive.write(exchange("http://a.test/1"))
     with monkeypatch.context() as patched:
-        patched.setattr(archive.writer._index, "add", lambda *_: None)
+        patched.setattr(IndexWriter, "add", lambda *_: None)
         archive.write(exchange("http://a.test/2"))
     archive.stop()
 

@@ -316,7 +316,7 @@ ROWS = [
         {**SCOPE, "skipped": [("2026-11-23T10:00:00Z", "scope", "")]},
     ),
     (
-        "it would be left out again (), unless it was found in another place{}{}",
+        "it would be left out again ({}), unless it was found in another place",
         {"skipped": [("2026-11-23T10:00:00Z", "robots", "")]},
         NEW,
     ),

@@ -1,0 +1,188 @@
+"""`webcrawl diff`: what differs between two crawls, told once, by kind."""
+
+import json
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from lxml import etree
+
+from tests.support.commands import command
+from tests.support.warc_crawl import NOW, Archive, exchange
+from webcrawl.tools.crawl_diff import CrawlDiff
+
+HOST = "http://a.test"
+REDIRECT = b"HTTP/1.1 301 Moved\r\nLocation: /there\r\nContent-Length: 0\r\n\r\n"
+
+
+def answer(path, status, body=b"", head=None, **more):
+    found = exchange(f"{HOST}{path}", body, head=head, status=status, **more)
+    if head is None and status != 200:
+        found = replace(found, head=found.head.replace(b"200 OK", b"%d No" % status))
+    return found
+
+
+def archived(folder, *answers):
+    archive = Archive(folder, indexed=True)
+    for number, one in enumerate(answers):
+        archive.write(replace(one, started=NOW + number))
+    archive.stop()
+    return str(folder)
+
+
+@pytest.fixture(name="told")
+def _told(tmp_path):
+    """What is told of two crawls with these answers, or of one."""
+
+    def told(before, after):
+        with TemporaryDirectory(dir=tmp_path) as folder:
+            crawls = [archived(Path(folder) / "before", *before)]
+            if after is not None:
+                crawls.append(archived(Path(folder) / "after", *after))
+            scratch = Path(folder) / "scratch"
+            scratch.mkdir()
+            with closing(CrawlDiff(crawls[:1], crawls[-1:], scratch)) as diff:
+                found = [*diff]
+                assert not diff.unread
+        return found
+
+    return told
+
+
+def test_text(told):
+    """A page with another text is told with the lines that differ, and their neighbours."""
+    before = answer("/", 200, b"<p>Opening hours: 9 to 5<p>Closed on Sundays")
+    after = answer("/", 200, b"<p>Opening hours: 10 to 4<p>Closed on Sundays")
+    (change,) = told([before], [after])
+    assert change.kind == "changed"
+    assert change.text == (
+        "-Opening hours: 9 to 5",
+        "+Opening hours: 10 to 4",
+        " Closed on Sundays",
+    )
+
+
+def test_markup(told):
+    """Another markup of the same text is no change."""
+    assert not told([answer("/", 200, b"<p>Text")], [answer("/", 200, b"<div>Text</div>")])
+
+
+def test_redirect(told):
+    """A page that redirects has moved there, and what is there is not told as new."""
+    page = answer("/here", 200, b"Page")
+    after = [answer("/here", 301, head=REDIRECT), answer("/there", 200, b"Page, edited")]
+    (change,) = told([page], after)
+    assert (change.kind, change.status, change.target) == ("moved", 301, f"{HOST}/there")
+
+
+def test_renamed(told):
+    """A page whose payload has another URL has moved, though nothing redirects."""
+    (change,) = told([answer("/old", 200, b"Page")], [answer("/new", 200, b"Page")])
+    assert (change.kind, change.url, change.target) == (
+        "moved",
+        f"{HOST}/old",
+        f"{HOST}/new",
+    )
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_error_that_passes(told, status):
+    """A page that answered with an error that passes is neither gone nor changed."""
+    assert not told([answer("/", 200, b"Page")], [answer("/", status, b"Later")])
+
+
+def test_block_page(told):
+    """Nor is one behind a block page, whatever its status."""
+    wall = exchange(f"{HOST}/", b"Are you human?", recognised="wall:unknown")
+    assert not told([answer("/", 200, b"Page")], [wall])
+
+
+def test_one_crawl(told):
+    """Of one crawl the first visit of each page is compared with its last."""
+    visits = [answer("/", 200, b"One"), answer("/", 200, b"Two"), answer("/", 200, b"Three")]
+    (change,) = told([*visits, answer("/once", 200, b"Once")], None)
+    assert change.text == ("-One", "+Three")
+
+
+PAGES = st.dictionaries(
+    st.sampled_from(["/a", "/b", "/c", "/d?x=1", "/e/f"]),
+    st.one_of(st.integers(0, 3), st.sampled_from([404, 410])),
+    min_size=1,
+)
+
+
+@given(PAGES, PAGES)
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_kinds(told, before, after):
+    """A page is added, gone or changed as two tables of pages say, unless its text has moved."""
+
+    def crawl(pages):
+        return [
+            answer(path, 200, b"Text %d of %s" % (what, path.encode()))
+            if what < 400
+            else answer(path, what, b"No")
+            for path, what in sorted(pages.items())
+        ]
+
+    def page(pages, path):
+        return pages[path] if pages.get(path, 404) < 400 else None
+
+    expected = {}
+    for path in before | after:
+        old, new = page(before, path), page(after, path)
+        if old != new:
+            kind = "added" if old is None else "gone" if new is None else "changed"
+            expected[f"{HOST}{path}"] = kind
+    told_of = told(crawl(before), crawl(after))
+    assert {one.url: one.kind for one in told_of} == expected
+    assert len(told_of) == len(expected)
+
+
+def test_unfinished_file(tmp_path):
+    """A file that is still being written is left out, and named."""
+    before = archived(tmp_path / "before", answer("/", 200, b"Page"))
+    archive = Archive(tmp_path / "after", indexed=True)
+    archive.write(answer("/", 200, b"Page"))
+    archive.checkpoint()
+    archive.close()
+    done = command("webcrawl", "diff", before, tmp_path / "after")
+    assert ".open: not finished, and left out\n" in done.stderr
+
+
+def test_no_archive(tmp_path):
+    """A folder without an archive is named, with status 1."""
+    done = command("webcrawl", "diff", tmp_path, tmp_path)
+    assert (done.returncode, done.stderr) == (1, f"{tmp_path}: no WARC files in this folder\n")
+
+
+def test_lost_payload(tmp_path):
+    """A change whose text cannot be read is told, with status 1: no change is lost silently."""
+    before = archived(tmp_path / "before", answer("/", 200, b"One"))
+    after = archived(tmp_path / "after", answer("/", 200, b"Two"))
+    (path,) = (tmp_path / "after/warc").glob("*.warc.gz")
+    path.write_bytes(bytes(path.stat().st_size))
+    done = command("webcrawl", "diff", before, after)
+    assert done.returncode == 1
+    assert "~ http://a.test/\n" in done.stdout
+    assert "1 page could not be read" in done.stderr
+
+
+def test_shapes(tmp_path):
+    """The same differences are a table, JSON lines, and a feed that is XML."""
+    before = archived(tmp_path / "before", answer("/?a=1&b=<", 200, b"One & two"))
+    after = archived(tmp_path / "after", answer("/?a=1&b=<", 200, b"One & three"))
+    table, lines, feed = (
+        command("webcrawl", "diff", before, after, *shape).stdout
+        for shape in ((), ("--json",), ("--feed",))
+    )
+    url = json.loads(lines)["url"]
+    assert f"  ~ {url}\n" in table
+    entry = etree.fromstring(feed.encode())[-1]
+    assert entry[0].text == f"changed: {url}"
+    assert entry[-1].text == "-One & two\n+One & three"

@@ -1,0 +1,128 @@
+"""`webcrawl diff`: what differs between two crawls."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+from xml.sax.saxutils import escape, quoteattr
+
+from webcrawl.base.dates import iso
+from webcrawl.base.program import program
+from webcrawl.base.readable import count, readable
+from webcrawl.store.errors import StoreError
+from webcrawl.tools.tool_command import ToolCommand, read_enough, say, usage_error
+
+if TYPE_CHECKING:
+    from webcrawl.tools.crawl_diff import Change, CrawlDiff
+
+SIGNS = {"added": "+", "gone": "-", "moved": ">", "changed": "~"}
+
+
+class Command(ToolCommand):
+    """Reads finished archive files, and changes nothing (docs/diff.md)."""
+
+    says = "Compare two crawls: pages that are new, gone, moved, or have another text"
+    usage = "BEFORE [AFTER] [options]"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("--host", metavar="NAME", help="only pages of this host")
+        parser.add_argument("--brief", action="store_true", help="without the texts' differences")
+        shape = parser.add_mutually_exclusive_group()
+        shape.add_argument("--json", action="store_true", help="print one JSON object per page")
+        shape.add_argument("--feed", action="store_true", help="print an Atom feed")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if not 1 <= len(args) <= 2:
+            raise usage_error(
+                f"one or two crawls: {program()} diff crawls/monday crawls/tuesday; "
+                "of one with revisits, its first and last visits are compared"
+            )
+        # Scrapy imports every command for any
+        from webcrawl.record.warc.archive_files import NoArchive  # noqa: PLC0415
+        from webcrawl.record.warc.unpacking import TornRecord  # noqa: PLC0415
+        from webcrawl.store.jobdir.index_line import BadLine  # noqa: PLC0415
+        from webcrawl.tools.crawl_diff import CrawlDiff  # noqa: PLC0415
+
+        try:
+            with tempfile.TemporaryDirectory(prefix="webcrawl-") as folder:
+                diff = CrawlDiff([args[0]], [args[-1]], Path(folder))
+                try:
+                    self._print(diff, opts)
+                finally:
+                    diff.close()
+        except BrokenPipeError:
+            read_enough()
+        except (NoArchive, StoreError, OSError) as error:
+            self.fail(error)
+        except (TornRecord, BadLine) as error:
+            self.fail(f"{error}: {program()} verify says where the archive is damaged")
+
+    def _print(self, diff: CrawlDiff, opts: argparse.Namespace) -> None:
+        for path in diff.unfinished:
+            sys.stderr.write(f"{readable(str(path))}: not finished, and left out\n")
+        changes = (one for one in diff if opts.host in (None, one.host))
+        if opts.json:
+            lines: Iterator[str] = (json.dumps(one.as_dict()) for one in changes)
+        elif opts.feed:
+            lines = _feed(changes)
+        else:
+            lines = _table(changes, brief=opts.brief)
+        for line in lines:
+            sys.stdout.write(f"{line if opts.json or opts.feed else readable(line)}\n")
+        sys.stdout.flush()
+        if not (opts.json or opts.feed):
+            say(_totals(diff))
+        if diff.unread:
+            sys.stderr.write(
+                f"{count(len(diff.unread), 'page')} could not be read: its text may have changed\n"
+            )
+            self.exitcode = 1
+
+
+def _table(changes: Iterable[Change], *, brief: bool) -> Iterator[str]:
+    for host, of_host in groupby(changes, key=lambda one: one.host):
+        yield host
+        for one in of_host:
+            yield f"  {SIGNS[one.kind]} {one.url}{_note(one)}"
+            if not brief:
+                yield from (f"      {line}" for line in one.text)
+
+
+def _note(one: Change) -> str:
+    if one.kind == "moved":
+        return f" -> {one.target}"
+    if one.kind == "gone":
+        return f" ({one.status})" if one.status else " (not found by the later crawl)"
+    return ""
+
+
+def _totals(diff: CrawlDiff) -> str:
+    found = ", ".join(f"{number} {kind}" for kind, number in diff.counts.items())
+    same = f"{diff.unchanged} the same, {diff.markup} with the same text in another markup"
+    blocked = f", {diff.unclear} not seen behind block pages or errors" if diff.unclear else ""
+    return f"{found}; {same}{blocked}"
+
+
+def _feed(changes: Iterable[Change]) -> Iterator[str]:
+    """Yield an Atom feed with an entry for each page."""
+    yield '<?xml version="1.0" encoding="utf-8"?>'
+    yield '<feed xmlns="http://www.w3.org/2005/Atom">'
+    updated = f"<updated>{iso(time.time(), fraction=False)}</updated>"
+    yield f"<title>Pages that differ</title><id>urn:webcrawl:diff</id>{updated}"
+    for one in changes:
+        text = escape("\n".join(one.text))
+        link = quoteattr(one.target or one.url)
+        yield (
+            f"<entry><title>{escape(f'{one.kind}: {one.url}{_note(one)}')}</title>"
+            f"<id>{escape(one.url)}</id>{updated}<link href={link}/>"
+            f"<category term={quoteattr(one.kind)}/><content>{text}</content></entry>"
+        )
+    yield "</feed>"

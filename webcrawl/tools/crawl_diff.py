@@ -1,0 +1,244 @@
+"""What differs between two crawls, or between the first and the last visits of one.
+
+Both archives' indexes are sorted by URL, so they are read side by side. What is found lies in a
+temporary database: memory does not grow with the crawls. Texts are read only of pages whose
+payload differs.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from difflib import unified_diff
+from heapq import merge
+from itertools import groupby, islice
+from operator import itemgetter
+from pathlib import Path
+
+from webcrawl.base.url_text import host_of
+from webcrawl.content.page import Page
+from webcrawl.crawl.page_reading import read_page
+from webcrawl.record.archives import Archives, PayloadPlaces
+from webcrawl.record.warc.archive_files import NoArchive, archive_files, name_of, package_of
+from webcrawl.record.warc.reader import OPEN
+from webcrawl.record.warc.unpacking import RecordStart
+from webcrawl.store.jobdir.index_line import NOT_MODIFIED, CaptureLine, read_line
+from webcrawl.tools.wacz.packable_archives import index_path, make_index, merged
+from webcrawl.urls.canonical import redirect_target
+
+RECOGNISED = b'"recognised": '  # the answer of a block page, or another that is not the page
+ROBOTS = "/robots.txt"
+PASSING = frozenset((408, 429, 500, 502, 503, 504))  # of these a page comes back
+MOST_LINES = 40  # of a page's difference that are told
+CONTEXT = 1  # lines around each difference
+TRUNCATE = 64 << 20  # bytes of a body
+
+TABLES = """
+CREATE TABLE payload (side INTEGER, digest TEXT, name TEXT, place INTEGER,
+    PRIMARY KEY (side, digest)) WITHOUT ROWID;
+CREATE TABLE change (number INTEGER PRIMARY KEY, kind TEXT, url TEXT, status INTEGER,
+    old TEXT, new TEXT, target TEXT);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One difference. `kind`: added, gone, moved, or changed."""
+
+    kind: str
+    url: str
+    status: int = 0  # of the later answer; 0 if there was none
+    target: str = ""  # where a moved page is now
+    text: tuple[str, ...] = ()  # the lines that differ, after - and +, and their neighbours
+
+    @property
+    def host(self) -> str:
+        return host_of(self.url)
+
+    def as_dict(self) -> dict[str, object]:
+        return {name: value for name, value in asdict(self).items() if value or name == "status"}
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """An answer of a URL. One that `says_nothing` is a block page, or an error that passes."""
+
+    capture: CaptureLine
+    is_page: bool
+    says_nothing: bool
+
+
+class CrawlDiff:
+    """The differences of two crawls: iterating yields them by host.
+
+    Afterwards `counts` says how many there are of each kind. `unchanged` counts pages with the same
+    payload, `markup` those with another payload and the same text, `unclear` those whose later
+    answer says nothing of the page. `unread` names pages whose text cannot be read.
+    """
+
+    def __init__(self, before: Sequence[str], after: Sequence[str], scratch: Path) -> None:
+        """With the same archives on both sides, first and last visits are compared.
+
+        Raise NoArchive if there are none, TornRecord for a damaged file without an index.
+        """
+        self.unfinished: list[Path] = []
+        self._scratch = scratch
+        self._alone = list(before) == list(after)
+        self._files: list[dict[str, str]] = []  # by side: names in the index, and whole names
+        self._indexes = [
+            self._indexes_of(side, names) for side, names in enumerate([before, after])
+        ]
+        self._db = sqlite3.connect(scratch / "diff.db", isolation_level=None)
+        self._db.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {TABLES}")
+        self._originals = PayloadPlaces(scratch / "originals.db")
+        self._archives = Archives([], lambda _: None, self._originals, TRUNCATE)
+        self.counts = {"added": 0, "gone": 0, "moved": 0, "changed": 0}
+        self.unchanged = 0
+        self.markup = 0
+        self.unclear = 0
+        self.unread: list[str] = []
+
+    def close(self) -> None:
+        self._db.close()
+        self._originals.close()
+
+    def _indexes_of(self, side: int, names: Sequence[str]) -> list[Path]:
+        archives, _ = archive_files(names)
+        finished = [path for path in archives if path.suffix != OPEN]
+        self.unfinished += [path for path in archives if path.suffix == OPEN]
+        self._files.append({path.name: name_of(path) for path in finished})
+        found = []
+        for number, archive in enumerate(finished):
+            if package := package_of(archive):
+                raise NoArchive(f"{package}: a package: name the folder into which it is unpacked")
+            index = index_path(archive)
+            if not index.exists():
+                index = self._scratch / f"{side}-{number}.cdxj"
+                make_index(archive, index)
+            found.append(index)
+        return found
+
+    # -- reading side by side
+
+    def __iter__(self) -> Iterator[Change]:
+        self._compare()
+        self._find_moved()
+        rows = self._db.execute("SELECT kind, url, status, old, new, target FROM change")
+        for kind, url, status, old, new, target in rows:
+            change = Change(kind, url, status, target or "")
+            if kind == "changed":
+                text = self._difference(url, old, new)
+                if not text:
+                    self.markup += 1
+                    continue
+                change = Change(kind, url, status, text=text)
+            self.counts[kind] += 1
+            yield change
+
+    def _compare(self) -> None:
+        sides = [self._visits(side) for side in range(1 if self._alone else 2)]
+        self._db.execute("BEGIN")
+        for _, lines in groupby(merge(*sides, key=itemgetter(0)), key=itemgetter(0)):
+            visits: dict[str, tuple[list[Visit], list[Visit]]] = {}  # several URLs may have a key
+            for _, side, visit in lines:
+                visits.setdefault(visit.capture.url, ([], []))[side].append(visit)
+            for url, (before, after) in visits.items():
+                self._judge(url, before, before if self._alone else after)
+        self._db.execute("COMMIT")
+
+    def _visits(self, side: int) -> Iterator[tuple[bytes, int, Visit]]:
+        scratch = self._scratch / f"merged-{side}"
+        scratch.mkdir()
+        for line in merged(self._indexes[side], scratch):
+            capture = read_line(line)
+            if capture is None or capture.url.endswith(ROBOTS):
+                continue
+            if capture.has_payload:
+                place = (side, capture.digest, self._whole_name(side, capture), capture.offset)
+                self._db.execute("INSERT OR IGNORE INTO payload VALUES (?, ?, ?, ?)", place)
+            is_good = 200 <= capture.status < 300 or capture.status == NOT_MODIFIED
+            says_nothing = RECOGNISED in line or capture.status in PASSING
+            yield line.partition(b" ")[0], side, Visit(capture, is_good, says_nothing)
+
+    def _whole_name(self, side: int, capture: CaptureLine) -> str:
+        try:
+            return self._files[side][capture.file]
+        except KeyError as error:
+            raise NoArchive(f"{capture.file}: named by an index, but not there") from error
+
+    def _judge(self, url: str, before: Sequence[Visit], after: Sequence[Visit]) -> None:
+        told = [visit for visit in before if not visit.says_nothing]
+        told_after = [visit for visit in after if not visit.says_nothing]
+        if after and not told_after:
+            self.unclear += any(visit.is_page for visit in told)
+            return
+        # within one crawl the first visit is the earlier state; of an earlier crawl its last
+        old = (told[0] if self._alone else told[-1]) if told else None
+        new = told_after[-1] if told_after else None
+        if old is None or not old.is_page:
+            if new is not None and new.is_page and (old is not None or not self._alone):
+                self._note("added", url, new.capture.status, "", new.capture.digest)
+        elif new is None or not new.is_page:
+            self._lost(url, old.capture, new.capture if new is not None else None)
+        elif old.capture.digest == new.capture.digest:
+            self.unchanged += 1
+        else:
+            digests = old.capture.digest, new.capture.digest
+            self._note("changed", url, new.capture.status, *digests)
+
+    def _lost(self, url: str, old: CaptureLine, new: CaptureLine | None) -> None:
+        """Note a page that is not there any more: moved if it redirects, else gone."""
+        if new is None:
+            self._note("gone", url, 0, old.digest, "")
+            return
+        name = self._whole_name(0 if self._alone else 1, new)
+        found = self._archives.again(name, RecordStart(new.offset, 0)).found
+        target = redirect_target(found[1]) if found is not None else ""
+        kind = "moved" if target else "gone"
+        self._note(kind, url, new.status, old.digest, "", target)
+
+    def _note(self, kind: str, url: str, status: int, old: str, new: str, target: str = "") -> None:
+        self._db.execute(
+            "INSERT INTO change (kind, url, status, old, new, target) VALUES (?, ?, ?, ?, ?, ?)",
+            (kind, url, status, old, new, target),
+        )
+
+    def _find_moved(self) -> None:
+        """Take a page that is gone for moved if a new one has its payload: the first by name."""
+        self._db.executescript("""
+            CREATE INDEX by_new ON change (new) WHERE kind = 'added';
+            UPDATE change SET kind = 'moved', target = (SELECT min(other.url) FROM change AS other
+                WHERE other.kind = 'added' AND other.new = change.old)
+            WHERE kind = 'gone' AND old <> '' AND EXISTS (SELECT 1 FROM change AS other
+                WHERE other.kind = 'added' AND other.new = change.old);
+            DELETE FROM change WHERE kind = 'added'
+                AND url IN (SELECT target FROM change WHERE kind = 'moved');
+        """)
+
+    # -- texts
+
+    def _difference(self, url: str, old: str, new: str) -> tuple[str, ...]:
+        """Return the lines that differ; none if only markup does."""
+        before = self._lines(url, 0, old)
+        after = self._lines(url, 0 if self._alone else 1, new)
+        if before is None or after is None:
+            return ("(the text cannot be read)",)
+        lines = [
+            "…" if line.startswith("@@") else line
+            for line in islice(unified_diff(before, after, lineterm="", n=CONTEXT), 3, None)
+        ]
+        if len(lines) > MOST_LINES:
+            lines[MOST_LINES:] = [f"(and {len(lines) - MOST_LINES} more lines)"]
+        return tuple(lines)
+
+    def _lines(self, url: str, side: int, digest: str) -> list[str] | None:
+        row = self._db.execute(
+            "SELECT name, place FROM payload WHERE side = ? AND digest = ?", (side, digest)
+        ).fetchone()
+        answer = self._archives.again(row[0], RecordStart(row[1], 0)).found if row else None
+        if answer is None:
+            self.unread.append(url)
+            return None
+        page: Page = read_page(*answer, ())
+        return page.visible_text.splitlines()
