@@ -124,7 +124,9 @@ class TestWhatIsGone:
         assert (refused.callback, refused.errback) == (None, other.failed)
 
         other.failed = None
-        with pytest.raises(CannotBeMade, match="no method failed, the errback"):
+        with pytest.raises(
+            CannotBeMade, match="no method failed, which a request names as its errback"
+        ):
             to_refused(link, other, Trip())
 
     @pytest.mark.parametrize("word", ["AAAA", "!", "kQ==", "gaZfY2xhc3OjYS5i"])

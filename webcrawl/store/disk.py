@@ -54,7 +54,7 @@ def own_folder(path: Path) -> None:
     except FileExistsError:
         found = path.lstat()
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
-            why = "the folder belongs to another user: choose another place"
+            why = "it is not a folder of this user: choose another place"
             raise PermissionError(errno.EPERM, why, str(path)) from None
 
 

@@ -438,7 +438,7 @@ class TestAdopt:
             line = refused("adopt", url, "--drone", 1, "--jobdir", tmp_path / "drone")
 
         assert line.startswith(
-            "--drone 1: it was alive within HIVE_LEASE seconds; without --jobdir it gives away"
+            "--drone 1: it was alive within HIVE_LEASE seconds; without --jobdir it hands over"
         )
         assert members.commands == []
 

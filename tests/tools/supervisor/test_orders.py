@@ -328,7 +328,7 @@ def test_a_drone_that_is_away(asked, monkeypatch):
 
     (folder / "server").mkdir()
     (folder / "server" / "url").write_text(f"unix://{folder}/server/valkey.sock\n")
-    with pytest.raises(NoAnswer, match="done, but drone 1 is away"):
+    with pytest.raises(NoAnswer, match="done, but drone 1 is not running"):
         ask(seen, "pause")
     assert ask(seen, "stop")[0] == "stop: done"
 

@@ -321,7 +321,7 @@ class TestWithoutAnIndex:
         path.write_bytes(path.read_bytes()[:-9])
 
         with pytest.raises(
-            CannotPack, match=rf"{path.name}: damaged \(.*\): scrapy verify` shows where"
+            CannotPack, match=rf"{path.name}: is damaged \(.*\): `scrapy verify` shows where"
         ):
             packed(job)
         assert not list(job.glob("*.wacz*"))
@@ -339,7 +339,7 @@ class TestWithoutAnIndex:
 
         with pytest.raises(
             CannotPack,
-            match=r"z\.warc\.gz: damaged \(byte 0: the fields of this record do not fit in an index",
+            match=r"z\.warc\.gz: is damaged \(byte 0: the fields of this record do not fit in an index",
         ):
             packed(job)
 
@@ -389,7 +389,7 @@ class TestRefusals:
         """The space that is needed is known beforehand."""
         monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=100))
 
-        with pytest.raises(CannotPack, match=rf"{job}: 0 MiB are free, but 1 are needed"):
+        with pytest.raises(CannotPack, match=rf"{job}: 0 MiB are free, but 1 MiB are needed"):
             packed(job)
         assert not list(job.glob("*.wacz*"))
 
@@ -431,7 +431,7 @@ class TestRefusals:
         (job / "warc" / os.fsdecode(b"x\xff.warc.gz")).write_bytes(b"")
 
         with pytest.raises(
-            CannotPack, match=r"/x\\udcff\.warc\.gz: strange characters, by which the index"
+            CannotPack, match=r"/x\\udcff\.warc\.gz: the name has control or invalid characters"
         ):
             packed(job)
 
@@ -439,7 +439,7 @@ class TestRefusals:
         """What a killed crawl had not finished would be missing, and the next start finishes it."""
         (job / "warc/x.warc.gz.open").write_bytes(b"")
 
-        with pytest.raises(CannotPack, match=r"x\.warc\.gz\.open: not finished: start"):
+        with pytest.raises(CannotPack, match=r"x\.warc\.gz\.open: is not finished: start"):
             packed(job)
 
     def test_two_at_once(self, job):
@@ -466,7 +466,7 @@ class TestRefusals:
         (tmp_path / "precious/file").write_bytes(b"precious")
         (job / "job.wacz.part").symlink_to(tmp_path / "precious")
 
-        with pytest.raises(OSError, match="not ours"):
+        with pytest.raises(OSError, match="not a folder of this user"):
             packed(job)
         assert (tmp_path / "precious/file").read_bytes() == b"precious"
 
