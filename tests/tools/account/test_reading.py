@@ -167,8 +167,8 @@ def test_what_was_kept(notes, status, words):
 @pytest.mark.parametrize(
     ("saved", "words"),
     [
-        (None, ["Between its start and now the crawler was stopped abruptly"]),
-        ((AT - 9, [], True), ["Between ", " and now the crawler was stopped abruptly"]),
+        (None, ["Between its start and now the crawler was running or stopped abruptly"]),
+        ((AT - 9, [], True), ["Between ", " and now the crawler was running or stopped abruptly"]),
         ((AT + 9, [], True), []),
     ],
 )
@@ -303,9 +303,7 @@ def test_an_owner_is_told_no_more_than_is_so(tmp_path):
     assert "All requests to this site" not in said(partly=["job"])
     for obeys in (True, False):
         terms = terms_of("web", {}, check({"ROBOTSTXT_OBEY": obeys}))
-        assert (
-            "The crawler reads a host's robots.txt before anything else" in said(terms=terms)
-        ) is obeys
+        assert ("robots.txt before anything else, and again when" in said(terms=terms)) is obeys
 
 
 def test_a_page_that_was_not_asked_for(tmp_path):
@@ -320,7 +318,7 @@ def test_a_page_that_was_not_asked_for(tmp_path):
         0.0,
     )
 
-    assert "The first page found was http://a.test/forbidden, by a list" in text
+    assert "The first page found was http://a.test/forbidden, through a list" in text
     assert "asked for was" not in text
     assert "not requested: robots.txt forbids it" in text
 

@@ -83,7 +83,7 @@ def test_a_segment_that_nobody_has_crawled(tmp_path):
     done = command("scrapy", "segments", "build", crawl, "-o", tmp_path / "one.csv")
     assert done.returncode == 0
     assert done.stderr.startswith(
-        f"{crawl / FOLDER / 'segment-000001.csv'}: nothing was asked for since"
+        f"{crawl / FOLDER / 'segment-000001.csv'}: nothing was requested since"
     )
     crawled(crawl, asked=[B], found=[[C]])
     assert command("scrapy", "segments", "build", crawl, "-o", tmp_path / "one.csv").stderr == ""
@@ -228,7 +228,7 @@ def test_a_crawl_whose_links_nobody_knows(tmp_path, caplog):
     with builder(crawl) as made:
         made.read(left_by(crawl))
         assert made.lost == 1
-    assert "it has neither logs/found.log nor tables, so its links are missing" in caplog.text
+    assert "has neither logs/found.log nor tables, so its links are missing" in caplog.text
 
 
 def test_a_crawl_that_has_asked_for_nothing(tmp_path, caplog):
@@ -278,7 +278,7 @@ def test_a_name_that_is_no_text_is_named_in_one_line(tmp_path):
     crawl = crawled(tmp_path / os.fsdecode(b"job\xff"), asked=[A], found=[[B]])
     done = command("scrapy", "segments", "build", crawl, "-o", tmp_path / "one.csv")
 
-    why = "the path has control or invalid characters"
+    why = "the path has control or invalid characters, so progress cannot be recorded under it: rename it"
     assert (done.returncode, done.stderr) == (1, f"{tmp_path}/job\\udcff: {why}\n")
 
 

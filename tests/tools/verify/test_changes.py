@@ -63,7 +63,7 @@ def test_a_row_too_many(job):
     changed(job, "changes", lambda rows: [*rows, rows[-1]])
 
     assert any(
-        "tables/changes-00000.parquet: damaged at byte 0: 5 rows, 4 are noted" in damage
+        "tables/changes-00000.parquet: damaged at byte 0: it has 5 rows, but 4 are noted" in damage
         for damage in told(job)
     )
 
