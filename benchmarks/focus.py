@@ -1,7 +1,7 @@
 """A focused crawl: which share of the good pages it has after which share of the fetches, beside
 other orders.
 
-On graphs (`scrapy lab orderings --good`), with labels made here: of an encyclopedia, the 5 % of
+On graphs (`webcrawl lab orderings --good`), with labels made here: of an encyclopedia, the 5 % of
 articles nearest to one of them (PageRank that restarts there); of a university's site, the pages
 whose URLs name its library, or its classes; of the synthetic web, all pages of one host in ten. The
 real ones are in the folder that WEBCRAWL_CASES names. With --crawl the encyclopedia is also served

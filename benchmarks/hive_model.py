@@ -3,20 +3,21 @@ parts.
 
 python -m benchmarks.hive_model --machines 100 --pages 10e9
 
-Prints one JSON line per group of figures, and at the end what breaks first. docs/hive.md explains
-each; the constants are measured figures of docs/performance.md and docs/seen.md.
+Prints one JSON line per group of figures, then what breaks first, and at the end what bounds hives
+of 100, 1,000 and 10,000 drones by the same assumptions. docs/hive.md explains each; the constants
+are measured figures of docs/performance.md and docs/seen.md.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections import Counter
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from benchmarks.support.report import report
 from webcrawl.crawl.hive.drone_server import stream_memory
-from webcrawl.crawl.hive.outbox import AGE, SIZE
-from webcrawl.crawl.hive.partition import SlotMap
+from webcrawl.crawl.hive.outbox import SIZE, batch_age
+from webcrawl.crawl.hive.partition import SLOTS, SlotMap
 
 GB, MIB = 1e9, 1 << 20
 
@@ -30,7 +31,8 @@ LINK_WIRE = 25  # compressed, in a letter of 256
 LETTER_WIRE = 150  # head of a letter, commands and answers around it
 LINK_SPOOL = 47  # on the sender's disk until it is acknowledged
 BEAT_SERVER = 40e-6  # one heartbeat, without what grows with the drones
-BEAT_DRONE = 1e-6  # in each heartbeat for each drone: its lease and its place are looked up
+BEAT_CHANGE = 2e-6  # in each heartbeat for each drone that has taken a checkpoint since the last
+BEAT_QUEEN = 5e-6  # in the queen's for each drone: its lease, its report and its stream's size
 REPORT = 4000  # bytes of a heartbeat's report, which the queen reads of all
 ARCHIVE, STATE = 10_000, 200  # bytes on disk per page
 FINGERPRINT = 8  # bytes per URL seen
@@ -38,6 +40,7 @@ BASE_MEMORY = 350 * MIB  # Python, page parsing, DNS
 PER_BILLION = 3 * MIB  # first keys of the fingerprint files' pages
 MERGES_LARGE = 1.1e9  # URLs of one drone beyond which merges cost more
 RETRIES = 1.05  # requests per page
+SIZES = (100, 1_000, 10_000)  # drones
 
 
 @dataclass(frozen=True)
@@ -57,28 +60,39 @@ class Plan:
     wire: float = 0.35  # of that over the network, for most servers compress
     network: float = 125e6  # bytes per second of a machine
     checkpoint: float = 60.0  # seconds
+    batch: float = 15.0  # seconds that links wait at most for more: HIVE_BATCH_AGE
     shards: int = 1  # stream servers
+    memory: float = 64e9  # bytes of each one's machine
+
+    @property
+    def hive(self) -> int:
+        """Return the number of drones."""
+        return self.machines * self.drones
 
 
 def model(plan: Plan) -> dict[str, dict[str, float]]:
     """All figures, by group."""
-    n = plan.machines * plan.drones
+    n = plan.hive
     # links of a page that travel
     link_cpu = plan.links * plan.offsite * (n - 1) / n * (1 - plan.kept)
     page_cpu = PAGE + link_cpu * (LINK_OUT + LINK_IN)
     by_cpu = plan.share / page_cpu
     by_network = plan.network / plan.drones / (plan.body * plan.wire * RETRIES)
     rate = min(by_cpu, by_network)  # pages per second of one drone
-    fullest = (
-        max(Counter(SlotMap.fair(range(n)).owners).values()) * n / len(SlotMap.fair([0]).owners)
-    )
+    fullest = max(Counter(SlotMap.fair(range(n)).owners).values()) * n / SLOTS
     sent = rate * link_cpu  # links per second of one drone, to all others
     pair = sent / max(n - 1, 1)
-    letters = (n - 1) * max(pair / SIZE, min(pair, 1 / AGE)) if n > 1 else 0.0
+    age = batch_age(n, plan.batch)
+    letters = (n - 1) * max(pair / SIZE, min(pair, 1 / age)) if n > 1 else 0.0
     seconds = plan.pages / (n * rate) * fullest
     items = sent / letters if letters else 0.0
     letter_cpu = n * letters * LETTER_SERVER
-    beat_cpu = n * (BEAT_SERVER + n * BEAT_DRONE)
+    # bytes that come in a second, and stay until a checkpoint of their reader has them; drones take
+    # these early when the streams have half of what they may
+    flow = n * (sent * LINK_WIRE + letters * LETTER_WIRE)
+    room = min(stream_memory(n), plan.shards * plan.memory / 2)
+    between = min(plan.checkpoint, max(age, room / 2 / flow if flow else plan.checkpoint))
+    beat_cpu = n * (BEAT_SERVER + n / between * BEAT_CHANGE + BEAT_QUEEN)
     known = plan.pages * plan.urls / n
     # bytes of a page over a machine's network
     travels = plan.body * plan.wire * RETRIES + 2 * link_cpu * LINK_WIRE
@@ -100,15 +114,16 @@ def model(plan: Plan) -> dict[str, dict[str, float]]:
             "links_per_letter": items,
             "server_cores_for_letters": letter_cpu,
             "server_cores_for_beats": beat_cpu,
-            "server_megabytes_per_second": 2 * n * (sent * LINK_WIRE + letters * LETTER_WIRE) / 1e6,
+            "server_megabytes_per_second": 2 * flow / 1e6,
             "queen_reports_megabytes_per_second": n * REPORT / 1e6,
         },
         "server": {
             "cores_of_the_busiest_shard": letter_cpu / plan.shards + beat_cpu,
-            "stream_mib_between_checkpoints": n
-            * (sent * LINK_WIRE + letters * LETTER_WIRE)
-            * plan.checkpoint
-            / MIB,
+            "cores_of_all_shards": letter_cpu + beat_cpu,
+            "seconds_that_a_batch_waits": age,
+            "seconds_between_checkpoints": between,
+            "stream_mib_between_checkpoints": flow * between / MIB,
+            "stream_mib_that_may_be": room / MIB,
             "stream_mib_an_hour_of_one_dead_drone": sent * LINK_WIRE * 3600 / MIB,
             "spool_gb_a_day_of_one_dead_drone": sent * LINK_SPOOL * 86_400 / GB,
         },
@@ -133,14 +148,24 @@ def breaks(plan: Plan, found: dict[str, dict[str, float]]) -> dict[str, float]:
     used = {
         "one core of the busiest stream server": server["cores_of_the_busiest_shard"],
         "memory of the streams": server["stream_mib_between_checkpoints"]
-        * MIB
-        / stream_memory(plan.drones),
+        / server["stream_mib_that_may_be"],
         "a machine's network": machine["network_megabits"] * 1e6 / 8 / plan.network,
         "URLs of a drone before merges cost more": machine["urls_known_by_a_drone"] / MERGES_LARGE,
         "slots for a fair share": 1 - 1 / speed["fullest_drone_times_mean"],
         "disk at 100 MB per second": machine["disk_megabytes_per_second"] / 100,
     }
     return dict(sorted(used.items(), key=lambda item: -item[1]))
+
+
+def bounds(plan: Plan) -> dict[str, float]:
+    """Return what bounds a hive: the servers, their memory, and the drone with the most to do."""
+    found = model(plan)
+    return {
+        "drones": plan.hive,
+        "server_cores": found["server"]["cores_of_all_shards"],
+        "stream_mib": found["server"]["stream_mib_between_checkpoints"],
+        "fullest_drone_times_mean": found["speed"]["fullest_drone_times_mean"],
+    }
 
 
 def main() -> None:
@@ -153,6 +178,9 @@ def main() -> None:
     for group, figures in found.items():
         report(f"hive model: {group}", **figures)
     report("hive model: used of each bound", **breaks(plan, found))
+    for drones in SIZES:
+        machines = max(1, drones // plan.drones)
+        report("hive model: sizes", **bounds(replace(plan, machines=machines)))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Records `scrapy demo` and a look at its results as docs/demo.svg: `python docs/record_demo.py`.
+"""Records `webcrawl demo` and a look at its results as docs/demo.svg: `python docs/record_demo.py`.
 
 The commands run in a pseudo-terminal, and what they print is what is drawn. A browser replays the session once, in real
 time; any other viewer shows its last screen.
@@ -27,7 +27,7 @@ SHORTEST = 0.01  # seconds: an animation of none would have no end
 WINDOW = """\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" height="{high}" role="img"
  xml:space="preserve">
-<title>scrapy demo, recorded</title>
+<title>webcrawl demo, recorded</title>
 <style>
 text {{ font: 14px ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; fill: #e6edf3; white-space: pre }}
 .prompt {{ fill: #7ee787 }}
@@ -192,8 +192,8 @@ def _read(terminal: int) -> bytes:
 
 def main() -> None:
     session = Recording()
-    jobdir = JOBDIR.findall(session.run("scrapy demo --seconds 15"))[0]
-    session.run(f"scrapy verify {jobdir}")
+    jobdir = JOBDIR.findall(session.run("webcrawl demo --seconds 15"))[0]
+    session.run(f"webcrawl verify {jobdir}")
     session.run(f"tail -n 3 {jobdir}/logs/crawl.log | cut -c 1-{COLUMNS}")
     rmtree(jobdir)
     PICTURE.write_text(picture(spans(session.frames)), encoding="utf-8")

@@ -11,15 +11,18 @@ from importlib import import_module
 from pathlib import Path
 
 from webcrawl import __version__
-from webcrawl.base.program import INTERRUPTED, NAME, open_missing
+from webcrawl.base.program import NAME, ExitStatus, open_missing
 
 GROUPS = {
-    "Crawl": ("crawl", "hive", "segments", "demo"),
-    "Look at a crawl": ("ctl", "dashboard", "why", "report", "search", "diff", "verify"),
-    "Use what it found": ("export", "process"),
-    "Face the sites' owners": ("identity", "account"),
-    "Study": ("lab",),
+    "Crawl": ("crawl", "hive", "demo"),
+    "Running crawls": ("ctl", "dashboard"),
+    "Results": ("why", "report", "search", "diff", "verify"),
+    "Data": ("process", "export"),
+    "Site owners": ("account", "identity"),
+    "Advanced": ("segments", "lab"),
 }
+HELP = frozenset({"-h", "--help", "help"})
+VERSION = frozenset({"-V", "--version", "version"})
 
 
 # new objects between two searches for cycles: all modules together make fewer, and stay
@@ -33,35 +36,40 @@ def main() -> None:
         _run()
     except KeyboardInterrupt:
         # while modules are loaded, or in a command that has nothing to say of it
-        sys.exit(INTERRUPTED)
+        sys.exit(ExitStatus.INTERRUPTED)
 
 
 def _run() -> None:
-    if sys.argv[1:] == ["--version"]:
+    words = sys.argv[1:]
+    if words and words[0] in VERSION and len(words) == 1:
         sys.stdout.write(f"webcrawl {__version__}\n")
         return
-    if sys.argv[1:] in ([], ["-h"], ["--help"], ["help"]):
+    if words[:1] == ["help"] and len(words) > 1:  # as git has it
+        words = sys.argv[1:] = [*words[1:], "--help"]
+    if not words or (words[0] in HELP and len(words) == 1):
         from webcrawl.tools.tool_command import say_all  # noqa: PLC0415 - as below
 
         for line in _help():
             say_all(f"{line}\n")
         return
-    if "://" in sys.argv[1]:
-        sys.exit(f"{sys.argv[1]}: the first word must be a command: webcrawl crawl {sys.argv[1]}")
     gc.set_threshold(MANY)
     atexit.register(gc.freeze)  # nor is a last search of any use
     os.environ[NAME] = "webcrawl"
     # before a scrapy.cfg, which may be another project's
     os.environ["SCRAPY_SETTINGS_MODULE"] = "webcrawl.settings"
     sys.path.append(str(Path.cwd()))  # where a user keeps pipelines
+    if words[0] == "completion":
+        from webcrawl.tools.commands.completion import print_completion  # noqa: PLC0415 - few want it
+
+        sys.exit(print_completion(words[1:]))
     from webcrawl.tools.tool_command import refusal, run_tool  # noqa: PLC0415 - --version need not wait
 
-    status = run_tool(sys.argv[1:])
+    status = run_tool(words)
     if status is not None:
         sys.exit(status)
-    if line := refusal(sys.argv[1:]):
+    if line := refusal(words):
         sys.stderr.write(f"{line}\n")
-        sys.exit(2)
+        sys.exit(ExitStatus.USAGE)
     from scrapy.cmdline import execute  # noqa: PLC0415 - half a second that most commands need not wait
 
     execute()
@@ -74,6 +82,8 @@ def _help() -> Iterator[str]:
         for name in names:
             yield f"  {name:<10}{import_module(f'webcrawl.commands.{name}').Command().short_desc()}"
     yield "\n`webcrawl COMMAND -h` explains one. Scrapy's own commands work too, such as fetch and shell."
+    yield "`webcrawl completion bash` (or zsh, fish) prints a script that completes commands and options."
+    yield "Exit status: 0 done, 1 failed or refused, 2 wrong command line, 3 no crawl is running there."
 
 
 if __name__ == "__main__":

@@ -146,12 +146,12 @@ def _kept(snapshot: Snapshot) -> int:
 
 
 def sound(jobdir: Path) -> Iterator[str]:
-    """`scrapy verify` finds no damage, and another reader confirms each record's digest."""
+    """`webcrawl verify` finds no damage, and another reader confirms each record's digest."""
     command = [sys.executable, "-m", "scrapy", "verify", str(jobdir)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         yield from (
-            f"scrapy verify: {line}" for line in (done.stdout + done.stderr).splitlines()[:20]
+            f"webcrawl verify: {line}" for line in (done.stdout + done.stderr).splitlines()[:20]
         )
     for path in sorted((jobdir / "warc").glob("*.warc.gz*")):
         try:

@@ -37,7 +37,7 @@ def test_their_numbers(closed):
 
 @pytest.mark.parametrize("module", ["scrapy", "webcrawl"])
 @pytest.mark.parametrize(
-    ("command", "status"), [*in_campaign(("verify", 1), ("search", 1)), ("ctl", 2)]
+    ("command", "status"), [*in_campaign(("verify", 1), ("search", 1)), ("ctl", 3)]
 )
 def test_commands(tmp_path, module, command, status):
     """The exit status of a command is the same without them."""

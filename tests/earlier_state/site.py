@@ -3,6 +3,9 @@ same place.
 
 That crawl had a checkpoint each 0.2 s, and was killed in the middle:
     python -m tests.earlier_state.site & scrapy crawl web -a seeds=seeds.txt -s CHECKPOINT_INTERVAL=0.2 …
+
+hive-of-1024-slots.tar.xz is of such a web on HIVE_HOSTS: two drones, which had such checkpoints
+and HIVE_DRONES=2, and were killed together.
 """
 
 import http.server
@@ -10,6 +13,7 @@ import threading
 from contextlib import contextmanager
 
 HOSTS, PORT, PAGES = ("127.83.4.1", "127.83.4.2", "127.83.4.3"), 8591, 120
+HIVE_HOSTS = ("127.83.4.1", "127.83.4.2", "127.83.4.5")  # the last one is the second drone's
 WORDS = ("a-rather-long-address", "so-that-queues-have-blocks", "on-disk-and-not-only-in-memory")
 
 
@@ -17,14 +21,14 @@ def url(host, page):
     return f"http://{host}:{PORT}/{'/'.join(WORDS)}/{page}.html"
 
 
-def seeds():
-    return [url(host, 0) for host in HOSTS]
+def seeds(hosts=HOSTS):
+    return [url(host, 0) for host in hosts]
 
 
-def urls():
+def urls(hosts=HOSTS):
     """All that a crawl finds."""
-    return {url(host, page) for host in HOSTS for page in range(PAGES)} | {
-        f"http://{host}:{PORT}/robots.txt" for host in HOSTS
+    return {url(host, page) for host in hosts for page in range(PAGES)} | {
+        f"http://{host}:{PORT}/robots.txt" for host in hosts
     }
 
 
@@ -38,7 +42,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return
         page = int(self.path.rpartition("/")[2].partition(".")[0])
         here = self.headers["Host"].partition(":")[0]
-        there = HOSTS[(HOSTS.index(here) + 1) % len(HOSTS)]
+        hosts = self.server.hosts
+        there = hosts[(hosts.index(here) + 1) % len(hosts)]
         targets = range(1, PAGES) if page == 0 else [(7 * page + 1) % PAGES]
         links = [*(url(here, target) for target in targets), url(there, page)]
         body = "".join(f'<a href="{link}">x</a>' for link in links)
@@ -60,13 +65,13 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 @contextmanager
-def serving():
+def serving(hosts=HOSTS):
     """Yields the list of all URLs that are asked for."""
     asked, servers = [], []
     try:
-        for host in HOSTS:
+        for host in hosts:
             server = Server((host, PORT), Handler)
-            server.asked = asked
+            server.asked, server.hosts = asked, hosts
             servers.append(server)
             threading.Thread(target=server.serve_forever, daemon=True).start()
         yield asked

@@ -82,7 +82,7 @@ def _ctl(tmp_path_factory):
         assert ctl.ask("stop").startswith("stopping")
         assert process.wait() == 0
         assert not (crawl.jobdir / NAME).exists()
-        assert ctl("status")[0] == 2
+        assert ctl("status")[0] == 3
 
 
 def test_status(ctl):
@@ -264,8 +264,8 @@ def test_fewer_slots(ctl):
 def test_without_a_crawl_that_runs_the_status_is_2(tmp_path):
     """Where no crawl runs the exit status is 2, whatever the command."""
     for words in (["status"], ["seeds", "add", "-"], ["jump"]):
-        assert scrapy(["ctl", str(tmp_path), *words, "--json"], ROOT, tmp_path / "out") == 2
-    assert "no running crawl accepts commands there" in (tmp_path / "out").read_text()
+        assert scrapy(["ctl", str(tmp_path), *words, "--json"], ROOT, tmp_path / "out") == 3
+    assert "no crawl is running there" in (tmp_path / "out").read_text()
 
 
 @pytest.mark.campaign

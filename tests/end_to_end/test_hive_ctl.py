@@ -25,7 +25,7 @@ def _hive(tmp_path_factory):
         with two_drones(folder, server, [next(iter(server.world.seeds()))]):
             yield job, server
             assert asked(job, "stop")[0] == 0
-        assert asked(job, "status")[0] == 2
+        assert asked(job, "status")[0] == 3
 
 
 def asked(jobdir, *words):
@@ -122,4 +122,4 @@ def test_a_drone_by_itself(hive):
     pid = os.getpid()
 
     assert asked(jobdir / "drone-1", "status")[1]["state"] == "running"
-    assert asked(jobdir / f"drone-{pid}", "status")[0] == 2
+    assert asked(jobdir / f"drone-{pid}", "status")[0] == 3

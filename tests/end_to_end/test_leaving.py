@@ -47,7 +47,7 @@ def test_it_stays_away(made):
         OUT,
         "--by",
         "joe",
-        "--why",
+        "--reason",
         "a letter",
         "--until",
         "2999-12-31",

@@ -60,7 +60,7 @@ WRONG = {
     "--nolog": "the first word must be a command: `webcrawl -h` lists them",
     f"crawl {SITE} -s ITEM_PIPELINES={{a.B:3}}": "ITEM_PIPELINES = {a.B:3}: must be a JSON object, with double quotes",
     "fetch -s EXTENSIONS=[] http://": "EXTENSIONS = []: must be a JSON object, with double quotes: -s 'EXTENSIONS={",
-    SITE: f"{SITE}: the first word must be a command: `webcrawl crawl {SITE}",
+    SITE: f"webcrawl has no command {SITE}: try webcrawl crawl {SITE}",
     "report nowhere": NO_FOLDER,
     "verify nowhere": NO_FOLDER,
     "search nowhere words": NO_FOLDER,
@@ -69,7 +69,34 @@ WRONG = {
     "ctl nowhere status": "nowhere: no running crawl accepts commands there",
     "process nowhere": "nowhere: no such file",
     "export wacz nowhere": NO_FOLDER,
-    "hive status nowhere": "nowhere: is not a hive: hive.json is missing",
+    "hive status nowhere": "nowhere: no hive: hive.json is missing",
+    "check nowhere": "nowhere: no such spider. The files of a crawl are checked by webcrawl verify nowhere",
+}
+GUESSES = {  # of users of git, docker, kubectl, wget, curl and HTTrack
+    "status crawls/a": "try webcrawl ctl crawls/a status",
+    "pause crawls/a": "try webcrawl ctl crawls/a pause",
+    "exclude crawls/a b.test": "try webcrawl ctl crawls/a exclude b.test",
+    "stop": "try webcrawl ctl JOBDIR stop",
+    "resume crawls/a": "try webcrawl ctl crawls/a resume after a pause; after a stop, webcrawl crawl",
+    "ctl pause crawls/a": "the folder comes first: webcrawl ctl JOBDIR pause",
+    "a.test": "try webcrawl crawl a.test",
+    "127.0.0.1:8000": "try webcrawl crawl 127.0.0.1:8000",
+    "run a.test": "try webcrawl crawl URL|FILE…",
+    "ps": "try webcrawl dashboard",
+    "logs crawls/a": "try tail -f crawls/a/logs/crawl.log",
+    "wacz crawls/a": "try webcrawl export wacz crawls/a",
+    "simweb": "try webcrawl lab simweb",
+    "resize crawls/a": "try webcrawl hive resize crawls/a",
+    "hive stop crawls/a": "orders go by webcrawl ctl JOBDIR",
+    "crawl a.test --depth 3": "unknown option --depth: -s URL_MAX_DEPTH=N",
+    "crawl a.test -r": "unknown option -r: the whole host of a URL is crawled without it",
+    "crawl a.test -P out": "unknown option -P: -o DIR",
+    "crawl a.test --wait=2": "unknown option --wait: --delay S",
+    "crawl a.test --limit-rate 10k": "unknown option --limit-rate: -s BANDWIDTH_MAX=500kB",
+    "crawl a.test --resume": "unknown option --resume: run the same command again, which resumes the crawl",
+    "crawl a.test --user-agnet me": "unknown option --user-agnet: is --user-agent meant?",
+    "crawl web -n 4": "a crawl by several processes: webcrawl hive web -n N -a seeds=FILE",
+    "completion csh": "usage: webcrawl completion bash|zsh|fish",
 }
 
 
@@ -86,3 +113,23 @@ def test_a_wrong_use(tmp_path, words):
     assert WRONG[words] in last
     assert done.returncode != 0
     assert not above or above[0].startswith("Usage")
+
+
+@pytest.mark.parametrize("words", GUESSES)
+def test_a_guess(tmp_path, words):
+    """What other programs have and webcrawl has not is a wrong command line; the last line says
+    what to type instead.
+    """
+    done = command("webcrawl", *words.split(" "), cwd=tmp_path)
+
+    assert GUESSES[words] in done.stderr.splitlines()[-1]
+    assert done.returncode == 2
+
+
+@pytest.mark.parametrize("words", [["help", "why"], ["version"], ["-V"], ["completion", "bash"]])
+def test_a_guess_that_works(tmp_path, words):
+    """Help and version can be asked for as other programs have it, and shells complete."""
+    done = command("webcrawl", *words, cwd=tmp_path)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "webcrawl" in done.stdout

@@ -60,7 +60,7 @@ def with_pipe(jobdir, copy, pattern):
         (["verify", "JOBDIR"], "index/meta.json"),
         (["search", "JOBDIR", "word1"], "index/.managed.json"),
         (["search", "JOBDIR", "word1"], "state/crawl.db-wal"),
-        (["account", "JOBDIR", "127.0.0.1", "--offsets"], "warc/*.warc.gz"),
+        (["account", "JOBDIR", "127.0.0.1", "--list-records"], "warc/*.warc.gz"),
         (["segments", "build", "JOBDIR"], "logs/crawl.log"),
         (["segments", "build", "JOBDIR"], "tables/links-*.parquet"),
         (["export", "wacz", "JOBDIR"], "warc/*.cdxj"),

@@ -8,8 +8,6 @@ import tomllib
 from importlib import import_module
 
 import pytest
-from scrapy.commands.crawl import Command as ScrapysCommand
-from scrapy.exceptions import UsageError
 from scrapy.utils.misc import walk_modules_iter
 
 import webcrawl
@@ -29,15 +27,13 @@ HEAVY = {
 }
 
 
-def test_every_new_command_is_brought():
-    """Each command of webcrawl's that Scrapy does not have works in any project.
+def test_few_commands_are_brought():
+    """Every project on the machine gets at most eight commands, of names that Scrapy does not have.
 
-    Those that Scrapy has too are for webcrawl's own project: an entry point of such a name would
-    change every project on the machine. `crawl` is one that works outside of projects alone.
+    They are those that a project with the add-on needs: all others are commands of `webcrawl`.
     """
-    assert COMMANDS.keys() - {"crawl"} == commands("webcrawl.commands") - commands(
-        "scrapy.commands"
-    )
+    assert len(COMMANDS) <= 8
+    assert COMMANDS.keys() <= commands("webcrawl.commands") - commands("scrapy.commands")
     assert not any(command.requires_project for command in map(loaded, COMMANDS.values()))
 
 
@@ -47,26 +43,7 @@ def test_commands_are_named_after_their_modules():
     assert all(
         path in [f"webcrawl.{room}.commands.{name}:Command" for room in rooms]
         for name, path in COMMANDS.items()
-        if name != "crawl"
     )
-
-
-def test_scrapys_crawl_outside_of_a_project_names_what_works_there(tmp_path, monkeypatch):
-    """In a folder of no project, `scrapy crawl` refuses in one line."""
-    monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)
-    monkeypatch.chdir(tmp_path)
-
-    with pytest.raises(UsageError, match="in any folder use: webcrawl crawl web -a seeds=SRC"):
-        loaded(COMMANDS["crawl"])().run([], None)
-
-
-def test_crawl_is_scrapys_own_in_another_project(tmp_path, monkeypatch):
-    """Within a project the entry point gives Scrapy's command itself."""
-    monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = shop.settings\n")
-
-    assert type(loaded(COMMANDS["crawl"])()) is ScrapysCommand
 
 
 def test_commands_are_light():

@@ -119,8 +119,9 @@ def _member(values, db):
     identity = identity_of(db)
     if identity is None:
         return None
-    partition = partition_of(values["HIVE_PARTITION"], RegisteredDomains())
-    return Membership(identity.drone, identity.name, db.get("key"), saved_map(db), partition)
+    slots = saved_map(db)
+    partition = partition_of(values["HIVE_PARTITION"], RegisteredDomains()).dividing(slots)
+    return Membership(identity.drone, identity.name, db.get("key"), slots, partition)
 
 
 def _look(parts, jobdir, *, archive, moved):

@@ -100,10 +100,10 @@ def ordered(place, *words):
     return command(COMMAND, "ctl", place, *words)
 
 
-def refused(*words):
+def refused(*words, status=1):
     """The only line."""
     done = hive(*words)
-    assert (done.returncode, done.stderr.count("\n")) == (1, 1), done
+    assert (done.returncode, done.stderr.count("\n")) == (status, 1), done
     return done.stderr.rstrip("\n")
 
 

@@ -104,7 +104,7 @@ class TestOffsets:
         for path in files(job):
             path.unlink()
 
-        done = command("scrapy", "account", job, "b.test", "--offsets")
+        done = command("scrapy", "account", job, "b.test", "--list-records")
 
         assert (done.returncode, done.stdout) == (1, "")
         assert "no finished archive file" in done.stderr
@@ -115,8 +115,8 @@ class TestOffsets:
             RecordFinder(job, "a b")
 
     def test_as_a_command(self, job):
-        """`scrapy account JOBDIR RULE --offsets` prints one record per line, with tabs."""
-        done = command("scrapy", "account", job, "b.test", "--offsets")
+        """`scrapy account JOBDIR RULE --list-records` prints one record per line, with tabs."""
+        done = command("scrapy", "account", job, "b.test", "--list-records")
 
         assert done.returncode == 0
         rows = [line.split("\t") for line in done.stdout.splitlines()]
@@ -176,7 +176,7 @@ class TestPackages:
 
         stay = "are in no index and no list of this package; their bytes are still in its archive files"
         assert said == [
-            f"6 records of sites that asked to be forgotten {stay}: scrapy account --offsets"
+            f"6 records of sites that want to be forgotten {stay}: scrapy account --list-records"
         ]
         wacz = zipfile.ZipFile(target)
         index = gzip.decompress(wacz.read("indexes/index.cdx.gz"))

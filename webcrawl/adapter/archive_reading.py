@@ -1,4 +1,4 @@
-"""Scrapy's scheduler, downloader and spider for `scrapy process`: pages come from archives.
+"""Scrapy's scheduler, downloader and spider for `webcrawl process`: pages come from archives.
 
 These are the same as in a crawl, minus the frontier and the clients. Pipelines find everything
 there that they would find in a crawl.

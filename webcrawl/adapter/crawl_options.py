@@ -9,9 +9,10 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable, Container, Sequence
+from difflib import get_close_matches
 from enum import Enum
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from scrapy.exceptions import UsageError
@@ -20,7 +21,7 @@ from scrapy.settings import BaseSettings
 from webcrawl.crawl.default_jobdir import folder_name
 
 # A name with a dot, or localhost, perhaps with a port and a path; a number with dots is an address
-_HOST = re.compile(r"(localhost|[\w-]+(\.[\w-]+)+)(:\d+)?(/\S*)?", re.IGNORECASE)
+_HOST = re.compile(r"(localhost|\[[0-9a-f:.]+\]|[\w-]+(\.[\w-]+)+)(:\d+)?(/\S*)?", re.IGNORECASE)
 _LIST = re.compile(r".+\.(txt|csv)(\.gz|\.zip)?|.+\.(gz|zip)", re.IGNORECASE)
 _OF_SPIDER = ("scope", "limit", "since")  # options that are arguments of the spider `web`
 _OF_SETTINGS = {
@@ -28,6 +29,53 @@ _OF_SETTINGS = {
     "user_agent": "USER_AGENT",
     "max_pages": "CLOSESPIDER_PAGECOUNT",
     "delay": "POLITENESS_MIN_DELAY",
+}
+_OPTIONS = (
+    "--delay",
+    "--fresh",
+    "--limit",
+    "--max-pages",
+    "--output",
+    "--outputs",
+    "--quiet",
+    "--scope",
+    "--set",
+    "--since",
+    "--user-agent",
+    "--verbose",
+)
+# Options of wget, curl, HTTrack and other crawlers: what to type instead
+INSTEAD: dict[str, str] = {
+    name: line
+    for names, line in {
+        "-r --recursive -m --mirror": "the whole host of a URL is crawled without it",
+        "-l --level --depth --max-depth --depth-limit": "-s URL_MAX_DEPTH=N",
+        "-w --wait --sleep --crawl-delay --random-wait": "--delay S",
+        "-P -d --dir --directory --directory-prefix --folder --jobdir --output-dir": "-o DIR",
+        "-U -A --agent --ua --useragent": "--user-agent TEXT",
+        "-i -f --file --input --input-file --seed --seed-file --seeds --url --urls": (
+            "name the file or URL alone, without an option"
+        ),
+        "-c --continue --resume": "run the same command again, which resumes the crawl",
+        "-p --page-requisites --assets --images": "-s REQUISITES=1",
+        "-H --span-hosts --external": "--scope any",
+        "-D --domain --domains --allowed-domains": "--scope domain, or -s URL_INCLUDE=…",
+        "-np --no-parent --include --accept -I": "-s URL_INCLUDE=…",
+        "-X -R --exclude --reject --ignore": "-s URL_EXCLUDE_FILE=FILE",
+        "-j -t --concurrency --jobs --parallel --threads": "-s CONCURRENT_REQUESTS=N",
+        "-n --drones --processes --workers": "a crawl by several processes: webcrawl hive web -n N -a seeds=FILE",
+        "--bandwidth --limit-rate --rate": "-s BANDWIDTH_MAX=500kB",
+        "-Q --quota --max-size": "-s CLOSESPIDER_BYTES=20GB",
+        "-T --timeout": "-s DOWNLOAD_TIMEOUT=S",
+        "--duration --max-time --time-limit": "-s CLOSESPIDER_TIMEOUT=S",
+        "--again --clean --force --new --overwrite --restart": "--fresh",
+        "--max --pages --page-limit --pageLimit": "--max-pages N",
+        "--warc --warc-file --cdx --warc-cdx": "--outputs warc,cdxj, which is the default",
+        "--browser --javascript --js --render": "-s RENDER=auto",
+        "-e --ignore-robots --no-robots": "-s ROBOTSTXT_OBEY=0, for a site of your own",
+        "-b --background --daemon": "nohup, or a service: docs/deploy.md",
+    }.items()
+    for name in names.split()
 }
 
 
@@ -98,7 +146,7 @@ def _kind_of(arg: str, is_spider: Callable[[str], bool]) -> _ArgumentKind:
 def _refusal(others: Sequence[str]) -> str:
     """Return the line for arguments beside URLs and files; an option is the likelier mistake."""
     option = next((arg for arg in others if arg.startswith("-")), "")
-    return f"unknown option {option}" if option else f"{others[0]!r} is neither a URL nor a file"
+    return unknown_option(option) if option else _neither(others[0])
 
 
 def _host(url: str) -> str:
@@ -117,18 +165,51 @@ def _stem(file: str) -> str:
     return folder_name(name) or "web"
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a crawl from URLs or files."""
-    group = parser.add_argument_group(
+def unknown_option(option: str) -> str:
+    """Return a line on an option that is not there, with what to type instead if that is known."""
+    name = option.partition("=")[0]
+    if name in INSTEAD:
+        return f"unknown option {name}: {INSTEAD[name]}"
+    close = get_close_matches(name, _OPTIONS, 1)
+    return f"unknown option {option}" + (f": is {close[0]} meant?" if close else "")
+
+
+def _neither(word: str) -> str:
+    """Return a line on a word that is neither a URL nor a file."""
+    if Path(word, "state").is_dir():
+        return f"{word} is the folder of a crawl: to resume it, run the command that started it"
+    return f"{word!r} is neither a URL nor a file"
+
+
+class OptionGroup(Protocol):
+    """A part of the help, to which options are added."""
+
+    def add_argument(self, *names: str, **what: Any) -> Any: ...
+
+
+def crawl_group(parser: argparse.ArgumentParser) -> OptionGroup:
+    """Return the part of the help that is for crawls from URLs or files."""
+    return parser.add_argument_group(
         "The crawl",
-        "Links are followed on the hosts of the URLs, and everywhere from files. -o DIR: the folder of the crawl "
-        "(default: crawls/HOST, or crawls/NAME of a file). The same command resumes it.",
+        "Links are followed on the hosts of the URLs, and everywhere from files. Run the same command to resume.",
+    )
+
+
+def add_options(group: OptionGroup) -> None:
+    """Add the options of a crawl from URLs or files. Call it after Scrapy has added its own -o."""
+    group.add_argument(
+        "-o",
+        "--output",
+        metavar="DIR",
+        action="append",
+        help="the folder of the crawl (default: crawls/HOST, or crawls/NAME for a file). A name such as "
+        "items.jsonl, and any name after a spider, is a file for its items, as in Scrapy",
     )
     group.add_argument(
         "--scope",
         # SCOPES, whose module loads much: every command imports this file
         choices=("any", "seeds", "domain", "host"),
-        help="links to follow: on the page's own host, in its domain, in the seeds' domains, or any "
+        help="follow links on the page's own host, in its domain, in the seeds' domains, or any "
         "(default: host for URLs, any for files)",
     )
     group.add_argument("--limit", metavar="N", type=_whole, help="take only the first N seeds")
@@ -136,17 +217,20 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--since", metavar="DIR", help="store only what has changed since this earlier crawl"
     )
     group.add_argument(
-        "--outputs", metavar="NAMES", help="what is written: warc,cdxj,text,… (default: warc,cdxj)"
+        "--outputs", metavar="NAMES", help="what to write: warc,cdxj,text,… (default: warc,cdxj)"
     )
     group.add_argument(
-        "--user-agent", metavar="TEXT", help="who crawls, with a page or address to reach you"
+        "--user-agent",
+        metavar="TEXT",
+        help="the crawler's name and a page or mail address about it, needed for public addresses: "
+        "'mybot/1.0 (+https://example.org/bot)'",
     )
-    group.add_argument("--max-pages", metavar="N", type=_whole, help="end after so many pages")
+    group.add_argument("--max-pages", metavar="N", type=_whole, help="stop after N answers")
     group.add_argument(
         "--delay",
         metavar="S",
         type=_seconds,
-        help="seconds between two requests to a host, at least (default: 1)",
+        help="wait at least S seconds between two requests to a host (default: 1)",
     )
 
 

@@ -15,7 +15,7 @@ from scrapy.crawler import Crawler
 from webcrawl.adapter.commanding import CommandedCrawl, CommandedScheduler
 from webcrawl.adapter.redis_client import client_maker
 from webcrawl.base.settings.checked_settings import CheckedSettings
-from webcrawl.crawl.hive.drone_server import DroneServer, stream_memory
+from webcrawl.crawl.hive.drone_server import DroneServer
 from webcrawl.crawl.hive.errors import Away, HiveError, NotNamed
 from webcrawl.crawl.hive.member import KEY, Identity, Membership, keep_map, saved_map, take_up
 from webcrawl.crawl.hive.partition import Partition, partition_of
@@ -29,6 +29,8 @@ from webcrawl.urls.host_names import RegisteredDomains
 logger = logging.getLogger(__name__)
 
 LOOK = 0.2  # seconds between two looks whether all drones of a new hive have come
+# Looks of all drones together in a second, each of which reads the whole registry
+LOOKS = 200
 PAUSE = 1.0  # seconds between two looks whether the hive is to have this drone
 
 
@@ -51,8 +53,7 @@ class HiveEntry:
         try:
             self._identity: Identity = take_up(self.db, self._name, values["HIVE_DRONE"])
             self._partition: Partition = partition_of(values["HIVE_PARTITION"], RegisteredDomains())
-            memory = stream_memory(values["HIVE_DRONES"])
-            self.server = DroneServer(client_maker(crawler.settings), self._name, memory=memory)
+            self.server = DroneServer(client_maker(crawler.settings), self._name)
             self._companions = Companions(self.db, self.server)
         except BaseException:
             self.db.close()
@@ -85,7 +86,8 @@ class HiveEntry:
             key, slots = self._hive.key, slots or self._hive.map
             self.db.set(KEY, key)
             keep_map(self.db, slots)
-        return Membership(self._identity.drone, self._name, key, slots, self._partition)
+        partition = self._partition.dividing(slots)
+        return Membership(self._identity.drone, self._name, key, slots, partition)
 
     async def _named(self) -> None:
         """Join the hive.
@@ -111,8 +113,9 @@ class HiveEntry:
         checkpoint.
         """
         until = time.monotonic() + self._values["HIVE_LEASE"]
+        pause = max(LOOK, self._values["HIVE_DRONES"] / LOOKS)
         while self._hive.fresh and time.monotonic() < until:
-            await asyncio.sleep(LOOK)
+            await asyncio.sleep(pause)
             # it has joined: a server that is away now is asked again
             with contextlib.suppress(Away):
                 await self.join()
@@ -157,8 +160,15 @@ class HiveEntry:
         reign = Reign(
             identity.drone, self.server, post, self._partition.groups, Telling(Path(self._jobdir))
         )
-        lease = self._values["HIVE_LEASE"]
         commanding = CommandedCrawl(scheduler.crawler, lambda _: scheduler)
         return Running(
-            post, self.server, scheduler, commanding, reign, about, join=self.join, lease=lease
+            post,
+            self.server,
+            scheduler,
+            commanding,
+            reign,
+            about,
+            join=self.join,
+            lease=self._values["HIVE_LEASE"],
+            batch_age=self._values["HIVE_BATCH_AGE"],
         )

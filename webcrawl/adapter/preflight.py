@@ -81,11 +81,12 @@ def preflight(
     arguments: Mapping[str, str],
     *,
     again: bool = False,
+    agent_option: str = "-s USER_AGENT=",
 ) -> None:
     """Raise CannotStart if the crawl cannot start; create JOBDIR, or recover it after a crash.
 
     A missing seed list is downloaded if possible. `again`: what JOBDIR holds is kept beside it, and
-    the crawl begins anew.
+    the crawl begins anew. `agent_option`: the option of the command that says who crawls.
 
     The arguments of a spider that is no WebSpider are not checked, for they are not known; nor is
     anything of a spider with another scheduler.
@@ -108,6 +109,9 @@ def preflight(
         check_own_files(own, Path(values["JOBDIR"]))
         if issubclass(spider, WebSpider):
             _pages(spider, arguments, values)
+            # other spiders are their projects' own, whose user agent Scrapy leaves to them
+            if not _are_private(list_paths(arguments.get("seeds", ""))):
+                check_contact(values, agent_option)
         start = _start(own, spider, arguments, values) if frontier is None else None
         folder = Path(values["JOBDIR"])
         # a refusal leaves no new folder, and the old one in its place
@@ -371,15 +375,12 @@ def _pages(spider: type[WebSpider], arguments: Mapping[str, str], values: Checke
     _seeds(spider, arguments, values)
     if arguments.get("since"):
         _check_since(arguments["since"], Path(values["JOBDIR"]))
-    if not _are_private(arguments.get("seeds", "")):
-        check_contact(values)
 
 
-def _are_private(seeds: str) -> bool:
+def _are_private(seeds: Sequence[str]) -> bool:
     """Return whether all seeds are URLs of private networks, where it is known who crawls."""
-    parts = list_paths(seeds)
-    return bool(parts) and all(
-        is_url(part) and _is_private(urlsplit(part).hostname or "") for part in parts
+    return bool(seeds) and all(
+        is_url(seed) and _is_private(urlsplit(seed).hostname or "") for seed in seeds
     )
 
 

@@ -27,7 +27,7 @@ PIPELINES = {  # the pipeline and its place; behind 200 come only new pages
     "documents": ("webcrawl.adapter.pipelines.outputs.DocumentsPipeline", 217),
 }
 NAMES = tuple(PIPELINES)
-# Outputs that `scrapy process` cannot make
+# Outputs that `webcrawl process` cannot make
 ONLY_FETCHED = frozenset(("warc", "cdxj", "requests", "skipped", "changes"))
 BESIDE = {"cdxj": "warc"}  # what is written only together with something else
 BRINGS = {"index": "text"}  # what is written with it, named or not: it is made of that

@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 from argparse import ArgumentParser
+from enum import IntEnum
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
@@ -43,7 +44,16 @@ def environment() -> dict[str, str]:
 
 
 NAME = "WEBCRAWL_PROGRAM"
-INTERRUPTED = 130  # a shell's exit status for a program that Ctrl-C ended
+
+
+class ExitStatus(IntEnum):
+    """The exit statuses of all commands (docs/operations.md#exit-statuses)."""
+
+    DONE = 0
+    FAILED = 1  # or refused, with the reason in a line
+    USAGE = 2  # argparse's, and Scrapy's, for a wrong command line
+    NOT_RUNNING = 3  # no crawl runs where one is asked or commanded
+    INTERRUPTED = 130  # a shell's for a program that Ctrl-C ended
 
 
 def program() -> str:

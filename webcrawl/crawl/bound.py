@@ -252,8 +252,8 @@ HELPS = {
     Cause.BANDWIDTH: "a higher BANDWIDTH_MAX",
     Cause.DISK: "a local SSD for JOBDIR; fewer OUTPUTS; a longer CHECKPOINT_INTERVAL",
     Cause.PROCESSOR: (
-        f"if cores are idle, {program()} hive with one process per core; fewer OUTPUTS; "
-        f"{program()} ctl JOBDIR profile 10 shows what it does"
+        f"where cores are idle, {program()} hive with a process for each; fewer OUTPUTS; "
+        "py-spy says what it does"
     ),
     Cause.NAMES: (
         "a name server nearby (DNS_NAMESERVERS); a higher CONCURRENT_REQUESTS, so that more names "

@@ -72,6 +72,7 @@ def open_post(
         drone.accept,
         domains=domains,
         leaves=sound.leaving,
+        slots=member.partition.slots,
     )
     drone.settle(member.slots)
     fence = Fence(values["HIVE_FENCE"] or values["HIVE_LEASE"])

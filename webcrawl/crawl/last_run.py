@@ -39,7 +39,7 @@ SCOPE: Final = (
 # it says. the last follows from others
 UNSAID = ("JOBDIR", "CLOSESPIDER_", "LOG_", "LINK_LOG", "READ_TRUNCATE")
 SPIDER = "spider"
-PROCESS = "process"  # the spider of `scrapy process`
+PROCESS = "process"  # the spider of `webcrawl process`
 NONE = "none"
 ON = "on"
 Terms = dict[str, str]

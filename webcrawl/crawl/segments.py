@@ -1,4 +1,4 @@
-"""The log of links left unfollowed: a packed link per line, for `scrapy segments`.
+"""The log of links left unfollowed: a packed link per line, for `webcrawl segments`.
 
 It is an output like all others, so that each checkpoint has a page together with its links. The
 links passed all filters, and bring what travels with a link (model.Link): nothing that a crawl

@@ -20,7 +20,9 @@ class Filters:
         self._ground = ground
         values, key, member = ground.values, ground.key, ground.around.member
         fingerprints = (
-            Fingerprints(key) if member is None else SlotFingerprints(key, member.partition.slot)
+            Fingerprints(key)
+            if member is None
+            else SlotFingerprints(key, member.partition.slot, member.partition.slots)
         )
         last = self._last(values)
         self.pipeline = build_pipeline(

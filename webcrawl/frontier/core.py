@@ -56,7 +56,7 @@ class Admission(Protocol):
 
 
 # With eight levels the last is served once in 255 times while all have URLs: it does not starve.
-# What is best depends on the prioritizer and the web (`scrapy lab orderings` measures it on a
+# What is best depends on the prioritizer and the web (`webcrawl lab orderings` measures it on a
 # graph): no operator knows it beforehand.
 BIAS = 2.0
 

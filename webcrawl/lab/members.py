@@ -1,4 +1,4 @@
-"""The members of `scrapy lab`: the synthetic web, and studies of caches, orders and walks."""
+"""The members of `webcrawl lab`: the synthetic web, and studies of caches, orders and walks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from webcrawl.base.program import program
+from webcrawl.base.program import ExitStatus, program
 from webcrawl.base.settings.setting_kinds import is_whole
 from webcrawl.crawl.hive.partition import SLOTS
 from webcrawl.lab.studies import KINDS_OF_SAMPLE, NAMES, OF_GOOD, ONLY_GOOD, ORDERS
@@ -23,7 +23,7 @@ MOST_STEPS = 10**9
 
 
 class Caches(ToolCommand):
-    """`scrapy lab caches`: which share of look-ups caches of URLs would spare, by policy and size,
+    """`webcrawl lab caches`: which share of look-ups caches of URLs would spare, by policy and size,
     on a trace of links.
 
     Exit status 0, 1 if a trace cannot be read, 2 for a wrong command line.
@@ -117,7 +117,7 @@ def _share(text: str | None) -> float:
 
 
 class Orderings(ToolCommand):
-    """`scrapy lab orderings`: how soon a crawl has the important pages of a known graph, by its
+    """`webcrawl lab orderings`: how soon a crawl has the important pages of a known graph, by its
     order of fetching.
 
     Exit status 0, 1 if a graph cannot be read, 2 for a wrong command line.
@@ -209,7 +209,7 @@ def _orders(text: str | None, *, good: bool) -> list[str]:
 
 
 class Walks(ToolCommand):
-    """`scrapy lab walks`: what a random walk says of the web.
+    """`webcrawl lab walks`: what a random walk says of the web.
 
     Exit status 0, 1 if a file cannot be read, 2 for a wrong command line.
     """
@@ -276,7 +276,7 @@ class Walks(ToolCommand):
 
 
 class Simweb(ToolCommand):
-    """`scrapy lab simweb` serves until interrupted; docs/simweb.md describes the web."""
+    """`webcrawl lab simweb` serves until interrupted; docs/simweb.md describes the web."""
 
     says = "Serve the synthetic web: hosts siteN.test on loopback, with their own name server"
     usage = "[options]"
@@ -296,4 +296,4 @@ class Simweb(ToolCommand):
             cli.run(opts)
         except cli.UsageError as error:
             sys.stderr.write(f"{error}\n")
-            self.exitcode = 1
+            self.exitcode = ExitStatus.FAILED

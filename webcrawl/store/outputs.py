@@ -1,6 +1,6 @@
 """Append-only output files. A checkpoint notes their lengths; recovery truncates them to these.
 
-Each length is stored with the crc32 of that many bytes, which only `scrapy verify` checks.
+Each length is stored with the crc32 of that many bytes, which only `webcrawl verify` checks.
 """
 
 from __future__ import annotations

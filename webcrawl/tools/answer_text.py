@@ -1,4 +1,4 @@
-"""The answer to a command (`scrapy ctl`) as lines for people."""
+"""The answer to a command (`webcrawl ctl`) as lines for people."""
 
 from __future__ import annotations
 

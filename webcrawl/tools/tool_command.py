@@ -6,9 +6,9 @@ import argparse
 import json
 import os
 import sys
+from argparse import SUPPRESS
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from difflib import get_close_matches
 from functools import cached_property
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, TextIO, cast
 
 from webcrawl.base.errors import CannotStart
-from webcrawl.base.program import name_program, program
+from webcrawl.base.program import ExitStatus, name_program, program
 from webcrawl.base.readable import readable
 from webcrawl.base.settings import PREFIX, SETTINGS
 from webcrawl.base.settings.setting_kinds import is_whole
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from scrapy.settings import Settings
 
 ROOMS = ("tools", "lab")
-LIKE = 0.66  # of difflib's measure: `wyh` is like `why`, and a short word is like few others
 
 
 class Headings(argparse.HelpFormatter):
@@ -46,7 +45,7 @@ def _underlined(line: str) -> tuple[str, ...]:
     if not line.endswith(":") or line.startswith(" "):
         return (line,)
     heading = line[:-1].title()
-    return (heading, ("-" if heading == "Global Options" else "=") * len(heading))
+    return (heading, "=" * len(heading))
 
 
 def run_tool(words: Sequence[str]) -> int | None:
@@ -81,26 +80,26 @@ def run_tool(words: Sequence[str]) -> int | None:
 
 def refusal(words: Sequence[str]) -> str:
     """Return a line if no command, ours or Scrapy's, has the name; empty if one has."""
-    name = next((word for word in words if not word.startswith("-")), "")
-    if not name:
-        return f"the first word must be a command: `{program()} -h` lists them"
+    found = [place for place, word in enumerate(words) if not word.startswith("-")]
+    if not found:
+        return f"a command comes first: {program()} -h lists them"
+    name = words[found[0]]
     if _module(name) is not None:
         return ""
     from scrapy import commands  # noqa: PLC0415 - half a second that other commands need not wait
 
-    ours = [
-        one
-        for room in ROOMS
-        for one in _names(import_module(f"webcrawl.{room}.commands"))
-        if _module(one)
-    ]
-    known = {*ours, *_names(commands), *entry_points(group="scrapy.commands").names}
+    known = {*our_commands(), *_names(commands), *entry_points(group="scrapy.commands").names}
     if name in known:
         return ""
-    close = get_close_matches(name, known, 1, LIKE)
-    return f"{program()} has no command {name}: " + (
-        f"did you mean {close[0]}?" if close else "-h lists all"
-    )
+    from webcrawl.tools.guesses import instead_of  # noqa: PLC0415 - only for a wrong word
+
+    return f"{program()} has no command {name}: {instead_of(name, words[found[0] + 1 :], sorted(known))}"
+
+
+def our_commands() -> list[str]:
+    """Return the names of all commands of ours."""
+    packages = [import_module(f"webcrawl.{room}.commands") for room in ROOMS]
+    return [name for package in packages for name in _names(package) if _module(name)]
 
 
 def _names(package: ModuleType) -> list[str]:
@@ -126,25 +125,39 @@ def _command(name: str) -> ToolCommand | None:
 
 # As Scrapy has them, which does all that they say (tests/tools/commands/test_without_scrapy.py).
 OPTIONS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
-    (("--logfile",), {"metavar": "FILE", "help": "log file. if omitted stderr will be used"}),
-    (("-L", "--loglevel"), {"metavar": "LEVEL", "help": "log level"}),
-    (("--nolog",), {"action": "store_true", "help": "disable logging completely"}),
-    (("--profile",), {"metavar": "FILE", "help": "write python cProfile stats to FILE"}),
-    (("--pidfile",), {"metavar": "FILE", "help": "write process ID to FILE"}),
+    (("--logfile",), {"metavar": "FILE", "help": "write the log to FILE, not to standard error"}),
+    (("-L", "--loglevel"), {"metavar": "LEVEL", "help": "log from this level on (default: INFO)"}),
+    (("--nolog",), {"action": "store_true"}),
+    (("--profile",), {"metavar": "FILE"}),
+    (("--pidfile",), {"metavar": "FILE"}),
     (
         ("-s", "--set"),
         {
             "action": "append",
             "default": [],
             "metavar": "NAME=VALUE",
-            "help": "set/override setting (may be repeated)",
+            "help": "set a setting (may be repeated)",
         },
     ),
-    (
-        ("--pdb",),
-        {"action": "store_true", "help": "enable pdb on failure (uses ipdb if installed)"},
-    ),
+    (("--pdb",), {"action": "store_true"}),
 )
+SETTINGS_OPTION = frozenset({"--set"})
+LOG_OPTIONS = frozenset({"--logfile", "--loglevel"})
+
+
+def add_loudness(parser: argparse.ArgumentParser) -> None:
+    """Add -q and -v, which are short for a level of the log."""
+    parser.add_argument(
+        "-q",
+        "--quiet",
+        dest="loglevel",
+        action="store_const",
+        const="WARNING",
+        help="log only what goes wrong",
+    )
+    parser.add_argument(
+        "-v", "--verbose", dest="loglevel", action="store_const", const="DEBUG", help="log more"
+    )
 
 
 def usage_error(why: str) -> Exception:
@@ -164,7 +177,10 @@ class ToolCommand:
     says: ClassVar[str]
     usage: ClassVar[str] = ""  # what stands behind the name of the command
     takes_words: ClassVar[bool] = False  # of the user's, which may begin with a dash
-    exitcode = 0
+    # of Scrapy's options, those that the help lists. All are understood; few change what a command
+    # does that is no crawl.
+    listed_options: ClassVar[frozenset[str]] = frozenset()
+    exitcode: int = ExitStatus.DONE
 
     @cached_property
     def settings(self) -> Settings:
@@ -188,9 +204,9 @@ class ToolCommand:
         return self.says
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        group = parser.add_argument_group(title="Global Options")
         for names, what in OPTIONS:
-            group.add_argument(*names, **what)
+            is_listed = names[-1] in self.listed_options
+            parser.add_argument(*names, **(what if is_listed else {**what, "help": SUPPRESS}))
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         unknown = next((word for word in args if word.startswith("-")), "")
@@ -211,7 +227,7 @@ class ToolCommand:
     def fail(self, why: object) -> None:
         """Print why nothing could be done, as one line, and end with status 1."""
         sys.stderr.write(f"{readable(' '.join(str(why).split()))}\n")
-        self.exitcode = 1
+        self.exitcode = ExitStatus.FAILED
 
 
 def need_jobdir(jobdir: Path, is_there: Callable[[Path], bool]) -> None:
@@ -235,6 +251,10 @@ class CommandGroup(ToolCommand):
         return f"{'|'.join(self.members)} ..."
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
+        self.add_members(parser)
+
+    def add_members(self, parser: argparse.ArgumentParser) -> None:
+        """Add a parser for each member."""
         kinds = parser.add_subparsers(
             title="commands", dest="member", required=True, metavar="|".join(self.members)
         )

@@ -51,6 +51,6 @@ def test_one_is_said():
     assert number(HIVE_DRONE="3") == 3
     assert number(HIVE_DRONES=3, HIVE_DRONE=3) == 3
     with pytest.raises(
-        SettingError, match="HIVE_DRONE = 4096: must be a whole number from 0 to 4095, or auto"
+        SettingError, match="HIVE_DRONE = 65535: must be a whole number from 0 to 65534, or auto"
     ):
-        number(HIVE_DRONE=4096)
+        number(HIVE_DRONE=65535)

@@ -114,7 +114,7 @@ class TestWords:
             "--by",
             "joe",
             "example.com",
-            "--why=a letter",
+            "--reason=a letter",
             "--until",
             "2027-01-31",
             "--forget",

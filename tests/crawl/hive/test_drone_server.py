@@ -5,9 +5,18 @@ import asyncio
 import pytest
 from redis import Redis
 
-from tests.support.redis_server import beat, drones, emptied, fair, joins, member, resumed
+from tests.support.redis_server import (
+    OwnServer,
+    beat,
+    drones,
+    emptied,
+    fair,
+    joins,
+    member,
+    resumed,
+)
 from webcrawl.crawl.hive.drone_server import KEEP
-from webcrawl.crawl.hive.errors import Full, HiveError, NotNamed
+from webcrawl.crawl.hive.errors import Full, HiveError, NewEpoch, NotNamed
 from webcrawl.crawl.hive.letter import BEGINNING
 from webcrawl.crawl.hive.registry import RESIZE, Keys
 
@@ -65,6 +74,89 @@ async def test_a_beat_tells_who_is_there(url):
 
         assert set(heard.members) == {0, 1, 2}
         assert heard.alive == {0, 1}
+
+
+class TestOnlyWhatHasChanged:
+    async def test_places(self, url):
+        """A place is told once to each drone, and each later one."""
+        async with drones(url) as (one, other):
+            places = await one.send(1, [b"a", b"b"])
+            await beat(one)
+            await other.acknowledge(places[0])
+            assert (await beat(one)).acks == {1: places[0]}
+            assert (await beat(one)).acks == {}
+            await other.acknowledge(places[1])
+
+            assert (await beat(one)).acks == {1: places[1]}
+            assert (await beat(other)).acks == {1: places[1]}
+
+    async def test_members(self, url):
+        """Who has come or left is known after each beat, to those too that were there before."""
+        async with drones(url, 3) as (one, other, _):
+            assert set((await beat(one)).members) == {0, 1, 2}
+            await other.give_up(2)
+            await other.forget(2)
+            assert set((await beat(one)).members) == {0, 1}
+            await joins(url, member(2, state="f" * 32, drones=3))
+
+            heard = (await beat(one)).members
+            assert heard == {0: f"{0:032x}", 1: f"{1:032x}", 2: "f" * 32}
+            assert (await beat(one)).members == heard
+
+    async def test_what_was_told_is_lost(self, url):
+        """If the server loses the order of changes, all is told anew, and nothing is missed."""
+        async with drones(url) as (one, other):
+            places = await one.send(1, [b"a", b"b"])
+            await other.acknowledge(places[0])
+            await beat(one)
+            await other.acknowledge(places[1])
+            with Redis.from_url(url) as client:
+                (changes,) = client.keys("*:changes:*")
+                client.delete(changes)
+
+            assert (await beat(one)).acks == {1: places[1]}
+            assert set((await beat(one)).members) == {0, 1}
+
+    async def test_an_answer_that_is_lost(self, url):
+        """What the answer to a beat would have told is told with the next one."""
+        async with drones(url) as (one, other):
+            places = await one.send(1, [b"a"])
+            await beat(one)
+            await other.acknowledge(places[0])
+            with Redis.from_url(url) as client:
+                (stream,) = client.keys("webcrawl:{test:0}:*")
+                client.delete(stream)  # the beat fails when it has its answer
+
+            with pytest.raises(NewEpoch) as begun:
+                await beat(one)
+            one.follow(begun.value.epoch)
+            assert (await beat(one)).acks == {}
+            one.follow((await one.join(member(0))).epoch)
+            assert set((await beat(one)).members) == {0, 1}
+
+
+async def test_who_has_nothing_to_do(url):
+    """All hear which drones have nothing to do, until these have something, or are away."""
+    async with drones(url, 3) as (one, other, third):
+        await beat(one)
+        await beat(other, hungry=True)
+        await beat(third, hungry=True)
+        assert (await beat(one)).hungry == {1, 2}
+        await beat(other)
+        await third.close()
+        await beat(one)
+
+        assert (await beat(other)).hungry == frozenset()
+
+
+async def test_memory_of_the_machine_bounds_the_streams(tmp_path):
+    """Letters take at most four fifths of what the server may have, however many drones there are."""
+    with OwnServer(tmp_path / "server", "--maxmemory", "64mb") as server:
+        async with drones(server.url) as (one, _):
+            for _ in range(12):
+                await one.send(1, [bytes(4 << 20)])
+            with pytest.raises(Full, match="may have no more"):
+                await one.send(1, [bytes(4 << 20)])
 
 
 async def test_all_are_told_to_rest(url):

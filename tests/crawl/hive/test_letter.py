@@ -226,7 +226,7 @@ class TestRefusing:
     @pytest.mark.parametrize(
         "wrong",
         [
-            {"sender": 4096},
+            {"sender": 65_535},
             {"number": 1},
             {"channel": 1},
             {"kind": Kind.SLOT, "number": 1},

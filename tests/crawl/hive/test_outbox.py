@@ -13,7 +13,7 @@ from tests.support.examples import examples
 from tests.support.saving import prepared
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.hive.letter import LARGEST, Kind, unpack
-from webcrawl.crawl.hive.outbox import SIZE, Outbox
+from webcrawl.crawl.hive.outbox import SIZE, Outbox, batch_age
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 
@@ -89,7 +89,7 @@ class TestCollecting:
         assert [len(message.items) for message in job.send()] == [SIZE, SIZE]
 
     def test_a_second_old(self, job):
-        """A letter is closed when its first item is a second old."""
+        """A letter is closed when its first item is a second old, with all for the same drone."""
         job.outbox.put(1, Kind.LINKS, links(1))
         job.now = 0.9
         job.outbox.put(1, Kind.LINKS, links(1, 1))
@@ -97,10 +97,34 @@ class TestCollecting:
 
         job.outbox.close(0.99)
         assert job.outbox.due(1, 9) == []
+        job.outbox.put(2, Kind.LINKS, links(1))
         job.outbox.close(1.0)
-        assert [message.items for message in job.send()] == [links(2)]
-        job.outbox.close(2.0)
-        assert [message.kind for message in job.send()] == [Kind.VOTES]
+        assert [message.items for message in job.send()] == [
+            links(2),
+            [["a.test", "http://b.test/"]],
+        ]
+        assert job.send(2) == []
+
+    def test_as_old_as_the_hive_lets_them_be(self, job):
+        """In a large hive letters wait for longer, but not those for drones without work."""
+        job.outbox.age, job.outbox.hungry = 15.0, frozenset((2, 3))
+        for drone in (1, 2):
+            job.outbox.put(drone, Kind.LINKS, links(1))
+
+        job.outbox.close(1.0)
+        assert (len(job.send(1)), len(job.send(2))) == (0, 1)
+        job.outbox.close(14.9)
+        assert job.send(1) == []
+        job.outbox.close(15.0)
+        assert len(job.send(1)) == 1
+
+    @pytest.mark.parametrize(
+        ("drones", "most", "seconds"),
+        [(1, 15, 1), (64, 15, 1), (320, 15, 5), (1000, 15, 15), (65_535, 15, 15), (320, 2, 2)],
+    )
+    def test_how_long_letters_wait(self, drones, most, seconds):
+        """A second in small hives; in others so long that a drone sends 64 letters in a second."""
+        assert batch_age(drones, most) == seconds
 
     def test_all(self, job):
         """All collections are closed on demand."""

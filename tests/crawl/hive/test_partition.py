@@ -4,6 +4,7 @@ leaves.
 Fingerprints of a hive have the slot in front, and the hash behind it.
 """
 
+from collections import Counter
 from itertools import pairwise
 
 import msgpack
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.hive.partition import (
+    EARLIER_SLOTS,
     SLOTS,
     Partition,
     SlotFingerprints,
@@ -68,10 +70,27 @@ class TestSlotMap:
             slots = after
 
     def test_many_drones(self):
-        """Each of 200 drones has five or six slots."""
-        slots = SlotMap.fair(range(200))
+        """The fullest of 1,000 drones has at most 1.06 times the mean, and the map stays short."""
+        slots = SlotMap.fair(range(1000))
+        shares = Counter(slots.owners)
 
-        assert {len(slots.owned(drone)) for drone in range(200)} == {5, 6}
+        assert len(shares) == 1000
+        assert max(shares.values()) <= 1.06 * SLOTS / 1000
+        assert len(slots.pack()) < 16 << 10
+
+    def test_more_drones_than_slots(self):
+        """Of more drones than slots some have none, and the others one each."""
+        shares = Counter(SlotMap.fair(range(65_535)).owners)
+
+        assert len(shares) == SLOTS
+
+    @given(members)
+    def test_a_hive_keeps_its_number_of_slots(self, drones):
+        """A hive that was founded with fewer slots has as many after each change of its members."""
+        slots = SlotMap.fair((0, 1), ((), (1,)), slots=EARLIER_SLOTS).resized(drones, ((), (1,)))
+
+        assert len(slots.owners) == 2 * EARLIER_SLOTS
+        assert slots.slots_of(((), (1,))) == EARLIER_SLOTS
 
     @given(members)
     def test_packed(self, drones):
@@ -90,10 +109,12 @@ class TestSlotMap:
         assert slots.without((2,)).generation == slots.generation + 1
 
     def test_a_map_of_an_earlier_version(self):
-        """A map that does not say who leaves can be read."""
-        slots = SlotMap.fair((0, 1))
+        """A map that does not say who leaves, and whose owners are not compressed, can be read."""
+        slots = SlotMap.fair((0, 1), slots=EARLIER_SLOTS)
+        earlier = (slots.generation, slots.drones, slots.owners.tobytes())
 
-        assert SlotMap.unpack(msgpack.packb(msgpack.unpackb(slots.pack())[:3])) == slots
+        assert SlotMap.unpack(msgpack.packb(earlier)) == slots
+        assert SlotMap.unpack(msgpack.packb((*earlier, (2,)))).leaving == (2,)
 
     def test_a_region_prefers_its_drones(self):
         """A group's slots are shared by the members that it prefers, or by all if none of them is a
@@ -104,7 +125,7 @@ class TestSlotMap:
         assert set(slots.owners[SLOTS : 2 * SLOTS]) == {1}
         assert set(slots.owners[2 * SLOTS :]) == {0, 1, 2}
 
-    @pytest.mark.parametrize("drones", [(), (-1,), (4096,)])
+    @pytest.mark.parametrize("drones", [(), (-1,), (65_535,)])
     def test_impossible_members(self, drones):
         """No members, or numbers out of bounds, are refused."""
         with pytest.raises(ValueError, match="must be one or more numbers"):
@@ -147,7 +168,7 @@ class TestPartition:
             parts.slot(host) // SLOTS for host in ("example.de", "a.example.co.uk", "example.com")
         ] == [1, 2, 0]
 
-    @pytest.mark.parametrize("line", ["de", "de x", "de 0 1", "de 4096", "de -1"])
+    @pytest.mark.parametrize("line", ["de", "de x", "de 0 1", "de 65535", "de -1"])
     def test_a_bad_line(self, tmp_path, line):
         """A line that is no region is named."""
         path = tmp_path / "regions"
@@ -158,14 +179,31 @@ class TestPartition:
 
     def test_the_same_in_every_process(self):
         """The slots of hosts are part of what drones agree on: these must never change."""
-        slot = Partition("domain", RegisteredDomains()).slot
+        earlier = Partition("domain", RegisteredDomains(), slots=EARLIER_SLOTS)
+        hosts = ["example.com", "www.example.org", "127.0.0.1"]
 
-        assert [slot("example.com"), slot("www.example.org"), slot("127.0.0.1")] == [92, 903, 115]
+        assert [*map(earlier.slot, hosts)] == [92, 903, 115]
+        assert [*map(Partition("domain", RegisteredDomains()).slot, hosts)] == [4188, 9095, 10355]
+
+    def test_as_the_hive_was_founded(self):
+        """A hive divides hosts among as many slots as its map has."""
+        partition = Partition("domain", RegisteredDomains(), {"de": (0,)})
+        earlier = partition.dividing(SlotMap.fair((0,), partition.groups, slots=EARLIER_SLOTS))
+
+        assert earlier.slots == EARLIER_SLOTS
+        assert EARLIER_SLOTS <= earlier.slot("example.de") < 2 * EARLIER_SLOTS
+        assert partition.dividing(SlotMap.fair((0,), partition.groups)) is partition
+
+    @pytest.mark.parametrize("slots", [0, 4, EARLIER_SLOTS - 1, EARLIER_SLOTS + SLOTS, 3 * SLOTS])
+    def test_a_map_of_another_partition(self, slots):
+        """A map whose slots are not those of the partition's groups is refused."""
+        with pytest.raises(HiveError, match="HIVE_PARTITION = domain: the hive was founded with"):
+            partition_of("domain", RegisteredDomains()).dividing(SlotMap.fair((0,), slots=slots))
 
 
 KEY = bytes(range(16))
 HOSTS = ["a.test", "b.test", "[::1]", "127.0.0.1", "xn--bcher-kva.test"]
-SLOT = {host: number * 700 for number, host in enumerate(HOSTS)}
+SLOT = {host: number * 5000 for number, host in enumerate(HOSTS)}
 
 
 def slot_by_name(host):
@@ -177,7 +215,7 @@ class TestSlotFingerprints:
     @pytest.mark.parametrize("rest", ["/", ":8080/", "/a", "/a/b/c?d=/e"])
     @pytest.mark.parametrize("host", HOSTS)
     def test_the_slot_is_in_the_top_bits(self, scheme, rest, host):
-        """Whatever the scheme, the port and the path, the top ten bits are those of the host's
+        """Whatever the scheme, the port and the path, the top 14 bits are those of the host's
         slot.
         """
         url = f"{scheme}://{host}{rest}"
@@ -185,7 +223,7 @@ class TestSlotFingerprints:
 
         low, high = range_of(SLOT[host])
         assert low <= number <= high
-        assert number >> 54 == SLOT[host] % SLOTS
+        assert number >> 50 == SLOT[host] % SLOTS
 
     @given(st.text("abc", max_size=5), st.text("abc", max_size=5))
     def test_the_rest_is_the_hash(self, one, other):
@@ -195,18 +233,29 @@ class TestSlotFingerprints:
         urls = [f"http://a.test/{one}", f"http://a.test/{other}"]
         numbers = SlotFingerprints(KEY, slot_by_name)(urls, urls)
 
-        assert [number & (1 << 54) - 1 for number in numbers] == [
-            one >> 10 for one in Fingerprints(KEY)(urls)
+        assert [number & (1 << 50) - 1 for number in numbers] == [
+            one >> 14 for one in Fingerprints(KEY)(urls)
         ]
 
-    def test_ranges_follow_each_other(self):
+    def test_fingerprints_of_an_earlier_hive(self):
+        """With fewer slots fewer bits are those of the slot: the fingerprints of a hive stay."""
+        urls = ["http://b.test/x"]
+        (number,) = SlotFingerprints(KEY, slot_by_name, EARLIER_SLOTS)(urls, urls)
+
+        low, high = range_of(SLOT["b.test"], EARLIER_SLOTS)
+        assert low <= number <= high
+        assert number >> 54 == SLOT["b.test"] % EARLIER_SLOTS
+        assert number & (1 << 54) - 1 == Fingerprints(KEY)(urls)[0] >> 10
+
+    @pytest.mark.parametrize("slots", [EARLIER_SLOTS, SLOTS])
+    def test_ranges_follow_each_other(self, slots):
         """The ranges of all slots make up all fingerprints."""
-        bounds = [range_of(slot) for slot in range(SLOTS)]
+        bounds = [range_of(slot, slots) for slot in range(slots)]
 
         assert bounds[0][0] == 0
         assert bounds[-1][1] == (1 << 64) - 1
         assert all(after[0] == before[1] + 1 for before, after in pairwise(bounds))
-        assert range_of(SLOTS + 3) == range_of(3)
+        assert range_of(slots + 3, slots) == range_of(3, slots)
 
     def test_variants_and_comparison_forms_have_the_slot_of_the_url(self):
         """A variant of a URL, and one that counts as another host's, have the slot of the host that
@@ -217,7 +266,7 @@ class TestSlotFingerprints:
         (number,) = pipeline.process("http://a.test/", 1, ["http://b.test/x"]).keys
 
         assert number == pipeline.key("http://b.test/x")
-        assert number >> 54 == SLOT["b.test"]
-        assert pipeline.key("http://b.test/x", "POST abc") >> 54 == SLOT["b.test"]
+        assert number >> 50 == SLOT["b.test"]
+        assert pipeline.key("http://b.test/x", "POST abc") >> 50 == SLOT["b.test"]
         assert pipeline.key("http://b.test/x", "POST abc") != number
-        assert pipeline.key("http://a.test/x") & (1 << 54) - 1 == number & (1 << 54) - 1
+        assert pipeline.key("http://a.test/x") & (1 << 50) - 1 == number & (1 << 50) - 1

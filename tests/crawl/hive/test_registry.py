@@ -12,7 +12,8 @@ from redis.exceptions import ConnectionError as Cut
 from tests.support.redis_server import beat, clients, drones, emptied, joins, member, resumed
 from webcrawl.crawl.hive.drone_server import DroneServer
 from webcrawl.crawl.hive.errors import Away, HiveError
-from webcrawl.crawl.hive.registry import Command, runs_elsewhere
+from webcrawl.crawl.hive.partition import EARLIER_SLOTS, SlotMap
+from webcrawl.crawl.hive.registry import Command, Keys, runs_elsewhere
 from webcrawl.crawl.hive.session import Companions
 from webcrawl.store.crawldb import CrawlDB
 
@@ -25,6 +26,55 @@ async def founded(url):
     hive = await joins(url, member(1))
     emptied(url)
     return hive
+
+
+class TestSlots:
+    async def test_a_hive_of_an_earlier_version(self, url):
+        """It goes on with as many slots as it was founded with, whoever founds it anew."""
+        slots = SlotMap.fair((0, 1), slots=EARLIER_SLOTS)
+        earlier = await joins(url, member(0, key=b"k" * 16, map=slots))
+        fresh = await joins(url, member(1))
+
+        assert earlier.map == fresh.map == slots
+
+    async def test_a_server_that_has_the_record_of_an_earlier_version(self, url):
+        """Its hive has as many slots as hives had then."""
+        slots = SlotMap.fair((0, 1), slots=EARLIER_SLOTS)
+        record = msgpack.packb((1, b"k" * 16, "domain", 2, 1.0, 0, False))
+        with Redis.from_url(url) as client:
+            client.set(Keys("test").hive, record)
+            client.hset(Keys("test").map, mapping={"generation": 1, "slots": slots.pack()})
+
+        assert (await joins(url, member(1))).map == slots
+        with pytest.raises(HiveError, match="has a map of 16384 slots; the hive was founded with"):
+            await joins(url, member(0, key=b"k" * 16, map=SlotMap.fair((0, 1))))
+
+    async def test_an_earlier_hive_that_a_drone_without_a_state_has_heard_of(self, url):
+        """A drone that kept nothing yet founds it with the same slots when the server is emptied."""
+        slots = SlotMap.fair((0, 1), slots=EARLIER_SLOTS)
+        old = member(0, key=b"k" * 16, map=slots)
+        server = DroneServer(clients(url), "test")
+        await joins(url, old)
+        await server.open()
+        await server.join(member(1))
+        emptied(url)
+        await server.open()
+        again = await server.join(member(1))
+        await server.close()
+
+        assert (again.key, len(again.map.owners)) == (b"k" * 16, EARLIER_SLOTS)
+        assert (await joins(url, old)).key == b"k" * 16
+
+    async def test_a_map_that_is_lost_alone(self, url):
+        """It is not made up: others may work by a later one. A drone that has it brings it."""
+        hive = await joins(url, member(0))
+        with Redis.from_url(url) as client:
+            client.delete(Keys("test").map)
+
+        with pytest.raises(HiveError, match="has lost the map of its slots"):
+            await joins(url, member(1))
+        await joins(url, resumed(hive, 0))
+        assert (await joins(url, member(1))).map == hive.map
 
 
 async def test_a_lost_folder_is_noticed(url):

@@ -43,7 +43,7 @@ class Server:
     async def beat(self, report, **_):
         self.reports.append(Report.unpack(report))
         commands = self._commands.pop(0) if self._commands else ()
-        return Beat(None, {}, {}, frozenset(), 0, commands, {}, all_rest=False)
+        return Beat(None, {}, {}, frozenset(), frozenset(), 0, commands, {}, all_rest=False)
 
     async def read(self, *_):
         return await asyncio.sleep(60, [])
@@ -81,6 +81,7 @@ class Drone:
             kept=set(),
             drones=dict,
             unacknowledged=0,
+            age=-1.0,
             close=lambda *_, **__: None,
             committed=lambda: None,
             new_epoch=lambda _: None,
@@ -125,6 +126,7 @@ class Drone:
             {"drone": self.drone.me, "identity": "x", "run": 1},
             join=self._join,
             lease=30.0,
+            batch_age=15.0,
         )
         running.committed()
         yield running

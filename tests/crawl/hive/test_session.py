@@ -74,8 +74,8 @@ def test_a_user_without_rights(url, rights, missing):
 async def test_the_rights_that_suffice(url):
     """docs/hive.md names the rights that a drone needs."""
     rights = (
-        "~webcrawl:* +@connection +@transaction +info +eval +get +set +del +unlink +exists +pexpire +time "
-        "+memory|usage +hget +hset +hdel +hgetall +sadd +srem +sismember +smembers +xadd +xtrim +xread "
+        "~webcrawl:* +@connection +@transaction +info +eval +get +set +setbit +del +unlink +exists +pexpire +time "
+        "+memory|usage +hget +hset +hdel +hgetall +hkeys +sadd +srem +sismember +smembers +xadd +xtrim +xread "
         "+zadd +zrange +zrangebyscore +zremrangebyrank "
         "~test:start_urls +type +lpop +spop +zpopmax +rpush +lrange +llen +lrem"
     )
@@ -158,6 +158,8 @@ def test_a_full_server(tmp_path):
 
     async def run(theirs):
         async with drones(theirs.url) as (one, other):
+            with Redis.from_url(theirs.url) as client:  # less than it had when they came
+                client.config_set("maxmemory", "10mb")
             letters = [bytes(100_000)] * 10
             places = []
             with suppress(Full):
@@ -177,7 +179,7 @@ def test_a_full_server(tmp_path):
                 client.config_set("maxmemory", "10mb")
             assert await one.send(1, letters[:1])
 
-    with OwnServer(tmp_path, "--maxmemory", "10mb") as theirs:
+    with OwnServer(tmp_path) as theirs:
         asyncio.run(run(theirs))
 
 

@@ -13,6 +13,7 @@ from tests.support.places import ROOT
 
 LISTED = {
     "demo",
+    "diff",
     "hive",
     "ctl",
     "why",
@@ -30,7 +31,7 @@ COMMANDS = _get_commands_from_module("webcrawl.commands", inproject=True)
 
 
 def test_every_command_is_listed():
-    """Beside Scrapy's own there are fourteen commands."""
+    """Beside Scrapy's own there are these commands."""
     assert COMMANDS.keys() == LISTED | SCRAPYS
 
 

@@ -87,9 +87,8 @@ def test_commands_of_units(unit):
         "",
         *shlex.split(re.search("^ExecStart=(.*)$", text, re.MULTILINE)[1]),
     ]
-    parser, module = ArgumentParser(), {"crawl": crawl, "hive": hive}[name]
-    module.Command.settings = Settings()
-    made = module.Command()
+    parser, kind = ArgumentParser(), {"crawl": crawl.Command, "hive": hive.HiveRunning}[name]
+    made = kind()
     made.settings = Settings()
     made.add_options(parser)
     options, rest = parser.parse_known_args(words)

@@ -132,9 +132,9 @@ class TestStart:
         )
 
     def test_pinned(self, hive):
-        """With --pin each drone may run on one core only."""
+        """With --pin-cpus each drone may run on one core only."""
         hive.script(0, "wait")
-        process = hive.start("-n", 1, "--pin")
+        process = hive.start("-n", 1, "--pin-cpus")
         hive.wait_for(1)
         cores = os.sched_getaffinity(hive.runs(0)[0])
         process.send_signal(signal.SIGTERM)
@@ -253,12 +253,12 @@ class TestRefusals:
         assert not list(hive.jobdir.glob("drone-*/runs"))
         return done.stderr.rstrip("\n")
 
-    @pytest.mark.parametrize("number", ["-1", "5000", "two", "1.5", "", "٣"])
+    @pytest.mark.parametrize("number", ["-1", "65536", "two", "1.5", "", "٣"])
     def test_no_number_of_drones(self, hive, number):
         """-n must be a whole number that a hive can have."""
         line = self.refused(hive, "-n", number)
 
-        assert line == f"-n {number}: must be a whole number from 0 (one drone per core) to 4096"
+        assert line == f"-n {number}: must be a whole number from 0 (one drone per core) to 65535"
 
     def test_what_a_crawl_refuses(self, hive):
         """Whatever keeps a crawl from starting keeps a hive from starting, before any drone is

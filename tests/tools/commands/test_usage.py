@@ -18,7 +18,7 @@ HEADINGS = {
     "Usage",
     "Commands",
     "Options",
-    "Global Options",
+    "Global Options",  # of commands that crawl
     "The Crawl",
     "Arguments Of The Spider Web",
 }

@@ -95,7 +95,7 @@ class TestCommands:
         with Members(url, 2) as members:
             done = ordered(folder.path, "stop")
 
-        assert done.returncode == 2
+        assert done.returncode == 3
         assert done.stderr.startswith(f"{folder.path}: the hive is not running")
         assert members.commands == []
 
@@ -123,7 +123,7 @@ class TestCommands:
             line
             == f"the server already has another hive named web {where}: set a different HIVE_NAME"
         )
-        assert (asked.returncode, asked.stderr) == (2, f"{folder.path}: {line}\n")
+        assert (asked.returncode, asked.stderr) == (3, f"{folder.path}: {line}\n")
         assert (members.commands, folder.known().wanted) == ([], ())
 
     @pytest.mark.parametrize(
@@ -149,12 +149,21 @@ class TestCommands:
     @pytest.mark.parametrize(
         ("words", "line"),
         [
-            ([], "which spider, or which hive?"),
+            ([], "a spider: scrapy hive web -n 4 -a seeds=FILE"),
+            (
+                ["adopt", "redis://h"],
+                "which drone? scrapy hive adopt JOBDIR|URL --drone K, with --jobdir PATH or --lost",
+            ),
+            (
+                ["adopt", "redis://h", "--drone", "1", "--lost", "--jobdir", "."],
+                "--lost, --jobdir: a drone whose JOBDIR is there is not lost",
+            ),
+            (["resize", "redis://h"], "how many drones? scrapy hive resize JOBDIR|URL -n N"),
             (["status"], "one hive: scrapy hive status JOBDIR|URL"),
             (["resize", "3", "."], "one hive: scrapy hive resize JOBDIR|URL -n N"),
             (
                 ["web", "more"],
-                "exactly one spider is needed: scrapy hive NAME -n N; orders go by scrapy ctl",
+                "exactly one spider is needed: scrapy hive NAME -n N; orders go by scrapy ctl JOBDIR",
             ),
             (["web", "--so"], "unknown option --so"),
         ],

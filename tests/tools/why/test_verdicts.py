@@ -277,7 +277,7 @@ ROWS = [
     ("the crawl knows this URL, but it is in no queue and no log{}", {"known": "F"}, NEW),
     ("no trace", {"known": "F"}, NEW),
     (
-        ", as far as they were searched (see below); --deep searches everything",
+        ", as far as was looked (below): --all looks through all",
         {"known": "F", "looked": ["x"]},
         {"known": "F"},
     ),

@@ -1,4 +1,4 @@
-"""The progress lines of `scrapy process`, and its summary."""
+"""The progress lines of `webcrawl process`, and its summary."""
 
 from __future__ import annotations
 

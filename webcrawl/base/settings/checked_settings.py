@@ -196,6 +196,7 @@ class CheckedSettings(GivenScrapySettings):
     HIVE_PARTITION: str
     HIVE_LEASE: float
     HIVE_FENCE: float | None
+    HIVE_BATCH_AGE: float
     HIVE_WHEN_DONE: str
     REDIS_URL: str | None
     REDIS_PASSWORD_FILE: str | None

@@ -190,7 +190,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "The cache of popular URLs in front of the seen store: CLOCK, LRU, RANDOM or STATIC."
         ),
         Setting("URL_TRACE", False, Switch()).means(
-            "Write the stream of discovered links to logs/url.trace, for `scrapy lab caches`."
+            "Write the stream of discovered links to logs/url.trace, for `webcrawl lab caches`."
         ),
     ),
     "The frontier": (
@@ -392,7 +392,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "larger number."
         ),
         Setting("CONTROL", True, Switch()).means(
-            "Take commands on a Unix socket in JOBDIR, which only the crawl's own user can reach (scrapy ctl, the "
+            "Take commands on a Unix socket in JOBDIR, which only the crawl's own user can reach (webcrawl ctl, the "
             "dashboard)."
         ),
     ),
@@ -420,8 +420,8 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         ),
     ),
     "The hive": (
-        Setting("HIVE_DRONES", 0, WholeNumber(0, 4096)).means(
-            "Number of drones that share the crawl at its start; 0 for a crawl without a hive (docs/hive.md)."
+        Setting("HIVE_DRONES", 0, WholeNumber(0, 65_535)).means(
+            "How many drones share the crawl when it is founded; 0 for a crawl of its own (docs/hive.md)."
         ),
         Setting("HIVE_DRONE", 0, "drone number").means(
             "The number of this drone, from 0; `auto` is the number that Kubernetes or Slurm gave it: "
@@ -440,6 +440,10 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("HIVE_FENCE", None, Maybe(Number(1, DAY))).means(
             "Seconds without an answer from the server after which a drone stops fetching until "
             "it has one, because its hosts may belong to others by then. By default HIVE_LEASE."
+        ),
+        Setting("HIVE_BATCH_AGE", 15.0, Number(0.05, 600)).means(
+            "Seconds for which links for another drone wait at most until there are enough for a batch. A hive of 64 "
+            "drones or fewer waits a second, and so does one for drones that have nothing to do."
         ),
         Setting("HIVE_WHEN_DONE", "end", Choice(("end", "wait"))).means(
             "What a drone's process does when the crawl is finished: it ends, or it waits for a "

@@ -341,17 +341,17 @@ def check_outputs(outputs: Iterable[str], values: CheckedSettings, given: object
         raise SettingError("OUTPUTS", given, "without changes, or REVISIT_POLICY must be set", lack)
 
 
-def check_contact(values: CheckedSettings) -> None:
+def check_contact(values: CheckedSettings, option: str = "user_agent=") -> None:
     """Raise SettingError if owners of sites could not find out whose crawl it is.
 
-    Crawls of one's own network need to say nothing.
+    Crawls of one's own network need no contact. `option`: how the user can give one.
     """
     named = _CONTACT.search(values["USER_AGENT"]) or values["BOT_FROM"]
     if not (named or values["PRIVATE_NETWORKS_ALLOWED"]):
         raise SettingError(
             "USER_AGENT",
             values["USER_AGENT"],
-            "one that says where you can be reached, as in 'mybot/1.0 (+https://example.org/bot)'",
+            f"one that says where you can be reached, as in {option}'mybot/1.0 (+https://example.org/bot)'",
         )
 
 

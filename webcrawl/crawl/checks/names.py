@@ -332,7 +332,7 @@ def unread(sources: Any, outputs: Iterable[str]) -> Iterator[str]:
 
 # an Indexed Job of Kubernetes, an array of Slurm
 OF_ENGINES = ("JOB_COMPLETION_INDEX", "SLURM_ARRAY_TASK_ID")
-_ORDINAL = re.compile(r"-([0-9]{1,4})\Z")  # of a pod of a StatefulSet
+_ORDINAL = re.compile(r"-([0-9]{1,5})\Z")  # of a pod of a StatefulSet
 
 
 class DroneNumber:

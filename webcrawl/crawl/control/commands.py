@@ -303,7 +303,7 @@ def robots(order: Commanded, word: str) -> Answer:
 
 
 def about(order: Commanded, *urls: str) -> Mapping[str, Any]:
-    """Return facts about URLs that the last checkpoint lacks, by URL, for `scrapy why`."""
+    """Return facts about URLs that the last checkpoint lacks, by URL, for `webcrawl why`."""
     return {url: order.crawl.parts.about(url) for url in _canonical(*urls)}
 
 
@@ -355,18 +355,16 @@ def _count(word: str) -> int:
 
 _OF_HOST = "NAME [pause|resume|retry|drop|delay SECONDS]"
 _OF_HOSTS = "[--by queue|errors|bytes|delay] [-n 20]"
-_FOR = f"change a setting for one domain or host; the value {DEFAULT} undoes that"
-_ABOUT = "what only the running process knows about URLs (used by why)"
-_EXCLUDED = "list exclusions: since when and why"
-_ERRORS = "show the latest unexpected errors, and outcomes by kind"
+_FOR = f"change a setting for one domain or host; the value {DEFAULT} undoes it"
+_ABOUT = "show what only the running process knows of URLs; see why"
+_EXCLUDED = "list what is excluded, since when and why"
+_ERRORS = "list the last unexpected errors, and count outcomes by kind"
 COMMANDS: dict[str, Command] = {
     one.name: one
     for one in (
-        Command(
-            "stop", stop, "", "end the run; start the crawl with the same command to resume it"
-        ),
-        Command("pause", pause, "", "stop fetching until resumed", lasting=True),
-        Command("resume", resume, "", "continue after a pause", lasting=True),
+        Command("stop", stop, "", "end the run; the command that started it resumes the crawl"),
+        Command("pause", pause, "", "fetch nothing until resume", lasting=True),
+        Command("resume", resume, "", "continue after pause", lasting=True),
         Command("checkpoint", checkpoint, "", "take a checkpoint now"),
         Command(
             "exclude",
@@ -378,23 +376,21 @@ COMMANDS: dict[str, Command] = {
             True,
             check_exclude,
         ),
-        Command("include", include, "RULE", "undo an exclusion", 1, 1, True),
+        Command("include", include, "RULE", "undo exclude", 1, 1, True),
         Command("excluded", excluded, "[NAME|URL]", _EXCLUDED, 0, 1, False, check_excluded),
         Command("seeds", seeds, "add SRC…", "read more seeds", 1, None, True, check_sources),
-        Command(
-            "get", get, "[NAME]", "show one setting or all, and where each value comes from", 0, 1
-        ),
+        Command("get", get, "[NAME]", "show settings, and where each value comes from", 0, 1),
         Command(
             "set",
             set_value,
             "NAME VALUE",
-            "change a setting while the crawl runs",
+            "change a setting",
             2,
             2,
             True,
             check_value,
         ),
-        Command("status", status, "", "show the progress"),
+        Command("status", status, "", "show progress"),
         Command(
             "host",
             host,
@@ -421,20 +417,20 @@ COMMANDS: dict[str, Command] = {
             "robots",
             robots,
             "NAME|URL",
-            "show the rules in force, and what they say about a URL",
+            "show a host's robots.txt rules, or what they say of a URL",
             1,
             1,
             False,
             url_named,
         ),
         Command("errors", errors, "[-n 20]", _ERRORS, 0, 2, False, _most),
-        Command("threads", threads, "", "list the downloads in progress, and for how long"),
+        Command("threads", threads, "", "list the downloads under way"),
         Command(f"set {FOR}", set_for, "DOMAIN NAME VALUE", _FOR, 3, 3, True, check_set_for),
         Command(
             f"get {FOR}",
             get_for,
             "DOMAIN",
-            "show the settings for one domain or host, and where they come from",
+            "show the settings of one domain or host",
             1,
             1,
             False,

@@ -20,9 +20,9 @@ from webcrawl.urls.filters.exclusion import ExclusionFilter
 from webcrawl.urls.filters.filter_protocol import UrlFilter
 
 FORGET, SINCE, UNTIL = "--forget", "--since", "--until"
-WITH_TEXT = ("--by", "--why", UNTIL, SINCE)
+WITH_TEXT = ("--by", "--reason", UNTIL, SINCE)
 LONGEST = 1000  # characters of a text
-USAGE = "RULE [--by WHO] [--why TEXT] [--until DATE] [--forget]"
+USAGE = "RULE [--by WHO] [--reason TEXT] [--until DATE] [--forget]"
 
 COMMANDED, OF_FILE = "opt-outs", "opt-outs/file"
 
@@ -43,7 +43,7 @@ def wish_of(words: Sequence[str], now: float) -> OptOut:
         rules[0],
         since,
         by=options.get("--by", ""),
-        why=options.get("--why", ""),
+        why=options.get("--reason", ""),
         until=until,
         forget=FORGET in options,
     )

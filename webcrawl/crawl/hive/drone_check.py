@@ -10,6 +10,7 @@ from pathlib import Path
 
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.hive import letter, member, outbox, session
+from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.hive.outbox import END, NAME, read_name
 from webcrawl.crawl.hive.partition import WAYS, SlotMap, partition_of
 from webcrawl.store.errors import DamagedFile
@@ -183,7 +184,11 @@ def owner_of(drones: Iterable[Standing]) -> Owner | None:
         return None
     if any(one.slots is None or one.slots.generation > 1 for one in drones):
         return None
-    slot, owners = partition_of(first.partition, RegisteredDomains()).slot, first.slots.owners
+    try:
+        slot = partition_of(first.partition, RegisteredDomains()).dividing(first.slots).slot
+    except HiveError:  # a damaged map, or another partition than that of the founding
+        return None
+    owners = first.slots.owners
 
     @lru_cache(KNOWN)
     def of_authority(start: bytes) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +16,10 @@ from webcrawl.crawl.hive.registry import (
     ACKNOWLEDGE,
     ADOPT,
     BEAT,
+    CHANGED,
+    GONE,
     LEAVE,
+    MEMBER,
     OPEN,
     PUBLISH,
     Command,
@@ -27,11 +30,12 @@ from webcrawl.crawl.hive.registry import (
 from webcrawl.crawl.hive.session import MakeClient, OtherServer, Session, legible
 
 FIELD = b"d"  # of an entry in a stream
-IS_OPEN = 9  # in what keys.BEAT returns: whether the drone has its stream
+IS_OPEN = 5  # in what keys.BEAT returns: whether the drone has its stream
 LONGEST_WAIT = 5.0  # seconds that a read may wait; a network that fails is not noticed meanwhile
 KEEP = 24 * 3600 * 1000  # milliseconds for which the server has what nobody asks for any more
 LEAVING = 2.0  # seconds for saying goodbye
 REST = 5000  # milliseconds
+NOTHING = "0"  # a drone that was told of no change is told all
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +43,11 @@ class Beat:
     """The news that a drone is told once a second."""
 
     map: bytes | None  # packed; None: the one that the drone knows
-    acks: Mapping[int, str]  # up to which place each drone's checkpoint has its stream
-    members: Mapping[int, str]  # drones and the ids of their states
-    alive: frozenset[int]
+    # up to which place a drone's checkpoint has its stream, of drones for which that has changed
+    acks: Mapping[int, str]
+    members: Mapping[int, str]  # all drones and the ids of their states
+    hungry: frozenset[int]  # drones that have nothing to do
+    alive: frozenset[int]  # only for the queen
     queen: int
     commands: Sequence[Command]
     reports: Mapping[int, bytes]  # only for the queen
@@ -70,19 +76,20 @@ class DroneServer(Session):
         make_client: MakeClient,
         name: str,
         *,
-        memory: int = LEAST_MEMORY,
+        memory: int | None = None,
         clock: Callable[[], float] = time.time,
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """`memory`: bytes that the streams of all drones may have."""
+        """`memory`: bytes that the streams of all drones may have, if not by their number."""
         super().__init__(make_client, name, clock, pause)
         self._reader = self._watch.watches(make_client())  # of its own: its one command waits
         self._memory = memory
         self._bytes = 0  # of all streams, by the last beat
         self._sent = 0  # bytes that this drone has added since
         self._sample: int | None = None  # what this drone, as queen, has measured
-        self._members: frozenset[int] = frozenset()
         self._queen = False
+        self._told_up_to = NOTHING  # the last change in the registry of which this drone was told
+        self._hungry_bits, self._hungry = b"", frozenset[int]()
 
     async def close(self) -> None:
         """Gives up the leases, if the server is there, and the connections."""
@@ -102,40 +109,63 @@ class DroneServer(Session):
     @property
     def filling(self) -> bool:
         """Return whether the streams have more than half of what they may."""
-        return self._bytes > self._memory // 2
+        return self._bytes > self._may_have // 2
+
+    @property
+    def _may_have(self) -> int:
+        """Return the bytes that the streams may have: what the drones need, if the server has it."""
+        drones = len(self._member.others) if self._member is not None else 0
+        wanted = self._memory or stream_memory(drones)
+        return min(wanted, self._room or wanted)
 
     # -- once a second
 
     async def beat(
-        self, report: bytes, *, lease: float, generation: int = 0, after: int = 0
+        self,
+        report: bytes,
+        *,
+        lease: float,
+        generation: int = 0,
+        after: int = 0,
+        hungry: bool = False,
     ) -> Beat:
         """Give a sign of life, and return the news.
 
-        `generation`: of the map that the drone knows; `after`: the last command that it knows.
+        `generation`: of the map that the drone knows; `after`: the last command that it knows;
+        `hungry`: whether it has nothing to do, so that others do not let it wait for their letters.
         """
-        found = await self._do(lambda: self._beat(report, lease, generation, after))
-        with legible():
-            beat = self._told(found)
+        found = await self._do(lambda: self._beat(report, lease, generation, after, int(hungry)))
+        # First: what a beat has told is not told again
         if not found[IS_OPEN]:
             await self._do(lambda: self._open(self._me.drone))
-        return beat
+        with legible():
+            return self._told(found)
 
     def _told(self, found: Sequence[Any]) -> Beat:
-        _, packed, acks, reports, drones, alive, queen, commands, size, _, gone, rest = found
-        members = {int(drone): state_of(identity) for drone, identity in _pairs(drones)}
-        self._members = frozenset(members)
+        _, packed, queen, commands, size, _, rest, hungry, last, is_all, told = found
+        acks, reports, drones, alive, gone = told
+        members = dict[int, str]() if is_all else self._me.others
+        if drones:
+            members = _changed(members, drones)
         lasting = in_force(self._me.commands, commands) if commands else self._me.commands
-        states = frozenset(state.decode() for state in gone)
+        states = self._me.gone if gone is None else frozenset(state.decode() for state in gone)
         self._member = replace(self._me, others=members, gone=states, commands=lasting)
+        if (hungry or b"") != self._hungry_bits:
+            self._hungry_bits = hungry or b""
+            self._hungry = frozenset(_bits(self._hungry_bits))
         self._queen = int(queen) == self._me.drone
         if packed:
             self.knows(SlotMap.unpack(packed))
         self._bytes = int(size or 0)
         self._sent = 0
+        # no place: of a drone that has left
+        places = {int(drone): place_in(place) for drone, place in _pairs(acks) if place}
+        self._told_up_to = last.decode()
         return Beat(
             map=packed,
-            acks={int(drone): place_in(place) for drone, place in _pairs(acks)},
+            acks=places,
             members=members,
+            hungry=self._hungry,
             alive=frozenset(map(int, alive)),
             queen=int(queen),
             commands=[Command.unpack(data) for data in commands],
@@ -143,7 +173,9 @@ class DroneServer(Session):
             all_rest=bool(rest),
         )
 
-    async def _beat(self, report: bytes, lease: float, generation: int, after: int) -> Any:
+    async def _beat(
+        self, report: bytes, lease: float, generation: int, after: int, hungry: int
+    ) -> Any:
         me, keys, epoch = self._me, self._keys, self._epoch
         names = [
             *(
@@ -162,17 +194,18 @@ class DroneServer(Session):
                 keys.gone,
                 keys.rest,
             ),
-            *(keys.hive, keys.streams(epoch)),
+            *(keys.hive, keys.streams(epoch), keys.changes(epoch), keys.hungry),
         ]
         sample = "" if self._sample is None else self._sample
         values = [
             *(self._agreed, me.drone, me.identity, me.state, int(lease * 1000), report),
             *(generation, after, sample, keys.leases, KEEP),
+            *(self._told_up_to, hungry),
         ]
         pipe = self._client.pipeline(transaction=False)
         pipe.eval(BEAT, len(names), *names, *values)
         # streams may lie on other shards than the registry
-        for drone in self._members if self._queen else ():
+        for drone in me.others if self._queen else ():
             pipe.execute_command("MEMORY", "USAGE", keys.stream(drone, epoch))
             pipe.pexpire(keys.stream(drone, epoch), KEEP)
         found, *sizes = await pipe.execute()
@@ -206,13 +239,14 @@ class DroneServer(Session):
         self._sample = None
         self._bytes = 0
         self._sent = 0
+        self._told_up_to = NOTHING
 
     # -- letters
 
     async def send(self, drone: int, letters: Sequence[bytes]) -> list[str]:
         """Puts letters into a drone's stream, all or none of them, and returns their places."""
         size = sum(map(len, letters))
-        if self._bytes + self._sent + size > self._memory:
+        if self._bytes + self._sent + size > self._may_have:
             raise Full(
                 f"the hive's streams have {(self._bytes + self._sent) >> 20} MiB, which is the limit"
             )
@@ -262,9 +296,9 @@ class DroneServer(Session):
     async def _acknowledge(self, place: str) -> None:
         keys, epoch, drone = self._keys, self._epoch, self._me.drone
         time_, _, number = place.partition("-")
-        names = (keys.epoch, keys.acks(epoch), keys.stream(drone, epoch))
+        names = (keys.epoch, keys.acks(epoch), keys.stream(drone, epoch), keys.changes(epoch))
         behind = f"{time_}-{int(number) + 1}"
-        if not await self._client.eval(ACKNOWLEDGE, 3, *names, self._agreed, drone, place, behind):
+        if not await self._client.eval(ACKNOWLEDGE, 4, *names, self._agreed, drone, place, behind):
             raise OtherServer
 
     # -- what the queen tells all
@@ -282,7 +316,10 @@ class DroneServer(Session):
         async def gone() -> None:
             identity: Any = await self._client.hget(self._keys.drones, str(drone))
             if identity:
-                await self._client.sadd(self._keys.gone, state_of(identity))
+                pipe = self._client.pipeline(transaction=True)
+                pipe.sadd(self._keys.gone, state_of(identity))
+                pipe.eval(CHANGED, 1, self._keys.changes(self._epoch), GONE)
+                await pipe.execute()
 
         await self._do(gone)
 
@@ -299,6 +336,8 @@ class DroneServer(Session):
             pipe.hdel(keys.drones, str(drone))
             pipe.hdel(keys.reports, str(drone))
             pipe.hdel(keys.acks(self._epoch), str(drone))
+            pipe.eval(CHANGED, 1, keys.changes(self._epoch), f"{MEMBER}{drone}")
+            pipe.setbit(keys.hungry, drone, 0)
             pipe.srem(keys.streams(self._epoch), stream)
             pipe.delete(stream, f"{keys.leases}{drone}")
             pipe.eval(ADOPT, 2, keys.taken(drone), keys.taken(self._me.drone))
@@ -311,6 +350,25 @@ class DroneServer(Session):
     async def let_rest(self) -> None:
         """Tell all drones for some seconds that none has anything left but hosts set aside."""
         await self._do(lambda: self._client.set(self._keys.rest, 1, px=REST))
+
+
+def _changed(members: Mapping[int, str], drones: Sequence[bytes]) -> dict[int, str]:
+    """Return the members and states with these changes; a drone without an identity has left."""
+    states = dict(members)
+    for drone, identity in _pairs(drones):
+        if identity:
+            states[int(drone)] = state_of(identity)
+        else:
+            states.pop(int(drone), None)
+    return states
+
+
+def _bits(bitmap: bytes) -> Iterator[int]:
+    """Yield the numbers of the bits that are set, as Redis counts them."""
+    for at, byte in enumerate(bitmap):
+        for bit in range(8) if byte else ():
+            if byte & 0x80 >> bit:
+                yield at * 8 + bit
 
 
 def _pairs(flat: Sequence[Any]) -> Any:

@@ -10,6 +10,7 @@ import msgpack
 
 from webcrawl.base.program import program
 
+MOST_NAMED = 20  # drones in a line
 # What is raised when bytes that are no drone's are unpacked and read
 ILLEGIBLE = (ValueError, TypeError, LookupError, AttributeError, msgpack.UnpackException)
 
@@ -47,8 +48,12 @@ class NotNamed(HiveError):  # noqa: N818 - reads as what it is
 
     def __init__(self, drone: int, drones: Iterable[int]) -> None:
         """`drones`: those that the hive has."""
+        there = sorted(drones)
+        named = ", ".join(map(str, there))
+        if len(there) > MOST_NAMED:
+            named = f"{there[0]} to {there[-1]}"
         super().__init__(
-            f"HIVE_DRONE = {drone}: the hive has the drones {', '.join(map(str, drones))}; this one waits until "
+            f"HIVE_DRONE = {drone}: the hive has the drones {named}; this one waits until "
             f"`{program()} hive resize -n {drone + 1}` lets it in"
         )
 

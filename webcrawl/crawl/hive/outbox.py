@@ -11,9 +11,10 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from math import inf
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -30,7 +31,19 @@ DIGITS = 15  # of a number: in this width the order of names is that of numbers
 AFTER = ":"  # follows the digits in ASCII
 NEXT = "SELECT name FROM meta WHERE name > ? AND name < ? ORDER BY name LIMIT 1"
 
-SIZE, AGE = 256, 1.0  # items and seconds after which a letter is closed
+SIZE = 256  # items with which a letter is closed
+AGE = 1.0  # seconds after which it is closed if its receiver, or the hive, is not to wait
+# Letters of a kind that a drone sends in a second, full ones aside. Without a bound there are as
+# many as other drones: of 1,000 drones 27 cores of the server would do nothing else
+PER_SECOND = 64
+
+
+def batch_age(drones: int, most: float) -> float:
+    """Return the seconds after which a letter is closed in a hive of so many drones.
+
+    `most`: HIVE_BATCH_AGE.
+    """
+    return min(most, max(AGE, drones / PER_SECOND))
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,13 +239,23 @@ class Collections:
         for at in range(0, full, SIZE):
             self._take(drone, kind, items[at : at + SIZE])
 
-    def close(self, now: float, *, all: bool = False) -> None:  # noqa: A002 - reads as what it is
-        """Closes the letters whose first items are a second old, or all."""
+    def close(self, before: float) -> None:
+        """Closes the letters whose first items came up to this time.
+
+        All that there is for the same drones goes along: they travel together.
+        """
         while self._open:
-            (drone, kind), oldest = next(iter(self._open.items()))
-            if not all and now - oldest.since < AGE:
+            (drone, _), oldest = next(iter(self._open.items()))
+            if oldest.since > before:
                 return
-            self.close_kinds(drone, (kind,))
+            self.close_kinds(drone, Kind)
+
+    def close_for(self, drones: Iterable[int], before: float) -> None:
+        """Closes those of them that are for these drones."""
+        for drone in drones:
+            found = [self._open.get((drone, kind)) for kind in Kind]
+            if any(one is not None and one.since <= before for one in found):
+                self.close_kinds(drone, Kind)
 
     def close_kinds(self, drone: int, kinds: Iterable[Kind]) -> None:
         """Closes the letters of these kinds for this drone."""
@@ -277,6 +300,9 @@ class Outbox:
     ) -> None:
         """`hive` is the hive's key or what stands for it, the same for all its drones."""
         self.generation = 0  # of the slot map: put on letters when they are closed
+        self.age = AGE  # seconds after which letters are closed
+        # drones that have nothing to do: letters for them are closed after a second
+        self.hungry: Collection[int] = ()
         self.epoch = ""
         self._db = db
         self._me = me
@@ -312,11 +338,15 @@ class Outbox:
         self._collections.put(drone, kind, items)
 
     def close(self, now: float, *, all: bool = False) -> None:  # noqa: A002 - reads as what it is
-        """Make letters of the collections that are a second old, or of all.
+        """Make letters of the collections that are old enough, or of all.
 
         Full ones are letters already.
         """
-        self._collections.close(now, all=all)
+        if all:
+            self._collections.close(inf)
+            return
+        self._collections.close(now - self.age)
+        self._collections.close_for(self.hungry, now - AGE)
 
     def _add(self, drone: int, kind: Kind, items: list[Any]) -> None:
         """Appends a letter of these items, or more if they are large."""

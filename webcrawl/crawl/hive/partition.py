@@ -3,10 +3,9 @@
 Never by URL, which would put a host in two hands. Fingerprints begin with the slot, so that those
 of a slot are one range of the sorted files, and can be moved.
 
-Of a host, `Partition` names the slot. Each slot goes to the drone that draws the greatest number
-for it and has not got its share yet; shares differ by one slot at most. A drone which joins or
-leaves takes or gives only its own share. Without shares, of 200 drones one would have 14 of 1,024
-slots, and some none (docs/hive.md#to-the-scale-of-the-web).
+Of a host, `Partition` names the slot. Slots are hashes of names, so that any of them are as good as
+others: a drone begins with neighbours, and shares differ by one slot at most. A drone which joins
+or leaves takes or gives only its own share (docs/hive.md#to-the-scale-of-the-web).
 """
 
 from __future__ import annotations
@@ -20,14 +19,18 @@ from pathlib import Path
 import msgpack
 from siphashc import siphash
 
+from webcrawl.base import zstd_frame
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.urls.url_fingerprint import Fingerprints
 
-SLOTS = 1 << 10  # of each group
-MOST_DRONES = 1 << 12
-# nothing can be won by aiming at it: it only says which drone draws which slot
-DRAWS = b"webcrawl's slots"
+SLOTS = 1 << 14  # of each group, in a hive that is founded now
+# In hives of an earlier version. Fingerprints begin with the slot: a hive keeps its number of slots
+EARLIER_SLOTS = 1 << 10
+MOST_DRONES = (1 << 16) - 1  # owners are of 16 bits, in maps and in letters
+NOBODY = MOST_DRONES  # in the place of an owner
+MOST_OWNERS = 1 << 24  # bytes of a packed map's owners: of 512 groups
+ZSTD = b"\x28\xb5\x2f\xfd"  # a frame begins with it; as owners these are drones 46,376 and 64,815
 Groups = Sequence[Sequence[int]]  # the drones that each group prefers; () for all
 
 
@@ -45,9 +48,15 @@ class SlotMap:
     leaving: tuple[int, ...] = ()  # were members, and have not been released yet
 
     @classmethod
-    def fair(cls, drones: Iterable[int], groups: Groups = ((),), generation: int = 1) -> SlotMap:
+    def fair(
+        cls,
+        drones: Iterable[int],
+        groups: Groups = ((),),
+        generation: int = 1,
+        slots: int = SLOTS,
+    ) -> SlotMap:
         """Return a map: members of a group share its slots; if there is none, all drones do."""
-        nobody = cls(generation - 1, (), array("H"))
+        nobody = cls(generation - 1, (), array("H", [NOBODY]) * (slots * len(groups)))
         return nobody.resized(drones, groups)
 
     def resized(
@@ -57,16 +66,18 @@ class SlotMap:
 
         Nothing is awaited of those that are lost.
         """
-        members = tuple(sorted(set(drones)))
+        there = set(drones)
+        members = tuple(sorted(there))
         if not members or not 0 <= members[0] <= members[-1] < MOST_DRONES:
             raise ValueError(
                 f"drones = {members}: must be one or more numbers from 0 to {MOST_DRONES - 1}"
             )
         owners = array("H")
+        slots = self.slots_of(groups)
         for number, preferred in enumerate(groups):
-            first = number * SLOTS
-            able = [drone for drone in dict.fromkeys(preferred) if drone in members] or members
-            owners.extend(_shared(first, self.owners[first : first + SLOTS], able))
+            before = self.owners[number * slots : (number + 1) * slots]
+            able = [drone for drone in dict.fromkeys(preferred) if drone in there] or members
+            owners.extend(_shared(before, able))
         leaving = {*self.drones, *self.leaving}.difference(members, lost)
         return SlotMap(self.generation + 1, members, owners, tuple(sorted(leaving)))
 
@@ -74,6 +85,10 @@ class SlotMap:
         """Return the next map, which these drones have left."""
         leaving = tuple(drone for drone in self.leaving if drone not in gone)
         return replace(self, generation=self.generation + 1, leaving=leaving)
+
+    def slots_of(self, groups: Groups) -> int:
+        """Return how many slots each of these groups has."""
+        return len(self.owners) // len(groups)
 
     def owned(self, drone: int) -> list[int]:
         """Return the slots of this drone, ascending."""
@@ -87,44 +102,44 @@ class SlotMap:
         ]
 
     def pack(self) -> bytes:
-        return bytes(
-            msgpack.packb((self.generation, self.drones, self.owners.tobytes(), self.leaving))
-        )
+        """Return the map as it is kept and sent: 4 KB of 1,000 drones, as neighbours have one owner."""
+        owners = zstd_frame.pack(self.owners.tobytes())
+        return bytes(msgpack.packb((self.generation, self.drones, owners, self.leaving)))
 
     @classmethod
     def unpack(cls, data: bytes) -> SlotMap:
-        """Return the map that `pack` has packed."""
+        """Return the map that `pack` has packed, here or in an earlier version."""
         generation, drones, owners, *leaving = msgpack.unpackb(data)
+        if owners.startswith(ZSTD):  # an earlier version did not compress it
+            owners = zstd_frame.unpack(owners, MOST_OWNERS)
         return cls(generation, tuple(drones), array("H", owners), *map(tuple, leaving))
 
 
-def _shared(first: int, before: Sequence[int], able: Sequence[int]) -> list[int]:
-    """Return the owners of a group's slots from `first` on: those before, within their shares."""
+def _shared(before: Sequence[int], able: Sequence[int]) -> list[int]:
+    """Return the owners of a group's slots: those before, within their shares."""
     owned: dict[int, list[int]] = {drone: [] for drone in able}
-    free = [*range(first + len(before), first + SLOTS)]
-    for slot, drone in enumerate(before, first):
+    free: list[int] = []
+    for slot, drone in enumerate(before):
         owned.get(drone, free).append(slot)
-    share, more = divmod(SLOTS, len(able))
+    share, more = divmod(len(before), len(able))
     shares = dict.fromkeys(able, share)
     # where the fewest have to move
     for drone in sorted(able, key=lambda drone: -len(owned[drone]))[:more]:
         shares[drone] += 1
     for drone, slots in owned.items():
-        slots.sort(key=lambda slot: _draw(slot, drone), reverse=True)
         free += slots[shares[drone] :]
         del slots[shares[drone] :]
-    hungry = [drone for drone in able if len(owned[drone]) < shares[drone]]
-    for slot in sorted(free):
-        winner = max(hungry, key=lambda drone: _draw(slot, drone))
-        owned[winner].append(slot)
-        if len(owned[winner]) == shares[winner]:
-            hungry.remove(winner)
-    owners = {slot: drone for drone, slots in owned.items() for slot in slots}
-    return [owners[slot] for slot in range(first, first + SLOTS)]
-
-
-def _draw(slot: int, drone: int) -> int:
-    return int(siphash(DRAWS, f"{slot} {drone}"))
+    free.sort()
+    given = 0
+    for drone, slots in owned.items():
+        missing = shares[drone] - len(slots)
+        slots.extend(free[given : given + missing])
+        given += missing
+    owners = [NOBODY] * len(before)
+    for drone, slots in owned.items():
+        for slot in slots:
+            owners[slot] = drone
+    return owners
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +155,6 @@ WAYS = (BY_DOMAIN, BY_HOST, BY_TLD)
 PARTS = b"webcrawl's parts"  # the same in all drones
 CACHED = 1 << 16  # hosts
 
-HASH = 54  # bits below those of the slot
 # a slash from here on ends the host of a URL; one that ends a shorter URL's earlier is passed over
 AUTHORITY = 9
 CACHED_ORIGINS = 1 << 16  # beginnings of URLs, one per scheme and host
@@ -154,8 +168,12 @@ class Partition:
         way: str,
         domain_of: Callable[[str], str],
         regions: Mapping[str, Sequence[int]] | None = None,
+        slots: int = SLOTS,
     ) -> None:
-        """`regions`: suffixes such as `de` or `co.uk`, and their drones; `way` divides each."""
+        """`regions`: suffixes such as `de` or `co.uk`, and their drones; `way` divides each.
+
+        `slots`: of each group.
+        """
         keys: dict[str, Callable[[str], str]] = {
             BY_DOMAIN: domain_of,
             BY_HOST: str,
@@ -163,8 +181,9 @@ class Partition:
         }
         self._key = keys[way]
         self.way = way
+        self.slots = slots
         self._domain_of = domain_of
-        regions = regions or {}
+        self._regions = regions = regions or {}
         self._numbers = {suffix: number for number, suffix in enumerate(regions, 1)}
         self.groups: tuple[tuple[int, ...], ...] = (
             (),
@@ -173,8 +192,23 @@ class Partition:
         self.essence = f"{way} {' '.join(f'{suffix}={list(drones)}' for suffix, drones in regions.items())}".strip()
         self.slot: Callable[[str], int] = lru_cache(CACHED)(self._draw)
 
+    def dividing(self, slots: SlotMap) -> Partition:
+        """Return this partition with as many slots as the hive of this map was founded with.
+
+        Raise HiveError if the map is of a hive that is divided in another way.
+        """
+        each = slots.slots_of(self.groups)
+        if each * len(self.groups) != len(slots.owners) or each not in (EARLIER_SLOTS, SLOTS):
+            raise HiveError(
+                f"HIVE_PARTITION = {self.essence}: the hive was founded with another one: its map "
+                f"has {len(slots.owners)} slots, which are not those of {len(self.groups)} groups"
+            )
+        if each == self.slots:
+            return self
+        return Partition(self.way, self._domain_of, self._regions, each)
+
     def _draw(self, host: str) -> int:
-        return self._group(host) * SLOTS + siphash(PARTS, self._key(host)) % SLOTS
+        return self._group(host) * self.slots + siphash(PARTS, self._key(host)) % self.slots
 
     def _group(self, host: str) -> int:
         """Return the group by the registered domain; the longest suffix decides.
@@ -226,32 +260,39 @@ def partition_of(way: str, domain_of: Callable[[str], str]) -> Partition:
     return Partition(BY_DOMAIN, domain_of, read_regions(Path(way)))
 
 
+def _hash_bits(slots: int) -> int:
+    """Return how many bits of a fingerprint are below those of the slot: 50 of 16,384 slots."""
+    return 64 - (slots - 1).bit_length()
+
+
 class SlotFingerprints(Fingerprints):
-    """Ten bits of the slot, 54 of the hash.
+    """The slot in the upper bits, 14 of 16,384 slots, and the hash in those below.
 
     Slots of the same number in several groups share a range.
     """
 
-    def __init__(self, key: bytes, slot_of: Callable[[str], int]) -> None:
-        """`slot_of` names the slot of a host."""
+    def __init__(self, key: bytes, slot_of: Callable[[str], int], slots: int = SLOTS) -> None:
+        """`slot_of` names the slot of a host; each group has so many `slots`."""
         super().__init__(key)
+        bits = self._bits = _hash_bits(slots)
 
         def above(start: str) -> int:
-            return slot_of(host_of(f"{start}/")) % SLOTS << HASH
+            return slot_of(host_of(f"{start}/")) % slots << bits
 
         self._above = lru_cache(CACHED_ORIGINS)(above)
 
     def __call__(self, urls: Iterable[str], asked: Iterable[str] = ()) -> list[int]:
         """Return the slot of a URL as it is requested: the caller has to know the fingerprint."""
         key, above = self._key, self._above
-        low = 64 - HASH
+        low = 64 - self._bits
         return [
             above(url[: url.find("/", AUTHORITY)]) | siphash(key, compared) >> low
             for compared, url in zip(urls, asked, strict=True)
         ]
 
 
-def range_of(slot: int) -> tuple[int, int]:
-    """Return the first and the last fingerprint that a URL of this slot may have."""
-    low = slot % SLOTS << HASH
-    return low, low | (1 << HASH) - 1
+def range_of(slot: int, slots: int = SLOTS) -> tuple[int, int]:
+    """Return the first and the last fingerprint of a URL in this slot, of so many in each group."""
+    bits = _hash_bits(slots)
+    low = slot % slots << bits
+    return low, low | (1 << bits) - 1

@@ -229,9 +229,9 @@ class EmbeddedServer:
         clock: Callable[[], float] = time.monotonic,
         binary: str = "",
     ) -> None:
-        """`memory`: bytes for the hive's streams."""
+        """`memory`: bytes for the hive's streams, but not more than a quarter of the machine's."""
         self._folder = folder.absolute()
-        self._memory = memory
+        self._memory = min(memory, _machine_memory() // 4)
         self._clock = clock
         self._binary = binary or find_binary()
         self._process = Process(self._launch, clock)
@@ -329,6 +329,10 @@ class EmbeddedServer:
             (line.strip() for line in reversed(self._process.said) if line.strip()),
             "it printed nothing",
         )
+
+
+def _machine_memory() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def find_binary() -> str:

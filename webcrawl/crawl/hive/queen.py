@@ -84,8 +84,8 @@ class Report:
     # letters, and collections that are none yet, which no checkpoint of a receiver has
     unacknowledged: int = 0
     stays: str = ""  # why none of its slots can leave, if that is so
-    towards: tuple[int, ...] = ()  # drones for which it has these
-    # drones for which its last checkpoint has letters: a kill would bring these back
+    towards: tuple[int, ...] = ()  # drones, no members or given up, for which it has these
+    # such drones for which its last checkpoint has letters: a kill would bring these back
     kept: tuple[int, ...] = ()
     seconds: float = 0.0  # of this run
     lease: float = 0.0  # seconds for which this sign of life holds

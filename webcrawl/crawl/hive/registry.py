@@ -24,7 +24,7 @@ from webcrawl.base.program import program
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.commands import checked
 from webcrawl.crawl.hive.errors import HiveError, NotNamed
-from webcrawl.crawl.hive.partition import Groups, SlotMap
+from webcrawl.crawl.hive.partition import EARLIER_SLOTS, SLOTS, Groups, SlotMap
 
 
 class Keys:
@@ -43,8 +43,10 @@ class Keys:
         self.commands = registry + "commands"  # by their numbers
         self.rest = registry + "rest"  # there while no drone has anything left but hosts set aside
         self.bytes = registry + "bytes"  # of all streams
+        self.hungry = registry + "hungry"  # a bit for each drone: it has nothing to do
         self.leases = registry + "lease:"  # and the drone: its state's id
         self._acks = registry + "acks:"
+        self._changes = registry + "changes:"
         self._streams = registry + "streams:"
         self._taken = registry + "taken:"
 
@@ -56,6 +58,10 @@ class Keys:
         """Return the key of each drone's place up to which its checkpoint has its stream."""
         return self._acks + epoch
 
+    def changes(self, epoch: str) -> str:
+        """Return the key of what changed in the registry, and when: see CHANGED."""
+        return self._changes + epoch
+
     def streams(self, epoch: str) -> str:
         """Return the key of the streams of this epoch: one that is missing was lost."""
         return self._streams + epoch
@@ -65,6 +71,30 @@ class Keys:
         return f"{self._taken}{crawl}"
 
 
+_CHANGED = """
+local function changed(key, name)
+  local time, last = redis.call('TIME'), redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')[2]
+  local now = math.max(tonumber(time[1]) * 1000000 + tonumber(time[2]), tonumber(last or '0') + 1)
+  if not last then
+    redis.call('ZADD', key, string.format('%.0f', now), 'b')
+    now = now + 1
+  end
+  redis.call('ZADD', key, string.format('%.0f', now), name)
+end
+"""
+# What a drone is told with each beat is only what has changed since its last one. A sorted set has
+# the last change of each: `a` and a drone, its place; `m` and a drone, who it is; `g`, the states
+# that are gone; and `b`, when the set was begun: who was told something before that is told all.
+# Scores are microseconds: they ascend over the loss of the set.
+PLACE, MEMBER, GONE = "a", "m", "g"
+
+CHANGED = f"""-- Notes that these have changed.
+{_CHANGED}
+redis.call('ZREMRANGEBYRANK', KEYS[1], 1, 0) -- nothing, but with it a full server lets pass what follows
+for _, name in ipairs(ARGV) do changed(KEYS[1], name) end
+return 1
+"""
+
 AGREE = """-- The epoch of this server process: the one that stands there, or if it is another process's, a new one.
 local run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
 local epoch = redis.call('GET', KEYS[1])
@@ -72,7 +102,7 @@ if epoch and string.sub(epoch, 1, #run + 1) == run .. ':' then return epoch end
 if epoch then -- restored from a copy: what was on the way is sent again, and what drones said was another time
   local old = string.match(epoch, ':(%x+)$') or ''
   for _, stream in ipairs(redis.call('SMEMBERS', ARGV[2] .. old)) do redis.call('UNLINK', stream) end
-  redis.call('UNLINK', ARGV[2] .. old, ARGV[3] .. old, ARGV[4])
+  redis.call('UNLINK', ARGV[2] .. old, ARGV[3] .. old, ARGV[4], ARGV[5] .. old)
 end
 epoch = run .. ':' .. ARGV[1]
 redis.call('SET', KEYS[1], epoch)
@@ -92,38 +122,64 @@ redis.call('XTRIM', KEYS[3], 'MAXLEN', '0')
 return 1
 """
 
-ACKNOWLEDGE = """-- Publishes a drone's checkpointed place, and forgets the letters up to it.
+ACKNOWLEDGE = f"""-- Publishes a drone's checkpointed place, and forgets the letters up to it.
+{_CHANGED}
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('XTRIM', KEYS[3], 'MINID', '=', ARGV[4])
 redis.call('HSET', KEYS[2], ARGV[2], ARGV[3])
+changed(KEYS[4], '{PLACE}' .. ARGV[2])
 return 1
 """
 
-BEAT = """-- A drone's sign of life, and what it is told.
+BEAT = """-- A drone's sign of life, and what it is told: of the registry only what has changed since it was told last.
 local epoch, me = redis.call('GET', KEYS[1]), redis.call('HGET', KEYS[2], ARGV[2])
 if epoch ~= ARGV[1] or me ~= ARGV[3] then return {me} end
 redis.call('HDEL', KEYS[6], ARGV[2])
 redis.call('SET', KEYS[4], ARGV[4], 'PX', ARGV[5])
 redis.call('HSET', KEYS[6], ARGV[2], ARGV[6])
+redis.call('SETBIT', KEYS[16], ARGV[2], ARGV[13])
+local last = redis.call('ZRANGE', KEYS[15], -1, -1, 'WITHSCORES')[2] or '0'
+local begun = redis.call('ZRANGE', KEYS[15], 0, 0, 'WITHSCORES')[2]
+local all = not begun or tonumber(ARGV[12]) <= tonumber(begun)
+local acks, drones, gone = {}, {}, false
+if all then
+  acks, drones, gone = redis.call('HGETALL', KEYS[7]), redis.call('HGETALL', KEYS[2]), redis.call('SMEMBERS', KEYS[11])
+else
+  for _, name in ipairs(redis.call('ZRANGEBYSCORE', KEYS[15], '(' .. ARGV[12], '+inf')) do
+    local kind, drone = string.sub(name, 1, 1), string.sub(name, 2)
+    if kind == 'a' then
+      acks[#acks + 1] = drone
+      acks[#acks + 1] = redis.call('HGET', KEYS[7], drone) or ''
+    elseif kind == 'm' then
+      drones[#drones + 1] = drone
+      drones[#drones + 1] = redis.call('HGET', KEYS[2], drone) or ''
+    elseif kind == 'g' then
+      gone = redis.call('SMEMBERS', KEYS[11])
+    end
+  end
+end
 local queen = redis.call('GET', KEYS[5]) or ARGV[2]
-local reports = {}
+local reports, alive = {}, {}
 if queen == ARGV[2] then
   redis.call('SET', KEYS[5], queen, 'PX', ARGV[5])
   if ARGV[9] ~= '' then redis.call('SET', KEYS[9], ARGV[9]) end
-  for _, key in ipairs({1, 2, 3, 6, 7, 8, 9, 11, 13, 14}) do redis.call('PEXPIRE', KEYS[key], ARGV[11]) end
+  for _, key in ipairs({1, 2, 3, 6, 7, 8, 9, 11, 13, 14, 15, 16}) do redis.call('PEXPIRE', KEYS[key], ARGV[11]) end
   reports = redis.call('HGETALL', KEYS[6])
-end
-local drones, alive = redis.call('HGETALL', KEYS[2]), {}
-for i = 1, #drones, 2 do
-  if redis.call('EXISTS', ARGV[10] .. drones[i]) == 1 then alive[#alive + 1] = drones[i] end
+  for _, drone in ipairs(redis.call('HKEYS', KEYS[2])) do
+    if redis.call('EXISTS', ARGV[10] .. drone) == 1 then
+      alive[#alive + 1] = drone
+    elseif string.match(drone, '^%d%d?%d?%d?%d?$') then -- nobody hurries for a drone that is away
+      redis.call('SETBIT', KEYS[16], drone, 0)
+    end
+  end
 end
 local map = false
 if redis.call('HGET', KEYS[3], 'generation') ~= ARGV[7] then map = redis.call('HGET', KEYS[3], 'slots') end
 local commands = redis.call('ZRANGEBYSCORE', KEYS[8], '(' .. ARGV[8], '+inf')
 local bytes, open = redis.call('GET', KEYS[9]), redis.call('EXISTS', KEYS[10])
-local acks, gone = redis.call('HGETALL', KEYS[7]), redis.call('SMEMBERS', KEYS[11])
-local rest = redis.call('EXISTS', KEYS[12])
-return {epoch, map, acks, reports, drones, alive, queen, commands, bytes, open, gone, rest}
+local rest, hungry = redis.call('EXISTS', KEYS[12]), redis.call('GET', KEYS[16])
+local told = {acks, reports, drones, alive, gone}
+return {epoch, map, queen, commands, bytes, open, rest, hungry, last, all and 1 or 0, told}
 """
 
 LEAVE = """-- Gives up a drone's leases, if they are still its own.
@@ -166,7 +222,9 @@ return text
 
 
 # of the registry, the letters and their meaning: drones of two formats do not work together
-FORMAT = 1
+FORMAT = 2
+# says nothing of slots: a hive of an earlier version, whose server was not emptied since
+FORMAT_WITHOUT_SLOTS = 1
 # milliseconds for which the server keeps what does not last, for drones that do not answer just now
 KEPT = 3_600_000
 
@@ -267,19 +325,20 @@ class HiveRecord:
     founded: float
     founder: int
     fresh: bool  # its founder had no state, and not all drones have come yet
-    format: int = FORMAT
+    slots: int = SLOTS  # of each group
 
     def pack(self) -> bytes:
         return bytes(
             msgpack.packb(
                 (
-                    self.format,
+                    FORMAT,
                     self.key,
                     self.partition,
                     self.drones,
                     self.founded,
                     self.founder,
                     self.fresh,
+                    self.slots,
                 )
             )
         )
@@ -289,6 +348,8 @@ class HiveRecord:
         """Return what `pack` has packed. Raise HiveError for a record of another format."""
         try:
             version, *values = msgpack.unpackb(data)
+            if version == FORMAT_WITHOUT_SLOTS:
+                version, values = FORMAT, [*values, EARLIER_SLOTS]
             if version == FORMAT:
                 return cls(*values)
         except (ValueError, TypeError) as error:
@@ -334,10 +395,11 @@ def entered(
     if record is None or _gives_way(record, known, me):
         if me.key is None:
             _check_named(me, range(me.drones), registry)
-        record, known, slots = minted, {}, me.map or SlotMap.fair(range(me.drones), me.groups)
+        record, known = minted, {}
+        slots = me.map or SlotMap.fair(range(me.drones), me.groups, slots=minted.slots)
     else:
         _check(record, registry, me)
-        slots = _later(registry.map, me.map) or SlotMap.fair(range(record.drones), me.groups)
+        slots = _later(registry.map, me.map)
         # it has forgotten who has left
         if registry.map is not None and registry.map.generation < slots.generation:
             known = {
@@ -398,6 +460,11 @@ def _check(record: HiveRecord, registry: Registry, me: Member) -> None:
         raise HiveError(
             f"HIVE_PARTITION = {me.partition}: the hive was founded with {record.partition}"
         )
+    if me.map is not None and me.map.slots_of(me.groups) != record.slots:
+        raise HiveError(
+            f"{me.jobdir} has a map of {me.map.slots_of(me.groups)} slots; the hive was founded with "
+            f"{record.slots}"
+        )
     if me.key is not None or me.drone in registry.wanted:  # was in before, or is to come in
         return
     drones = registry.map.drones if registry.map else range(record.drones)
@@ -411,6 +478,12 @@ def _check_named(me: Member, drones: Collection[int], registry: Registry) -> Non
         raise NotNamed(me.drone, drones)
 
 
-def _later(one: SlotMap | None, other: SlotMap | None) -> SlotMap | None:
+def _later(one: SlotMap | None, other: SlotMap | None) -> SlotMap:
+    """Return the later map. Raise HiveError if there is none: it cannot be computed once more."""
     both = [slots for slots in (one, other) if slots]
-    return max(both, key=lambda slots: slots.generation, default=None)
+    if not both:
+        raise HiveError(
+            "the hive's server has lost the map of its slots, and this drone has none: "
+            "start a drone that was in the hive before"
+        )
+    return max(both, key=lambda slots: slots.generation)

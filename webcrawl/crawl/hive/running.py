@@ -22,6 +22,7 @@ from webcrawl.crawl.hive.carrying import Carrying, Contact, Crawling
 from webcrawl.crawl.hive.drone_server import Beat, DroneServer
 from webcrawl.crawl.hive.errors import Away, HiveError, NewEpoch
 from webcrawl.crawl.hive.member import Post
+from webcrawl.crawl.hive.outbox import batch_age
 from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.crawl.hive.queen import REFUSALS, DroneState, Reign, Report
 from webcrawl.crawl.hive.registry import OVER, RELEASE, RESIZE, Command
@@ -57,11 +58,13 @@ class Running:
         *,
         join: Callable[[], Coroutine[Any, Any, str]],
         lease: float,
+        batch_age: float,
     ) -> None:
         """`commanded`: the same crawl, for commands.
 
-        `join` enters the hive, and returns its epoch.
+        `join` enters the hive, and returns its epoch. `lease` and `batch_age`: the settings.
         """
+        self._batch_age = batch_age
         self._post = post
         self._server = server
         self._crawling = crawling
@@ -180,6 +183,7 @@ class Running:
             lease=self._lease,
             generation=self._post.drone.slots.generation,
             after=self._post.obeyed.number,
+            hungry=self._is_idle or self._crawling.rests,
         )
         self._beats += 1  # not before it was answered: see Report
         if fence.answered(asked_at):
@@ -200,8 +204,8 @@ class Running:
             rests=self._crawling.rests,
             moving=post.drone.moving.partners,
             stays=post.drone.moving.stays,
-            towards=tuple(sorted({*post.outbox.drones()} - post.drone.rerouted.keys())),
-            kept=tuple(sorted(post.outbox.kept)),
+            towards=self._asked_for({*post.outbox.drones()} - post.drone.rerouted.keys()),
+            kept=self._asked_for(post.outbox.kept),
             saved=self._is_saved,
             activity=self._activity(),
             unacknowledged=post.outbox.unacknowledged,
@@ -212,6 +216,15 @@ class Running:
             figures=self._crawling.crawl.stats(),
         )
 
+    def _asked_for(self, drones: Iterable[int]) -> tuple[int, ...]:
+        """Return those of these drones that are no members, or are given up.
+
+        The queen asks about no others. In a hive of 1,000 each drone has letters for all.
+        """
+        members, wanted = {*self._post.drone.slots.drones}, self._post.obeyed.wanted
+        stay = members - wanted.lost if wanted is not None else members
+        return tuple(sorted({*drones} - stay))
+
     def _activity(self) -> int:
         return (
             self._crawling.crawl.outlook.activity()
@@ -220,8 +233,11 @@ class Running:
         )
 
     async def _heard(self, beat: Beat) -> None:
+        outbox = self._post.outbox
         for drone, place in beat.acks.items():
-            self._post.outbox.acknowledged(drone, place)
+            outbox.acknowledged(drone, place)
+        outbox.hungry = beat.hungry
+        outbox.age = batch_age(len(beat.members), self._batch_age)
         for command in beat.commands:
             self._obey(command)
         self._late = False
@@ -323,8 +339,12 @@ class Running:
         if self._saving is not None and not self._saving.done():
             return
         enough = LITTLE if self._server.filling else ENOUGH
-        is_wanted = self._is_waited_for() or self.carrying.taken > enough
-        if is_wanted and time.monotonic() - self._saved_at > PAUSE:
+        # A checkpoint closes all letters: more of them than their age allows would keep the server
+        # busy just when it is full
+        is_waited_for = self._is_waited_for()
+        pause = PAUSE if is_waited_for else max(PAUSE, self._post.outbox.age)
+        is_wanted = is_waited_for or self.carrying.taken > enough
+        if is_wanted and time.monotonic() - self._saved_at > pause:
             self._saving = asyncio.create_task(self._guarded(self._checkpoint))
 
     def _is_waited_for(self) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
@@ -25,11 +26,14 @@ from redis.asyncio import Redis
 from redis.exceptions import WatchError
 
 from webcrawl.crawl.hive.errors import ILLEGIBLE, Away, Full, HiveError, NewEpoch
-from webcrawl.crawl.hive.partition import SlotMap
+from webcrawl.crawl.hive.partition import SLOTS, SlotMap
 from webcrawl.crawl.hive.registry import (
     AGREE,
+    CHANGED,
     COMMAND,
+    GONE,
     KEPT,
+    MEMBER,
     Command,
     HiveRecord,
     Keys,
@@ -80,6 +84,8 @@ CLOSED = "closed"
 PIPELINED = "of pipeline caused error: "
 TUPLE = re.compile(r"""\((["'])(.*)\1,\)""")
 KEY_BYTES = 16
+SHORTEST_WAIT, LONGEST_WAIT = 0.01, 1.0  # seconds until a drone tries again to enter
+CHANCE = random.SystemRandom()
 META = "hive/companions"
 Client = Redis
 MakeClient = Callable[[], Client]
@@ -162,8 +168,11 @@ def _has_sign(text: str, signs: Iterable[str]) -> bool:
     return any(sign in text for sign in signs)
 
 
-async def check(client: Client) -> None:
-    """Raise HiveError, in one line, if this server cannot carry a hive."""
+async def check(client: Client) -> int:
+    """Return the bytes that letters may take in this server.
+
+    Raise HiveError, in one line, if it cannot carry a hive.
+    """
     server = await client.info("server")
     found = tuple(int(part) for part in str(server["redis_version"]).split(".")[:2])
     if found < OLDEST:
@@ -181,6 +190,16 @@ async def check(client: Client) -> None:
         raise HiveError(
             f"REDIS_URL: the server drops keys when it is full (maxmemory-policy {policy}); set it to noeviction"
         )
+    return _room(memory.get("maxmemory", 0), memory.get("total_system_memory", 0))
+
+
+def _room(limit: int, machine: int) -> int:
+    """Return the bytes for letters in a server with this `maxmemory`, on a machine of this size.
+
+    What is left is for the registry and for what clients are about to get; on a machine without a
+    limit, for other programs too.
+    """
+    return limit * 4 // 5 if limit else machine // 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,15 +232,17 @@ class Session:
         self._clock = clock
         self._pause = pause
         self._member: Member | None = None
-        self._heard: bytes | None = None  # key of the hive that this drone has entered, or tried to
+        # the record of the hive that this drone has entered, or tried to
+        self._heard: HiveRecord | None = None
         self._agreed = ""  # the epoch as it stands in the server: run_id:random
         self._epoch = ""  # the random part of the one that the caller follows
+        self._room = 0  # bytes for letters that the server has
 
     async def open(self) -> None:
         """Connects, and makes sure that this server can carry a hive."""
         self._watch.run_id = None  # any: `join` agrees on an epoch with it
         with translated():
-            await check(self._client)
+            self._room = await check(self._client)
 
     async def join(self, member: Member, *, lease: float = 30.0) -> Hive:
         """Enters the registry, founding it if need be, and follows its epoch."""
@@ -300,7 +321,7 @@ class Session:
         """Finds the epoch of whatever server answers now, or begins one."""
         self._watch.run_id = None
         keys, fresh = self._keys, os.urandom(8).hex()
-        values = (fresh, keys.streams(""), keys.acks(""), keys.reports)
+        values = (fresh, keys.streams(""), keys.acks(""), keys.reports, keys.changes(""))
         found = await self._client.eval(AGREE, 1, keys.epoch, *values)
         self._agreed = found.decode()
         self._watch.run_id = self._agreed.partition(":")[0]
@@ -312,7 +333,7 @@ class Session:
         """
         me, keys = self._me, self._keys
         until = self._clock() + lease + 1
-        written = False
+        written, tries = False, 0
         while not written:
             async with self._client.pipeline() as opened:
                 pipe: Any = opened
@@ -327,8 +348,13 @@ class Session:
                     await self._pause(1.0)
                     continue
                 record, slots, drones = entered(registry, me, self._minted())
-                self._heard = record.key
+                self._heard = record
                 written = await self._write(pipe, registry, record, slots, drones)
+            if not written:
+                # All drones of a hive may come at once, and one of them enters in a round trip:
+                # without a wait each of 1,000 would read the registry some 500 times
+                tries += 1
+                await self._pause(CHANCE.random() * min(LONGEST_WAIT, tries * SHORTEST_WAIT))
         gone = registry.gone | me.gone
         members = {drone: state_of(identity) for drone, identity in drones.items()}
         self._member = replace(
@@ -353,16 +379,22 @@ class Session:
         if (record, slots) == (registry.record, registry.map) and not news:
             await pipe.unwatch()
             return True
+        changes = keys.changes(_random(self._agreed))
+        changed = [MEMBER + str(drone) for drone in _differing(drones, registry.drones)]
         pipe.multi()
         if record != registry.record:
             pipe.delete(keys.drones, keys.map)
             pipe.set(keys.hive, record.pack())
+            changed = [MEMBER + str(drone) for drone in drones.keys() | registry.drones.keys()]
         pipe.hset(keys.map, mapping={"generation": slots.generation, "slots": slots.pack()})
         pipe.hset(keys.drones, mapping={str(drone): identity for drone, identity in drones.items()})
         if out := registry.drones.keys() - drones.keys():
             pipe.hdel(keys.drones, *map(str, out))
         if me.gone:
             pipe.sadd(keys.gone, *me.gone)
+            changed.append(GONE)
+        if changed:
+            pipe.eval(CHANGED, 1, changes, *changed)
         if orders:
             pipe.zadd(keys.commands, orders)
         try:
@@ -399,11 +431,23 @@ class Session:
         Before its first checkpoint a drone keeps no key, and the answer to its entry may have been
         lost.
         """
-        me = self._me
-        key = me.key or self._heard or os.urandom(KEY_BYTES)
+        me, heard = self._me, self._heard
+        key = me.key or (heard.key if heard is not None else os.urandom(KEY_BYTES))
+        slots = heard.slots if heard is not None else SLOTS
         return HiveRecord(
-            key, me.partition, me.drones, me.founded or self._clock(), me.drone, me.key is None
+            key,
+            me.partition,
+            me.drones,
+            me.founded or self._clock(),
+            me.drone,
+            me.key is None,
+            slots if me.map is None else me.map.slots_of(me.groups),
         )
+
+
+def _differing(one: Mapping[int, bytes], other: Mapping[int, bytes]) -> Iterator[int]:
+    """Yield the drones that are in one of them only, or are not the same in both."""
+    return (drone for drone in one.keys() | other.keys() if one.get(drone) != other.get(drone))
 
 
 def _random(epoch: str) -> str:

@@ -13,7 +13,7 @@ from webcrawl.base.model import Packed
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.hive.letter import Kind
 from webcrawl.crawl.hive.outbox import Outbox
-from webcrawl.crawl.hive.partition import SlotMap
+from webcrawl.crawl.hive.partition import SLOTS, SlotMap
 from webcrawl.crawl.hive.slot_pieces import (
     NAME,
     Coming,
@@ -57,8 +57,11 @@ class Moving(Part):
         domains: bool = True,
         lost: Callable[[str], None] = logger.error,
         leaves: Leaves = as_it_is,
+        slots: int = SLOTS,
     ) -> None:
-        """`slot_of`: Partition.slot. `domains`: False if hosts move, and domains do not.
+        """`slot_of`: Partition.slot; each group has so many `slots`.
+
+        `domains`: False if hosts move, and domains do not.
 
         `accept` takes LINKS, REQUESTS and QUEUED items of slots that are here, as they come in
         letters. `lost` is told in a line what did not come whole. `leaves`: a link as another drone
@@ -84,7 +87,14 @@ class Moving(Part):
         self.leaving: Leaving | None = None
         if isinstance(seen, ExportsKeys):
             self.leaving = Leaving(
-                frontier.moves, seen, slot_of, self._pack, self._next, leaves, domains=domains
+                frontier.moves,
+                seen,
+                slot_of,
+                self._pack,
+                self._next,
+                leaves,
+                domains=domains,
+                slots=slots,
             )
         # What is to happen to each slot that is on its way, one thing after the other. More than
         # one only if the map has changed again before all slots were where they belong.
@@ -379,7 +389,7 @@ class Moving(Part):
         """Return the numbers of slots that are here, on their way, and moved since the start."""
         leaving = self.leaving
         return {
-            "slots": sum(self.owned),
+            "slots": self.owned.count(1),
             "slots/leaving": len(leaving.targets) if leaving is not None else 0,
             "slots/coming": len(self.coming.sources) + len(self.coming.arriving),
             "slots/left": leaving.packed if leaving is not None else 0,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 import msgpack
@@ -36,6 +37,7 @@ COUNTED = {
 }
 PIECE_KEYS = 512  # fingerprints in one item: 4 KiB
 AT_ONCE = 16  # such items in a slice: two pages of a file
+SMALL_AT_ONCE = 16  # slots in a slice with one such item or none, or with nothing parked
 
 PARKED = "hive.parked."
 ROOM = 1 << 14  # items in memory, of all slots
@@ -76,13 +78,15 @@ class Leaving:
         leaves: Leaves | None = None,
         *,
         domains: bool,
+        slots: int,
     ) -> None:
         """`put` takes SLOT items for a drone, `packed` hears of each slot whose last one was put.
 
         `leaves`: a link as another drone takes it, if it does.
 
-        `domains`: a registered domain is in one slot, and moves with it.
+        `domains`: a registered domain is in one slot, and moves with it. `slots`: of each group.
         """
+        self._slots = slots
         self._moves = moves
         self._seen = seen
         self._slot_of = slot_of
@@ -134,8 +138,9 @@ class Leaving:
             self._send(pieces)
             yield True
         keys = self._seen.sorted_keys()
-        for slot in sorted(self._batch, key=lambda one: one not in self._cursor):
-            low, high = range_of(slot)
+        batch = sorted(self._batch, key=lambda one: one not in self._cursor)
+        for packed, slot in enumerate(batch, 1):
+            low, high = range_of(slot, self._slots)
             low = self._cursor.get(slot, low)
             while len(found := keys.next(low, high, AT_ONCE * PIECE_KEYS)):
                 for at in range(0, len(found), PIECE_KEYS):
@@ -143,9 +148,12 @@ class Leaving:
                     self._item(slot, "keys", "", some.astype("<u8").tobytes(), len(some))
                 low = int(found[-1]) + 1
                 self._cursor = {slot: low}
-                yield True
+                if len(found) > PIECE_KEYS:
+                    yield True
             self._end(slot)
-            yield True
+            if packed % SMALL_AT_ONCE == 0:
+                yield True
+        yield True
 
     def _decided(self) -> bool:
         """Return whether all that was found before the freeze is known as new or not.
@@ -259,7 +267,8 @@ class Coming:
         self._parking = parking
         self._lost = lost
         self.sources: dict[int, int] = {}  # slots that are expected, and from whom
-        self.arriving: list[int] = []  # slots that are here, with something parked
+        # slots that are here, with something parked; in their order: there may be thousands
+        self.arriving: dict[int, None] = {}
         self._counts: dict[int, Counts] = {}
         self.came = 0  # slots
         self.torn = False  # slots are here whose last pieces never came, or were refused
@@ -286,8 +295,7 @@ class Coming:
 
     def unpack(self, slot: int) -> None:
         """Let a slot be unpacked, of which all pieces are parked here."""
-        if slot not in self.arriving:
-            self.arriving.append(slot)
+        self.arriving[slot] = None
 
     def piece(self, item: Item, now: float) -> int | None:
         """Unpacks an item of a SLOT letter; returns its slot if it is whole now."""
@@ -302,8 +310,8 @@ class Coming:
         elif kind == "host":
             moves.host(value, now)
             self.park(slot, NAME, name)
-            if slot not in self.sources and slot not in self.arriving:
-                self.arriving.append(slot)
+            if slot not in self.sources:
+                self.arriving[slot] = None
         elif kind == "domain":
             moves.domain(name, value)
         else:
@@ -330,8 +338,7 @@ class Coming:
     def _arrived(self, slot: int) -> None:
         self.sources.pop(slot, None)
         self.came += 1
-        if slot not in self.arriving:
-            self.arriving.append(slot)
+        self.arriving[slot] = None
 
     def park(self, slot: int, kind: int, item: Any) -> None:
         """Keeps an item until its slot is here."""
@@ -342,28 +349,29 @@ class Coming:
 
         `may` says for which slots `deliver` may be called now.
         """
-        slot = next(filter(may, self.arriving), None)
-        if slot is None:
-            return False
-        items = self._parking.take(slot)
-        if not items:
-            self.arriving.remove(slot)
+        for slot in [*islice(filter(may, self.arriving), SMALL_AT_ONCE)]:
+            if items := self._parking.take(slot):
+                self._deliver(slot, items, deliver)
+                break
+            del self.arriving[slot]
+        return any(map(may, self.arriving))
+
+    def _deliver(self, slot: int, items: list[Any], deliver: Deliver) -> None:
         groups: defaultdict[int, list[Any]] = defaultdict(list)
         for kind, item in items:
             groups[kind].append(item)
         for kind, some in groups.items():
             deliver(kind, slot, some)
-        return any(map(may, self.arriving))
 
     def save(self) -> dict[str, Any]:
         """Return the part of a checkpoint, as msgpack takes it."""
         self._parking.save()
-        return {"sources": self.sources, "arriving": self.arriving, "counts": self._counts}
+        return {"sources": self.sources, "arriving": [*self.arriving], "counts": self._counts}
 
     def restore(self, saved: dict[str, Any]) -> None:
         """Go on from what `save` has returned."""
         self.sources = saved["sources"]
-        self.arriving = saved["arriving"]
+        self.arriving = dict.fromkeys(saved["arriving"])
         self._counts = saved["counts"]
 
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from webcrawl.base.model import Status
-from webcrawl.base.program import INTERRUPTED, program
+from webcrawl.base.program import ExitStatus, program
 from webcrawl.crawl.hive.process import TRIES, Child, Process
 
 logger = logging.getLogger(__name__)
@@ -134,7 +134,7 @@ class Supervisor:
     @property
     def status(self) -> int:
         """Return the exit status of all drones together."""
-        return INTERRUPTED if self._kill_at is not None else int(self._failed)
+        return ExitStatus.INTERRUPTED if self._kill_at is not None else int(self._failed)
 
     def add(self, numbers: Iterable[int]) -> None:
         """Set which drones are to run; those that run already, or have ended well, are left alone.

@@ -1,4 +1,4 @@
-"""`scrapy demo`: shows the whole crawler at work, on a machine without a network.
+"""`webcrawl demo`: shows the whole crawler at work, on a machine without a network.
 
 Scrapy imports every command for any of them, in every project on the machine: what takes long is
 imported later.
@@ -26,7 +26,7 @@ from scrapy.settings import SETTINGS_PRIORITIES, Settings
 from webcrawl.adapter.given_settings import check_log_file, given_words
 from webcrawl.adapter.json_log import choose_json
 from webcrawl.base.errors import CannotStart
-from webcrawl.base.program import PYTHON, environment, name_program
+from webcrawl.base.program import PYTHON, ExitStatus, environment, name_program
 from webcrawl.base.readable import count
 from webcrawl.store.jobdir import stats_file
 from webcrawl.tools.commands.crawl import OneSignal
@@ -65,7 +65,7 @@ class Command(ScrapyCommand):
         return "[options]"
 
     def short_desc(self) -> str:
-        return "Crawl the synthetic web for half a minute; needs no network"
+        return "Crawl a synthetic web on this machine for half a minute; needs no network"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -143,7 +143,7 @@ class Command(ScrapyCommand):
         OneSignal().install_soon()
         crawler.start()
         if crawling.done() and not crawling.cancelled() and crawling.exception() is not None:
-            self.exitcode = 1  # the log says why
+            self.exitcode = ExitStatus.FAILED  # the log says why
         jobdir = Path(self._own["JOBDIR"])
         _say(_summary(jobdir, stats_file.read(jobdir)))
 
@@ -230,4 +230,4 @@ def _say(line: str) -> None:
 
 def _refuse(line: str) -> None:
     sys.stderr.write(f"{line}\n")
-    sys.exit(1)
+    sys.exit(ExitStatus.FAILED)

@@ -1,4 +1,4 @@
-"""`scrapy lab`: the laboratory."""
+"""`webcrawl lab`: the laboratory."""
 
 from webcrawl.lab.members import Caches, Orderings, Simweb, Walks
 from webcrawl.tools.tool_command import CommandGroup
@@ -8,7 +8,7 @@ class Command(CommandGroup):
     """One command per study; lab/members.py has them."""
 
     name = "lab"
-    says = "Study URL caches, orders of crawling and random walks; serve the synthetic web"
+    says = "Experiments: URL caches, crawl orders, random walks, the synthetic web"
     members = {  # noqa: RUF012 - a constant of the class
         "caches": Caches,
         "orderings": Orderings,

@@ -1,4 +1,4 @@
-"""The command line of `scrapy lab simweb` and `python -m webcrawl.lab.simweb`."""
+"""The command line of `webcrawl lab simweb` and `python -m webcrawl.lab.simweb`."""
 
 from __future__ import annotations
 

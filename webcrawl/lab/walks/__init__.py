@@ -1,3 +1,3 @@
 """Random walks (docs/lab.md): `spider` with its frontier, `walkers`, and `check_walk`, which
-`scrapy verify` calls.
+`webcrawl verify` calls.
 """

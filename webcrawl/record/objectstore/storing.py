@@ -82,7 +82,7 @@ def goes(name: str) -> bool:
     )
 
 
-# Stands before an address among the figures of `scrapy verify`: files that are there and not here
+# Stands before an address among the figures of `webcrawl verify`: files that are there and not here
 IN_STORE = "in store "
 
 

@@ -148,7 +148,7 @@ class CrawlTable:
 
     def _noted(self, crawl: Path) -> tuple[list[str], int]:
         """Return the names of the files that are finished, and how many rows are in none of them."""
-        # If the state is damaged, `scrapy verify` reports it
+        # If the state is damaged, `webcrawl verify` reports it
         with suppress(StoreError, ValueError, TypeError, KeyError):
             if is_crawl(crawl):
                 return JobDir(crawl).read(self._of_checkpoint)

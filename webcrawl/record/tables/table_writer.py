@@ -459,12 +459,8 @@ def _begun(root: Path) -> list[int]:
     for path in sorted((root / FOLDER).glob("documents-*"), reverse=True):
         try:
             pairs = list(parquet.rows(path, "neardup", "cluster", length=path.stat().st_size))
-        except (pa.ArrowException, OSError) as error:  # `scrapy verify` says more
-            logger.warning(
-                "%s: cannot be read, so its clusters are forgotten: %s",
-                path,
-                " ".join(str(error).split()),
-            )
+        except (pa.ArrowException, OSError) as error:  # `webcrawl verify` says more
+            logger.warning("%s: its clusters are forgotten: %s", path, " ".join(str(error).split()))
             continue
         found[:0] = [name for name, cluster in pairs if name is not None and name == cluster]
         if len(found) >= LIMIT:

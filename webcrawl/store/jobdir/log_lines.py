@@ -349,7 +349,7 @@ def _shortened(error: str) -> str:
     return "\n".join(lines)
 
 
-# -- logs/url.trace: the stream of discovered links, as `scrapy lab caches` replays it
+# -- logs/url.trace: the stream of discovered links, as `webcrawl lab caches` replays it
 #
 # After MAGIC come 64-bit words, little-endian: PAGE where the links of a page begin, then the
 # fingerprint of each of its distinct links, whether it was seen before or not, and before any

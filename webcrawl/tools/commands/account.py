@@ -1,4 +1,4 @@
-"""`scrapy account`: all that was asked of a site, for its owner."""
+"""`webcrawl account`: all that was asked of a site, for its owner."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from webcrawl.base.program import program
+from webcrawl.base.program import ExitStatus, program
 from webcrawl.base.readable import readable
 from webcrawl.store.errors import StoreError
 from webcrawl.tools.tool_command import (
@@ -23,7 +23,7 @@ from webcrawl.tools.tool_command import (
 class Command(ToolCommand):
     """Reads the last checkpoint and the logs, and changes nothing (docs/report.md)."""
 
-    says = "Give a site's owner an account: each request, the wait before it and why, what was kept"
+    says = "List every request made to a site, for its owner"
     usage = "JOBDIR DOMAIN [options]"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -36,16 +36,16 @@ class Command(ToolCommand):
         )
 
         parser.add_argument(
-            "--offsets",
+            "--list-records",
             action="store_true",
-            help="list what of a site, or below a URL prefix, lies in the archives: file, offset, length, kind, URL",
+            help="list the archive records of a site or URL prefix instead: file, offset, length, kind, URL",
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 2:
             raise usage_error(f"give a folder and a site: {program()} account JOBDIR DOMAIN")
         try:
-            if opts.offsets:
+            if opts.list_records:
                 self._list(Path(args[0]), args[1])
             else:
                 self._give(Path(args[0]), args[1], opts.output)
@@ -92,4 +92,4 @@ class Command(ToolCommand):
             )
         for line in offsets.unread:
             sys.stderr.write(f"{readable(line)}\n")
-            self.exitcode = 1
+            self.exitcode = ExitStatus.FAILED

@@ -35,18 +35,21 @@ from webcrawl.adapter.crawl_options import (
     add_options,
     apply,
     check_spider,
+    crawl_group,
     start_of,
     take_folder,
+    unknown_option,
 )
 from webcrawl.adapter.given_settings import check_log_file, given_words
 from webcrawl.adapter.json_log import choose_json
 from webcrawl.base.errors import CannotStart, lack, words_of
-from webcrawl.base.program import INTERRUPTED, name_program, program
+from webcrawl.base.program import ExitStatus, name_program, program
 from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.crawl.default_jobdir import JOB, default_jobdir
 from webcrawl.crawl.exhaustion_watch import Alarm
 from webcrawl.crawl.failures import where
 from webcrawl.store.jobdir.stats_file import FINISHED
+from webcrawl.tools.tool_command import add_loudness
 
 if TYPE_CHECKING:
     from webcrawl.crawl.standstill import Standstill
@@ -101,7 +104,7 @@ class OneSignal:
         still = self._still()
         if self._last > float("-inf"):
             if still is not None and still.stands:
-                still.end(INTERRUPTED)
+                still.end(ExitStatus.INTERRUPTED)
             self._arm(LAST)
         elif still is not None:
             still.told()
@@ -113,11 +116,11 @@ class OneSignal:
 logger = logging.getLogger(__name__)
 
 ARGUMENTS = (
-    "-a seeds=SRC: where to start: files of URLs or domains (.txt, .csv, also packed as .gz or .zip) and URLs, with "
-    "commas between; needed.  -a scope=any|seeds|domain|host: which links to follow: all, those in the registered "
-    "domains of the seeds, in the page's own, or on its host (default: any).  -a limit=N: only the first N seeds.  "
-    "-a since=JOBDIR: of pages that an earlier crawl, or a CDX server (cdx+http://…), has, only what changed is stored "
-    "(docs/since.md).  "
+    "For `crawl web`, without URLs or files.  -a seeds=SRC: where to start: files of URLs or domains (.txt, .csv, also "
+    "packed as .gz or .zip) and URLs, with commas between; needed.  -a scope=any|seeds|domain|host: which links to "
+    "follow: all, those in the registered domains of the seeds, in the page's own, or on its host (default: any).  "
+    "-a limit=N: only the first N seeds.  -a since=JOBDIR: of pages that an earlier crawl, or a CDX server "
+    "(cdx+http://…), has, only what changed is stored (docs/since.md).  "
     f"-a follow=0: only the seeds; links are left to {program()} segments (docs/segments.md).  "
     "-a languages=sl,hr: pages in these come first (docs/frontier.md)."
 )
@@ -146,7 +149,7 @@ class Command(CrawlCommand):
         if self._start is not None:
             return spider_named(settings, "web")
         if unknown := next((arg for arg in args if arg.startswith("-")), ""):
-            raise UsageError(f"unknown option {unknown}", print_help=False)
+            raise UsageError(unknown_option(unknown), print_help=False)
         if len(args) != 1:
             raise UsageError(
                 f"URLs or files are needed, or exactly one spider: {program()} crawl NAME",
@@ -158,18 +161,20 @@ class Command(CrawlCommand):
         return "[options] URL|FILE ... | SPIDER"
 
     def short_desc(self) -> str:
-        return "Crawl from URLs or files of them, or run a spider"
+        return "Crawl from URLs, or from files of URLs or domains; or run a spider"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
+        group = crawl_group(parser) if self.begins_from_urls else None
         super().add_options(parser)
         name_program(parser, self)
         parser.add_argument(
             "--fresh",
             action="store_true",
-            help="begin anew; what JOBDIR has is kept in JOBDIR.1, or 2 …",
+            help="start over; the folder of the crawl so far is renamed to DIR.1 (or .2, …)",
         )
-        if self.begins_from_urls:
-            add_options(parser)
+        add_loudness(parser)
+        if group is not None:
+            add_options(group)
             parser.add_argument_group("Arguments of the spider web", ARGUMENTS)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -177,7 +182,7 @@ class Command(CrawlCommand):
         try:
             self._prepare(args, opts)
         except KeyboardInterrupt:
-            sys.exit(INTERRUPTED)
+            sys.exit(ExitStatus.INTERRUPTED)
 
     def _prepare(self, args: list[str], opts: argparse.Namespace) -> None:
         words = [*opts.set]
@@ -204,12 +209,12 @@ class Command(CrawlCommand):
             sys.exit(0)
         except CannotStart as error:
             _tell(str(error), self.settings["LOG_FILE"])
-            sys.exit(1)
+            sys.exit(ExitStatus.FAILED)
         except (OSError, MemoryError, RuntimeError) as error:
             if not _of_system(error):
                 raise
             _tell(_line(error), self.settings["LOG_FILE"])
-            sys.exit(1)
+            sys.exit(ExitStatus.FAILED)
         except SystemExit as error:  # while a module or class of the user's own is imported or made
             line, status = _of_exit(error)
             _tell(f"the crawl cannot start: {line}", self.settings["LOG_FILE"])
@@ -233,7 +238,8 @@ class Command(CrawlCommand):
             check_spider(opts, makes_pages=getattr(self._spider, "makes_pages", False))
         if JOB in opts.spargs and settings["JOBDIR"] == defaults.JOBDIR:
             settings.set("JOBDIR", default_jobdir(self._spider.name, opts.spargs[JOB]))
-        preflight(settings, self._spider, opts.spargs, again=opts.fresh)
+        option = {"agent_option": "--user-agent "} if self.begins_from_urls else {}
+        preflight(settings, self._spider, opts.spargs, again=opts.fresh, **option)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         del args
@@ -257,14 +263,14 @@ class Command(CrawlCommand):
             logger.critical(self._on_exit, line)
             return
         if self.crawler_process.bootstrap_failed:
-            self.exitcode = 1
+            self.exitcode = ExitStatus.FAILED
         if isinstance(crawling, asyncio.Task) and crawling.done() and not crawling.cancelled():
             self._explain(crawling.exception())
         # After a second signal Scrapy ignores more of them, and it leaves nothing else to recognize
         # it by. A first one that comes while the crawl is being opened ends the process too; then
         # all is as it was before.
         if not self._closed_well and signal.getsignal(signal.SIGTERM) is signal.SIG_IGN:
-            self.exitcode = INTERRUPTED
+            self.exitcode = ExitStatus.INTERRUPTED
         if not self.exitcode:
             self._end_well()
 
@@ -290,7 +296,7 @@ class Command(CrawlCommand):
             line = _line(error) if _of_system(error) and not known else str(error)
             logger.critical("%s", line, exc_info=None if known or _of_system(error) else error)
         if error is not None:
-            self.exitcode = 1
+            self.exitcode = ExitStatus.FAILED
 
     def _opened(self) -> None:
         self._on_exit = "%s ended the crawl at once: it will resume from its last checkpoint"

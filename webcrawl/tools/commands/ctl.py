@@ -1,4 +1,4 @@
-"""`scrapy ctl`: asks and commands a crawl that runs (docs/control.md).
+"""`webcrawl ctl`: asks and commands a crawl that runs (docs/control.md).
 
 Scrapy imports every command for any of them: what takes long is imported later.
 """
@@ -12,12 +12,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from webcrawl.base.program import INTERRUPTED, program
+from webcrawl.base.program import ExitStatus, program
 from webcrawl.base.readable import readable, text_without_credentials
 from webcrawl.crawl.control.command import CommandError, NotRunning
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import HIVE, crawls_of
-from webcrawl.tools.tool_command import ToolCommand, complain, say_all
+from webcrawl.tools.tool_command import SETTINGS_OPTION, ToolCommand, complain, say_all, usage_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,25 +26,32 @@ if TYPE_CHECKING:
 
     from webcrawl.tools.why.answer import WhyAnswer
 
-REFUSED, NOT_RUNNING = 1, 2
+VERBS = frozenset(  # which other programs have before the object
+    {"checkpoint", "exclude", "get", "include", "pause", "resume", "set", "status", "stop"}
+)
 PATIENCE = 90.0  # seconds for an answer, which may wait for a checkpoint
 WIDTH = 32  # columns of the help before its explanations
-USAGE = f"usage: {program()} ctl JOBDIR COMMAND [WORDS]; {program()} ctl --help lists the commands"
+USAGE = f"a folder and a command: {program()} ctl JOBDIR status; {program()} ctl --help lists the commands"
 
 
 class Command(ToolCommand):
-    """Exit status 0: done; 1: refused, with the reason in a line; 2: no crawl is running there."""
+    """Exit status 1 if the command is refused, with the reason in a line; 3 if no crawl is running."""
 
-    says = "Ask and command a crawl that runs: status, pause, stop, exclude, set and others"
+    says = "Control a running crawl: status, pause, stop, exclude, set and others"
     usage = "JOBDIR COMMAND [WORDS] [--json]"
     takes_words = True
+    listed_options = SETTINGS_OPTION  # for a hive whose server a setting names
 
     def long_desc(self) -> str:
         from webcrawl.crawl.control.commands import COMMANDS  # noqa: PLC0415
 
         lines = (_line(one.usage, one.says) for one in COMMANDS.values())
-        here = _line("why URL", f"what became of a URL, and why: as `{program()} why` says")
-        return "\n".join((f"{self.says}\n\ncommands:", *lines, here))
+        here = _line("why URL", f"explain what happened to a URL, as `{program()} why` does")
+        statuses = (
+            "exit status: 0 done, 1 refused, with the reason in a line, 2 wrong usage,",
+            "             3 no crawl is running there",
+        )
+        return "\n".join((f"{self.says}\n\ncommands:", *lines, here, "", *statuses))
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -57,10 +64,12 @@ class Command(ToolCommand):
         try:
             answer = self._asked(args)
         except (CommandError, NotRunning) as error:
-            self.exitcode = NOT_RUNNING if isinstance(error, NotRunning) else REFUSED
+            self.exitcode = (
+                ExitStatus.NOT_RUNNING if isinstance(error, NotRunning) else ExitStatus.FAILED
+            )
             complain(error, as_json=opts.json)
         except KeyboardInterrupt:
-            self.exitcode = INTERRUPTED
+            self.exitcode = ExitStatus.INTERRUPTED
         else:
             self._say(_text(args[1], answer, as_json=opts.json))
 
@@ -68,14 +77,15 @@ class Command(ToolCommand):
         try:
             say_all(text)
         except OSError as error:
-            self.exitcode = REFUSED
+            self.exitcode = ExitStatus.FAILED
             sys.stderr.write(f"{error}\n")
 
     def _asked(self, args: list[str]) -> Any:
         if len(args) < 2:
-            # Scrapy's UsageError ends with 2, which means something else here
-            raise CommandError(USAGE)
+            raise usage_error(USAGE)
         jobdir, command, *words = args
+        if jobdir in VERBS and not Path(jobdir).exists():
+            raise usage_error(f"the folder comes first: {program()} ctl JOBDIR {jobdir}")
         if command == "why":
             return _why(Path(jobdir), words)
         if command == "excluded" and "://" not in jobdir:
@@ -148,7 +158,7 @@ def _ask_hive(
 
 
 def _why(jobdir: Path, words: Sequence[str]) -> WhyAnswer:
-    """Return the answer of `scrapy why`, if the crawl runs, or a drone of the hive does."""
+    """Return the answer of `webcrawl why`, if the crawl runs, or a drone of the hive does."""
     from webcrawl.crawl.control.client import Client  # noqa: PLC0415
     from webcrawl.tools.why.answer import why  # noqa: PLC0415
 

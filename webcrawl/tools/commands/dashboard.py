@@ -1,4 +1,4 @@
-"""`scrapy dashboard`: a web page on crawls, running or not.
+"""`webcrawl dashboard`: a web page on crawls, running or not.
 
 Scrapy imports every command for any of them: what takes long is imported later.
 """
@@ -33,7 +33,7 @@ class Command(ToolCommand):
     Ctrl-C: exit status 0.
     """
 
-    says = "Show crawls and hives in a browser: live figures, hosts, errors, commands"
+    says = "Watch and control crawls in a browser"
     usage = "[JOBDIR ...] [--port 8700] [--host 127.0.0.1]"
 
     def long_desc(self) -> str:
@@ -45,13 +45,16 @@ class Command(ToolCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument(
-            "--port", default="8700", metavar="N", help="0: any that is free (default: %(default)s)"
+            "--port",
+            default="8700",
+            metavar="N",
+            help="port to listen on; 0: any that is free (default: %(default)s)",
         )
         parser.add_argument(
             "--host",
             default="127.0.0.1",
             metavar="ADDRESS",
-            help="where to listen (default: %(default)s)",
+            help="address to listen on (default: %(default)s)",
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""`scrapy export`: what others can open or keep, made of a crawl.
+"""`webcrawl export`: what others can open or keep, made of a crawl.
 
 Of the commands in a module Scrapy takes the last one.
 """
@@ -21,10 +21,17 @@ from typing import TYPE_CHECKING
 
 from webcrawl.base.loading import missing
 from webcrawl.base.outputs import LIBRARIES
-from webcrawl.base.program import INTERRUPTED, PYTHON, environment, program
+from webcrawl.base.program import PYTHON, ExitStatus, environment, program
 from webcrawl.base.readable import count, readable
 from webcrawl.store.errors import StoreError
-from webcrawl.tools.tool_command import CommandGroup, ToolCommand, complain, say, usage_error
+from webcrawl.tools.tool_command import (
+    SETTINGS_OPTION,
+    CommandGroup,
+    ToolCommand,
+    complain,
+    say,
+    usage_error,
+)
 
 if TYPE_CHECKING:
     from scrapy.settings import Settings
@@ -44,6 +51,7 @@ class DocumentsCommand(ToolCommand):
 
     says = "Make one file of the documents of a crawl, hive or archive (OUTPUTS=documents)"
     usage = "JOBDIR|WARC... [-o FILE]"
+    listed_options = SETTINGS_OPTION
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -65,7 +73,7 @@ class DocumentsCommand(ToolCommand):
             self.fail(error)
         except KeyboardInterrupt:
             sys.stderr.write("interrupted: run the same command to resume\n")
-            self.exitcode = INTERRUPTED
+            self.exitcode = ExitStatus.INTERRUPTED
 
     def _export(self, sources: list[str], target: Path) -> None:
         """Take the documents that the crawls have made, or else make them of the archives."""
@@ -180,7 +188,7 @@ def _note(sources: list[str], note: Path) -> None:
 
 
 def _processed(sources: list[str], jobdir: Path, settings: Settings) -> int:
-    """Have `scrapy process` make them in this folder, or go on with it; return its exit status."""
+    """Have `webcrawl process` make them in this folder, or go on with it; return its exit status."""
     from webcrawl.tools.supervisor.hive_run import given_by_command  # noqa: PLC0415 - as above
 
     given = {
@@ -237,6 +245,7 @@ class StoreExport(ToolCommand):
 
     says = "Copy the finished files of a crawl or hive to its store"
     usage = "JOBDIR"
+    listed_options = SETTINGS_OPTION
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         del opts
@@ -254,7 +263,7 @@ class StoreExport(ToolCommand):
             )
         except KeyboardInterrupt:
             sys.stderr.write("interrupted: run the same command to resume\n")
-        self.exitcode = 0 if is_sound else 1
+        self.exitcode = ExitStatus.DONE if is_sound else ExitStatus.FAILED
 
 
 def _copy_to_store(jobdir: Path, settings: Settings) -> bool:
@@ -339,10 +348,10 @@ def _wacz_figures(found: Mapping[str, int]) -> str:
 
 
 class Command(CommandGroup):
-    """`scrapy export`: one command per kind of export."""
+    """`webcrawl export`: one command per kind of export."""
 
     name = "export"
-    says = "Pack a crawl's archive into one WACZ file, copy files to a store, make documents or the graph of hosts"
+    says = "Make a WACZ file, a file of documents or a host graph; copy files to a store"
     members = {  # noqa: RUF012 - a constant of the class
         "wacz": WaczExport,
         "store": StoreExport,

@@ -1,4 +1,4 @@
-"""`scrapy hive`: one crawl on all cores, and its drones. `scrapy ctl` gives all other orders.
+"""`webcrawl hive`: one crawl by several processes, and its drones. `webcrawl ctl` gives all other orders.
 
 Scrapy imports every command for any of them, in every project on the machine: what takes long is
 imported later.
@@ -12,179 +12,266 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from scrapy.commands import BaseRunSpiderCommand, ScrapyCommand
-from scrapy.exceptions import UsageError
-from scrapy.settings import Settings
-from scrapy.utils.conf import arglist_to_dict
-
-from webcrawl.adapter.given_settings import given_words
 from webcrawl.base.errors import CannotStart
-from webcrawl.base.program import INTERRUPTED, name_program, program
+from webcrawl.base.program import ExitStatus, program
 from webcrawl.base.readable import readable, text_without_credentials
 from webcrawl.base.settings.setting_kinds import is_whole
+from webcrawl.crawl.control.command import NotRunning
 from webcrawl.crawl.hive.errors import Away, HiveError
 from webcrawl.crawl.hive.partition import MOST_DRONES
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import is_crawl
-from webcrawl.tools.tool_command import CannotPrint, complain, say, say_all
+from webcrawl.tools.tool_command import (
+    LOG_OPTIONS,
+    SETTINGS_OPTION,
+    CannotPrint,
+    CommandGroup,
+    ToolCommand,
+    add_loudness,
+    complain,
+    say,
+    say_all,
+    usage_error,
+)
 
 if TYPE_CHECKING:
     from webcrawl.tools.supervisor.changes import FoundIdentity
+    from webcrawl.tools.supervisor.servers import HiveTarget
 
-COMMANDS = f"""SPIDER [-n N] -a seeds=SRC [options]
-       {program()} hive status|resize|adopt JOBDIR|URL [options]"""
+RUN = "run"  # the command that is meant where none is named
 
 
-class Command(BaseRunSpiderCommand):
-    """`scrapy hive web -n N -a seeds=SRC`: N drones, each an ordinary `scrapy crawl`."""
+class HiveCommand(ToolCommand):
+    """Exit status 3 if the hive, or its server, is not running."""
 
-    requires_project = False
-    requires_crawler_process = False
+    example: ClassVar[str]
+    without_server: ClassVar[ExitStatus] = ExitStatus.NOT_RUNNING
     default_settings: ClassVar[dict[str, Any]] = {}
+    listed_options = SETTINGS_OPTION
 
-    def syntax(self) -> str:
-        return COMMANDS
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        try:
+            self.exitcode = self.carry_out(args, opts)
+        except Away as error:
+            self._refuse(f"the hive's server is {error.state}: {error}", self.without_server)
+        except NotRunning as error:
+            self._refuse(str(error), ExitStatus.NOT_RUNNING)
+        except (CannotStart, HiveError, CannotPrint) as error:
+            self._refuse(str(error), ExitStatus.FAILED)
+        except KeyboardInterrupt:
+            self.exitcode = ExitStatus.INTERRUPTED
 
-    def short_desc(self) -> str:
-        return "Crawl with many processes that share the web among them"
+    def carry_out(self, args: list[str], opts: argparse.Namespace) -> int:
+        """Return the exit status. Raise UsageError, NotRunning, CannotStart or HiveError."""
+        raise NotImplementedError
+
+    def target(self, args: list[str]) -> HiveTarget:
+        """Return the hive that the command line names. Raise UsageError if it names none."""
+        from webcrawl.tools.supervisor.servers import HiveTarget  # noqa: PLC0415 - as above
+
+        if len(args) != 1:
+            raise usage_error(f"one hive: {program()} hive {self.example}")
+        return HiveTarget(self.settings, args[0])
+
+    def _refuse(self, why: str, status: ExitStatus) -> None:
+        complain(text_without_credentials(why))
+        self.exitcode = status
+
+
+class HiveRunning(HiveCommand):
+    """N drones, each an ordinary `scrapy crawl`."""
+
+    says = "Run the crawl, or resume it (`run` may be left out)"
+    usage = "SPIDER [-n N] -a seeds=SRC [options]"
+    listed_options = SETTINGS_OPTION | LOG_OPTIONS
+    without_server = ExitStatus.FAILED
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        ScrapyCommand.add_options(self, parser)
-        name_program(parser, self)
+        super().add_options(parser)
+        _add_arguments(parser, "an argument of the spider, as for crawl (may be repeated)")
+        _add_drones(parser, "how many processes; 0: one per core (default: as before, at first 0)")
+        parser.add_argument("--pin-cpus", action="store_true", help="keep each drone on one core")
+        add_loudness(parser)
+
+    def carry_out(self, args: list[str], opts: argparse.Namespace) -> int:
+        if not args:
+            raise usage_error(f"a spider: {program()} hive web -n 4 -a seeds=FILE")
+        if len(args) > 1:
+            raise usage_error(
+                f"exactly one spider is needed: {program()} hive NAME -n N; orders go by "
+                f"{program()} ctl JOBDIR"
+            )
+        from webcrawl.tools.supervisor.hive_run import HivePlan, HiveRun  # noqa: PLC0415 - as above
+
+        if opts.pin_cpus and not hasattr(os, "sched_setaffinity"):
+            raise CannotStart("--pin-cpus: this system keeps no process on a core")
+        wanted = (
+            0
+            if opts.drones is None
+            else _number("-n", opts.drones, f"from 0 (one drone per core) to {MOST_DRONES}")
+        )
+        plan = HivePlan(self.settings, args[0], _arguments(opts), wanted)
+        return HiveRun(self.settings, plan, pin=opts.pin_cpus).run()
+
+
+class HiveStatus(HiveCommand):
+    """Prints a line for each drone."""
+
+    says = "Show the drones of a hive"
+    usage = "JOBDIR|URL [--json]"
+    example = "status JOBDIR|URL"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def carry_out(self, args: list[str], opts: argparse.Namespace) -> int:
+        from webcrawl.tools.supervisor.hive_status import rows, table  # noqa: PLC0415 - as above
+
+        found, common = rows(self.target(args))
+        if not found:
+            raise CannotStart(
+                f"{args[0]}: no drone of a hive named {common['name']} is known there"
+            )
+        if opts.json:
+            say_all(f"{json.dumps({**common, 'drones': found}, indent=1)}\n")
+        else:
+            say_all("".join(f"{readable(line)}\n" for line in table(found, common)))
+        return ExitStatus.DONE
+
+
+class HiveResize(HiveCommand):
+    """Waits until slots are where they belong."""
+
+    says = "Change the number of drones of a running hive"
+    usage = "JOBDIR|URL -n N"
+    example = "resize JOBDIR|URL -n N"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        _add_drones(parser, "how many drones the hive is to have")
+
+    def carry_out(self, args: list[str], opts: argparse.Namespace) -> int:
+        from webcrawl.tools.supervisor.changes import resize  # noqa: PLC0415 - as above
+
+        target = self.target(args)
+        if opts.drones is None:
+            raise usage_error(f"how many drones? {program()} hive resize JOBDIR|URL -n N")
+        return resize(target, _number("-n", opts.drones, f"from 1 to {MOST_DRONES}"), say)
+
+
+class HiveAdoption(HiveCommand):
+    """Without --jobdir or --lost the drone gives its part away itself, wherever it runs."""
+
+    says = "Give the part of one drone to the others"
+    usage = "JOBDIR|URL --drone K [options]"
+    example = "adopt JOBDIR|URL --drone K"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("--drone", metavar="K", help="the drone that is to stop crawling")
         parser.add_argument(
-            "-a",
-            dest="spargs",
-            action="append",
-            default=[],
-            metavar="NAME=VALUE",
-            help="as for crawl",
+            "--jobdir", metavar="PATH", help="where its folder is now: it is run here once more"
         )
         parser.add_argument(
-            "-n", dest="drones", metavar="N", help="how many drones; 0: one per core, as at first"
+            "--lost", action="store_true", help="its folder is lost: say what that means"
         )
-        parser.add_argument("--pin", action="store_true", help="keep each drone on one core")
-        parser.add_argument("--json", action="store_true", help="status: as JSON")
+        parser.add_argument("--yes", action="store_true", help="with --lost: give it up")
         parser.add_argument(
-            "--drone", metavar="K", help="adopt: the drone that shall not crawl any more"
+            "--now", action="store_true", help="with --lost: though it may still run"
         )
-        parser.add_argument(
-            "--jobdir",
-            metavar="PATH",
-            help="adopt: where its JOBDIR is now; it is run here once more",
+        _add_arguments(parser, "with --jobdir: an argument of the spider (may be repeated)")
+
+    def carry_out(self, args: list[str], opts: argparse.Namespace) -> int:
+        from webcrawl.tools.supervisor.changes import (  # noqa: PLC0415 - as above
+            adopt,
+            adopt_lost,
+            drone_command,
+            give_up,
         )
-        parser.add_argument(
-            "--lost", action="store_true", help="adopt: its JOBDIR is lost; says what that means"
+
+        target = self.target(args)
+        if opts.drone is None:
+            raise usage_error(
+                f"which drone? {program()} hive adopt JOBDIR|URL --drone K, with --jobdir PATH or --lost"
+            )
+        if opts.lost and opts.jobdir:
+            raise usage_error("--lost, --jobdir: a drone whose JOBDIR is there is not lost")
+        drone = _number("--drone", opts.drone, f"from 0 to {MOST_DRONES - 1}")
+        if opts.lost:
+            return adopt_lost(target, drone, say, sure=opts.yes, now=opts.now)
+        if not opts.jobdir:  # it runs, or is started elsewhere
+            return give_up(target, drone, say)
+        found = _found(Path(opts.jobdir))
+        words = drone_command(self.settings, target, drone, opts.jobdir, _arguments(opts))
+        return adopt(target, drone, found, words, say)
+
+
+class Command(CommandGroup):
+    """`webcrawl hive web -n N -a seeds=SRC` runs a hive; a command after `hive` asks or changes it."""
+
+    name = "hive"
+    says = "Run one crawl on several processes or machines"
+    default_settings: ClassVar[dict[str, Any]] = {}
+    members = {  # noqa: RUF012 - a constant of the class
+        RUN: HiveRunning,
+        "status": HiveStatus,
+        "resize": HiveResize,
+        "adopt": HiveAdoption,
+    }
+
+    def syntax(self) -> str:
+        return f"""SPIDER [-n N] -a seeds=SRC [options]
+       {program()} hive {super().syntax()}"""
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Let the parser take the options of all commands, wherever they stand.
+
+        The members have a parser of their own: the name of one may be left out, and then options
+        may come first.
+        """
+        self._parser = argparse.ArgumentParser(
+            prog=program(),
+            usage=f"{program()} hive {self.syntax()}",
+            description=f"{self.says}. Pause, stop and exclude by `{program()} ctl JOBDIR`, as for one crawl.",
+            formatter_class=parser.formatter_class,
+            conflict_handler="resolve",
         )
-        parser.add_argument("--yes", action="store_true", help="adopt: with --lost, give it up")
+        self.add_members(self._parser)
+        ToolCommand.add_options(self, parser)
+        add_loudness(parser)
         parser.add_argument(
-            "--now", action="store_true", help="adopt: with --lost, though it may still fetch"
+            "-h", "--help", action="store_true", help="explain this command, or one of its own"
         )
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        opts.set[:] = given_words(self.settings, opts.set)
-        ScrapyCommand.process_options(self, args, opts)
-        try:
-            opts.spargs = arglist_to_dict(opts.spargs)
-        except ValueError as error:
-            raise UsageError("Invalid -a value, use -a NAME=VALUE", print_help=False) from error
-
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        unknown = next((word for word in args if word.startswith("-")), "")
-        if not args or unknown:
-            raise UsageError(
-                f"unknown option {unknown}" if args else "which spider, or which hive?",
-                print_help=False,
-            )
-        name, *rest = args
-        try:
-            if name in ONE_HIVE:
-                if len(rest) != 1:
-                    more = " -n N" if name == "resize" else ""
-                    raise UsageError(
-                        f"one hive: {program()} hive {name} JOBDIR|URL{more}", print_help=False
-                    )
-                self.exitcode = ONE_HIVE[name](self._settings, rest[0], opts)
-            elif rest:
-                raise UsageError(
-                    f"exactly one spider is needed: {program()} hive NAME -n N; orders go by {program()} ctl",
-                    print_help=False,
-                )
-            else:
-                self.exitcode = _crawl(self._settings, name, opts)
-        except Away as error:
-            self._refuse(f"the hive's server is {error.state}: {error}")
-        except (CannotStart, HiveError, CannotPrint) as error:
-            self._refuse(str(error))
-        except KeyboardInterrupt:
-            self.exitcode = INTERRUPTED
-
-    @property
-    def _settings(self) -> Settings:
-        assert self.settings is not None  # noqa: S101 - Scrapy sets them before it asks for anything
-        return self.settings
-
-    def _refuse(self, why: str) -> None:
-        complain(text_without_credentials(why))
-        self.exitcode = 1
+        words = [*args] if args[:1] and args[0] in self.members else [RUN, *args]
+        if opts.help:
+            words = [*(words if args else ()), "-h"]
+        own, args[:] = self._parser.parse_known_args(words)
+        for_all = vars(opts)
+        for_all.update({name: value for name, value in vars(own).items() if name not in for_all})
+        super().process_options(args, opts)
 
 
-def _crawl(settings: Settings, spider: str, opts: argparse.Namespace) -> int:
-    from webcrawl.tools.supervisor.hive_run import HivePlan, HiveRun  # noqa: PLC0415 - as above
-
-    if opts.pin and not hasattr(os, "sched_setaffinity"):
-        raise CannotStart("--pin: this system keeps no process on a core")
-    wanted = (
-        0
-        if opts.drones is None
-        else _number("-n", opts.drones, f"from 0 (one drone per core) to {MOST_DRONES}")
-    )
-    return HiveRun(settings, HivePlan(settings, spider, opts.spargs, wanted), pin=opts.pin).run()
-
-
-def _status(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
-    from webcrawl.tools.supervisor.hive_status import rows, table  # noqa: PLC0415
-    from webcrawl.tools.supervisor.servers import HiveTarget  # noqa: PLC0415
-
-    found, common = rows(HiveTarget(settings, hive))
-    if not found:
-        raise CannotStart(f"{hive}: no drone of a hive named {common['name']} is known there")
-    if opts.json:
-        say_all(f"{json.dumps({**common, 'drones': found}, indent=1)}\n")
-    else:
-        say_all("".join(f"{readable(line)}\n" for line in table(found, common)))
-    return 0
-
-
-def _resize(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
-    from webcrawl.tools.supervisor.changes import resize  # noqa: PLC0415
-    from webcrawl.tools.supervisor.servers import HiveTarget  # noqa: PLC0415
-
-    if opts.drones is None:
-        raise CannotStart(f"how many drones? {program()} hive resize JOBDIR|URL -n N")
-    return resize(
-        HiveTarget(settings, hive), _number("-n", opts.drones, f"from 1 to {MOST_DRONES}"), say
+def _add_arguments(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument(
+        "-a", dest="spargs", action="append", default=[], metavar="NAME=VALUE", help=what
     )
 
 
-def _adopt(settings: Settings, hive: str, opts: argparse.Namespace) -> int:
-    from webcrawl.tools.supervisor.changes import adopt, adopt_lost, drone_command, give_up  # noqa: PLC0415
-    from webcrawl.tools.supervisor.servers import HiveTarget  # noqa: PLC0415
+def _arguments(opts: argparse.Namespace) -> dict[str, str]:
+    """Return the arguments of the spider. Raise UsageError."""
+    from scrapy.utils.conf import arglist_to_dict  # noqa: PLC0415 - as above
 
-    if opts.drone is None:
-        raise CannotStart(
-            f"which drone? {program()} hive adopt JOBDIR|URL --drone K, with --jobdir PATH or --lost"
-        )
-    if opts.lost and opts.jobdir:
-        raise CannotStart("--lost, --jobdir: a drone whose JOBDIR is there is not lost")
-    drone = _number("--drone", opts.drone, f"from 0 to {MOST_DRONES - 1}")
-    target = HiveTarget(settings, hive)
-    if opts.lost:
-        return adopt_lost(target, drone, say, sure=opts.yes, now=opts.now)
-    if not opts.jobdir:  # it runs, or is started elsewhere
-        return give_up(target, drone, say)
-    found = _found(Path(opts.jobdir))
-    words = drone_command(settings, target, drone, opts.jobdir, opts.spargs)
-    return adopt(target, drone, found, words, say)
+    try:
+        return arglist_to_dict(opts.spargs)
+    except ValueError as error:
+        raise usage_error("Invalid -a value, use -a NAME=VALUE") from error
+
+
+def _add_drones(parser: argparse.ArgumentParser, what: str) -> None:
+    parser.add_argument("-n", "--drones", metavar="N", help=what)
 
 
 def _found(jobdir: Path) -> FoundIdentity:
@@ -199,9 +286,6 @@ def _found(jobdir: Path) -> FoundIdentity:
             return FoundIdentity(jobdir, unpacked(snapshot.get(IDENTITY)), snapshot.get(KEY))
     except (StoreError, OSError) as error:
         raise CannotStart(f"--jobdir {jobdir}: {error}") from error
-
-
-ONE_HIVE = {"status": _status, "resize": _resize, "adopt": _adopt}
 
 
 def _number(option: str, text: str, allowed: str) -> int:

@@ -1,16 +1,24 @@
-"""`scrapy identity`: makes the key, its directory, and a page on the crawler; checks them."""
+"""`webcrawl identity`: makes the key, its directory, and a page on the crawler; checks them."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from webcrawl.base.program import program
-from webcrawl.tools.tool_command import ToolCommand, say, say_all, usage_error, whole
+from webcrawl.tools.tool_command import (
+    SETTINGS_OPTION,
+    CommandGroup,
+    ToolCommand,
+    say,
+    say_all,
+    usage_error,
+    whole,
+)
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -21,65 +29,34 @@ if TYPE_CHECKING:
 
 MOST_DAYS = 365
 PATIENCE = 60.0  # seconds for all questions about our addresses together
-USES = {
-    "new": "new FILE",
-    "directory": "directory --key FILE [--key NEXT] --agent https://ORIGIN -o DIR [--days 30]",
-    "verify": "verify URL|FILE|DIR [--agent https://ORIGIN] [--request FILE] [--addresses NETWORKS]",
-    "page": "page [-o FILE] [--why TEXT] [--addresses NETWORKS]",
-}
+ADDRESSES_HELP = "where the crawl comes from, such as 192.0.2.0/28"
 
 
-class Command(ToolCommand):
-    """Exit status 0, 1 with what is wrong in a line each, 2 for a wrong command line."""
+class IdentityCommand(ToolCommand):
+    """Exit status 1, with a line for each fault, if something is wrong."""
 
-    says = "Make and publish the key that signs requests, and the page that says who we are"
-    usage = "new FILE | directory … | verify … | page …"
+    name: ClassVar[str]
 
-    def long_desc(self) -> str:
-        return (
-            "  ".join(f"{program()} identity {use}" for use in USES.values())
-            + "  (docs/identity.md)"
-        )
+    def wrong_words(self) -> Exception:
+        return usage_error(f"{program()} identity {self.name} {self.usage}")
 
-    def add_options(self, parser: argparse.ArgumentParser) -> None:
-        super().add_options(parser)
-        parser.add_argument(
-            "--key",
-            metavar="FILE",
-            action="append",
-            help="directory: a key; give the next one, too",
-        )
-        parser.add_argument(
-            "--agent", metavar="ORIGIN", help="directory, verify: the https origin, as in BOT_AGENT"
-        )
-        parser.add_argument(
-            "--days", metavar="N", default="30", help="directory: its signatures hold so long (30)"
-        )
-        parser.add_argument(
-            "--request", metavar="FILE", help="verify: a request as bytes, checked with these keys"
-        )
-        parser.add_argument(
-            "--addresses",
-            metavar="NETWORKS",
-            help="verify, page: where the crawl comes from, such as 192.0.2.0/28",
-        )
-        parser.add_argument("--why", metavar="TEXT", default="", help="page: what the crawl is for")
-        parser.add_argument("-o", metavar="PATH", help="directory: the folder; page: the file")
+    def one(self, args: list[str]) -> str:
+        """Return the only argument. Raise UsageError."""
+        if len(args) != 1 or not args[0]:
+            raise self.wrong_words()
+        return args[0]
+
+
+class NewKey(IdentityCommand):
+    """Makes an Ed25519 key that its owner alone can read."""
+
+    name = "new"
+    says = "Make a key"
+    usage = "FILE"
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        action = args[0] if args else ""
-        if action not in USES:
-            raise usage_error(f"{program()} identity new, directory, verify or page")
-        rest = args[1:]
-        runs: dict[str, Callable[[], None]] = {
-            "new": lambda: self._new(_one("new", rest)),
-            "directory": lambda: self._directory(rest, opts),
-            "verify": lambda: self._verify(_one("verify", rest), opts),
-            "page": lambda: self._page(rest, opts),
-        }
-        runs[action]()
-
-    def _new(self, name: str) -> None:
+        del opts
+        name = self.one(args)
         from webcrawl.net.identity.signing_key import SigningKey  # noqa: PLC0415 - Scrapy imports every command for any
 
         try:
@@ -91,9 +68,31 @@ class Command(ToolCommand):
         else:
             say(f"{name}: Ed25519 key {key.keyid}, readable only by its owner")
 
-    def _directory(self, rest: list[str], opts: argparse.Namespace) -> None:
-        if rest or not opts.key or not opts.agent or not opts.o:
-            raise usage_error(f"{program()} identity {USES['directory']}")
+
+class KeyDirectory(IdentityCommand):
+    """Writes the directory, and the header fields to serve it with."""
+
+    name = "directory"
+    says = "Make the signed directory of keys that a web server is to publish"
+    usage = "--key FILE [--key NEXT] --agent https://ORIGIN -o DIR [--days 30]"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument(
+            "--key", metavar="FILE", action="append", help="a key; repeat it with the next one"
+        )
+        parser.add_argument("--agent", metavar="ORIGIN", help="the https origin, as in BOT_AGENT")
+        parser.add_argument(
+            "--days",
+            metavar="N",
+            default="30",
+            help="how long the signatures are valid (default: %(default)s)",
+        )
+        parser.add_argument("-o", metavar="DIR", help="the folder to write to")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if args or not opts.key or not opts.agent or not opts.o:
+            raise self.wrong_words()
         days, folder, agent = (
             whole("--days", opts.days, 1, MOST_DAYS),
             Path(opts.o),
@@ -136,7 +135,25 @@ class Command(ToolCommand):
             self.fail(f"{name}: {error.strerror or error}")
         return None
 
-    def _verify(self, place: str, opts: argparse.Namespace) -> None:
+
+class IdentityCheck(IdentityCommand):
+    """Prints a line for each finding."""
+
+    name = "verify"
+    says = "Check a published directory, a request signed by its keys, the names of our addresses"
+    usage = "URL|FILE|DIR [--agent https://ORIGIN] [--request FILE] [--addresses NETWORKS]"
+    listed_options = SETTINGS_OPTION
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("--agent", metavar="ORIGIN", help="the https origin, as in BOT_AGENT")
+        parser.add_argument(
+            "--request", metavar="FILE", help="a request as bytes, to be checked with these keys"
+        )
+        parser.add_argument("--addresses", metavar="NETWORKS", help=ADDRESSES_HELP)
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        place = self.one(args)
         from webcrawl.net.identity.key_directory import NotPublished  # noqa: PLC0415 - as above
         from webcrawl.net.identity.signature_check import (  # noqa: PLC0415 - as above
             Unreadable,
@@ -189,9 +206,24 @@ class Command(ToolCommand):
             else:
                 say(finding.text)
 
-    def _page(self, rest: list[str], opts: argparse.Namespace) -> None:
-        if rest:
-            raise usage_error(f"{program()} identity {USES['page']}")
+
+class IdentityPage(IdentityCommand):
+    """Prints the page, or writes it with a file of the addresses beside it."""
+
+    name = "page"
+    says = "Make the page that says who crawls, for the address in USER_AGENT"
+    usage = "[-o FILE] [--reason TEXT] [--addresses NETWORKS]"
+    listed_options = SETTINGS_OPTION
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("-o", metavar="FILE", help="where to write it (default: print it)")
+        parser.add_argument("--reason", metavar="TEXT", default="", help="what the crawl is for")
+        parser.add_argument("--addresses", metavar="NETWORKS", help=ADDRESSES_HELP)
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if args:
+            raise self.wrong_words()
         from webcrawl.crawl.checks import SettingError  # noqa: PLC0415 - as above
         from webcrawl.net.identity.identity_page import (  # noqa: PLC0415 - as above
             ADDRESSES,
@@ -200,7 +232,7 @@ class Command(ToolCommand):
         )
 
         try:
-            found, now = who(self.settings, opts.why, _networks(opts.addresses)), time.time()
+            found, now = who(self.settings, opts.reason, _networks(opts.addresses)), time.time()
             text = page(found, now)
             if not opts.o:
                 say_all(text)
@@ -215,6 +247,19 @@ class Command(ToolCommand):
             self.fail(str(error))
         except OSError as error:
             self.fail(f"{error.filename or opts.o}: {error.strerror or error}")
+
+
+class Command(CommandGroup):
+    """`webcrawl identity`: docs/identity.md has examples."""
+
+    name = "identity"
+    says = "Make the crawler's key, its directory and the page that says who crawls; check them"
+    members = {  # noqa: RUF012 - a constant of the class
+        "new": NewKey,
+        "directory": KeyDirectory,
+        "verify": IdentityCheck,
+        "page": IdentityPage,
+    }
 
 
 def _agent(origin: str) -> str:
@@ -249,12 +294,6 @@ async def _misfits(networks: Sequence[Network], servers: Sequence[tuple[str, int
             return await misfits(networks, asked)
     finally:
         asked.close()
-
-
-def _one(action: str, rest: list[str]) -> str:
-    if len(rest) != 1 or not rest[0]:
-        raise usage_error(f"{program()} identity {USES[action]}")
-    return rest[0]
 
 
 TOOK = (0.1, 1.0, 10.0)  # seconds of downloads that the page gives as examples

@@ -1,4 +1,4 @@
-"""`scrapy process`: runs modules and pipelines over archives, without crawling.
+"""`webcrawl process`: runs modules and pipelines over archives, without crawling.
 
 Scrapy imports every command for any of them: what only this one needs is imported later.
 """
@@ -20,8 +20,9 @@ from scrapy.utils.misc import load_object
 
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.outputs import ONLY_FETCHED
-from webcrawl.base.program import name_program, program
+from webcrawl.base.program import ExitStatus, name_program, program
 from webcrawl.tools.commands.crawl import Command as CrawlCommand
+from webcrawl.tools.tool_command import add_loudness
 
 if TYPE_CHECKING:
     from webcrawl.urls.exclusion_rules import Forgotten
@@ -42,11 +43,12 @@ class Command(CrawlCommand):
         return "[options] WARC ..."
 
     def short_desc(self) -> str:
-        return "Run modules over WARC files and WACZ packages without crawling"
+        return "Run pipelines over existing WARC and WACZ files"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         BaseRunSpiderCommand.add_options(self, parser)
         name_program(parser, self)
+        add_loudness(parser)
 
     def spider(self, args: list[str], opts: argparse.Namespace, settings: Settings) -> type[Spider]:
         del opts, settings
@@ -111,7 +113,7 @@ class Command(CrawlCommand):
         super().run(args, opts)
         stats = self._crawler.stats
         if not self.exitcode and stats is not None and stats.get_value(STAT, 0):
-            self.exitcode = 1
+            self.exitcode = ExitStatus.FAILED
 
 
 def _in_store(argument: str) -> Iterator[str]:

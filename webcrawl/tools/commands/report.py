@@ -1,4 +1,4 @@
-"""`scrapy report`: one HTML page on a crawl."""
+"""`webcrawl report`: one HTML page on a crawl."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FARTHEST = 6
 class Command(ToolCommand):
     """Reads the last checkpoint, and changes nothing of the crawl (docs/report.md)."""
 
-    says = "Make one HTML page on a crawl, running or not: figures, hosts, seeds, what went wrong"
+    says = "Make one HTML page on a crawl: figures, hosts, seeds, what went wrong"
     usage = "JOBDIR [options]"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -31,16 +31,19 @@ class Command(ToolCommand):
             help=f"where to write it (default: JOBDIR/{NAME}); - prints it",
         )
         parser.add_argument(
-            "--near",
+            "--near-duplicate-bits",
             default="4",
             metavar="BITS",
-            help="in which near-duplicates differ at most, 0 to 6 (%(default)s)",
+            help="pages are near-duplicates if at most so many bits differ, 0 to 6 (default: %(default)s)",
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1:
             raise usage_error(f"one folder: {program()} report JOBDIR")
-        jobdir, near = Path(args[0]), whole("--near", opts.near, 0, FARTHEST)
+        jobdir, near = (
+            Path(args[0]),
+            whole("--near-duplicate-bits", opts.near_duplicate_bits, 0, FARTHEST),
+        )
         try:
             self._page(jobdir, opts.output, near)
         except (StoreError, OSError) as error:

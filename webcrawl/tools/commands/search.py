@@ -1,4 +1,4 @@
-"""`scrapy search`: finds pages of a crawl by their words."""
+"""`webcrawl search`: finds pages of a crawl by their words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webcrawl.base.loading import missing
-from webcrawl.base.program import program
+from webcrawl.base.program import ExitStatus, program
 from webcrawl.base.readable import readable
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import crawls_of
@@ -27,7 +27,7 @@ MOST = 10_000
 class Command(ToolCommand):
     """Exit status 0, found or not; 1 if an index is missing, 2 if the query is not understood."""
 
-    says = "Find pages of a crawl or hive, running or not, by their words"
+    says = "Search the text of the pages (OUTPUTS=index)"
     usage = "JOBDIR WORDS... [-n 10] [--json]"
     takes_words = True
 
@@ -60,7 +60,7 @@ class Command(ToolCommand):
             from webcrawl.tools.optout_records import records_of  # noqa: PLC0415 - Scrapy imports every command for any
             from webcrawl.urls.exclusion_rules import Forgotten  # noqa: PLC0415 - as above
         except ImportError:
-            fail(1, missing("tantivy"))
+            fail(ExitStatus.FAILED, missing("tantivy"))
             return
         try:
             crawls = crawls_of(Path(args[0]))
@@ -68,13 +68,13 @@ class Command(ToolCommand):
             total, answers = search.find(query, most)
             (_as_json if opts.json else _as_text)(total, answers)
             for error in search.unread:
-                self._fail(1, f"{error}; its pages are not in this list")
+                self._fail(ExitStatus.FAILED, f"{error}; its pages are not among these")
         except BrokenPipeError:
             read_enough()
         except BadQuery as error:
-            fail(2, str(error))
+            fail(ExitStatus.USAGE, str(error))
         except (StoreError, OSError) as error:
-            fail(1, str(error))
+            fail(ExitStatus.FAILED, str(error))
 
     def _fail(self, status: int, why: str, *, as_json: bool = False) -> None:
         complain(why, as_json=as_json)

@@ -1,4 +1,4 @@
-"""`scrapy segments`: offline crawling, segment by segment (docs/segments.md)."""
+"""`webcrawl segments`: offline crawling, segment by segment (docs/segments.md)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from webcrawl.base.errors import CannotStart
-from webcrawl.base.program import INTERRUPTED, program
+from webcrawl.base.program import ExitStatus, program
 from webcrawl.base.readable import count, readable, text_without_credentials
 from webcrawl.base.settings.checked_settings import CheckedSettings, with_values
-from webcrawl.tools.tool_command import ToolCommand, complain, say, say_all, usage_error, whole
+from webcrawl.tools.tool_command import (
+    SETTINGS_OPTION,
+    ToolCommand,
+    complain,
+    say,
+    say_all,
+    usage_error,
+    whole,
+)
 
 if TYPE_CHECKING:
     from scrapy.settings import Settings
@@ -31,11 +39,12 @@ STORES = {
 
 
 class Command(ToolCommand):
-    """`scrapy segments`: exit status 1 and one line if it fails, or tables could not be read."""
+    """`webcrawl segments`: exit status 1 and one line if it fails, or tables could not be read."""
 
-    says = "Crawl offline: build segments of new URLs from what crawls left"
+    says = "Build the next list of URLs from the links that crawls found"
     usage = "build JOBDIR... [options]"
     default_settings: ClassVar[dict[str, Any]] = {}
+    listed_options = SETTINGS_OPTION
 
     def long_desc(self) -> str:
         return (
@@ -69,10 +78,10 @@ class Command(ToolCommand):
         try:
             self.exitcode = _build(self.settings, [*map(Path, folders)], opts)
         except (*REASONS, CannotStart, OSError) as error:
-            self.exitcode = 1
+            self.exitcode = ExitStatus.FAILED
             complain(text_without_credentials(str(error)), as_json=opts.json)
         except KeyboardInterrupt:
-            self.exitcode = INTERRUPTED
+            self.exitcode = ExitStatus.INTERRUPTED
 
 
 def _build(settings: Settings, jobdirs: list[Path], opts: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""`scrapy verify`: checks that everything a crawl left is complete and undamaged."""
+"""`webcrawl verify`: checks that everything a crawl left is complete and undamaged."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FIGURES = {
 class Command(ToolCommand):
     """Exit status 0 and a summary, or 1 and one line per damaged place (docs/operations.md)."""
 
-    says = "Check every file of a crawl or hive, running or not, without changing any"
+    says = "Check every file of a crawl; change none"
     usage = "JOBDIR [--json]"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:

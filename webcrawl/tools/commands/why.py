@@ -1,4 +1,4 @@
-"""`scrapy why`: what became of a URL, and why (docs/why.md).
+"""`webcrawl why`: what became of a URL, and why (docs/why.md).
 
 Scrapy imports every command for any of them: what takes long is imported later.
 """
@@ -13,7 +13,7 @@ from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from webcrawl.base.program import INTERRUPTED, program
+from webcrawl.base.program import ExitStatus, program
 from webcrawl.base.readable import readable
 from webcrawl.store.errors import StoreError
 from webcrawl.tools.tool_command import ToolCommand, complain, read_enough, usage_error
@@ -27,14 +27,14 @@ USAGE = f"give a folder and a URL: {program()} why JOBDIR URL, or --file URLS"
 class Command(ToolCommand):
     """Exit status 0, whatever the answer; 1 and a line if the folder cannot be read as a crawl."""
 
-    says = "Say why a URL was fetched or not, of a crawl or hive, running or not"
+    says = "Explain what happened to a URL"
     usage = "JOBDIR URL | JOBDIR --file URLS"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument("--json", action="store_true", help="print one JSON object per answer")
         parser.add_argument(
-            "--deep", action="store_true", help="look through all queues and logs, however large"
+            "--all", action="store_true", help="look through all queues and logs, however large"
         )
         parser.add_argument(
             "--file",
@@ -54,18 +54,18 @@ class Command(ToolCommand):
         try:
             self._answer(Path(args[0]), args[1:], opts)
         except KeyboardInterrupt:
-            self.exitcode = INTERRUPTED
+            self.exitcode = ExitStatus.INTERRUPTED
         except BrokenPipeError:
             read_enough()
         except (StoreError, OSError) as error:
-            self.exitcode = 1
+            self.exitcode = ExitStatus.FAILED
             complain(error, as_json=opts.json)
 
     def _answer(self, jobdir: Path, urls: list[str], opts: argparse.Namespace) -> None:
         from webcrawl.tools.why.answer import OpenedCrawls  # noqa: PLC0415 - as above, and what follows
         from webcrawl.tools.why.why_text import text_of  # noqa: PLC0415
 
-        with OpenedCrawls(jobdir, deep=opts.deep, trusted=_OfProject(self)) as crawls:
+        with OpenedCrawls(jobdir, deep=opts.all, trusted=_OfProject(self)) as crawls:
             if opts.file is not None:
                 _print_many(
                     crawls.answers(_lines(opts.file)),

@@ -69,7 +69,7 @@ BY_ANSWERS = attrgetter("answers", "name")
 class CrawlHosts:
     """Hosts and domains of a crawl or hive.
 
-    `damaged` rows are left out: `scrapy verify` says which they are.
+    `damaged` rows are left out: `webcrawl verify` says which they are.
     """
 
     hosts: int = 0

@@ -89,7 +89,7 @@ def history_of(jobdir: Path, length: int) -> Iterator[bytes]:
 
 
 def _hosts(snapshot: Snapshot) -> Iterator[AnnouncingHost]:
-    """Yield the hosts. Damaged rows are left out: `scrapy verify` names them."""
+    """Yield the hosts. Damaged rows are left out: `webcrawl verify` names them."""
     if not list(snapshot.rows("SELECT 1 FROM sqlite_master WHERE name = 'announcer'")):
         return
     for row in snapshot.rows("SELECT host, data, crc FROM announcer"):

@@ -1,4 +1,4 @@
-"""`scrapy hive resize` and `adopt`: change who shares the web of a hive, by its server."""
+"""`webcrawl hive resize` and `adopt`: change who shares the web of a hive, by its server."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from webcrawl import settings as defaults
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.program import environment
 from webcrawl.base.readable import count
+from webcrawl.crawl.control.command import NotRunning
 from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 from webcrawl.crawl.hive.member import Identity
@@ -67,12 +68,12 @@ def give_up(
 
 
 def must_run(target: HiveTarget) -> None:
-    """CannotStart if nobody runs the hive of a folder, so that no change would go on.
+    """Raise NotRunning if nobody runs the hive of a folder, so that no change would go on.
 
     One by its server may be.
     """
     if target.folder is not None and not target.folder.supervised:
-        raise CannotStart(stopped(target.folder))
+        raise NotRunning(stopped(target.folder))
 
 
 def stopped(folder: HiveFolder) -> str:
@@ -139,7 +140,7 @@ async def _changed(
 def _check(look: HiveLook, lost: Collection[int]) -> None:
     """Refuse what can be refused before anything changes."""
     if not look.leases:
-        raise CannotStart("no drone of this hive is running")
+        raise NotRunning("no drone of this hive is there")
     for drone in () if lost else look.leases:  # what is lost is not given away
         if drone in look.reports and (why := look.reports[drone].stays):
             raise CannotStart(f"the hive cannot be resized: {why}")

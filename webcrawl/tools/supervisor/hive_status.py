@@ -1,4 +1,4 @@
-"""How a hive is: the table of `scrapy hive status`, and the `status` of `scrapy ctl`."""
+"""How a hive is: the table of `webcrawl hive status`, and the `status` of `webcrawl ctl`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`scrapy ctl` of a hive: orders go to all drones by the server, questions to local sockets."""
+"""`webcrawl ctl` of a hive: orders go to all drones by the server, questions to local sockets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import IO, Any
 
 from scrapy.settings import BaseSettings
 
-from webcrawl.base.errors import CannotStart
 from webcrawl.base.program import program
 from webcrawl.base.readable import count, text_without_credentials
 from webcrawl.crawl.control.client import UNKEPT, Client, sources_of, spooled
@@ -48,7 +47,7 @@ class HiveClient:
         self._stdin = stdin
 
     def ask(self, name: str, *words: str) -> Any:
-        """Ask as Client.ask does. May also raise HiveError or CannotStart."""
+        """Ask as Client.ask does. May also raise HiveError, or CannotStart if the folder holds no hive."""
         look = self._look()
         if name not in COMMANDS:
             raise CommandError(
@@ -76,8 +75,6 @@ class HiveClient:
     def _look(self) -> HiveLook:
         try:
             look = self._target.look()
-        except CannotStart as error:
-            raise NotRunning(str(error)) from error
         except AnotherHive as error:
             raise NotRunning(f"{self._target.text}: {error}") from error
         except Away as error:  # its drones may run all the same
@@ -136,9 +133,8 @@ class HiveClient:
             raise CommandError(
                 f"{word}: give the hive by its JOBDIR, which records how the web is divided"
             )
-        return look.map.owners[
-            partition_of(founding.partition, RegisteredDomains()).slot(host_named(word))
-        ]
+        partition = partition_of(founding.partition, RegisteredDomains()).dividing(look.map)
+        return look.map.owners[partition.slot(host_named(word))]
 
     def _here(self, look: HiveLook) -> list[int]:
         """Return the drones that run in folders of this one on this machine."""

@@ -13,8 +13,8 @@ from redis.backoff import NoBackoff
 from scrapy.settings import BaseSettings
 
 from webcrawl.adapter.redis_client import client_maker, has_redis
-from webcrawl.base.errors import CannotStart
 from webcrawl.base.readable import url_without_credentials
+from webcrawl.crawl.control.command import NotRunning
 from webcrawl.crawl.hive.errors import Away, HiveError, reading
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 from webcrawl.crawl.hive.operator import HiveLook, Operator
@@ -122,15 +122,15 @@ class HiveTarget:
         return named(self._settings, self.name, self.folder) if has_redis(self._settings) else None
 
     def look(self) -> HiveLook:
-        """Return what the server knows now. Raise CannotStart if there is none to ask."""
+        """Return what the server knows now. Raise NotRunning if there is none to ask."""
         return asyncio.run(_looked(self.running()))
 
     def running(self) -> MakeOperator:
-        """Return the server that runs. Raise CannotStart if there is none to ask."""
+        """Return the server that runs. Raise NotRunning if there is none to ask."""
         found = self.server()
         if found is None:
-            raise CannotStart(
-                f"{self.text}: the hive is not running, or -s REDIS_URL=… must name its server"
+            raise NotRunning(
+                f"{self.text}: the hive is not running, or has a server that -s REDIS_URL=… must name"
             )
         return found
 

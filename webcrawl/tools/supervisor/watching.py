@@ -29,7 +29,7 @@ LAST = 2.0  # seconds for the look after the end
 class DroneCountChange:
     """A change of the number of drones, which hive.json follows whatever dies meanwhile.
 
-    `scrapy hive resize` writes what is wanted, and waits. All else is for the process that runs the hive:
+    `webcrawl hive resize` writes what is wanted, and waits. All else is for the process that runs the hive:
     that process alone knows when a drone has ended because it has given away all it had. What no
     look at the server can tell after it was emptied.
     """
@@ -192,7 +192,7 @@ class HiveWatch:
             self.silent = {}
 
     def _follow(self, look: HiveLook) -> None:
-        try:  # as hive.json is now: `scrapy hive resize` may have been quicker than the server
+        try:  # as hive.json is now: `webcrawl hive resize` may have been quicker than the server
             before, now = self._folder.change(lambda known: self._change.followed(known, look))
         except HiveError as error:  # the disk is full, perhaps: it is tried again
             self._say("write", str(error))

@@ -59,7 +59,7 @@ MIB = 1 << 20
 NOBODY = Forgotten()
 STAY = (
     "are in no index and no list of this package; their bytes are still in its archive files: "
-    f"{program()} account --offsets"
+    f"{program()} account --list-records"
 )
 NO_LINKS = frozenset((errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK))
 

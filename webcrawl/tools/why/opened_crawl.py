@@ -18,8 +18,14 @@ from webcrawl.base.url_text import host_of
 from webcrawl.crawl.control.in_force import META as IN_FORCE
 from webcrawl.crawl.control.in_force import PausedHosts
 from webcrawl.crawl.control.sheets import BUDGET, OF_HOST, Sheets, without_conflict
+from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.hive.member import IDENTITY, MAP
-from webcrawl.crawl.hive.partition import SlotFingerprints, SlotMap, partition_of
+from webcrawl.crawl.hive.partition import (
+    Partition,
+    SlotFingerprints,
+    SlotMap,
+    partition_of,
+)
 from webcrawl.crawl.last_run import FOLLOW, ON
 from webcrawl.crawl.rendering.deciding import Need
 from webcrawl.crawl.rules import allowance_of, own_of, rules_of
@@ -245,9 +251,8 @@ class OpenedCrawl:
     def _fingerprints(self) -> Fingerprints:
         if self.slots is None:
             return Fingerprints(self.key)
-        return SlotFingerprints(
-            self.key, partition_of(self.values["HIVE_PARTITION"], self.domains).slot
-        )
+        partition = self._partition(self.slots)
+        return SlotFingerprints(self.key, partition.slot, partition.slots)
 
     def keys(self, forms: Collection[CanonicalForm]) -> list[int]:
         """Return the numbers by which the seen store knows them."""
@@ -268,8 +273,17 @@ class OpenedCrawl:
         """Return the drone whose URL it is."""
         if self.slots is None:
             return None
-        slot = partition_of(self.values["HIVE_PARTITION"], self.domains).slot(host_of(url))
-        return self.slots.owners[slot] if slot < len(self.slots.owners) else None
+        return self.slots.owners[self._partition(self.slots).slot(host_of(url))]
+
+    def _partition(self, slots: SlotMap) -> Partition:
+        """Return how the hosts are divided among these slots.
+
+        Raise DamagedFile if the map has another number of slots than HIVE_PARTITION says.
+        """
+        try:
+            return partition_of(self.values["HIVE_PARTITION"], self.domains).dividing(slots)
+        except HiveError as error:
+            raise self.snapshot.damaged(f"table meta, {MAP}: {error}") from error
 
     # -- files
 

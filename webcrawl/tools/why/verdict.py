@@ -201,7 +201,7 @@ def _without_end(facts: UrlFacts) -> UrlVerdict:
         )
     if facts.is_known:
         more = (
-            ", as far as they were searched (see below); --deep searches everything"
+            ", as far as they were searched (see below); --all searches everything"
             if facts.looked
             else ""
         )
