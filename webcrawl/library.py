@@ -108,7 +108,7 @@ def crawl(
     """
     if isinstance(seeds, bytes | bytearray) or not isinstance(seeds, PathLike | Iterable):
         raise TypeError(
-            f"seeds: must be a URL, the path of a list, or URLs, not {type(seeds).__name__}"
+            f"seeds: must be a URL, the path of a list, or a list of URLs, not {type(seeds).__name__}"
         )
     if limit is not None and not isinstance(limit, int):
         raise TypeError(f"limit: must be a whole number, not {limit!r}")
@@ -152,7 +152,7 @@ class Crawling:
         """
         folder = self._values["JOBDIR"]
         if folder is None:
-            raise RuntimeError("without `jobdir`, a crawl has a folder only while it runs")
+            raise RuntimeError("without `jobdir`, a crawl has a folder only while it is running")
         return Path(folder)
 
     @property
@@ -175,12 +175,12 @@ class Crawling:
     def __iter__(self) -> Pages:
         with suppress(RuntimeError):
             asyncio.get_running_loop()
-            raise TypeError("an event loop runs here: use `async for`")
+            raise TypeError("an event loop is running here: use `async for`")
         return self._pages()
 
     def _pages(self) -> Pages:
         if self._running is not None:
-            raise RuntimeError("one loop over the pages of a crawl at a time")
+            raise RuntimeError("only one loop over the pages of a crawl is possible at a time")
         self.reason = None
         if not self._is_kept:
             self._values = {**self._values, "JOBDIR": tempfile.mkdtemp(prefix="webcrawl-")}
@@ -503,7 +503,7 @@ class CallersOutput:
         running = self._running()
         if running is None:
             raise RuntimeError(
-                f"{self._path}: nothing can be written before the first page, or after the last one"
+                f"{self._path}: can be written to only between the first page and the last one"
             )
         if self._opened is None or self._opened[0] is not running:
             self._opened = running, running.asked(self._open)
@@ -565,14 +565,12 @@ def _given(
         given[name] = value
     for name in given:
         if name in OF_SCRAPYS_PROCESS:
-            raise TypeError(
-                f"{name}: is for a crawl in Scrapy's process: scrapy crawl web -s {name}=…"
-            )
+            raise TypeError(f"{name}: works only in Scrapy's process: scrapy crawl web -s {name}=…")
     unknown = given.keys() - known
     for name in sorted(unknown):
         meant = mistyped([name], known).get(name)
         raise TypeError(
-            f"{name.lower()}: no setting of this name{f'; is {meant.lower()} meant?' if meant else ''}"
+            f"{name.lower()}: unknown setting{f'; did you mean {meant.lower()}?' if meant else ''}"
         )
     if "FOCUS_LANGUAGES" in given:
         given.setdefault("FRONTIER_PRIORITIZER", BY_LANGUAGE)

@@ -120,7 +120,7 @@ class TestRefused:
         [
             (
                 {"SCHEDULER": "scrapy.core.scheduler.Scheduler"},
-                "^SCHEDULER = .*: webcrawl needs its own; remove the setting, or the add-on",
+                "^SCHEDULER = .*: webcrawl needs its own; remove this setting, or the add-on",
             ),
             (
                 {"DOWNLOADER": "scrapy.core.downloader.Downloader"},

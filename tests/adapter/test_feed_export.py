@@ -112,7 +112,7 @@ def test_an_item_that_nobody_takes(feeds, monkeypatch, caplog):
 
     assert feeds.exported == [1]
     assert feeds.counted == ["feedexport/lost_items"]
-    assert "an item cannot be exported" in caplog.text
+    assert "an item could not be exported" in caplog.text
     assert "RecursionError" in caplog.text
 
 

@@ -88,7 +88,7 @@ def test_tls():
 def test_impossible_settings(settings):
     """They are refused in one line, without the password."""
     with pytest.raises(
-        HiveError, match=r"^REDIS_URL, REDIS_PARAMS: no client can be made for "
+        HiveError, match=r"^REDIS_URL, REDIS_PARAMS: no client can be created for "
     ) as error:
         client_maker(Settings(settings))
     assert "127.0.0.1" in str(error.value)

@@ -116,13 +116,17 @@ class TestWhatIsGone:
         other = Asking("", "[]", "/dev/null")
         other.page = None
 
-        with pytest.raises(CannotBeMade, match="no method page, the callback"):
+        with pytest.raises(
+            CannotBeMade, match="no method page, which a request names as its callback"
+        ):
             to_request(link, other, Trip())
         refused = to_refused(link, other, Trip())
         assert (refused.callback, refused.errback) == (None, other.failed)
 
         other.failed = None
-        with pytest.raises(CannotBeMade, match="no method failed, the errback"):
+        with pytest.raises(
+            CannotBeMade, match="no method failed, which a request names as its errback"
+        ):
             to_refused(link, other, Trip())
 
     @pytest.mark.parametrize("word", ["AAAA", "!", "kQ==", "gaZfY2xhc3OjYS5i"])

@@ -126,7 +126,7 @@ class TestMeta:
         assert heard["slow/in-time"][3] >= 0.3 > heard["big/whole"][3] > 0
         assert heard["cut/taken"][2] == ["truncated/disconnect", "dataloss"]
         said = made.output.read_text()
-        assert "bindaddress = 192.0.2.1: 192.0.2.1 is no address of this machine" in said
+        assert "bindaddress = 192.0.2.1: 192.0.2.1 is not an address of this machine" in said
         assert "download_timeout = soon: must be a number" in said
 
     def test_settings_say_it_for_all(self, crawl, here):
@@ -206,7 +206,7 @@ class TestProxies:
         said = made.output.read_text()
         assert (
             said.count(
-                "proxy socks5://127.0.0.1:1: only http:// proxies are supported: not fetched"
+                "proxy socks5://127.0.0.1:1: only http:// proxies are supported: requests with"
             )
             == 1
         )
@@ -223,9 +223,7 @@ class TestProxies:
         def back(made):
             output = made.output
             wait_until(
-                lambda: (
-                    "no request takes it for" in output.read_text() if output.exists() else False
-                )
+                lambda: "it is not used for" in output.read_text() if output.exists() else False
             )
             shown.append(proxying(proxy, int(address.rpartition(":")[2])))
             shown[0].__enter__()
@@ -321,7 +319,10 @@ class TestWeb:
             ),
             (
                 {"ALL_PROXY": "http://u:secret@127.0.0.1:1", "http_proxy": "http://127.0.0.1:1"},
-                "ALL_PROXY in the environment = 'http://127.0.0.1:1': must be unset, or beside http_proxy and https_",
+                (
+                    "ALL_PROXY in the environment = 'http://127.0.0.1:1': must be unset, or set along with "
+                    "http_proxy and https_"
+                ),
             ),
         ],
     )

@@ -282,7 +282,7 @@ class TestHeld:
         assert len([line for line in caplog.messages if "cb_kwargs 'value' has a" in line]) == 1
 
     def test_the_next_run_says_that_it_is_gone(self, spider):
-        """A request whose value was in the memory of another run cannot be made: it is not sent
+        """A request whose value was in the memory of another run cannot be created: it is not sent
         without it.
         """
         link = to_link(
@@ -291,7 +291,8 @@ class TestHeld:
 
         for make in (to_request, to_refused):
             with pytest.raises(
-                CannotBeMade, match="the meta 'loader' of a request, a Local, was in the memory"
+                CannotBeMade,
+                match="the meta 'loader' of a request, a Local, was only in the memory",
             ):
                 make(link, spider, Trip(), held=HeldValues([]))
 
@@ -328,7 +329,7 @@ class TestHeld:
         says why.
         """
         with pytest.raises(
-            CannotBeKept, match="its meta 'a' has a Local, which cannot go to another drone"
+            CannotBeKept, match="its meta 'a' has a Local, which cannot be sent to another drone"
         ):
             to_link(Request("http://a.test/", meta={"a": [Local()]}), spider)
 
@@ -366,26 +367,26 @@ class TestFromOutside:
         [
             (
                 ext(AN_OBJECT, ["webcrawl.adapter.trip", "Trip", {}]),
-                "a class that is not the spider's",
+                "a class that the spider does not use",
             ),
-            (ext(AN_OBJECT, ["subprocess", "Popen", {}]), "a class that is not the spider's"),
-            (ext(AN_OBJECT, [__name__, "Local", {}]), "a class that is not the spider's"),
-            (ext(AN_OBJECT, [__name__, "Nothing", {}]), "a class that is not the spider's"),
+            (ext(AN_OBJECT, ["subprocess", "Popen", {}]), "a class that the spider does not use"),
+            (ext(AN_OBJECT, [__name__, "Local", {}]), "a class that the spider does not use"),
+            (ext(AN_OBJECT, [__name__, "Nothing", {}]), "a class that the spider does not use"),
             (ext(AN_OBJECT, [__name__, "Price"]), "an unknown type"),
             (ext(A_METHOD, "closed"), "no callback closed"),
             (ext(A_METHOD, "__init__"), "no callback __init__"),
             (ext(A_METHOD, ["later"]), "no callback"),
             (
                 ext(A_REQUEST, {"url": "http://a.test/", "_class": "a.B"}),
-                "no request of the closed form: _class",
+                "field _class is not allowed in a request between drones",
             ),
             (
                 ext(A_REQUEST, {"url": "http://a.test/", "meta": {"proxy": "http://b/"}}),
                 "only the spider's own code",
             ),
-            (ext(A_REQUEST, {}), "without a URL"),
-            (ext(A_REQUEST, 1), "without a URL"),
-            (ext(IN_MEMORY, [b"", 1, "a"]), "in the memory of one process"),
+            (ext(A_REQUEST, {}), "has no URL"),
+            (ext(A_REQUEST, 1), "has no URL"),
+            (ext(IN_MEMORY, [b"", 1, "a"]), "only in the memory of another process"),
             (ext(50, 1), "an unknown type (50)"),
             ([{"a": ext(SIMPLE.index("tuple"), [ext(A_METHOD, "closed")])}], "no callback closed"),
         ],

@@ -95,7 +95,7 @@ class TestWarnings:
         said = list(warnings(settings(DOWNLOAD_DELAY=2, **given), Own()))
 
         assert (
-            len([line for line in said if line.startswith("DOWNLOAD_DELAY is the least wait")])
+            len([line for line in said if line.startswith("DOWNLOAD_DELAY is the shortest wait")])
             == told
         )
 
@@ -106,7 +106,7 @@ class TestWarnings:
             download_maxsize = 5
 
         assert list(warnings(settings(), Old())) == [
-            "own.download_maxsize: no effect, set DOWNLOAD_MAXSIZE in custom_settings"
+            "own.download_maxsize: no effect; set DOWNLOAD_MAXSIZE in custom_settings instead"
         ]
 
     @pytest.mark.parametrize("name", ["bytes_received", "headers_received"])
@@ -119,7 +119,7 @@ class TestWarnings:
 
         (said,) = warnings(settings(), spider)
 
-        assert said.startswith(f"signal {name}: never sent, ")
+        assert said.startswith(f"signal {name}: is never sent here, ")
         assert list(warnings(settings(FOREIGN_HANDLERS_ALLOWED=["a.Handler"]), spider)) == []
 
     def test_at_the_start_of_a_crawl(self, tmp_path):
@@ -142,8 +142,8 @@ class TestWarnings:
         ]
         assert [line.partition("WARNING: ")[2] for line in said] == [
             "COOKIES_ENABLED: no effect, CookiesMiddleware is not enabled",
-            "URL_MAX_DEPHT: unknown, is URL_MAX_DEPTH meant?",
-            "SPIDERMON_ENABLED: no effect, nothing here reads a setting of this name",
+            "URL_MAX_DEPHT: unknown setting; did you mean URL_MAX_DEPTH?",
+            "SPIDERMON_ENABLED: no effect, because no code here reads a setting of this name",
         ]
 
 
@@ -157,13 +157,13 @@ class TestUnread:
         (said,) = warnings(settings(FOOBAR=1, MAX_PAGES=5, http_proxy="http://a.test:1"), PLAIN())
 
         assert said.startswith(
-            "FOOBAR, MAX_PAGES, http_proxy: no effect, nothing here reads a setting of this name; for "
+            "FOOBAR, MAX_PAGES, http_proxy: no effect, because no code here reads a setting of this name; for "
         )
         assert (
-            "for MAX_PAGES: CLOSESPIDER_PAGECOUNT ends the crawl, HOST_MAX_PAGES bounds each host"
+            "for MAX_PAGES: CLOSESPIDER_PAGECOUNT ends the crawl, HOST_MAX_PAGES limits each host"
             in said
         )
-        assert "for http_proxy: a proxy is named in the environment: http_proxy=" in said
+        assert "for http_proxy: set proxies in the environment: http_proxy=" in said
 
     def test_in_the_project(self):
         """What only the project's settings say is not looked at: they are its own."""

@@ -46,7 +46,7 @@ def test_those_who_read_pages_beside_the_crawl_get_no_body():
 @pytest.mark.parametrize("link", [Link(URL), None], ids=["callback", "awaited"])
 def test_others_are_refused(link):
     """A callback's errback, and whoever awaits the download."""
-    with pytest.raises(IgnoreRequest, match="the owner forbids it"):
+    with pytest.raises(IgnoreRequest, match="owner forbids the use of this page"):
         given(AnswerReader.CALLBACKS, link=link)
 
 

@@ -47,9 +47,9 @@ def test_some_or_none(value, found):
 @pytest.mark.parametrize(
     ("value", "why"),
     [
-        ("warc texts", "'texts' does not exist"),
-        ("warc none", "'none' does not exist"),
-        ("cdxj", "cdxj is written beside warc, and not without it"),
+        ("warc texts", "unknown: 'texts'"),
+        ("warc none", "unknown: 'none'"),
+        ("cdxj", "cdxj needs warc as well"),
         (7, ""),
     ],
 )
@@ -66,7 +66,8 @@ def test_changes_are_of_pages_that_are_fetched_again():
     """A crawl that fetches none again would write nothing, and says so before it starts."""
     assert written(OUTPUTS="changes", REVISIT_POLICY="fixed") == ("changes",)
     with pytest.raises(
-        SettingError, match=r"changes.*REVISIT_POLICY set \(without it nothing is fetched again"
+        SettingError,
+        match=r"changes.*REVISIT_POLICY must be set \(without REVISIT_POLICY no page is fetched again",
     ):
         written(OUTPUTS="changes")
 

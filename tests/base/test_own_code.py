@@ -75,7 +75,7 @@ class TestMade:
     @pytest.mark.parametrize(
         ("name", "why"),
         [
-            ("Turns", r"a method turn\(by\); it has turns: is turn meant\?"),
+            ("Turns", r"a method turn\(by\)\. It has turns; did you mean turn\?"),
             ("NotCallable", r"a method turn\(by\)"),
         ],
     )

@@ -13,7 +13,7 @@ from tests.support.hives import shared
 from webcrawl.lab.simweb import even
 
 MIX = {"subdomain": 0.5} | even(["redirect_elsewhere", "duplicate", "source_frame", "https"], 0.5)
-GONE = "is no part of the hive any more"
+GONE = "left the hive"
 
 
 @pytest.mark.parametrize(

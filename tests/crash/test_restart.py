@@ -213,9 +213,18 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("version", "what"),
         [
-            (0, "written by an earlier webcrawl (version 0 of the state, this program reads 5)"),
-            (1, "written by an earlier webcrawl (version 1 of the state, this program reads 5)"),
-            (99, "written by a later webcrawl (version 99 of the state, this program reads 5)"),
+            (
+                0,
+                "written by an earlier webcrawl (version 0 of the state, this program reads 5)",
+            ),
+            (
+                1,
+                "written by an earlier webcrawl (version 1 of the state, this program reads 5)",
+            ),
+            (
+                99,
+                "written by a later webcrawl (version 99 of the state, this program reads 5)",
+            ),
         ],
     )
     def test_a_state_of_another_version_is_refused(self, crawl, kill, version, what):

@@ -85,7 +85,7 @@ def has_listings(crawl):
 
 
 def test_killed_while_it_is_told(tmp_path, simweb):
-    """Sitemaps have pages fetched ahead of their turns; a kill then loses and doubles no record
+    """Sitemaps have pages fetched ahead of time; a kill then loses and doubles no record
     either.
     """
     mix = {"change_poisson": 0.8, "change_moves": 0.1, "sitemap_plain": 0.6, "sitemap_index": 0.4}

@@ -1,4 +1,4 @@
-"""A page that is announced, and fetched for that, before its first turn has come: it is new once."""
+"""A page that is announced, and fetched for that, before its first turn has come: the host is new once."""
 
 import pytest
 

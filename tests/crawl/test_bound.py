@@ -172,7 +172,7 @@ class TestWords:
         """
         said = self.said(Cause.FAILURES, waiting=1, failing=1, over_budget=9)
 
-        assert "nothing but time" in said
+        assert "only time" in said
         assert "for URLs over budgets or folded (9): a higher DOMAIN_BUDGET_PAGES" in said
         assert "TRAP_RULES" not in self.said(Cause.FAILURES, waiting=1, failing=1)
 
@@ -219,7 +219,7 @@ class TestWords:
         """If others had the core for longer than the crawl, no setting of the crawl is named."""
         said = self.said(Cause.PROCESSOR, ran=0.6, crowded=2.1)
         assert said.endswith(
-            "fewer other programs on this machine: they had the core 70 % of the time"
+            "fewer other programs on this machine: they used the core 70 % of the time"
         )
 
     def test_nothing_known(self):

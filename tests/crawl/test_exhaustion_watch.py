@@ -103,7 +103,7 @@ def test_what_a_lack_is():
     assert [
         lack(error)
         for error in (MemoryError(), wrapped, NO_THREAD, RuntimeError("x"), OSError(12, "x"), None)
-    ] == [*("out of memory", "out of memory", "the system starts no more threads", "", "", "")]
+    ] == [*("out of memory", "out of memory", "the system cannot start another thread", "", "", "")]
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def finished(tmp_path, *, away=0, unfinished=False):
 
 def test_nothing_is_left(tmp_path):
     """All was done: a line says so."""
-    with pytest.raises(NothingLeft, match="complete, with 7 pages: nothing left to do"):
+    with pytest.raises(NothingLeft, match="already complete, with 7 pages; nothing left to do"):
         refuse_complete(tmp_path, finished(tmp_path))
 
 
@@ -47,8 +47,8 @@ def test_changed_settings(tmp_path, terms):
     with pytest.raises(NothingLeft) as told:
         refuse_complete(tmp_path, finished(tmp_path))
     assert str(told.value).endswith(
-        "JOBDIR. Without effect: OUTPUTS was warc, now warc, text; URL_SCOPE was host, now any; "
-        f"of its pages: scrapy process {tmp_path} -s OUTPUTS='text'"
+        "JOBDIR. Changes without effect: OUTPUTS was warc, now warc, text; URL_SCOPE was host, "
+        f"now any; to make new outputs of its pages: scrapy process {tmp_path} -s OUTPUTS='text'"
     )
 
 
@@ -67,6 +67,8 @@ def test_a_folder_without_a_name(tmp_path, monkeypatch, name):
     (tmp_path / "below").mkdir()
     monkeypatch.chdir(tmp_path)
 
-    with pytest.raises(CannotStart, match=f"to begin anew it is needed by its name: {tmp_path}"):
+    with pytest.raises(
+        CannotStart, match=f"to start over, give the folder by its name: {tmp_path}"
+    ):
         make_room(Path(name), again=True)
     assert (tmp_path / "state").is_dir()

@@ -53,7 +53,7 @@ def test_what_bounded_it(tmp_path):
 
 def test_seeds_that_are_away(tmp_path):
     """If lists of seeds cannot be opened, or not be read to their ends, a line says so."""
-    line = "1 list of seeds cannot be read to the end, as the log says: the next run tries again"
+    line = "1 list of seeds could not be read to the end (see the log); the next run tries again"
     assert last_lines(tmp_path, Counter(seed_lists_away=1), 1.0)[1] == line
 
 
@@ -62,17 +62,17 @@ def test_seeds_that_are_away(tmp_path):
     [
         (
             "requests/unkept",
-            "5 requests of the spider lost, as the log says: they could not be kept",
+            "5 requests of the spider lost, because they could not be kept on disk (see the log)",
         ),
         (
             "status/-5005",
-            "5 requests ended with status -5005: the spider no longer has the methods or values that they name",
+            "5 requests ended with status -5005: the spider no longer has a method or value that they name",
         ),
         (
             "hive/refused",
-            "5 items of letters from the hive's server refused in this run, as the log says",
+            "5 items of letters from the hive's server refused in this run (see the log)",
         ),
-        ("redis_seeds/bad", "5 seeds from the server refused, as the log says"),
+        ("redis_seeds/bad", "5 seeds from the server refused (see the log)"),
     ],
 )
 def test_what_was_lost_or_refused_is_said(tmp_path, name, line):
@@ -131,7 +131,8 @@ def test_what_an_earlier_crawl_had_is_said(tmp_path):
     }
 
     assert last_lines(tmp_path, figures, 1.0)[1] == (
-        "3 pages unchanged since the earlier crawl (status 304), 2 answers sent again the same: 2.5 MB not stored"
+        "3 pages unchanged since the earlier crawl (status 304), 2 answers sent again unchanged: "
+        "2.5 MB not stored"
     )
 
 
@@ -139,10 +140,10 @@ def test_pages_that_need_scripts_are_named(tmp_path):
     """With the setting that renders them; so are those that the browser left as they were sent."""
     figures = Counter({"need_scripts": 3120, "need_scripts/hosts": 41, "flaw/unrendered": 2})
 
-    render = "-s RENDER=auto; a complete crawl, in a new JOBDIR (docs/browser.md)"
+    render = "-s RENDER=auto; for a complete crawl, in a new JOBDIR (docs/browser.md)"
     assert last_lines(tmp_path, figures, 1.0)[1:3] == [
-        f"3120 pages of 41 hosts seem to need scripts: {render}",
-        "2 pages as sent: the browser had no time for them, or gave no document (unrendered)",
+        f"3120 pages of 41 hosts seem to need scripts: use {render}",
+        "2 pages kept as sent: the browser had no time, or gave no document (unrendered)",
     ]
 
 
@@ -156,15 +157,15 @@ def test_answers_that_are_no_pages_are_named(tmp_path):
     walls = Counter({"recognised/wall/anubis": 4})
 
     assert last_lines(tmp_path, figures, 1.0)[1] == (
-        "answers that are errors of servers: 16, repeats included (429: 1, 503: 15)"
+        "server errors: 16, retries included (429: 1, 503: 15)"
     )
     assert (
         last_lines(tmp_path, walls, 1.0)[1]
-        == "answers that are walls: 4, repeats included (anubis: 4)"
+        == "bot challenges or block pages: 4, retries included (anubis: 4)"
     )
     seeming = Counter({"recognised/soft404": 40, "recognised/login": 5, "recognised/shell": 2})
     assert last_lines(tmp_path, seeming, 1.0)[1] == (
-        "answers that seem to be no pages: 45, repeats included (login: 5, soft404: 40)"
+        "answers that do not seem to be pages: 45, retries included (login: 5, soft404: 40)"
     )
     assert "of the answers" not in "".join(
         last_lines(tmp_path, Counter({"status/200": 8, "status/503": 0}), 1.0)
@@ -176,10 +177,13 @@ def test_urls_that_wait_because_their_like_brought_nothing_new(tmp_path):
     figures = {"pages": 9, "failures": 0, "queued": 4, "over_budget": 4}
     both = figures | {"over_budget/folded": 3, "over_budget/domains": 1}
 
-    said = "4 URLs queued (1 URL over the budget of 1 domain, 3 folded by TRAP_RULES: their like brought nothing new)"
+    said = (
+        "4 URLs queued (1 URL over the budget of 1 domain, 3 folded by TRAP_RULES, "
+        "because similar URLs brought nothing new)"
+    )
     assert said in last_lines(tmp_path, both, 1.0)[0]
     folded = figures | {"over_budget/folded": 4, "over_budget/domains": 0}
-    assert "(4 folded by TRAP_RULES: " in last_lines(tmp_path, folded, 1.0)[0]
+    assert "(4 folded by TRAP_RULES, because " in last_lines(tmp_path, folded, 1.0)[0]
 
 
 def test_links_that_are_in_no_queue_yet(tmp_path):
@@ -207,6 +211,6 @@ def test_what_rules_left_out(tmp_path):
 
     assert last_lines(tmp_path / "my job", figures, 1.0)[1] == (
         "left out: 31516 links (known_path: logins, forms, other views of the same pages), "
-        f"2 URLs (forbidden by robots.txt); scrapy why '{tmp_path}/my job' URL names the rule"
+        f"2 URLs (forbidden by robots.txt); scrapy why '{tmp_path}/my job' URL shows the rule"
     )
     assert len(last_lines(tmp_path, Counter({"refused/scope": 40_000}), 1.0)) == 2

@@ -86,8 +86,8 @@ class TestRefused:
             refuse(JOB, terms(URL_FOLDINGS=before), terms(URL_FOLDINGS=now))
 
         assert str(caught.value) == (
-            f"URL_FOLDINGS was {before}, now {now}: it decides which URLs count as one, which cannot change within a "
-            "crawl; change it back, or use another JOBDIR than crawls/web"
+            f"URL_FOLDINGS was {before}, now {now}: it decides which URLs count as the same, so "
+            "it cannot change within a crawl; change it back, or use another JOBDIR than crawls/web"
         )
 
     def test_other_host_rules(self, tmp_path):
@@ -138,7 +138,8 @@ class TestRefused:
             refuse(JOB, terms(URL_SCOPE=before), terms(URL_SCOPE="seeds"))
 
         assert str(caught.value) == (
-            f"URL_SCOPE was {before}, now seeds: the seeds' domains were not noted, so their links would be dropped; "
+            f"URL_SCOPE was {before}, now seeds: the seeds' domains were not recorded, so links "
+            "would be dropped; "
             "change it back, or use another JOBDIR than crawls/web"
         )
         for now in ("any", "domain", "host", "seeds"):
@@ -158,7 +159,8 @@ class TestRefused:
             refuse(JOB, earlier, terms(URL_SCOPE=scope, REQUISITES=True))
 
         assert str(caught.value) == (
-            f"REQUISITES is on with URL_SCOPE = {scope}: the seeds' {scope}s were not noted, so links would be "
+            f"REQUISITES is on with URL_SCOPE = {scope}: the seeds' {scope}s were not recorded, "
+            "so links would be "
             "dropped; change it back, or use another JOBDIR than crawls/web"
         )
 
@@ -267,8 +269,10 @@ class TestLateOutputs:
             before, {"spider": "web", "OUTPUTS": "warc, cdxj, text, skipped"}, tmp_path
         )
 
-        begins = "OUTPUTS: text, skipped begin now, with the pages that come"
-        assert said == f"{begins}; of the pages before: scrapy process {tmp_path} -s OUTPUTS='text'"
+        begins = "OUTPUTS: text, skipped begin now, with the next page"
+        assert (
+            said == f"{begins}; for earlier pages run `scrapy process {tmp_path} -s OUTPUTS='text'`"
+        )
 
     @pytest.mark.parametrize(
         ("before", "now"), [("warc, text", "warc"), ("warc", "warc"), ("warc", "none")]
@@ -295,10 +299,12 @@ class TestMorePages:
         )
 
         assert (
-            f"a host that has given 10 pages goes on, with links found from now on, after: scrapy ctl {tmp_path}"
-            in said
+            f"a host that has given 10 pages continues with links found from now on, after "
+            f"`scrapy ctl {tmp_path}" in said
         )
-        assert said.endswith("what was left out comes only with another JOBDIR, or --fresh")
+        assert said.endswith(
+            "URLs that were left out are fetched only with another JOBDIR, or --fresh"
+        )
 
     def test_a_limit_of_one(self, tmp_path):
         """One page is one page."""
@@ -306,7 +312,7 @@ class TestMorePages:
             {"HOST_MAX_PAGES": "1"}, {"spider": "web", "HOST_MAX_PAGES": "2"}, tmp_path
         )
 
-        assert "a host that has given 1 page goes on" in said
+        assert "a host that has given 1 page continues" in said
 
     @pytest.mark.parametrize(
         ("before", "now"), [("10", "10"), ("10", "5"), ("0", "10"), ("0", "0")]

@@ -299,7 +299,7 @@ def test_a_method_with_nearly_a_moments_name_is_told(opened, caplog):
     opened("Misspelt")
 
     assert [record.message for record in caplog.records] == [
-        f"FEATURES: {HERE}.Misspelt.figure is called by nobody: is figures meant?"
+        f"FEATURES: {HERE}.Misspelt.figure is never called; did you mean figures?"
     ]
 
 
@@ -359,7 +359,7 @@ def test_a_state_that_cannot_be_kept_ends_the_crawl(db, opened):
     """The checkpoint is not made: it would have pages without what the feature knows of them."""
     opened("Unpackable")
 
-    with pytest.raises(StoreError, match=r"Unpackable\.state: .*object"):
+    with pytest.raises(StoreError, match=r"Unpackable\.state failed: .*object"):
         db.checkpoint()
 
 
@@ -367,7 +367,7 @@ def test_a_state_that_it_does_not_take_back_ends_the_start(db, opened):
     """The line names the feature and the method."""
     db.set(f"{PREFIX}{HERE}.Counting", b"\xa1x")
 
-    with pytest.raises(StoreError, match=r"Counting\.restore: .*str"):
+    with pytest.raises(StoreError, match=r"Counting\.restore failed: .*str"):
         opened("Counting")
 
 
@@ -382,7 +382,8 @@ def test_a_class_without_a_moment_is_no_feature(opened):
     """The line says what one would have."""
     with pytest.raises(
         RulesError,
-        match=r"FEATURES: .*Nothing: a feature has a method for a moment: next_decision, next_headers",
+        match=r"FEATURES: .*Nothing: a feature needs a method for at least one moment: "
+        "next_decision, next_headers",
     ):
         opened("Nothing")
 
@@ -391,7 +392,7 @@ def test_one_that_cannot_be_made_is_named(opened, monkeypatch):
     """With its error."""
     monkeypatch.setattr(Gate, "__init__", lambda self: 1 / 0)
 
-    with pytest.raises(RulesError, match=r"FEATURES: .*Gate cannot be made: ZeroDivisionError"):
+    with pytest.raises(RulesError, match=r"FEATURES: .*Gate cannot be created: ZeroDivisionError"):
         opened("Gate")
 
 
@@ -434,8 +435,8 @@ def test_a_prioritizer_that_raises_costs_no_links(caplog):
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("Gate", "cannot be made: TypeError"),
-        ("Levels", r"a prioritizer has a method level\(link\)"),
+        ("Gate", "cannot be created: TypeError"),
+        ("Levels", r"a prioritizer must have a method level\(link\)"),
     ],
 )
 def test_what_is_no_prioritizer_is_named(name, why):

@@ -121,7 +121,7 @@ class TestMoreSeeds:
         read(seeding)
         db.checkpoint()
         db.close()
-        assert ("seeds by command" in caplog.text, names(found.urls), seeding.away) == (
+        assert ("seeds added by command" in caplog.text, names(found.urls), seeding.away) == (
             True,
             "aaa",
             1,
@@ -152,8 +152,8 @@ class TestMoreSeeds:
                 seeding.read(1)
 
         assert caplog.messages == [
-            "no more seeds for the moment: too many open files",
-            "seeds are read again",
+            "seeds cannot be read for the moment: too many open files",
+            "seeds can be read again",
         ]
         assert not seeding.waits
 

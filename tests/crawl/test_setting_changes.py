@@ -118,7 +118,7 @@ class TestScope:
         with crawl(tmp_path, URL_SCOPE="seeds") as opened:
             opened.parts.in_force.set("URL_SCOPE", "any")
             assert dropped(opened, OTHER) == set()
-            with pytest.raises(CommandError, match="the seeds' domains were not noted"):
+            with pytest.raises(CommandError, match="the seeds' domains were not recorded"):
                 opened.parts.in_force.set("URL_SCOPE", "seeds")
             assert dropped(opened, OTHER) == set()
 
@@ -126,7 +126,7 @@ class TestScope:
         with crawl(tmp_path, URL_SCOPE="seeds") as opened:
             assert dropped(opened, OTHER) == set()
         with (
-            pytest.raises(StoreError, match="the seeds' domains were not noted"),
+            pytest.raises(StoreError, match="the seeds' domains were not recorded"),
             crawl(tmp_path, URL_SCOPE="seeds", fixed={"URL_SCOPE"}),
         ):
             pass
@@ -157,7 +157,7 @@ def test_an_unknown_setting_of_another_version(tmp_path, caplog):
     with crawl(tmp_path) as opened:
         assert opened.parts.in_force.set_values == {}
     assert (
-        "URL_MAX_WEIGHT = 100 by command is not in force any more: there is no such setting"
+        "URL_MAX_WEIGHT = 100, set by command, is no longer in force: this version has no such setting"
         in caplog.text
     )
 

@@ -42,7 +42,7 @@ def test_who_stands_still_is_named_once(caplog):
         asyncio.run(go())
 
     (line,) = [record.getMessage() for record in caplog.records]
-    assert line.startswith(f"the crawl stands still: blocking ({__file__}, line ")
+    assert line.startswith(f"the crawl is blocked: blocking ({__file__}, line ")
 
 
 def test_a_program_that_runs_the_loop_is_not_named(caplog):
@@ -63,7 +63,7 @@ def test_a_program_that_runs_the_loop_is_not_named(caplog):
         asyncio.run(go())
 
     (line,) = [record.getMessage() for record in caplog.records]
-    assert line.startswith("the crawl stands still: _run (")
+    assert line.startswith("the crawl is blocked: _run (")
     assert "asyncio/events.py" in line
 
 

@@ -99,7 +99,7 @@ def test_the_pause_begins(world, caplog):
     world.break_down()
 
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
-    said = "9 of the last 9 requests failed; fetching pauses, up to 3 hosts are asked again every 2 to 20 s"
+    said = "9 of the last 9 requests failed. Fetching is paused; up to 3 hosts are tried every 2 to 20 s"
     assert said in caplog.text
     assert world.counters == {"outage/count": 1, "outage/put_back": 9}
     assert all(world.frontier.look.record(f"site{number}")[0] == 0 for number in range(HOSTS))
@@ -133,7 +133,7 @@ def test_nobody_is_charged_for_probes(world):
 
 
 def test_it_is_over(world, caplog):
-    """Three answers end it; how long it was and how much is to be made again is said and counted.
+    """Three answers end it; how long it was and how much is will be repeated is said and counted.
 
     It is said to have lasted since the time that its first line says: the last answer before it
     came at 900, not 1000.
@@ -152,7 +152,7 @@ def test_it_is_over(world, caplog):
             world.clock.now += 0.5
 
     assert re.fullmatch(
-        r"the network is back after 2\d\d seconds: \d+ requests to be made again",
+        r"the network is back after 2\d\d seconds; \d+ requests will be repeated",
         caplog.messages[-1],
     )
     assert 100 <= world.counters["outage/seconds"] <= 125
@@ -178,7 +178,7 @@ def test_it_is_said_once_an_hour(world, caplog):
     world.probes(3 * REMIND + 60)
 
     assert [record.getMessage() for record in caplog.records[1:]] == [
-        f"still no network after {hours}: fetching is paused"
+        f"still no network after {hours}; fetching stays paused until it is back"
         for hours in ("1 hour", "2 hours", "3 hours")
     ]
 

@@ -116,8 +116,8 @@ def test_the_page_and_the_sheet(crawled, tmp_path):
 
     assert [row["url"] for row in rows] == [one.url for one in account.requests]
     assert text.count("<tr>") > len(account.requests)
-    assert "stopped hard" in text
-    assert "a list of addresses with which the crawl began" in text
+    assert "stopped abruptly" in text
+    assert "a list of addresses from which the crawl started" in text
     forbidden = account_of(jobdir, site_of("site0.test")).refused + account.refused
     assert all(f"{end.url}" in page(account, 0.0) for end in account.refused)
     assert forbidden

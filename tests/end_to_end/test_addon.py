@@ -346,7 +346,10 @@ class TestDaily:
 
         assert (project / "items.jl").read_text() == before
         said = (project / "out").read_text()
-        assert "job: the crawl was complete: nothing was left to do. Use another JOBDIR" in said
+        assert (
+            "job: the crawl was already complete, with nothing left to do. To crawl again, use another JOBDIR"
+            in said
+        )
 
 
 PROGRAM = """
@@ -403,7 +406,7 @@ def test_two_crawls_on_one_jobdir(project, kind):
     lines = ended.stderr.splitlines()
     assert ended.returncode == 1
     assert [line.partition("CRITICAL: ")[2] for line in lines] == [
-        "JOBDIR = job: another crawl of this program is using it. Give each crawl a JOBDIR of its own"
+        "JOBDIR = job: another crawl in this program is using it; give each crawl a JOBDIR of its own"
     ] * 2, ended.stderr
     assert len(archived(project / "job")) == 31
 
@@ -451,7 +454,12 @@ class TestOtherCommands:
             assert scrapy(words, project, project / "out") == 0
 
         said = (project / "out").read_text()
-        assert said.count("links.log is not written: this is no crawl, and has no JOBDIR") == 1
+        assert (
+            said.count(
+                "links.log is not written, because this command is not a crawl and has no JOBDIR"
+            )
+            == 1
+        )
         assert "Traceback" not in said
         assert not (project / "crawls").exists()
 

@@ -15,7 +15,7 @@ from tests.support.hive_server import stream_server
 from tests.support.hives import Hive
 from tests.support.plain_site import serving
 
-HIVES, SEEDS = "the hive's server", "the server of the seeds"
+HIVES, SEEDS = "the hive's server", "the seed server"
 
 
 @pytest.fixture(name="server")
@@ -33,7 +33,7 @@ def said(crawl):
 
 
 def waits_for(name):
-    return re.compile(rf"waits for {name}, away since \d\d:\d\d:\d\d")
+    return re.compile(rf"waits for {name}, which has not answered since \d\d:\d\d:\d\d")
 
 
 def check_while_it_is_away(crawl, name):
@@ -41,7 +41,7 @@ def check_while_it_is_away(crawl, name):
     words = waits_for(name)
     wait_until(lambda: words.search(status(crawl)), pause=0.5)
     wait_until(lambda: re.search(rf"progress\] INFO: {words.pattern}, ", said(crawl)))
-    wait_until(lambda: "bound by a server that is away" in status(crawl), pause=1)
+    wait_until(lambda: "bound by a server that does not answer" in status(crawl), pause=1)
     answer = json.loads(command("webcrawl", "ctl", crawl.jobdir, "status", "--json").stdout)
     assert words.match(answer["waits"])
     assert "more seeds" not in answer["bound"]
@@ -49,9 +49,9 @@ def check_while_it_is_away(crawl, name):
 
 def check_last_lines(crawl, name):
     last = said(crawl).rpartition("Closing spider")[2]
-    line = rf"{waits_for(name).pattern}: start it again, and run the same command to resume"
+    line = rf"{waits_for(name).pattern}: restart it, then run the same command to resume"
     assert re.search(line, last), last
-    assert "bound by a server that is away" in last
+    assert "bound by a server that does not answer" in last
     assert f"({name}); what helps: that server: start it again" in last
 
 
@@ -73,7 +73,7 @@ def test_the_server_of_the_seeds(tmp_path, server):
         check_while_it_is_away(crawl, SEEDS)
 
         server.restart()
-        wait_until(lambda: "the server of the seeds is back" in said(crawl))
+        wait_until(lambda: "the seed server is back" in said(crawl))
         assert "waits for" not in status(crawl)
         server.kill()
         wait_until(lambda: "waits for" in status(crawl), pause=0.5)

@@ -322,7 +322,7 @@ def test_pages_are_rendered(crawl, tmp_path):
 
 @inside
 def test_no_way_out(crawl, tmp_path):
-    """Whatever a page tries, nothing arrives at an inner address, and no file is in its document."""
+    """Whatever a page tries, nothing arrives at a private address, and no file is in its document."""
     with serving(Prison) as site, ExitStack() as opened:
         walls = [opened.enter_context(socket.socket(*kind)) for kind in WALLS]
         for wall, (family, kind) in zip(walls, WALLS, strict=True):
@@ -366,7 +366,8 @@ def test_pages_made_of_what_scripts_fetch(crawl, tmp_path):
     assert (
         len(
             re.findall(
-                r"WARNING: .*/item/0>: rendered_empty \(no text after its scripts have run\)",
+                r"WARNING: .*/item/0>: rendered_empty \(the page has no text after "
+                r"its scripts have run\)",
                 output,
             )
         )

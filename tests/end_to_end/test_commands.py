@@ -54,7 +54,7 @@ class TestPause:
         running = crawl.start()
         wait_until(lambda: len(asked(server)) > 10)
         assert console("pause").startswith("paused,")
-        assert console("pause") == "it is paused already"
+        assert console("pause") == "the crawl is already paused"
         wait_until(lambda: console("status")["in_flight"] == 0)
         half = len(asked(server))
         kill(running)
@@ -99,7 +99,7 @@ class TestExclude:
         running = crawl.start()
         wait_until(lambda: len(asked(server)) > 6)
         assert console(f"exclude {out}") == f"{out} is excluded"
-        assert console(f"exclude {out}") == f"{out} is excluded already"
+        assert console(f"exclude {out}") == f"{out} is already excluded"
         time.sleep(0.2)  # what was in flight
         before = len([url for url in asked(server) if host_of(url).startswith(out)])
         running.interrupt()

@@ -84,7 +84,7 @@ def test_hosts_are_steered(steered):
     assert "is paused" in ask("host", PAUSED, "pause")
     wait_until(lambda: ask("host", PAUSED)["state"] == "paused")
     steered.is_left_alone(PAUSED)
-    assert "is not paused any more" in ask("host", PAUSED, "resume")
+    assert "is no longer paused" in ask("host", PAUSED, "resume")
     steered.asked(PAUSED, 3)
 
     assert "is given up" in ask("host", DROPPED, "drop")
@@ -92,7 +92,7 @@ def test_hosts_are_steered(steered):
     wait_until(lambda: steered.is_over(DROPPED))
     steered.is_left_alone(DROPPED)
 
-    assert "is asked every 0.5 s" in ask("host", SLOW, "delay", f"{DELAY:g}")
+    assert "gets a request every 0.5 s" in ask("host", SLOW, "delay", f"{DELAY:g}")
     steered.asked(SLOW, 5)
     times = steered.log[SLOW][-4:]  # the first since may have been due already
     # half of the three waits: a busy machine hears of requests late

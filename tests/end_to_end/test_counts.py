@@ -118,6 +118,4 @@ def test_all_commands_count_the_same(tmp_path):
     assert f"{again} answers left out that ended nothing" in (tmp_path / "process.out").read_text()
     assert failures == 5  # 503, of two pages
     assert ", 5 failures" in said
-    assert re.search(
-        r"answers that are errors of servers: 5, repeats included \(503: 5\); 1 URL ended so", said
-    )
+    assert re.search(r"server errors: 5, retries included \(503: 5\); 1 URL ended with one", said)

@@ -103,7 +103,7 @@ def test_status(ctl):
 def test_a_refusal_is_one_line_and_status_1(ctl):
     """What is refused is one line and 1; as JSON the line is the error."""
     assert ctl("jump") == (1, ctl("jump")[1])
-    assert ctl("jump")[1].startswith("'jump' is no command; there are: stop, ")
+    assert ctl("jump")[1].startswith("'jump' is not a command; the commands are stop, ")
     assert ctl.json("set", "X", "1")[1]["error"].startswith("X is no setting of the crawl")
     assert ctl("exclude")[1].startswith("usage: exclude RULE [--by WHO]")
     assert ctl()[0] == 1
@@ -182,9 +182,9 @@ def test_set(ctl):
         ("scope", "seeds", "URL_SCOPE was any, now seeds: the seeds' domains were not noted"),
         ("URL_EXCLUDE", "a(", "URL_EXCLUDE = 'a\\('"),
         ("URL_EXCLUDE_FILE", "rules.txt", "there is no such file"),
-        ("URL_FOLDINGS", "none", "decides which URLs count as one"),
+        ("URL_FOLDINGS", "none", "decides which URLs count as the same"),
         ("CONCURRENT_REQUESTS", "-1", "must be a whole number from 0"),
-        ("CONCURRENT_REQUESTS", "0", "must be at least 1, because FRONTIER_QUEUES is not given"),
+        ("CONCURRENT_REQUESTS", "0", "must be at least 1, because FRONTIER_QUEUES is not set"),
     ],
 )
 def test_set_refused(ctl, name, value, why):

@@ -261,7 +261,7 @@ def test_what_is_too_long_is_told(tmp_path):
         assert crawl.run() == 0
 
     assert (
-        "1 answer cut at DOWNLOAD_TRUNCATE (1 text/html): what is behind that is not in the crawl"
+        "1 answer cut off at DOWNLOAD_TRUNCATE (1 text/html): the rest is not in the crawl"
         in said(crawl)
     )
     assert "left out: 2 links (too many links, or bytes of links, on a page); " in said(crawl)

@@ -222,7 +222,7 @@ def test_an_operator_at_work(crawl, browse):
 
     page.get_by_role("button", name="Pause", exact=True).click()
     page.locator(".badge.paused").first.wait_for()
-    assert "paused, after a restart too, until you resume it" in page.locator("#said").inner_text()
+    assert "paused until you resume it, even after a restart" in page.locator("#said").inner_text()
     paused = asked(server)
     page.wait_for_timeout(1000)
     assert asked(server) == paused
@@ -246,7 +246,7 @@ def test_an_operator_at_work(crawl, browse):
     assert asked(server, seed) > 0
 
     page.get_by_role("link", name="Commands", exact=True).click()
-    page.locator("form", has_text="fetch nothing of a domain").get_by_label("RULE").fill(
+    page.locator("form", has_text="stop fetching from a domain").get_by_label("RULE").fill(
         "site0.test"
     )
     page.get_by_role("button", name="exclude…").click()

@@ -69,8 +69,8 @@ def test_a_page_that_awaits_for_ever(tmp_path, web, name):
 
     assert running.wait() == 0
     said = crawl.output.read_text()
-    assert "the end waits for 1 page in the spider or the pipelines [process_item (" in said
-    assert "1 page did not come back from the spider or the pipelines [process_item (" in said
+    assert "the crawl waits for 1 page in the spider or the pipelines [process_item (" in said
+    assert "1 page did not return from the spider or the pipelines [process_item (" in said
     assert "7" not in logged(crawl)
     assert crawl.run() == 0
     assert logged(crawl) == ALL
@@ -99,7 +99,7 @@ def test_a_callback_that_awaits_for_ever(tmp_path, web):
     running.interrupt()
 
     assert running.wait() == 0
-    assert "1 page did not come back from the spider or the pipelines" in crawl.output.read_text()
+    assert "1 page did not return from the spider or the pipelines" in crawl.output.read_text()
     assert "7" not in logged(crawl)
 
 
@@ -125,8 +125,8 @@ def test_code_that_blocks_for_ever(tmp_path, web, name):
 
     assert running.wait() == 1
     said = crawl.output.read_text()
-    assert "the crawl stands still: process_item (" in said
-    assert "does not return: the crawl ends as by a kill, and nothing " in said
+    assert "the crawl is blocked: process_item (" in said
+    assert "does not return, so the crawl ends as if killed: nothing " in said
     assert crawl.run() == 0
     assert logged(crawl) == ALL
 
@@ -137,7 +137,7 @@ def test_a_second_signal_while_code_blocks(tmp_path, web, monkeypatch):
     monkeypatch.setattr(client, "ALIVE", 0.2)
     crawl, running = endless(tmp_path, web, "Sleeping")
     with pytest.raises(
-        NoAnswer, match=r"process \d+ has answered nothing for .* and SIGTERM, twice, ends it"
+        NoAnswer, match=r"process \d+ has not answered for .* and sending SIGTERM twice ends it"
     ):
         client.Client(crawl.jobdir, 60).ask("status")
     running.interrupt()

@@ -28,7 +28,7 @@ class TestWhileItRuns:
         crawl = crawl_of(tmp_path, server)
 
         assert crawl.run(ITEM_PIPELINES=f'{{"{WHERE}.{kind}": 300}}') == 1
-        said = " has ended the crawl, as a kill would: it resumes from its last checkpoint"
+        said = " ended the crawl at once: it will resume from its last checkpoint"
         (line,) = [line for line in crawl.output.read_text().splitlines() if line.endswith(said)]
         assert "exiting.py, line" in line
 
@@ -51,9 +51,7 @@ class TestWhileItRuns:
         crawl = crawl_of(tmp_path, server)
 
         assert crawl.run(EXTENSIONS=f'{{"{WHERE}.Closed": 500}}') == 3
-        assert crawl.output.read_text().endswith(
-            " has ended the process, after the crawl was closed\n"
-        )
+        assert crawl.output.read_text().endswith(" ended the process after the crawl was closed\n")
         fetched = len(server.log.hits)
         assert crawl.run() == 0
         assert len(server.log.hits) == fetched

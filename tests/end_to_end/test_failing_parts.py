@@ -91,7 +91,7 @@ def test_the_next_run_has_all(tmp_path, setting, value, error):
     broken.write_text(error)
     with serving(Chain) as here:
         status, said = project.run("crawl", "own", "-a", f"seeds={here}/0")
-        assert (status, said.count("half a change: ")) == (1, 1)
+        assert (status, said.count("an unexpected error stopped a change halfway: ")) == (1, 1)
 
         broken.unlink()
         status, said = project.run("crawl", "own", "-a", f"seeds={here}/0")

@@ -159,7 +159,7 @@ def test_an_item_that_cannot_be_exported_is_told(tmp_path):
     )
 
     assert statuses == [1]
-    assert said.count("an item cannot be exported, so its feed lacks it") == 2
+    assert said.count("an item could not be exported and is missing from its feed") == 2
     assert len((tmp_path / "items.jl").read_text().splitlines()) == len(ALL) - 2
 
 

@@ -134,7 +134,7 @@ def test_nothing_of_them_is_kept(hive, web, redis, asked, tmp_path):
 
     lines = [line for drone in range(2) for line in hive.said(drone).splitlines()]
     assert not [line for line in lines if "Traceback" in line]
-    told = [line for line in lines if "an item of a letter is refused" in line]
+    told = [line for line in lines if "an item of a letter was refused" in line]
     refused = [crawl.stats["hive/refused"] for crawl in hive.crawls]
     assert len(told) == sum(map(bool, refused))
     assert max(refused) >= len(forged(web, proxy)) + 3
@@ -183,7 +183,9 @@ def test_requests_that_go_round_the_guard_stay(redis, simweb, asked, tmp_path):
     lost = [crawl.stats["requests/unkept"] for crawl in hive.crawls]
     assert sum(lost) == 8
     for drone in range(2):
-        assert hive.said(drone).count("cannot go to the drone that has its host: meta proxy") == 1
+        assert (
+            hive.said(drone).count("cannot be sent to the drone that has its host: meta proxy") == 1
+        )
         assert "Traceback" not in hive.said(drone)
     forms = [hit for hit in web.log.hits if "form?a=1" in hit.url]
     assert len({hit.url for hit in forms}) == 8

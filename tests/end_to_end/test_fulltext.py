@@ -117,9 +117,7 @@ def test_what_cannot_be_indexed(made, damage):
     else:
         shutil.rmtree(crawl.jobdir / "index")
         (crawl.jobdir / name_of(0)).unlink()
-        said = (
-            f"{crawl.jobdir}/{name_of(0)}: moved or removed, and the index does not have its pages"
-        )
+        said = f"{crawl.jobdir}/{name_of(0)}: moved or removed before its pages were indexed"
 
     assert crawl.run() == 1
     assert crawl.output.read_text().count(said) == 1

@@ -115,7 +115,7 @@ class TestTruth:
         )
 
         assert adopted.returncode == 0, adopted.stderr
-        assert adopted.stdout.splitlines()[-1] == "the web is shared by 2 drones now"
+        assert adopted.stdout.splitlines()[-1] == "the hive now has 2 drones"
         hive.wait()
         assert hive.reasons == ["finished"] * 3
         assert hive.crawls[2].stats["hive/slots"] == 0

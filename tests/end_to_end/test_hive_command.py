@@ -243,13 +243,13 @@ def test_killed_while_it_shrinks(start, server, tmp_path):
         first.kill()
         _, said = resizing.communicate(timeout=30)
     ended(first)
-    change = "the change to 1 drone has not ended"
+    change = "the change to 1 drone is not complete"
     assert (
         said
-        == f"{job}: the hive is not running, and {change}: start it again, and it goes on with that\n"
+        == f"{job}: the hive is not running, and {change}: start the hive again to complete it\n"
     )
     assert resizing.returncode == 1
-    assert f"web: stopped: {change}, and goes on at the next start; " in hive("status", job)[1]
+    assert f"web: stopped: {change}, and continues at the next start; " in hive("status", job)[1]
 
     status, said = ended(start(**SLOWLY))
 
@@ -274,7 +274,7 @@ def test_the_folder_of_another_crawl(start, server, tmp_path):
 
     status, _, said = hive("adopt", tmp_path / "job", "--drone", 0, "--jobdir", single.jobdir)
 
-    why = "holds a crawl of its own, and is not drone 0 of the hive web"
+    why = "holds a crawl that is not part of a hive, not drone 0 of the hive web"
     assert (status, said) == (1, f"--jobdir {single.jobdir}: {why}\n")
     assert ended(process)[0] == 0
     assert (len(crawled(tmp_path / "job")), HiveFolder(tmp_path / "job").known().drones) == (
@@ -288,7 +288,7 @@ def test_the_folder_of_another_crawl(start, server, tmp_path):
 
 
 def test_a_hive_that_cannot_change(start, server, tmp_path):
-    """With a Bloom filter, which has no fingerprints to give, the number of drones stays, and the
+    """With a Bloom filter, which has not a list of fingerprints to give, the number of drones stays, and the
     crawl goes on.
     """
     job = tmp_path / "job"

@@ -35,7 +35,7 @@ def test_a_drone_that_is_given_up_while_it_is_cut_off(simweb, redis, tmp_path):
 
     assert adopted.returncode == 0, adopted.stderr
     assert status == 1
-    assert "its drone was taken out of the hive" in hive.said(2)
+    assert "its drone was removed from the hive" in hive.said(2)
     hits = hive.hits()
     last = max(hit.started for hit in hits if drone_of(hit) == 2)
     its = {hit.host for hit in hits if drone_of(hit) == 2}

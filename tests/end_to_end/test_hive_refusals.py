@@ -156,7 +156,7 @@ class TestStreams:
 
         assert hive.wait() == [0, 0, 0]
         assert_whole(hive, hive.hits())
-        assert any("not of this hive" in hive.said(drone) for drone in range(3))
+        assert any("in this drone's stream was ignored" in hive.said(drone) for drone in range(3))
 
     def test_another_hive_in_the_same_server(self, hive, simweb, redis, tmp_path):
         """Two hives of different names share a server, and know nothing of each other."""

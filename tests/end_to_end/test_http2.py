@@ -130,7 +130,7 @@ def test_without_http2_the_host_is_given_up(tmp_path):
 
     assert statuses(crawl) == {"/robots.txt": "-7", "/": "-7"}
     said = crawl.output.read_text()
-    assert "what answers there speaks only HTTP/2; -s HTTP2=needed lets the crawl in" in said
+    assert "the server speaks only HTTP/2; -s HTTP2=needed allows HTTP/2" in said
 
 
 def test_both_protocols_side_by_side(tmp_path):

@@ -108,7 +108,7 @@ class TestWhole:
         assert found["/a.pdf"].block.endswith(PDF)
         assert found["/film"].block.endswith(FILM)
         assert not any("WARC-Truncated" in record.fields for record in found.values())
-        assert "cut at DOWNLOAD_TRUNCATE" not in whole[0].output.read_text()
+        assert "cut off at DOWNLOAD_TRUNCATE" not in whole[0].output.read_text()
 
     def test_a_document_is_read_as_far_as_ever(self, whole):
         """Links are read in the first 2 MiB of a document: what is behind that would hold the crawl
@@ -152,12 +152,12 @@ class TestCut:
             == 0
         )
 
-        assert f"6 answers cut at DOWNLOAD_TRUNCATE ({types}): " in crawl.output.read_text()
-        assert f"6 answers cut at DOWNLOAD_TRUNCATE ({types}): " in page.read_text()
+        assert f"6 answers cut off at DOWNLOAD_TRUNCATE ({types}): " in crawl.output.read_text()
+        assert f"6 answers cut off at DOWNLOAD_TRUNCATE ({types}): " in page.read_text()
         # the other PDF refers to the first
         of_records = "2 video/mp4, 1 application/pdf, 1 text/html, 1 text/plain"
         assert (
-            f"archive: 5 records of bodies that are cut: {of_records}\n"
+            f"archive: 5 records with truncated bodies: {of_records}\n"
             in (tmp_path / "verify").read_text()
         )
         assert list(verify(crawl.jobdir, Counter())) == []

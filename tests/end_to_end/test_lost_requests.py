@@ -144,7 +144,7 @@ class TestValues:
         running.interrupt()
 
         assert running.wait() == 0
-        assert "have values in memory only: the next run counts them as lost" in said(crawl)
+        assert "have values in memory only, so the next run will count them as lost" in said(crawl)
 
 
 class TestRenamedMethods:
@@ -173,10 +173,14 @@ class TestRenamedMethods:
         assert {url.split("/")[-2] for url in ended} == {"renamed", "unheard"}
         # their errbacks are still there
         assert found["failed"] == sum("/renamed/" in url for url in ended)
-        assert text.count("the spider has no method item, the callback of a request") == 1
-        assert text.count("the spider has no method lost, the errback of a request") == 1
         assert (
-            f"{len(ended)} requests ended with status -5005: the spider no longer has the methods"
+            text.count("the spider has no method item, which a request names as its callback") == 1
+        )
+        assert (
+            text.count("the spider has no method lost, which a request names as its errback") == 1
+        )
+        assert (
+            f"{len(ended)} requests ended with status -5005: the spider no longer has a method"
             in text
         )
         assert len(re.findall(r" 200 +\S+ \S+/stays/", log)) == 20

@@ -110,10 +110,13 @@ def test_a_seed_that_leads_out_of_the_scope(tmp_path):
     ):
         crawl = crawl_of(tmp_path, f"{site}/")
         crawl.arguments["scope"] = "host"
-        line = f"{site}/way leads to {target}/there, out of the scope: name that as a seed"
+        line = f"{site}/way leads to {target}/there, which is out of scope: use that as a seed"
         assert ended(crawl) == (
             1,
-            [line, "1 URL left out by the filter scope: a wider -a scope= lets it in"],
+            [
+                line,
+                "1 URL left out by the filter scope: a wider scope (--scope, -a scope=) allows it",
+            ],
         )
 
         crawl.arguments["scope"] = "any"
@@ -129,7 +132,7 @@ def test_a_seed_that_leads_to_what_is_not_there(tmp_path):
             crawl_of(tmp_path, f"{site}/", HOST_PATIENCE=2, HOST_RETRY_WAIT=0.5)
         )
 
-    assert (status, line) == (1, f"{Away.gone}: the connection is refused: nothing listens there")
+    assert (status, line) == (1, f"{Away.gone}: connection refused: no server is listening there")
 
 
 def test_more_redirects_than_are_followed(tmp_path):
@@ -140,7 +143,7 @@ def test_more_redirects_than_are_followed(tmp_path):
     there = f"http://127.0.0.2:{site.rpartition(':')[2]}/there"
     assert (status, line) == (
         1,
-        f"{site}/way leads to {there}: that is one redirect more than REDIRECT_MAX_HOPS=1",
+        f"{site}/way leads to {there}: that is one redirect more than REDIRECT_MAX_HOPS= allows1",
     )
 
 
@@ -174,8 +177,10 @@ def test_a_name_that_does_not_exist(tmp_path, simweb):
     status, lines = ended(crawl)
 
     assert status == 1
-    assert lines == ["site0.tset: no host of that name (1 more like it)"]
-    assert "nowhere.ogr: no host of that name; is nowhere.org meant?" in crawl.output.read_text()
+    assert lines == ["site0.tset: no host of that name (and 1 more of this kind)"]
+    assert (
+        "nowhere.ogr: no host of that name; did you mean nowhere.org?" in crawl.output.read_text()
+    )
     assert "no address" in why(tmp_path, "http://nowhere.ogr/")
 
 
@@ -192,7 +197,10 @@ def test_a_port_that_is_not_allowed(tmp_path):
     """The filter that drops the seed is named, with the setting."""
     status, lines = ended(crawl_of(tmp_path, "http://127.0.0.1:25/"))
 
-    assert (status, lines) == (1, ["1 URL left out by the filter port: PORTS_ALLOWED opens a port"])
+    assert (status, lines) == (
+        1,
+        ["1 URL left out by the filter port: PORTS_ALLOWED allows more ports"],
+    )
 
 
 def test_filters(tmp_path):
@@ -225,7 +233,7 @@ def test_filters(tmp_path):
 
 
 class Nowhere(Site):
-    """Its page has moved to what is no URL."""
+    """Its page has moved to what is not a URL."""
 
     def answer(self):
         self.say(404 if self.path == "/robots.txt" else 302, b"", location="http://")
@@ -254,7 +262,7 @@ def test_one_line_per_kind(tmp_path):
             "URL left out by the filter por",
         ]
     )
-    assert sum(line.endswith("(1 more like it)") for line in lines) == 1
+    assert sum(line.endswith("(1 more of this kind)") for line in lines) == 1
 
 
 def test_a_connection_that_is_refused(tmp_path):
@@ -262,7 +270,7 @@ def test_a_connection_that_is_refused(tmp_path):
     port = free_port()
     running = crawl_of(tmp_path, f"http://127.0.0.1:{port}/").start()
 
-    said = f"127.0.0.1:{port}: the connection is refused: nothing listens there"
+    said = f"127.0.0.1:{port}: connection refused: no server is listening there"
     wait_until(lambda: running.crawl.output.exists() and said in running.crawl.output.read_text())
     wait_until(
         lambda: f"INFO: no seed has answered: {said}; waits " in running.crawl.output.read_text()
@@ -277,7 +285,7 @@ def test_a_robots_txt_elsewhere(tmp_path):
     """
     with serving(Leading) as site:
         running = crawl_of(tmp_path, f"{site}/").start()
-        said = f"{site}/robots.txt leads to {Leading.elsewhere}: the connection is refused: nothing listens there"
+        said = f"{site}/robots.txt leads to {Leading.elsewhere}: connection refused: no server is listening there"
         wait_until(
             lambda: (
                 running.crawl.output.exists() and "no seed has" in running.crawl.output.read_text()
@@ -288,7 +296,7 @@ def test_a_robots_txt_elsewhere(tmp_path):
 
     output = running.crawl.output.read_text()
     assert f"no seed has answered: {said}" in output
-    assert f"for the robots.txt of {site}, without which nothing may be asked" in output
+    assert f"for {site}/robots.txt, which must be read before any page" in output
     assert "politeness" not in output
 
 
@@ -333,8 +341,8 @@ class TestComplete:
 
         assert (first.returncode, second.returncode, again.returncode) == (0, 0, 0)
         assert second.stderr == (
-            f"crawls/{folder}: complete, with 1 page: nothing left to do; "
-            "take another JOBDIR, or --fresh to begin anew\n"
+            f"crawls/{folder}: already complete, with 1 page; nothing left to do. To crawl again, "
+            "use another JOBDIR, or --fresh\n"
         )
         assert (tmp_path / "pages.jsonl").read_text().partition("fetched_at")[0] == feed.partition(
             "fetched_at"
@@ -358,8 +366,9 @@ class TestComplete:
             )
             assert (crawl.run(), crawl.run()) == (0, 0)
             assert (
-                "job: complete, with 2 pages: only 4 URLs over the budgets of domains (DOMAIN_BUDGET_PAGES) left to "
-                "do; take another JOBDIR" in crawl.output.read_text()
+                "job: already complete, with 2 pages; only 4 URLs over the budgets of domains "
+                "(DOMAIN_BUDGET_PAGES) left to do. To crawl again, use another JOBDIR"
+                in crawl.output.read_text()
             )
             assert crawl.run(DOMAIN_BUDGET_PAGES=10) == 0
 

@@ -50,7 +50,7 @@ def test_a_plain_one_fetches_each_page_politely(tmp_path, simweb):
     ] == []
     verified = command("scrapy", "verify", crawl.jobdir)
     assert verified.returncode == 0
-    assert f"frontier: the URLs of {FIFO} are not looked at, " in verified.stdout
+    assert f"frontier: the URLs of {FIFO} were not checked, " in verified.stdout
 
 
 def test_a_kill_loses_nothing(tmp_path, simweb):

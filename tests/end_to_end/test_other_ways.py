@@ -78,7 +78,7 @@ def test_a_dead_proxy(tmp_path, run):
     )
     assert failed["why"].startswith(f"DownloadFailedError proxy {proxy}: ")
     told = command("webcrawl", "why", tmp_path / "crawls/own", failed["failed"]).stdout
-    assert "its proxy did not get through" in told
+    assert "its proxy could not reach the server" in told
 
 
 def test_a_lambda_as_callback(run):
@@ -90,7 +90,7 @@ def test_a_lambda_as_callback(run):
 
     (line,) = [line for line in done.stderr.splitlines() if " ERROR: <GET" in line]
     assert (
-        "its callback Own.parse.<locals>.<lambda> is no method of the spider: use one, as in callback=self."
+        "its callback Own.parse.<locals>.<lambda> is not a method of the spider: use one, as in callback=self."
         in line
     )
     assert (done.returncode, len(items)) == (1, 1)
@@ -107,7 +107,7 @@ def test_a_request_that_a_filter_refuses(run):
 
     (line,) = [line for line in done.stderr.splitlines() if "cannot be crawled" in line]
     assert (
-        "/private/0> cannot be crawled: left out by the filter expression of URL_FILTERS; others like it"
+        "/private/0> cannot be crawled: left out by the filter expression of URL_FILTERS; further ones"
         in line
     )
     assert (done.returncode, len(items)) == (0, 1)

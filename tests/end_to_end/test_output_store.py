@@ -92,11 +92,11 @@ class TestFinished:
             1,
             1,
         )
-        assert f"in file://{target}, not looked at" in said["verify"].stdout
-        assert "lie in the store" in said["wacz"].stderr
-        assert "in the store, not looked at" in said["process"].stderr
+        assert f"in file://{target}, not checked" in said["verify"].stdout
+        assert "are in the store" in said["wacz"].stderr
+        assert "in the store, not checked" in said["process"].stderr
         assert (
-            "lie in the store"
+            "are in the store"
             in command("scrapy", "why", crawl.jobdir, next(iter(responses(target)))).stdout
         )
 
@@ -111,7 +111,7 @@ class TestFinished:
         assert crawl.run() == 1
         assert taken.read_bytes() == b"another's"
         assert names(crawl.jobdir) == ["tables/pages-00000.parquet"]
-        assert "another crawl's, or damaged? It is not replaced" in crawl.output.read_text()
+        assert "was not replaced" in crawl.output.read_text()
         assert list(verify(crawl.jobdir, Counter())) == []
         (crawl.jobdir / "tables/pages-00000.parquet").unlink()
         assert [
@@ -131,8 +131,8 @@ class TestStopped:
         os.kill(running.process.pid, signal.SIGINT)
         assert running.wait() == 0
 
-        assert "no such folder; it is not created" in crawl.output.read_text()
-        line = f"still to be sent there, or verified: scrapy export store {crawl.jobdir} does it"
+        assert "no such folder; create it first" in crawl.output.read_text()
+        line = f"not sent or verified yet: run `scrapy export store {crawl.jobdir}`"
         assert line in crawl.output.read_text()
         here = names(crawl.jobdir)
         (tmp_path / "store/one").mkdir()
@@ -151,7 +151,7 @@ class TestStopped:
 
         assert running.wait() == 1
         assert crawl.stats["reason"] == "finished"
-        assert "does it, or the next start" in crawl.output.read_text()
+        assert "or start the crawl again" in crawl.output.read_text()
 
 
 class TestKilled:

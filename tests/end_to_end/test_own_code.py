@@ -199,32 +199,40 @@ def _crawl(tmp_path):
         (
             "POLITENESS_POLICY",
             "Waits",
-            "a politeness policy has a method wait(times); it has waits: is wait meant?",
+            "a politeness policy must have a method wait(times). It has waits; did you mean wait?",
         ),
         (
             "FRONTIER_PRIORITIZER",
             "Levels",
-            "a prioritizer has a method level(link); it has levl: is level meant?",
+            "a prioritizer must have a method level(link). It has levl; did you mean level?",
         ),
-        ("DOMAIN_BUDGET", "Mosts", "a method most(links, seed); it has most_pages: is most meant?"),
+        (
+            "DOMAIN_BUDGET",
+            "Mosts",
+            "a method most(links, seed). It has most_pages; did you mean most?",
+        ),
         (
             "DOMAIN_BUDGET",
             "NoLead",
-            "a budget of a domain has an attribute lead; it has leads: is lead meant?",
+            "a budget of a domain must have an attribute lead. It has leads; did you mean lead?",
         ),
         (
             "URL_CACHE",
             "Missing",
-            "a URL cache has a method misses(keys); it has misses_of: is misses meant?",
+            "a URL cache must have a method misses(keys). It has misses_of; did you mean misses?",
         ),
         (
             "SEEN_STORE",
             "Submits",
-            "a seen store has a method submit(keys, records); it has submits: is submit meant?",
+            "a seen store must have a method submit(keys, records). It has submits; did you mean submit?",
         ),
-        ("FRONTIER", "Takes", "a frontier has "),
-        ("DNS_LOOKUP", "Asks", "a name lookup has a method ask(host); it has asks: is ask meant?"),
-        ("POLITENESS_POLICY", "Broken", "cannot be made: KeyError('token')"),
+        ("FRONTIER", "Takes", "a frontier must have "),
+        (
+            "DNS_LOOKUP",
+            "Asks",
+            "a name lookup must have a method ask(host). It has asks; did you mean ask?",
+        ),
+        ("POLITENESS_POLICY", "Broken", "cannot be created: KeyError('token')"),
     ],
 )
 def test_what_is_not_of_its_kind_does_not_start(crawl, setting, name, line):
@@ -241,7 +249,10 @@ def test_what_is_no_filter_does_not_start(crawl):
     """A filter with a misspelt method is named with the method that was meant."""
     status, said = crawl(URL_FILTERS={"spiders.Keeps": 650})
 
-    assert (status, said.splitlines()[-1].endswith("; it has keeps: is keep meant?")) == (1, True)
+    assert (status, said.splitlines()[-1].endswith(". It has keeps; did you mean keep?")) == (
+        1,
+        True,
+    )
 
 
 @pytest.mark.parametrize(
@@ -318,8 +329,8 @@ def test_a_misspelt_hook_of_a_pipeline_is_named(crawl):
     """
     _, said = crawl(ITEM_PIPELINES={"spiders.Pages": 300, "spiders.Careful": 301})
 
-    assert "spiders.Pages.proces_item is used by nobody: is process_item meant?" in said
-    assert "spiders.Pages.content_type is used by nobody: is content_types meant?" in said
+    assert "spiders.Pages.proces_item is never called; did you mean process_item?" in said
+    assert "spiders.Pages.content_type is never called; did you mean content_types?" in said
     assert "spiders.Careful" not in said.partition("Enabled item pipelines")[0]
     assert "processed_item" not in said
 
@@ -328,11 +339,11 @@ def test_a_misspelt_hook_of_a_spider_is_named(crawl):
     """A subclass of `web` with a name that is nearly a hook's gets a warning."""
     _, said = crawl("misspelt")
 
-    assert "spiders.Misspelt.link_to_follow is used by nobody: is links_to_follow meant?" in said
+    assert "spiders.Misspelt.link_to_follow is never called; did you mean links_to_follow?" in said
 
 
 def test_a_name_that_is_used_is_no_misspelling(crawl):
     """A callback whose name is nearly a hook's is left alone if the spider uses it."""
     _, said = crawl("callbacks")
 
-    assert "meant?" not in said
+    assert "did you mean" not in said

@@ -83,5 +83,5 @@ def test_without_the_library(tmp_path):
     ]
     done = command("tests.support.without", "pypdfium2", "scrapy", "crawl", "web", *words)
 
-    said = "OUTPUTS: index will have nothing of PDFs, pypdfium2 is not installed: pip install 'pypdfium2>=5,<6'"
+    said = "OUTPUTS: index will have no text from PDFs: pypdfium2 is not installed: pip install 'pypdfium2>=5,<6'"
     assert done.stderr.count(said) == 1

@@ -56,7 +56,7 @@ class Coded:
             body = gzip.compress(b"<meta name=robots content=noindex><p>secret")
             return Response(request.url, headers={"Content-Type": "text/html", "Content-Encoding": "gzip"}, body=body)
 """
-WITHHELD = "withheld: the owner forbids it for every purpose of this crawl"
+WITHHELD = "withheld: the site's owner forbids the use of this page for every purpose of this crawl"
 
 
 @pytest.fixture(name="run")

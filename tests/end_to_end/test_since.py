@@ -144,7 +144,7 @@ def test_the_report_says_how_much_was_not_stored(months, tmp_path):
     same, again = (second.stats[f"since/{name}"] for name in ("unmodified", "identical"))
     said = Report((tmp_path / "r.html").read_text()).section("outcomes")
     assert (
-        f"{same} pages unchanged since the earlier crawl (status 304), {again} answers sent again the same"
+        f"{same} pages unchanged since the earlier crawl (status 304), {again} answers sent again unchanged"
         in said
     )
 

@@ -170,7 +170,12 @@ def test_a_server_that_fails_costs_no_page(months, tmp_path):
     unasked = second.stats["since/unasked"]
     assert unasked == len(logged(second))
     said = second.output.read_text()
-    assert said.count("status 500; pages that it alone would know are stored whole") == 1
+    assert (
+        said.count(
+            "status 500; until it answers, pages that only this server knows are stored in full"
+        )
+        == 1
+    )
     assert f"{unasked} answers stored whole: the CDX server of -a since did not answer" in said
     assert (
         scrapy(

@@ -85,7 +85,7 @@ def test_the_corner_made_by_scripts_has_its_text(shop):
 
     status, said, _ = run(corner, folder, site, os.environ["PATH"])
 
-    assert "1 page of 1 host seems to need scripts: -s RENDER=auto" in output
+    assert "1 page of 1 host seems to need scripts: use -s RENDER=auto" in output
     assert status == 0, said
     assert {row["text"].strip() for row in texts(folder / "crawls/made")} == {
         f"Made by a script, {number}."

@@ -239,7 +239,10 @@ class TestJobdir:
         spiders.write_text(code.replace("answer", "received"))
         assert crawl.run() == 1
         said = crawl.output.read_text()
-        assert said.count("the spider has no method answer, the callback of a request") == 1
+        assert (
+            said.count("the spider has no method answer, which a request names as its callback")
+            == 1
+        )
         assert "Traceback" not in said
         assert crawl.stats["reason"] == "finished"
         assert 0 < crawl.stats["status/-5005"] <= kept

@@ -116,8 +116,11 @@ class TestWrongUses:
             ("restart=nan", "-a restart=nan: must be a number from 0 to 1, e.g. 0.15 or 1/7"),
             ("jump=up", "-a jump=up: must be seeds or hosts"),
             ("steps=none", "-a steps=none: must be a whole number from 1 to 1000000000000"),
-            ("since=old", "-a since=old: not with a walk, which fetches every page each time"),
-            ("follow=0", "-a follow=0: not with a walk, which is made of links"),
+            (
+                "since=old",
+                "-a since=old: is not possible with a walk, which fetches every page each time",
+            ),
+            ("follow=0", "-a follow=0: is not possible with a walk, which follows links"),
             ("limit=0", "-a limit=0: must be a whole number from 1"),
         ],
     )
@@ -190,7 +193,7 @@ class TestWrongUses:
             assert other.run() == 1
             said = other.output.read_text()
             assert "a walk with walkers=3 restart=0.142857 jump=hosts, now" in said
-            assert said.endswith(": change it back, or use another JOBDIR\n")
+            assert said.endswith(": change that back, or use another JOBDIR\n")
 
 
 def _job(tmp_path):

@@ -90,7 +90,7 @@ def test_pages_that_need_scripts_are_named(crawled):
     """In the last lines, with the setting that renders them, and in the report, by host."""
     crawl, _, _ = crawled
 
-    assert "2 pages of 2 hosts seem to need scripts: -s RENDER=auto" in crawl.output.read_text()
+    assert "2 pages of 2 hosts seem to need scripts: use -s RENDER=auto" in crawl.output.read_text()
     told = report(crawl.jobdir, {}, 0.0).partition("Hosts whose pages seem to need scripts")[2]
     assert "open.test" in told.partition("</table>")[0]
 

@@ -82,7 +82,7 @@ def test_what_stays_walled_stays_queued(crawled):
     assert set(log["http://shut.test/"]) == {"wall:anubis"}
     assert crawl.stats["reason"] == "finished"
     assert crawl.stats["aside"] == 2
-    assert "2 URLs of 1 host set aside; 1 host behind walls" in crawl.output.read_text()
+    assert "2 URLs of 1 host set aside; 1 host behind block pages" in crawl.output.read_text()
 
 
 def test_the_index_names_what_is_no_page(crawled):
@@ -132,7 +132,7 @@ def test_the_report_names_hosts_and_vendors(crawled, tmp_path):
         == 0
     )
     page = (tmp_path / "r.html").read_text()
-    assert "1 host behind walls (anubis: 1)" in page
+    assert "1 host behind block pages (anubis: 1)" in page
     assert "Web Bot Auth" in page
 
 

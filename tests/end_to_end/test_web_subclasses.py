@@ -361,7 +361,7 @@ class TestChecks:
             (
                 "",
                 ["-a", "limit=3"],
-                "no seeds: give -a seeds=FILE or a URL, several with commas between",
+                "no seeds: give -a seeds= a file or a URL, or several separated by commas",
             ),
             ("", ["-a", "seeds=nowhere.txt"], "nowhere.txt: No such file or directory"),
             (
@@ -372,7 +372,7 @@ class TestChecks:
             (
                 '    start_urls = ["http://a.test/"]\n',
                 ["-a", "scope=seeds"],
-                "scope=seeds: start_urls are no seeds: give -a seeds=FILE, or another scope",
+                "scope=seeds: start_urls are not seeds: give -a seeds=FILE, or another scope",
             ),
             (
                 '    custom_settings = {"FRONTIER_LEVELS": 0}\n',
@@ -415,7 +415,7 @@ class TestChecks:
     @pytest.mark.parametrize(
         ("seeds", "line"),
         [
-            ("", "own: no seeds, no start_urls, and no start() of its own"),
+            ("", "own: nothing to crawl: give it -a seeds=, start_urls, or a start() method"),
             ("nowhere.txt", "nowhere.txt: No such file or directory"),
         ],
     )

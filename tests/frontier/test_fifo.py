@@ -238,7 +238,7 @@ class TestSaving:
         ids = array("Q", [blocks.put(frame(b"a"))])
         fifo = Pool(blocks, 0).fifo(SavedFifo(1, 99, ids, b"").pack())
 
-        with pytest.raises(DamagedFile, match="continues at 99"):
+        with pytest.raises(DamagedFile, match="continues at byte 99"):
             fifo.pop()
 
 
@@ -267,7 +267,9 @@ class TestCheck:
         _push(fifo, URLS)
         fifo.count += 1
 
-        assert [damage.why for damage in fifo.check()] == ["a queue of 1001 records has 1000"]
+        assert [damage.why for damage in fifo.check()] == [
+            "a queue should hold 1001 records, but has 1000"
+        ]
 
     def test_a_repr_says_where_the_records_are(self, blocks):
         """The reprs of queue, pool and blocks show where the records are."""

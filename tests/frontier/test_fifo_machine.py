@@ -113,7 +113,7 @@ class Fifos(RuleBasedStateMachine):
             self.db.checkpoint,
             lambda: self.db.get("x"),
         ):
-            with pytest.raises(StoreError, match="unusable since"):
+            with pytest.raises(StoreError, match="cannot be used after an earlier error"):
                 refused()
         self.crash()
 

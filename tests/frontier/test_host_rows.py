@@ -49,7 +49,7 @@ def test_rules_with_another_checksum(db, change):
     table = RobotsRows(db)
     table.set_robots("http://a", 99.5, b"rules")
     db.execute(f"UPDATE robots SET {change}")
-    with pytest.raises(DamagedFile, match="table robots, http://a: checksum"):
+    with pytest.raises(DamagedFile, match="table robots, http://a: wrong checksum"):
         table.robots("http://a")
 
 

@@ -179,10 +179,10 @@ class TestHostTable:
         use(table, "a", pages=1)
         table.save()
         db.execute(f"UPDATE host SET {change}")
-        with pytest.raises(DamagedFile, match="table host, a: checksum"):
+        with pytest.raises(DamagedFile, match="table host, a: wrong checksum"):
             make(db).get("a")
         db.execute("UPDATE host SET state = 1")
-        with pytest.raises(DamagedFile, match="table host, a: checksum"):
+        with pytest.raises(DamagedFile, match="table host, a: wrong checksum"):
             list(make(db).active())
 
     @given(steps=st.lists(st.tuples(st.sampled_from("abcdef"), st.integers(0, 9)), max_size=30))

@@ -151,10 +151,7 @@ def test_robots(db):
     found = frontier.look.waits(10)
     frontier.done(frontier.take(60), OK, 60)
 
-    assert (
-        str(found)
-        == "waits 50 s for the robots.txt of shop.test, without which nothing may be asked"
-    )
+    assert str(found) == "waits 50 s for shop.test/robots.txt, which must be read before any page"
     assert (found.rules, frontier.look.waits(60).rules) == ({"robots": 1}, {"politeness": 1})
 
 

@@ -97,7 +97,7 @@ def test_why_does_without(finished, tmp_path):
 
     assert done.returncode == 0, done
     assert (
-        f"note       warc/{path.name}: it is not a regular file: what it would say is missing here"
+        f"note       warc/{path.name}: it is not a regular file: its information is missing here"
         in done.stdout
     )
 

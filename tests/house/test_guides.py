@@ -111,7 +111,9 @@ def test_the_guide_to_an_archive(tmp_path):
     log = (tmp_path / "new/logs/crawl.log").read_text().splitlines()
     assert sum("since:digest" in line for line in log) == len(log) - 1  # robots.txt is missing
     lacking = count(len(log) - 1, "record")
-    assert f"{lacking} without a body, which earlier archives have: cdx+http://127.0.0.1" in said[2]
+    assert (
+        f"{lacking} without a body, which is in earlier archives: cdx+http://127.0.0.1" in said[2]
+    )
 
 
 def test_the_search_engines_guide(tmp_path):

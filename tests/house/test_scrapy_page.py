@@ -13,7 +13,7 @@ from webcrawl.adapter.spiders.web import WebSpider
 from webcrawl.adapter.user_settings import enabled, warnings
 from webcrawl.crawl.checks.scrapys import TAKEN, UNHEARD
 
-# as one: there are hundreds of rows, and each takes no time
+# as one: unknown option; the options are hundreds of rows, and each takes no time
 pytestmark = pytest.mark.xdist_group("pages")
 WHYS = {name: row for row in UNHEARD for name in row.names.split()}
 OURS = {one.theirs: one.ours for one in TAKEN}

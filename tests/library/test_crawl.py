@@ -277,7 +277,7 @@ class TestSeeds:
 
     def test_lines_that_are_no_seeds(self):
         """So if there is none that could be read."""
-        with pytest.raises(NothingFetched, match="1 of the lines are no seeds"):
+        with pytest.raises(NothingFetched, match="lines that are not seeds: 1"):
             list(webcrawl.crawl(["not a url"], **QUICK))
 
 
@@ -285,8 +285,8 @@ class TestSettings:
     @pytest.mark.parametrize(
         ("more", "line"),
         [
-            ({"user_agnt": "x"}, "user_agnt: no setting of this name; is user_agent meant?"),
-            ({"settings": {"FEEDS": {}}}, "feeds: no setting of this name"),
+            ({"user_agnt": "x"}, "user_agnt: unknown setting; did you mean user_agent?"),
+            ({"settings": {"FEEDS": {}}}, "feeds: unknown setting"),
             (
                 {"scope": "host", "settings": {"URL_SCOPE": "any"}},
                 "scope: URL_SCOPE is given twice",
@@ -469,13 +469,13 @@ class TestFiles:
         """It may be neither outside of the folder nor one of the crawl's own files."""
         one = crawl(site)
         next(pages := iter(one))
-        with pytest.raises(ValueError, match="an output is a file below JOBDIR"):
+        with pytest.raises(ValueError, match="an output must be a file below JOBDIR"):
             one.open_output(path).write(b"x")
         del pages
 
     def test_nothing_is_written_without_a_crawl(self, site):
         """Before the first page there is no file."""
-        with pytest.raises(RuntimeError, match="nothing can be written"):
+        with pytest.raises(RuntimeError, match="can be written to only"):
             crawl(site).open_output("x").write(b"x")
 
     def test_pages_of_an_archive(self, site, tmp_path):

@@ -54,7 +54,7 @@ class TestWhatIsBroken:
         with pytest.raises(NoFamily):
             families.order([SIX])
         assert len(caplog.messages) == 1
-        assert caplog.text.count("IPv6 does not work (10 networks in a row are away)") == 1
+        assert caplog.text.count("IPv6 is not working (10 networks in a row did not answer)") == 1
 
     def test_one_network(self, families):
         """Addresses of one network count once."""
@@ -73,7 +73,7 @@ class TestWhatIsBroken:
         assert families.order([SIX]) == [SIX]
 
     def test_both_families(self, families):
-        """If the other one does not work either, it is no matter of families."""
+        """If the other one is not working either, it is no matter of families."""
         fail(families, 250, works=False)
         fail(families, 250, four=True, works=False)
 

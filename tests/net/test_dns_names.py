@@ -153,7 +153,7 @@ class TestHostsFile:
     @pytest.mark.parametrize(
         ("line", "why"),
         [
-            ("a.test 127.0.0.1", "begins with no address"),
+            ("a.test 127.0.0.1", "does not begin with an IP address"),
             ("::1 # x", "no name follows the address"),
         ],
     )

@@ -362,7 +362,7 @@ class TestProbe:
         async def run():
             async with asking(server, timeout=0.1) as lookup:
                 with pytest.raises(
-                    DnsFailed, match=rf"^no name server answers at 127\.0\.0\.1:{server.port}$"
+                    DnsFailed, match=rf"^no name server answers: 127\.0\.0\.1:{server.port}$"
                 ):
                     await CachingResolver(lookup).probe()
 
@@ -376,7 +376,7 @@ class TestProbe:
                 place.bind(("127.0.0.1", 0))
                 port = place.getsockname()[1]
             lookup = NameServers([("127.0.0.1", port)], timeout=0.1, tries=1)
-            with pytest.raises(DnsFailed, match=f"no name server answers at 127.0.0.1:{port}"):
+            with pytest.raises(DnsFailed, match=f"no name server answers: 127.0.0.1:{port}"):
                 await lookup.probe()
             await lookup.close()
 

@@ -308,6 +308,9 @@ def test_it_is_said_once(caplog):
     run(scenario)
 
     assert caplog.messages == [
-        "name servers deny 1 name that led to hosts before, or lead them inside: no host is given up for that",
-        "name servers lead to hosts again",
+        (
+            "name servers no longer resolve 1 name that they resolved before, or give private "
+            "addresses; no host is given up for this"
+        ),
+        "name servers resolve host names again",
     ]

@@ -70,7 +70,7 @@ def test_the_networks_that_are_allowed_stay_allowed():
 def test_a_name_that_leads_inside():
     """The name is said, and the address that it leads to."""
     assert in_words(refused("10.0.0.1"), "http://intra.test/x").startswith(
-        "intra.test leads to 10.0.0.1, which is private"
+        "intra.test resolves to 10.0.0.1, which is private"
     )
 
 
@@ -102,33 +102,39 @@ def because(error, cause):
     [
         (
             DnsFailed("h.ogr: no host of that name", permanent=True),
-            "h.ogr: no host of that name; is h.org meant?",
+            "h.ogr: no host of that name; did you mean h.org?",
         ),
         (DnsFailed("h.ogr: the name server failed"), "h.ogr: the name server failed"),
         (
-            PortRefused("port 25 is not for http"),
-            "h.ogr:81: port 25 is not for http; -s PORTS_ALLOWED= with that port",
+            PortRefused("port 25 is not allowed for http"),
+            "h.ogr:81: port 25 is not allowed for http; add it to PORTS_ALLOWED",
         ),
         (
             because(ConnectFailed("x"), ConnectionRefusedError()),
-            "h.ogr:81: the connection is refused: nothing listens",
+            "h.ogr:81: connection refused: no server is listening",
         ),
         (ConnectFailed("no route"), "h.ogr:81: no route"),
-        (ConnectTimeout("x"), "h.ogr:81: no answer to a connection in time"),
-        (TlsFailed("wrong version"), "h.ogr:81: no TLS (wrong version); http:// may be meant"),
+        (
+            ConnectTimeout("x"),
+            "h.ogr:81: the server did not answer in time when the crawl tried to connect",
+        ),
+        (
+            TlsFailed("wrong version"),
+            "h.ogr:81: the server does not speak TLS (wrong version); did you mean http://?",
+        ),
         (
             TlsFailed("[SSL: SSLV3_ALERT_HANDSHAKE_FAILURE]"),
-            "h.ogr:81: the TLS handshake is refused ([SSL: SSL",
+            "h.ogr:81: the server refused the TLS handshake ([SSL: SSL",
         ),
         (
             CertificateRefused("expired"),
-            "h.ogr:81: expired; -s DOWNLOAD_VERIFY_CERTIFICATES=0 takes any certificate",
+            "h.ogr:81: expired; -s DOWNLOAD_VERIFY_CERTIFICATES=0 accepts any certificate",
         ),
-        (NotHttp("x"), "h.ogr:81: what answers there does not speak HTTP"),
-        (EmptyAnswer("x"), "h.ogr:81: the connection is closed without an answer"),
+        (NotHttp("x"), "h.ogr:81: the server does not speak HTTP"),
+        (EmptyAnswer("x"), "h.ogr:81: the server closed the connection without an answer"),
         (
             because(EmptyAnswer("x"), ssl.SSLError(1, "alert")),
-            "h.ogr:81: TLS breaks off after the handshake (",
+            "h.ogr:81: the TLS connection broke off after the handshake (",
         ),
         (TimedOut("x"), "h.ogr:81: no answer in time"),
     ],

@@ -151,7 +151,7 @@ class TestWords:
         ],
     )
     def test_nonsense_is_no_ftp(self, words):
-        """An invalid or unexpected reply is an error with a name."""
+        """An invalid or unexpected FTP reply is an error with a name."""
         with pytest.raises(NotFtp) as error:
             run(ask(Script(b"abc", **words)))
         assert (error.value.name, error.value.status) == ("not_ftp", Status.CONNECTION_LOST)

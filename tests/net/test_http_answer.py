@@ -380,7 +380,7 @@ class TestRefusals:
             read(line + b"\r\nContent-Length: 0\r\n\r\n")
 
     def test_a_nul_in_the_head(self):
-        """A NUL in the head is refused: its context cannot be trusted."""
+        """A the head contains a NUL byte is refused: its context cannot be trusted."""
         with pytest.raises(BadHead):
             read(b"HTTP/1.1 200 OK\r\nX: a\0b\r\n\r\n")
 

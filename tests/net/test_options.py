@@ -106,7 +106,7 @@ class TestLocalAddress:
             async with client(Names(six=["::ffff:127.0.0.1"])) as http:
                 await http.fetch("http://six.test/", options=Options(bind=("127.0.0.1", 0)))
 
-        with pytest.raises(ConnectFailed, match="another family"):
+        with pytest.raises(ConnectFailed, match="one is IPv4, the other IPv6"):
             run(go())
 
     @pytest.mark.parametrize("value", ["127.0.0.1", ("127.0.0.1", 0), ["127.0.0.1", 0]])

@@ -251,7 +251,11 @@ class TestFailures:
                             "http://far.test/", options=Options(proxy=Address("127.0.0.1", free))
                         )
                     waits.append(
-                        (failed.value.status, failed.value.wait > 0, "away" in str(failed.value))
+                        (
+                            failed.value.status,
+                            failed.value.wait > 0,
+                            "not used since it failed" in str(failed.value),
+                        )
                     )
                 return waits
 
@@ -391,7 +395,7 @@ class TestPauses:
             proxies.worked(here, "far.test")
 
         assert [record.getMessage().split(": ", 1)[1] for record in caplog.records] == [
-            *[f"refused; no request takes it for {wait} s" for wait in (1, 60, 60)],
+            *[f"refused; it is not used for {wait} s" for wait in (1, 60, 60)],
             "works again",
         ]
 
@@ -408,8 +412,8 @@ class TestPauses:
                 clock[0] += 1.0
 
         assert [record.getMessage().split(": ", 1)[1] for record in caplog.records] == [
-            "late: its failure, or that of far.test",
-            "refused; no request takes it for 1 s",
+            "late; the proxy failed, or far.test did",
+            "refused; it is not used for 1 s",
             "works again",
         ]
 

@@ -89,7 +89,7 @@ def test_a_bad_port_ends_before_dns(scheme):
 
     async def go():
         async with watched(scheme, Ports()) as (found, names, checked):
-            with pytest.raises(PortRefused, match="port 25 is not for") as error:
+            with pytest.raises(PortRefused, match="port 25 is not allowed for") as error:
                 await found.fetch(f"{scheme}://a.test:25/1x")
             return error.value, names, checked
 
@@ -140,6 +140,6 @@ def test_an_ftp_server_cannot_send_the_crawl_elsewhere(replies):
     even asked.
     """
     gate = Gate()
-    with pytest.raises(PortRefused, match="is not for a transfer"):
+    with pytest.raises(PortRefused, match="is not allowed for an FTP transfer"):
         run(ask_ftp(Script(b"abc", **replies), guard=gate))
     assert len(gate.checked) == 1

@@ -247,5 +247,5 @@ class TestRows:
     )
     def test_what_nobody_wrote_is_a_value_error(self, row):
         """A row of another form is damage, not a crash."""
-        with pytest.raises(ValueError, match="not when rules are looked at again"):
+        with pytest.raises(ValueError, match="not valid data about the next check"):
             split(row)

@@ -89,12 +89,12 @@ def test_files_are_full_and_then_finished(stored):
         (
             "\t0\t3\n",
             "\t0\t4\n",
-            "store.log: damaged at byte 56: page file 0, offset 4: not where the page before ends",
+            "store.log: damaged at byte 56: page file 0, offset 4: does not begin where the previous page ends",
         ),
         (
             "\t5\t\t0\t3\n",
             "\t4\t\t0\t3\n",
-            ".pfl: damaged at byte 7: another length than logs/store.log says",
+            ".pfl: damaged at byte 7: its length differs from what logs/store.log says",
         ),
     ],
 )

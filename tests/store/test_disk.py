@@ -212,11 +212,11 @@ def test_a_folder_of_somebody_elses(tmp_path, monkeypatch):
     """
     (tmp_path / "ours").mkdir()
     (tmp_path / "link.part").symlink_to(tmp_path / "ours")
-    with pytest.raises(PermissionError, match="not ours"):
+    with pytest.raises(PermissionError, match="not a folder of this user"):
         own_folder(tmp_path / "link.part")
 
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-    with pytest.raises(PermissionError, match="not ours"):
+    with pytest.raises(PermissionError, match="not a folder of this user"):
         own_folder(tmp_path / "ours")
 
 

@@ -59,5 +59,5 @@ def test_damage_is_found_when_the_row_is_read(db, change):
     table.save()
     db.execute(f"UPDATE announcer SET {change}")
 
-    with pytest.raises(DamagedFile, match=r"table announcer, a\.test: checksum"):
+    with pytest.raises(DamagedFile, match=r"table announcer, a\.test: wrong checksum"):
         table_of(db).get("a.test")

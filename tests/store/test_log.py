@@ -221,6 +221,9 @@ class TestLog:
         monkeypatch.undo()
 
         (line,) = caplog.messages
-        assert line == f"{tmp_path}/crawl.db: the log was not copied back: disk I/O error"
+        assert (
+            line
+            == f"{tmp_path}/crawl.db: its write-ahead log could not be copied back: disk I/O error"
+        )
         with closing(CrawlDB(tmp_path)) as db:
             assert db.query("SELECT count(*) FROM block") == [(ROUND,)]

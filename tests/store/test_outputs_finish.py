@@ -197,7 +197,7 @@ class TestTakenAway:
         (tmp_path / "warc/a").unlink()
 
         with caplog.at_level(logging.INFO), closing(Crawl(tmp_path)):
-            assert f"{tmp_path}: 1 finished file no longer there: " in caplog.text
+            assert f"{tmp_path}: 1 finished file missing; `" in caplog.text
 
     def test_it_may_come_back(self, crawl, tmp_path):
         """A file that is back is left as it is; if it is too short by then, it is damaged."""
@@ -282,7 +282,7 @@ class TestRecovery:
             with caplog.at_level(logging.WARNING):
                 crawl.checkpoint()
             assert [broken.split()[0] for broken in disk.broken] == ["rename"]
-            assert "warc/a: keeps its .open" in caplog.text
+            assert "warc/a: still has .open at the end of its name" in caplog.text
             assert list(_files(tmp_path)) == ["a.open"]
             crawl.checkpoint()
 

@@ -56,7 +56,7 @@ def test_a_file_that_is_taken_away(job, crawl, name, change, word):
     with pytest.raises(TakenAway) as caught:
         crawl.checkpoint()
     assert str(caught.value) == f"{job / name}: {word} while the crawl ran"
-    with pytest.raises(StoreError, match="unusable since"):
+    with pytest.raises(StoreError, match="cannot be used after an earlier error"):
         crawl.db.set("x", b"later")
 
 
@@ -172,7 +172,7 @@ def test_a_closed_file_is_missed_once(job, crawl, caplog):
         crawl.checkpoint()
 
     assert caplog.messages == [
-        f"{job}/logs/links.log: moved or removed: the crawl cannot be resumed without it"
+        f"{job}/logs/links.log: moved or removed, but the crawl cannot be resumed without it: put it back"
     ]
 
 

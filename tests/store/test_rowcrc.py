@@ -128,9 +128,10 @@ class TestMeta:
             ((name,),) = db.query("SELECT name FROM meta WHERE name GLOB 'a.*'")
 
             with pytest.raises(
-                DamagedFile, match=f"crawl.db: damaged at byte 0: table meta, {name}: checksum"
+                DamagedFile,
+                match=f"crawl.db: damaged at byte 0: table meta, {name}: wrong checksum",
             ):
                 db.get(name)
-            with pytest.raises(DamagedFile, match=f"table meta, {name}: checksum"):
+            with pytest.raises(DamagedFile, match=f"table meta, {name}: wrong checksum"):
                 db.named("a.")
             assert db.get("b") == b"2"

@@ -111,7 +111,7 @@ def test_what_another_program_has_appended(tmp_path, feed, caplog):
     run.crash()
 
     assert feed.read_bytes() == b"a\nb\ntheirs\nb\n"
-    assert "items.jl: was changed since the crawl wrote to it" in caplog.text
+    assert "items.jl was changed after the crawl wrote to it" in caplog.text
 
 
 def test_another_crawl_between_two_runs(tmp_path, feed):
@@ -152,7 +152,7 @@ def test_two_programs_at_once(tmp_path, feed, caplog):
     Run(tmp_path).append(feed, b"f\n")
 
     assert feed.read_bytes() == b"a\ntheirs\nb\nc\nd\nf\n"
-    assert caplog.text.count("another program writes to this file, too") == 1
+    assert caplog.text.count("another program is writing to this file too") == 1
 
 
 @pytest.mark.parametrize("change", ["removed", "shorter", "other"])
@@ -183,7 +183,7 @@ def test_moved_while_the_crawl_runs(tmp_path, feed, caplog):
 
     assert (tmp_path / "old.jl").read_bytes() == b"a\n"
     assert feed.read_bytes() == b"b\n"
-    assert "was moved or removed: what comes now goes to a new file" in caplog.text
+    assert "was moved or removed: what follows is written to a new file" in caplog.text
 
 
 class Full(Disk):

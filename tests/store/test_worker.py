@@ -97,7 +97,7 @@ def test_a_thread_that_dies_at_birth(monkeypatch):
     monkeypatch.setattr(worker, "LOOK", 0.01)
     monkeypatch.setattr(worker, "PATIENCE", 1e9)
 
-    with pytest.raises(RuntimeError, match="can't start new thread: nothing heard of it"):
+    with pytest.raises(RuntimeError, match="can't start new thread: it gave no sign of life"):
         Worker()
 
 
@@ -108,7 +108,7 @@ def test_a_thread_that_says_nothing(monkeypatch):
     monkeypatch.setattr(worker, "LOOK", 0.01)
     monkeypatch.setattr(worker, "PATIENCE", 0.01)
 
-    with pytest.raises(RuntimeError, match="can't start new thread: nothing heard of it"):
+    with pytest.raises(RuntimeError, match="can't start new thread: it gave no sign of life"):
         Worker()
     end.set()
 

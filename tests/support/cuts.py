@@ -160,7 +160,7 @@ def _differences(found):
 
 def _read_log(path, found):
     lines = path.read_bytes().split(b"\n")
-    assert lines.pop() == b"", "the last line is cut"
+    assert lines.pop() == b"", "the last line is cut off"
     for line in lines:
         _, status, _, url, how, *rest, notes = line.decode("ascii").split()
         assert len(rest) == 6

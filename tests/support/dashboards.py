@@ -50,9 +50,9 @@ class Crawls:
         answer = self.answers.get((jobdir.name, command), self.answers.get(command))
         if answer is None:
             raise (
-                NotRunning(f"{jobdir}: no crawl is running there")
+                NotRunning(f"{jobdir}: no running crawl accepts commands there")
                 if command == "status"
-                else CommandError(f"{command!r} is no command; there are: status")
+                else CommandError(f"{command!r} is not a command; the commands are status")
             )
         if isinstance(answer, Exception):
             raise answer

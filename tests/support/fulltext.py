@@ -44,7 +44,7 @@ class Texts:
             self.indexer.committed()
 
     def wait(self):
-        """Until the index has what the last checkpoint has."""
+        """Until the index has everything up to the last checkpoint."""
         if self.indexer._done is not None:
             self.indexer._worker.result(self.indexer._done)
 

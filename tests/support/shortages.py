@@ -137,7 +137,7 @@ class Threads:
     Before 3.12 only those that still live at the end are told of, because Python raises no event
     for the thread of a Worker.
 
-    A list of the system's is cut short where a thread ends while it is made, so the first one is of
+    A list of the system's is cut off where a thread ends while it is made, so the first one is of
     several looks; and who was born before the opening is no new one, though they missed it.
     """
 

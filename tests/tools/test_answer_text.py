@@ -63,7 +63,7 @@ def test_status():
     found = [*status({**FIGURES, "in_force": ["pause", "exclude \x1b"], "bytes": 2_500_000})]
 
     assert found == [
-        "running, 62 s since it was started: 1 page of 5 answers, 3 queued, 4 hosts, 2 failures, 2.5 MB",
+        "running, 62 s since the start: 1 page of 5 answers, 3 queued, 4 hosts, 2 failures, 2.5 MB",
         "in force by command:",
         "  pause",
         "  exclude \\x1b",

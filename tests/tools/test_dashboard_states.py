@@ -81,14 +81,12 @@ class TestStates:
                 text = text_of(visitor.page(f"c/{visitor.id}"))
                 orders = text_of(visitor.page(f"c/{visitor.id}/commands"))
 
-        assert "does not listen" in text
+        assert "does not accept commands" in text
         assert "saved" in text
         assert "killed" not in text
-        assert "Nobody is there to command" in orders
+        assert "The crawl is not running, or does not accept commands" in orders
 
-    @pytest.mark.parametrize(
-        ("due", "words"), [(0, "until somebody resumes"), (9.0, "tried again")]
-    )
+    @pytest.mark.parametrize(("due", "words"), [(0, "until it is resumed"), (9.0, "tried again")])
     def test_it_waits(self, tmp_path, due, words):
         """All URLs left are of hosts set aside: those that were paused by command wait for
         somebody.
@@ -191,7 +189,7 @@ class TestAnswers:
     @pytest.mark.parametrize(
         ("form", "words"),
         [
-            ({"command": "stop"}, ["downloads under way", "the same command"]),
+            ({"command": "stop"}, ["downloads in progress", "the same command"]),
             ({"command": "exclude", "words": "a.test"}, ["a.test", "include"]),
             ({"command": "host", "words": "a.test drop"}, ["a.test", "given up"]),
         ],
@@ -216,5 +214,5 @@ def test_a_log_and_seeds(tmp_path):
         log = text_of(visitor.page(f"c/{visitor.id}/log"))
 
     assert "5 seeds read" in seeds
-    assert re.search(r"\b2 (lines )?that could not be read", seeds)
+    assert re.search(r"\b2 (lines )?could not be read", seeds)
     assert "No such line" in log

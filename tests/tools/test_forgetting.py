@@ -155,15 +155,15 @@ class TestAccount:
         account.wishes[:] = [OptOut("b.test", NOW - 20, until=NOW - 10)]
         later = f"{page(account, NOW)}"
 
-        assert ("for good" in now, "that time is over" in now) == (True, False)
-        assert ("for good" in later, "that time is over" in later) == (False, True)
+        assert ("for good" in now, "this has expired" in now) == (True, False)
+        assert ("for good" in later, "this has expired" in later) == (False, True)
 
     def test_no_other_is(self, job):
         """Other sites' records are not an owner's business."""
         account = account_of(job, site_of("a.test"))
 
         assert account.wishes == []
-        assert "Left alone" not in page(account, NOW)
+        assert "Excluded from the crawl" not in page(account, NOW)
 
 
 class TestPackages:

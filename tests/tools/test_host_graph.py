@@ -164,7 +164,7 @@ class TestLeftOut:
 
         assert made(tmp_path) == ({("b.test", "c.test"): 1}, 0)
         assert (
-            capsys.readouterr().err == f"{tmp_path}/job: 1 file of links no longer here: left out\n"
+            capsys.readouterr().err == f"{tmp_path}/job: left out 1 file of links: no longer here\n"
         )
 
     def test_links_in_no_finished_table(self, tmp_path, capsys):
@@ -173,7 +173,7 @@ class TestLeftOut:
         job = tabled(tmp_path / "job", "http://b.test/")
 
         assert made(tmp_path) == ({("a.test", "c.test"): 1}, 0)
-        why = "1 link not in a finished file: left out: the crawl runs"
+        why = "1 link, not in a finished file yet: the crawl runs"
         assert capsys.readouterr().err == f"{tmp_path}/job: {why}\n"
         job.close()
 
@@ -184,7 +184,7 @@ class TestLeftOut:
 
         assert made(tmp_path) == (None, 1)
         assert (
-            capsys.readouterr().err == f"{tmp_path}/job: 1 file of links no longer here: left out\n"
+            capsys.readouterr().err == f"{tmp_path}/job: left out 1 file of links: no longer here\n"
         )
 
 

@@ -171,7 +171,7 @@ class TestReport:
         assert odd.report.numbers("queue-table") == [["away.test", len(AWAY) + 1]]
         assert [name for name, _ in odd.report.rows("given-up-table")] == ["10.0.0.1"]
         assert odd.report.rows("walls-table") == odd.report.rows("budget-table") == []
-        assert "No host is behind a wall" in waiting
+        assert "No host answers with block pages" in waiting
 
     def test_hosts(self, odd):
         """A host of which three downloads are known may be called slow; the one with an error has

@@ -215,7 +215,7 @@ class TestHostRules:
         path.write_text(f"# rules\n{line}\n")
 
         with pytest.raises(
-            RulesError, match=r"hosts\.rules, line 2: not a rule such as startsWith\(www\.\)=$"
+            RulesError, match=r"hosts\.rules, line 2: expected a rule such as startsWith\(www\.\)=$"
         ):
             read_host_rules(path)
 

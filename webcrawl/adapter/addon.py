@@ -146,7 +146,7 @@ def refuse(settings: BaseSettings) -> None:
     for name, ours in {"SCHEDULER": FrontierScheduler, "DOWNLOADER": FrontierDownloader}.items():
         if not issubclass(load_object(settings[name]), ours):
             raise CannotStart(
-                f"{name} = {settings[name]!r}: webcrawl needs its own; remove the setting, or the add-on"
+                f"{name} = {settings[name]!r}: webcrawl needs its own; remove this setting, or the add-on"
             )
     # Without a reactor Scrapy replaces the http handlers after the add-on has set them.
     if not settings.getbool("TWISTED_REACTOR_ENABLED") or settings["TWISTED_REACTOR"] != REACTOR:

@@ -84,7 +84,7 @@ class RereadingScheduler(FrontierScheduler):
     Every checkpoint has the place that it has come to.
     """
 
-    AFTER_KILL = "a kill has them processed again"
+    AFTER_KILL = "if the run is killed, they are processed again"
     pages: ArchivedPages
     _has_begun = False
 
@@ -362,7 +362,7 @@ def check_outputs(values: CheckedSettings) -> None:
         raise SettingError(
             "ITEM_PIPELINES",
             pipeline,
-            "pipelines that need no crawl: this one writes what was fetched",
+            "pipelines that work without a crawl; this one writes only what is being fetched",
         )
 
 

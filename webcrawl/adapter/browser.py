@@ -131,7 +131,8 @@ class GuardedProvider(PlaywrightBrowserProvider):  # type: ignore[misc,unused-ig
 
     async def launch_persistent_context(self, context_kwargs: dict[str, Any]) -> BrowserContext:
         raise NotSupported(
-            f"user_data_dir = {context_kwargs['user_data_dir']}: a browser of its own, without the proxy"
+            f"user_data_dir = {context_kwargs['user_data_dir']}: would start another browser, "
+            "which does not use the crawl's proxy"
         )
 
 
@@ -150,7 +151,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         ):
             if given:
                 raise ValueError(
-                    f"{name} = {given!r}: such a browser does not go through the crawl's proxy"
+                    f"{name} = {given!r}: must be unset, because that browser would not use the crawl's proxy"
                 )
         if config.browser_type_name != "chromium":
             raise ValueError(
@@ -222,7 +223,9 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
                 )
             self._take(exchange, response.text)
             if not visible_text(response.text.encode(errors="replace"), "html").strip():
-                self._flaw(request, exchange, EMPTY_FLAW, "no text after its scripts have run")
+                self._flaw(
+                    request, exchange, EMPTY_FLAW, "the page has no text after its scripts have run"
+                )
             done = True
         except BrowserFailed as error:
             self._fail(request, error)
@@ -326,9 +329,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
             async with asyncio.timeout(PATIENCE):
                 await wrapper.context.close()
         except (PlaywrightError, TimeoutError) as error:
-            line = (
-                "the browser did not close a page (%s): it is ended; the next page starts another"
-            )
+            line = "the browser did not close a page (%s), so it is stopped; the next page starts a new one"
             logger.warning(line, words_of(error))
             await self._give_up()
 
@@ -351,14 +352,14 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         """Return the answer for the page: its own, or an inline download's."""
         rendering = self._renderings.get(page)
         if rendering is None or not url.startswith(("http://", "https://")):
-            return self._refused(PROTOCOL, 403, "not for this page")
+            return self._refused(PROTOCOL, 403, "not requested by this page")
         rendering.asked += 1
         if rendering.asked == 1 or not differs(url, rendering.request):
             return BrowserAnswer(
                 rendering.exchange.status, rendering.exchange.headers, rendering.exchange.body
             )
         if rendering.asked > MOST:
-            return self._refused("number", 403, f"more than {MOST} requests")
+            return self._refused("number", 403, f"the page has made more than {MOST} requests")
         rendering.begin()
         try:
             async with self._asking.setdefault(url, asyncio.Lock()):

@@ -66,7 +66,10 @@ class BrowserOnNeed(BrowserHandler):
             answered(trip, exchange)
             if not await self._places.take(wanted.worth):
                 self._flaw(
-                    request, exchange, NONE_FLAW, "others have the browser, see RENDER_SHARE"
+                    request,
+                    exchange,
+                    NONE_FLAW,
+                    "the browser is busy with other pages (see RENDER_SHARE)",
                 )
                 return
             page = exchange.body

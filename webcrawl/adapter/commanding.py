@@ -87,7 +87,7 @@ class CommandedCrawl:
         try:
             scheduler = self._scheduler_of(self._crawler)
         except NotConfigured as error:
-            raise CommandError("the crawl does not run") from error
+            raise CommandError("the crawl is not running") from error
         if scheduler.over or scheduler.failed is not None:
             raise CommandError("the crawl has ended")
         return scheduler
@@ -105,14 +105,18 @@ class CommandedCrawl:
     def checkpoint(self) -> Awaitable[None]:
         keeping = self._scheduler.keeping
         if keeping.soon is None:
-            raise CommandError("the extension that takes checkpoints is switched off")
+            raise CommandError(
+                "no checkpoint can be taken: the extension that takes them is switched off"
+            )
         keeping.soon()
         return keeping.waiters.next()
 
     def get(self, name: str) -> Mapping[str, Any]:
         in_force = self.crawl.parts.in_force
         if name not in in_force.values:
-            raise CommandError(f"{name[:40]} is no setting of the crawl; get lists all")
+            raise CommandError(
+                f"{name[:40]} is not a setting of the crawl; `get` lists all settings"
+            )
         by_command = name in in_force.set_values
         return {
             "name": name,
@@ -188,7 +192,7 @@ def heed(
     def refuse(values: CheckedSettings) -> None:
         if not values["CONCURRENT_REQUESTS"] and not settings.getint("FRONTIER_QUEUES"):
             raise CommandError(
-                "CONCURRENT_REQUESTS = 0: must be at least 1, because FRONTIER_QUEUES is not given"
+                "CONCURRENT_REQUESTS = 0: must be at least 1, because FRONTIER_QUEUES is not set"
             )
 
     in_force.listen(["CONCURRENT_REQUESTS"], refuse, now=False)  # as at the start

@@ -250,7 +250,7 @@ class FrontierDownloader:
         The end of the crawl does not wait for that: the page is then fetched again.
         """
         if not await read(trip, reading, self.running, self._fail):
-            raise DownloadCancelledError("the crawl ends")
+            raise DownloadCancelledError("the crawl is ending")
 
     def _fail(self, error: Exception) -> None:
         self.on_lack(error)
@@ -309,7 +309,9 @@ class FrontierDownloader:
             if trip.abandoned or trip.cut:
                 task.uncancel()
                 raise DownloadCancelledError(
-                    "the crawl ends" if trip.abandoned else "others need its slot"
+                    "the crawl is ending"
+                    if trip.abandoned
+                    else "its slot is needed for other downloads"
                 ) from None
             if trip.inline:
                 raise
@@ -360,7 +362,5 @@ def downloader_of(crawler: Crawler) -> FrontierDownloader:
     """Return the crawler's downloader, which has to be this one."""
     downloader: object = crawler.engine.downloader if crawler.engine else None
     if not isinstance(downloader, FrontierDownloader):
-        raise NotConfigured(
-            f"DOWNLOADER: {FrontierDownloader.__name__} is needed, not {downloader}"
-        )
+        raise NotConfigured(f"DOWNLOADER: must be {FrontierDownloader.__name__}, not {downloader}")
     return downloader

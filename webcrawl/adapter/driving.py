@@ -66,18 +66,18 @@ def _has_other_handlers(crawler: Crawler) -> bool:
 
 # What keeps a crawl on Scrapy's engine, and why
 OF_ENGINE: tuple[tuple[Callable[[Crawler], bool], str], ...] = (
-    (_has_callbacks, "callbacks get responses, and yield requests and items of any kind"),
+    (_has_callbacks, "the spider's callbacks receive Scrapy's responses"),
     (
         _has_downloader_middlewares,
-        "a downloader middleware may answer a request itself, or send another",
+        "a downloader middleware may answer or replace requests",
     ),
     (
         _has_spider_middlewares,
-        "a spider middleware gets the response, and changes what is made of it",
+        "a spider middleware receives Scrapy's responses",
     ),
     (
         _has_other_handlers,
-        "a download handler that is not the crawl's, such as a browser, takes requests only",
+        "a download handler that is not webcrawl's, such as a browser, takes Scrapy's requests",
     ),
 )
 

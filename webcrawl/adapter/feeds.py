@@ -96,12 +96,12 @@ def check_own_files(settings: BaseSettings, jobdir: Path) -> None:
     log = settings["LOG_FILE"]
     if log and is_own(Path(log), jobdir):
         raise CannotStart(
-            f"LOG_FILE = {log}: is a file that the crawl itself writes: choose another name"
+            f"LOG_FILE = {log}: the crawl itself writes a file of this name; choose another one"
         )
     for uri in map(str, settings.getdict("FEEDS")):
         if _is_local(uri) and is_own(Path(FileFeedStorage(uri).path), jobdir):
             raise CannotStart(
-                f"FEEDS: {uri}: is a file that the crawl itself writes: choose another name"
+                f"FEEDS: {uri}: the crawl itself writes a file of this name; choose another one"
             )
 
 
@@ -109,9 +109,7 @@ def _check_encoding(uri: str, encoding: str) -> None:
     try:
         codecs.lookup(encoding)
     except LookupError as error:
-        raise BadFeed(
-            f"FEEDS: {uri}: cannot be stored: Python knows no encoding {encoding}"
-        ) from error
+        raise BadFeed(f"FEEDS: {uri}: cannot be stored: unknown encoding {encoding}") from error
 
 
 def _check_file(name: str) -> None:
@@ -243,7 +241,9 @@ class FeedFile(FileFeedStorage):
         has_feed_of_complete_crawl = path.exists() and scheduler.was_complete
         if overwrite and has_feed_of_complete_crawl:
             path = _free_name(path)
-            line = "%s: stays as it is, for the crawl was complete; what comes now goes to %s"
+            line = (
+                "%s was left unchanged, because the crawl was already complete; new items go to %s"
+            )
             logger.warning(line, self.path, path)
             self.path = str(path)
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -202,7 +202,7 @@ def check_handlers(settings: BaseSettings, allowed: Collection[str]) -> None:
         if not getattr(_load(path), "guarded", False):
             raise UnusableHandler(
                 f"DOWNLOAD_HANDLERS: {_name(path)} ({scheme}) connects without the address guard; "
-                "to use it nevertheless, name it in FOREIGN_HANDLERS_ALLOWED (docs/extending.md)"
+                "to use it anyway, add it to FOREIGN_HANDLERS_ALLOWED (docs/extending.md)"
             )
 
 
@@ -248,7 +248,7 @@ class CrawlDownloadHandlers:
         scheme = request.url.partition(":")[0]
         download = self._download.get(scheme)
         if download is None:
-            raise UnsupportedURLSchemeError(f"{scheme}: no handler is set for it")
+            raise UnsupportedURLSchemeError(f"{scheme}: no download handler is set for this scheme")
         return download(request)
 
     def _build(self, crawler: Crawler, path: Any) -> DownloadHandlerProtocol:
@@ -264,7 +264,7 @@ class CrawlDownloadHandlers:
                 ) from error
             if not inspect.iscoroutinefunction(getattr(handler, "download_request", None)):
                 raise UnusableHandler(
-                    f"DOWNLOAD_HANDLERS: {name} has no coroutine download_request, as Scrapy 2.14 has"
+                    f"DOWNLOAD_HANDLERS: {name} must have a coroutine download_request, as in Scrapy 2.14"
                 )
             self._built[name] = handler
         return self._built[name]

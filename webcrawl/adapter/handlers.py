@@ -161,7 +161,9 @@ class HttpHandler(BaseDownloadHandler):
         is_told = str(error) in self._refused
         if not is_told and len(self._refused) < MAX_WARNINGS:
             self._refused.add(str(error))
-            logger.warning("%s: not fetched, like every request with the same (%s)", error, url)
+            logger.warning(
+                "%s: requests with this option are not fetched (the first is %s)", error, url
+            )
 
     def _for_spider(self, exchange: Exchange, request: Request, *, whole: bool) -> Response:
         """Return the answer as Scrapy promises it: timed, and whole unless the spider takes a part.
@@ -182,7 +184,7 @@ class HttpHandler(BaseDownloadHandler):
 
     def _refuse(self, exchange: Exchange) -> NoReturn:
         """Raise the error for an answer that lacks a part."""
-        error = LOST[exchange.truncated](f"{len(exchange.body)} bytes of it came")
+        error = LOST[exchange.truncated](f"only {len(exchange.body)} bytes arrived")
         self._count([f"outcome/{error.name}"])
         raise raised(error) from error
 

@@ -57,8 +57,9 @@ class HeldValues:
         if (field, key, within) not in self._told:
             self._told.add((field, key, within))
             line = (
-                "%s: its %s %r has a %s, which cannot be kept on disk: it is in memory until the request is done, and "
-                "a request that a kill or a stop leaves is lost. Others like it are not named"
+                "%s: its %s %r has a %s, which cannot be kept on disk. It stays in memory until "
+                "the request is done; "
+                "if the crawl stops before that, the request is lost. Further ones of this kind are not logged"
             )
             logger.warning(line, request, field, key, within.__qualname__)
         self._number += 1

@@ -80,7 +80,7 @@ class HiveEntry:
         except Away as error:
             if key is None or slots is None:
                 raise HiveError(
-                    f"REDIS_URL: a new drone cannot begin without its server: {error}"
+                    f"REDIS_URL: the hive's server, which a new drone needs to join, cannot be used: {error}"
                 ) from error
         else:  # a later map than that of the state is learned when the crawl is open
             key, slots = self._hive.key, slots or self._hive.map
@@ -147,7 +147,7 @@ class HiveEntry:
         """Return the loops, once there is a crawl."""
         post = scheduler.crawl.parts.post
         if post is None:
-            raise HiveError("a crawl that was not opened as a drone")
+            raise HiveError("this crawl was not opened as a drone")
         identity = self._identity
         about = {
             "drone": identity.drone,

@@ -319,4 +319,4 @@ def _is_untried(trip: Trip) -> bool:
 
 
 def _ended() -> DownloadCancelledError:
-    return DownloadCancelledError("the crawl ends")
+    return DownloadCancelledError("the crawl is ending")

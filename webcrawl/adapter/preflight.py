@@ -141,7 +141,9 @@ def _has_own_scheduler(settings: BaseSettings, spider: type[Spider]) -> bool:
     if issubclass(load_object(read("SCHEDULER", scheduler)), FrontierScheduler):
         return True
     if issubclass(spider, WebSpider):
-        raise CannotStart(f"SCHEDULER = {scheduler!r}: {spider.name} needs webcrawl's own")
+        raise CannotStart(
+            f"SCHEDULER = {scheduler!r}: {spider.name} needs webcrawl's own scheduler"
+        )
     return False
 
 
@@ -176,10 +178,10 @@ def spider_named(settings: BaseSettings, name: str) -> type[Spider]:
     except KeyError as error:
         known = ", ".join(sorted(loader.list()))
         is_site = "." in name and Path(name).suffix != ".py"
-        own = "one of yours needs -s SPIDER_MODULES=, the module or package that it is in"
-        hint = f"for a site: crawl http://{name}/" if is_site else own
+        own = "for one of yours, name its module or package in -s SPIDER_MODULES="
+        hint = f"to crawl a site, use: crawl http://{name}/" if is_site else own
         raise CannotStart(
-            f"{name!r}: no such spider; this project has {known or 'none'}; {hint}"
+            f"{name!r}: no such spider (this project has {known or 'none'}); {hint}"
         ) from error
 
 
@@ -295,7 +297,9 @@ ARGUMENT_RULES = (
     ),
     ArgumentRule("follow", lambda follow: follow in ("0", "1"), "-a follow={}: must be 0 or 1"),
     ArgumentRule(
-        "since", lambda since: since.strip(" ,") != "", "-a since=: names no earlier crawl"
+        "since",
+        lambda since: since.strip(" ,") != "",
+        "-a since=: must name an earlier crawl: its JOBDIR, an index file or cdx+http://…",
     ),
     ArgumentRule("limit", _is_whole_from_1, "-a limit={}: must be a whole number from 1"),
 )
@@ -317,7 +321,9 @@ def _check_arguments(spider: type[WebSpider], given: Mapping[str, str], *, elsew
     has_seeds = given.get("seeds", "").strip() != ""
     lacks_seeds = not (has_seeds or elsewhere) and spider.needs_seeds()
     if lacks_seeds:
-        raise CannotStart("no seeds: give -a seeds=FILE or a URL, several with commas between")
+        raise CannotStart(
+            "no seeds: give -a seeds= a file or a URL, or several separated by commas"
+        )
     if getattr(spider, "allowed_domains", None):
         raise CannotStart(
             f"{spider.name}: allowed_domains has no effect here: use -a scope=, URL_SCOPE or URL_INCLUDE"
@@ -400,7 +406,7 @@ def _seeds(spider: type[WebSpider], arguments: Mapping[str, str], values: Checke
         _lists(src, values)
     elif getattr(spider, "start_urls", None) and values["URL_SCOPE"] == "seeds":
         raise CannotStart(
-            "scope=seeds: start_urls are no seeds: give -a seeds=FILE, or another scope"
+            "scope=seeds: start_urls are not seeds: give -a seeds=FILE, or another scope"
         )
 
 
@@ -417,7 +423,7 @@ class KnownBeginning(NamedTuple):
     seeds: str = ""
     limit: int | None = None
     urls: Sequence[str] = ()
-    anew: str = ", or --fresh to begin anew"  # the option of the command that is run
+    anew: str = ", or --fresh"  # the option of the command that is run
 
 
 def _start(

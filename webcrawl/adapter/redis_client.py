@@ -58,7 +58,7 @@ def client_maker(settings: BaseSettings) -> Callable[[], Redis]:
     except (TypeError, ValueError, OSError) as error:
         url = url_without_credentials(str(params.get("url") or params.get("host") or ""))
         raise HiveError(
-            f"REDIS_URL, REDIS_PARAMS: no client can be made for {url!r}: {error}"
+            f"REDIS_URL, REDIS_PARAMS: no client can be created for {url!r}: {error}"
         ) from error
     return make
 

@@ -111,7 +111,7 @@ def _word(extra: Mapping[str, Any]) -> str:
         return urlsafe_b64encode(msgpack.packb(extra)).decode()
     except (TypeError, ValueError, OverflowError) as error:
         key = next(key for key, value in extra.items() if not _is_plain(value))
-        why = f"its {key} must be plain values: text, numbers, lists and mappings of them"
+        why = f"its {key} must consist of plain values: strings, numbers, lists and dicts of them"
         raise CannotBeKept(key, why) from error
 
 
@@ -131,7 +131,7 @@ def _packed(
         except (CannotBePacked, TypeError, ValueError, OverflowError, RecursionError) as error:
             within = error.kind if isinstance(error, CannotBePacked) else type(value)
             if held is None:
-                why = f"its {field} {key!r} has a {within.__qualname__}, which cannot go to another drone"
+                why = f"its {field} {key!r} has a {within.__qualname__}, which cannot be sent to another drone"
                 raise CannotBeKept(field, why) from error
             packed[key] = held.place(field, key, type(value), within, request)
             left[key] = value
@@ -146,7 +146,7 @@ def _as_dict(request: Request, spider: Spider) -> dict[str, Any]:
             named = getattr(request, kind)
             if callable(named) and getattr(named, "__self__", None) is not spider:
                 shown = getattr(named, "__qualname__", type(named).__name__)
-                why = f"its {kind} {shown} is no method of the spider: use one, as in {kind}=self.parse_item"
+                why = f"its {kind} {shown} is not a method of the spider: use one, as in {kind}=self.parse_item"
                 raise CannotBeKept(kind, why) from error
         raise CannotBeKept("request", str(error)) from error
 
@@ -215,7 +215,9 @@ def _again(link: Link, given: dict[str, Any], spider: Spider, *, classes: bool) 
         name = given.get(kind)
         if name and not has_method(spider, name):
             raise CannotBeMade(
-                link, f"{kind} {name}", f"the spider has no method {name}, the {kind} of a request"
+                link,
+                f"{kind} {name}",
+                f"the spider has no method {name}, which a request names as its {kind}",
             )
     if not classes:
         given.pop(CLASS, None)
@@ -223,7 +225,7 @@ def _again(link: Link, given: dict[str, Any], spider: Spider, *, classes: bool) 
         return request_from_dict({**given, "url": link.url}, spider=spider)
     except Exception as error:  # a class of the user's may raise anything
         raise CannotBeMade(
-            link, "request", f"a request cannot be made again ({error!r:.200})"
+            link, "request", f"a request cannot be restored ({error!r:.200})"
         ) from error
 
 
@@ -250,7 +252,10 @@ def _given(link: Link, spider: Spider, *, classes: bool, held: HeldValues | None
         for key, value in (given.get(field) or {}).items():
             if isinstance(value, HeldValue):
                 if key not in values.get(field, {}):
-                    why = f"the {field} {key!r} of a request, a {value.kind}, was in the memory of a run that is over"
+                    why = (
+                        f"the {field} {key!r} of a request, a {value.kind}, was only in the memory of an "
+                        "earlier run"
+                    )
                     raise CannotBeMade(link, f"{field} {key}", why)
                 given[field][key] = values[field][key]
     return given

@@ -46,7 +46,8 @@ class RequestOptions:
             return CUT if _is_prerequisite(request) else PLAIN
         if request.url.startswith("ftp:") and (given := sorted(OF_FTP & meta.keys())):
             raise BadOption(
-                f"{given[0]}: this FTP client logs in anonymously, passively, and writes no file"
+                f"{given[0]}: cannot be set, because this FTP client logs in anonymously, is "
+                "always passive, and writes no file"
             )
         timeout = _number(meta, "download_timeout", LONGEST)
         options = Options(
@@ -118,7 +119,7 @@ def _bind(value: Any) -> tuple[str, int] | None:
 
 logger = logging.getLogger(__name__)
 
-_RETRY = "the frontier retries, and crawl.log has a line for each URL that is given up"
+_RETRY = "the frontier retries by itself, and crawl.log has a line for each URL that was given up"
 COOKIES = "cookiejar"
 # Why they have no effect, and the component that would read them, if one does
 WHY = {

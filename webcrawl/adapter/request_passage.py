@@ -80,7 +80,7 @@ class RequestIntake:
         IgnoreRequest: a middleware has made it of that for a robots.txt.
         """
         if isinstance(getattr(request.callback, "__self__", None), RobotsRequests):
-            raise IgnoreRequest("the crawl itself asks again, if need be")
+            raise IgnoreRequest("the crawl itself retries if necessary")
         return to_link(request, self._spider, classes=self._classes, held=self._held_for(request))
 
     def _held_for(self, request: Request) -> HeldValues | None:
@@ -134,7 +134,7 @@ class RequestIntake:
         try:
             self._dupefilter.log(request, self._spider)
         except Exception:  # a dupefilter's of the user's own
-            logger.exception("DUPEFILTER_CLASS: its log failed for %s", request)
+            logger.exception("DUPEFILTER_CLASS: its method log failed for %s", request)
 
     def _test(self, request: Request) -> None:
         """Have the dupefilter look at a request.
@@ -177,7 +177,7 @@ class RequestIntake:
         if kind not in self._told:
             self._told.add(kind)
             logger.warning(
-                "%s cannot be crawled: %s; others like it are only counted", request, error
+                "%s cannot be crawled: %s; further ones are counted, but not logged", request, error
             )
 
 
@@ -296,7 +296,7 @@ class RequestSource:
         """Return the request of a trip. Raise CannotBeMade if the spider lacks what it names."""
         link = trip.link
         if link is None:
-            raise ValueError("a trip without a link has a request already")
+            raise ValueError("a trip without a link must have a request already")
         if link.is_own:
             return self._robots.request(link.url, trip)
         self._counts.given += 1
@@ -323,7 +323,7 @@ class RequestSource:
                 unpack(record), self._spider, Trip(hostless=number), classes=self._classes
             )
         except CannotBeMade as error:
-            self._tell_unmade(error, "it is lost, like others of the kind")
+            self._tell_unmade(error, "it is lost, and so are others of this kind")
             self._crawl.parts.unkept.add(error.kind, str(error))
             self._crawl.parts.hostless.done(number)
             self._waking.now()
@@ -338,7 +338,7 @@ class RequestSource:
             return to_refused(link, self._spider, trip, classes=self._classes, held=self._held)
         except CannotBeMade as error:
             self._tell_unmade(
-                error, "nobody hears that such requests failed; crawl.log says why they did"
+                error, "no errback is called for such requests; crawl.log shows why they failed"
             )
             self._crawl.parts.refusals.delivered(refusal)
             return None

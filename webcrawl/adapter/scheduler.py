@@ -90,7 +90,7 @@ def runs_here(folder: Path) -> bool:
 
 def in_use_here(folder: object) -> CannotStart:
     """Return the error of a second crawl on a JOBDIR in one program."""
-    why = "another crawl of this program is using it. Give each crawl a JOBDIR of its own"
+    why = "another crawl in this program is using it; give each crawl a JOBDIR of its own"
     return CannotStart(f"JOBDIR = {folder}: {why}")
 
 
@@ -101,7 +101,10 @@ class FrontierScheduler:
     """
 
     # pages that do not come back
-    AFTER_KILL, AT_END = "a kill has them fetched again", "left to the next run"
+    AFTER_KILL, AT_END = (
+        "if the crawl is killed, they are fetched again",
+        "the next run fetches them again",
+    )
     _intake: RequestIntake
     _giving: RequestSource
 
@@ -298,7 +301,7 @@ class FrontierScheduler:
         """Return the loop that fetches the pages, or None if Scrapy's engine has to."""
         engine = self.waking.engine
         if why := why_engine(self.crawler):
-            logger.debug("the crawl runs on Scrapy's engine: %s", why)
+            logger.debug("the crawl runs on Scrapy's engine, because %s", why)
         if engine is None or why:
             return None
         self._giving.driven = True
@@ -329,10 +332,13 @@ class FrontierScheduler:
         fetched = {page: page.url for page in pages if page.refusal is None}
         refused = {page: page.url for page in pages if page.refusal is not None}
         coroutines = unreturned(self._ways)
-        line = "checkpoints leave out %s, for %d s in the spider or the pipelines%s: %s (%s)"
+        line = (
+            "checkpoints leave out %s that have been in the spider or the pipelines for %d s%s: "
+            "%s (the first is %s)"
+        )
         kinds = (
             (fetched, "page", self.AFTER_KILL),
-            (refused, "errback", "a kill has them called again"),
+            (refused, "errback", "if the crawl is killed, they are called again"),
         )
         for urls, kind, what in kinds:
             if urls:
@@ -415,7 +421,7 @@ class FrontierScheduler:
 
     def _tell_held(self) -> None:
         if self.held and self.crawl.pending:
-            line = "up to %s of the spider have values in memory only: the next run counts them as lost"
+            line = "up to %s of the spider have values in memory only, so the next run will count them as lost"
             logger.warning(line, count(len(self.held), "request"))
 
     def _report_lost(self) -> int:
@@ -552,5 +558,5 @@ def scheduler_of(crawler: Crawler) -> FrontierScheduler:
     """Return the crawler's scheduler, which has to be this one."""
     scheduler = crawler.engine.scheduler if crawler.engine else None
     if not isinstance(scheduler, FrontierScheduler):
-        raise NotConfigured(f"SCHEDULER: {FrontierScheduler.__name__} is needed, not {scheduler}")
+        raise NotConfigured(f"SCHEDULER: must be {FrontierScheduler.__name__}, not {scheduler}")
     return scheduler

@@ -216,7 +216,9 @@ def _made(module: str, name: str, said: Any) -> Any:
     kind: Any = loaded(module, name)
     form = form_of(kind) if kind is not None else ""
     if kind is None or not form:
-        raise ValueError(f"the class {module}.{name} is not loaded: import it where the spider is")
+        raise ValueError(
+            f"the class {module}.{name} is not loaded: import it in the module of the spider"
+        )
     if form == "item":
         item: Any = kind.__new__(kind)
         Item.__init__(item)
@@ -346,7 +348,7 @@ class ValueUnpacker:
         self._depth += 1
         try:
             if self._depth > 2 * DEEPEST:
-                raise ValueError("a value that is nested too deeply")
+                raise ValueError("a value is nested too deeply")
             said = msgpack.unpackb(data, ext_hook=self.ext, strict_map_key=False)
             return self._again(code, said)
         finally:
@@ -365,13 +367,15 @@ class ValueUnpacker:
             return _made(*said)
         if code == A_REQUEST:
             return self._request(said)
-        raise ValueError(f"a value of an unknown type ({code})")
+        raise ValueError(f"a value has an unknown type ({code})")
 
     def _request(self, given: dict[str, Any]) -> Request:
         path = given.pop("_class", None)
         if path is not None and self._classes:
             kind = loaded(*path.rpartition(".")[::2])
             if kind is None or not issubclass(kind, Request):
-                raise ValueError(f"the class {path} is not loaded: import it where the spider is")
+                raise ValueError(
+                    f"the class {path} is not loaded: import it in the module of the spider"
+                )
             given["_class"] = path
         return request_from_dict(given, spider=self._spider)

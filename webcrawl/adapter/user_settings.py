@@ -32,14 +32,16 @@ from webcrawl.crawl.checks.scrapys import (
 
 PACKAGE = re.compile(r"\b([A-Za-z_]\w*)\.(?=[A-Za-z_])")  # the first name of a dotted path
 OURS = frozenset(("scrapy", "webcrawl"))
-_PROXY = "a proxy is named in the environment: http_proxy=http://HOST:PORT, and https_proxy (docs/scrapy.md#proxies)"
+_PROXY = "set proxies in the environment: http_proxy=http://HOST:PORT, and https_proxy (docs/scrapy.md#proxies)"
 PAGES_HOOKS = (  # what a subclass of `web` may have (docs/extending.md)
     *("links_to_follow", "parse", "parse_all", "start", "start_urls", "closed", "custom_settings"),
     *("from_crawler", "update_settings", "handle_httpstatus_list"),
 )
 WISHES = {  # names that people try, and what does it here
     "PROXY HTTP_PROXY HTTPS_PROXY PROXIES PROXY_URL": _PROXY,
-    "MAX_PAGES PAGE_LIMIT MAX_REQUESTS": "CLOSESPIDER_PAGECOUNT ends the crawl, HOST_MAX_PAGES bounds each host",
+    "MAX_PAGES PAGE_LIMIT MAX_REQUESTS": (
+        "CLOSESPIDER_PAGECOUNT ends the crawl, HOST_MAX_PAGES limits each host"
+    ),
     "MAX_DEPTH CRAWL_DEPTH": "URL_MAX_DEPTH",
     "DELAY CRAWL_DELAY REQUEST_DELAY WAIT": "POLITENESS_MIN_DELAY",
     "TIMEOUT REQUEST_TIMEOUT": "DOWNLOAD_TIMEOUT",
@@ -56,7 +58,7 @@ def read_by_nobody(names: Collection[str], given: Mapping[str, Any], spider: typ
     left = _unquoted(names, _packages(given, spider)) if names else set()
     if left:
         listed = ", ".join(sorted(left))
-        yield f"{listed}: no effect, nothing here reads a setting of this name{_advice(left)}"
+        yield f"{listed}: no effect, because no code here reads a setting of this name{_advice(left)}"
 
 
 def _packages(given: Mapping[str, Any], spider: type) -> set[str]:
@@ -148,15 +150,16 @@ def warnings(settings: BaseSettings, spider: Spider) -> Iterator[str]:
     yield from overruled(given)
     if given("DOWNLOAD_DELAY") and not given("POLITENESS_FACTOR"):
         yield (
-            "DOWNLOAD_DELAY is the least wait between two requests to a host: POLITENESS_FACTOR times its last "
-            "answer's duration is waited if that is longer (POLITENESS_FACTOR = 0: never)"
+            "DOWNLOAD_DELAY is the shortest wait between two requests to a host: the crawl waits "
+            "POLITENESS_FACTOR times its last "
+            "answer's duration if that is longer (POLITENESS_FACTOR = 0: never)"
         )
     yield from unknown(settings, spider)
     if reader is PAGES:
         yield from _unused_by_pages(settings, spider)
     for name in DEPRECATED:
         if hasattr(spider, name):
-            yield f"{spider.name}.{name}: no effect, set {name.upper()} in custom_settings"
+            yield f"{spider.name}.{name}: no effect; set {name.upper()} in custom_settings instead"
     if hasattr(spider, "crawler") and not settings["FOREIGN_HANDLERS_ALLOWED"]:
         yield from unsent(spider.crawler.signals.sender)
 
@@ -166,14 +169,17 @@ def _unused_by_pages(settings: BaseSettings, spider: Spider) -> Iterator[str]:
     outputs = map(str.lower, words(settings["OUTPUTS"] or ""))
     yield from unread(settings["LINK_SOURCES"], outputs)
     for name, hook in misspelt(type(spider), PAGES_HOOKS):
-        yield f"{class_name(spider)}.{name} is used by nobody: is {hook} meant?"
+        yield f"{class_name(spider)}.{name} is never called; did you mean {hook}?"
 
 
 def unsent(sender: object) -> Iterator[str]:
     """Yield a line for each signal by which Scrapy's handlers let a listener stop a download."""
     for name, signal in UNSENT.items():
         if has_listener(signal, sender):
-            yield f"signal {name}: never sent, and stops no download; DOWNLOAD_MAXSIZE and DOWNLOAD_TRUNCATE bound them"
+            yield (
+                f"signal {name}: is never sent here, so it cannot stop a download; use "
+                "DOWNLOAD_MAXSIZE or DOWNLOAD_TRUNCATE"
+            )
 
 
 def unknown(settings: BaseSettings, spider: Spider) -> Iterator[str]:
@@ -181,7 +187,7 @@ def unknown(settings: BaseSettings, spider: Spider) -> Iterator[str]:
     known = _known()
     given = {name: settings[name] for name in settings if is_given(settings, name)}
     near = mistyped(given, known)
-    yield from (f"{name}: unknown, is {meant} meant?" for name, meant in near.items())
+    yield from (f"{name}: unknown setting; did you mean {meant}?" for name, meant in near.items())
     yield from read_by_nobody(
         on_command_line(settings) & given.keys() - known - near.keys(), given, type(spider)
     )

@@ -88,4 +88,6 @@ def withheld_given(
 
 
 def _refused() -> IgnoreRequest:
-    return IgnoreRequest(f"{FLAG}: the owner forbids it for every purpose of this crawl")
+    return IgnoreRequest(
+        f"{FLAG}: the site's owner forbids the use of this page for every purpose of this crawl"
+    )

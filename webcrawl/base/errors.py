@@ -27,7 +27,7 @@ def lack(error: BaseException | None) -> str:
         if isinstance(error, MemoryError):
             return "out of memory"
         if isinstance(error, RuntimeError) and str(error).startswith(_NO_THREAD):
-            return "the system starts no more threads"
+            return "the system cannot start another thread"
         if error is None:
             break
         error = error.__cause__

@@ -16,7 +16,7 @@ def load(path: str) -> Any:
     """
     module, _, name = path.rpartition(".")
     if not module:
-        raise ValueError(f"{path}: a dotted path names its module too, as in my_module.{path}")
+        raise ValueError(f"{path}: a dotted path must include the module, as in my_module.{path}")
     try:
         return getattr(import_module(module), name)
     except Exception as error:  # a foreign module may raise anything while it is imported

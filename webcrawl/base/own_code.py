@@ -72,7 +72,7 @@ def made_by(
     except Exception as error:  # anything may be wrong with code of the user's own
         if lack(error) or isinstance(error, OSError) or not is_users(error):
             raise
-        raise RulesError(f"{setting}: {path} cannot be made: {error!r}") from error
+        raise RulesError(f"{setting}: {path} cannot be created: {error!r}") from error
     require(setting, path, thing, protocol)
     return thing
 
@@ -84,7 +84,9 @@ def require(setting: str, path: str, thing: object, protocol: type) -> None:
     for name in members(protocol):
         if not callable(getattr(thing, name, None)):
             what = f"a method {name}({_parameters(getattr(protocol, name))})"
-            raise RulesError(f"{setting}: {path}: a {NOUNS[setting]} has {what}{hint(thing, name)}")
+            raise RulesError(
+                f"{setting}: {path}: a {NOUNS[setting]} must have {what}{hint(thing, name)}"
+            )
 
 
 def hint(thing: object, name: str) -> str:
@@ -92,7 +94,7 @@ def hint(thing: object, name: str) -> str:
     near = get_close_matches(
         name, [one for one in dir(thing) if one[0] != "_" and one != name], 1, MEANT
     )
-    return f"; it has {near[0]}: is {name} meant?" if near else ""
+    return f". It has {near[0]}; did you mean {name}?" if near else ""
 
 
 def _parameters(method: Callable[..., Any]) -> str:

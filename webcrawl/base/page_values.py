@@ -60,7 +60,7 @@ class PageScores(NamedTuple):
     flaw: str = ""  # why there is no score although there should be one
 
 
-UNSCORED = PageScores(None, flaw="the scorer rests after failures")
+UNSCORED = PageScores(None, flaw="the scorer is paused after failures")
 
 
 WALL, UNKNOWN = "wall:", "wall:unknown"

@@ -49,9 +49,9 @@ def unpack(frame: bytes, most: int = LARGEST) -> bytes:
     try:
         size = zstd.get_frame_info(frame).decompressed_size
         if size is None:
-            raise BadFrame("a frame that does not say its size")
+            raise BadFrame("the zstd frame does not state its size")
         if size > most:
-            raise BadFrame(f"impossibly large: {size} bytes")
+            raise BadFrame(f"the zstd frame claims {size} bytes, but at most {most} are possible")
         decompressor = zstd.ZstdDecompressor()
         # With room for one byte more it reads on to the checksum
         data = decompressor.decompress(frame, size + 1)
@@ -59,5 +59,5 @@ def unpack(frame: bytes, most: int = LARGEST) -> bytes:
         # TypeError is raised for a value of another type, in a damaged row
         raise BadFrame(str(error)) from error
     if not decompressor.eof or decompressor.unused_data:
-        raise BadFrame("a frame that is cut, or has other bytes behind it")
+        raise BadFrame("the zstd frame is cut off, or other bytes follow it")
     return data

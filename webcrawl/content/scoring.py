@@ -111,10 +111,10 @@ def scores(scorer: Scorer, documents: Sequence[Document]) -> list[Score]:
 def _checked(given: Iterable[Any], wanted: int) -> list[float | None]:
     found = [None if one is None else float(one) for one in given]
     if len(found) != wanted:
-        raise ValueError(f"{len(found)} scores for {wanted} documents")
+        raise ValueError(f"the scorer returned {len(found)} scores for {wanted} documents")
     for one in found:
         if one is not None and not 0 <= one <= 1:  # also for nan
-            raise ValueError(f"{one} is no score from 0 to 1")
+            raise ValueError(f"{one} is not a score from 0 to 1")
     return found
 
 
@@ -253,7 +253,7 @@ class ScoreProcess(DocumentWorker):
 
     def __init__(self, scorer: str, languages: Sequence[str], *, wall: float = WALL) -> None:
         super().__init__(
-            "pages for their scores", command_of(JOB, scorer, ",".join(languages)), wall / SHARED
+            "pages to score them", command_of(JOB, scorer, ",".join(languages)), wall / SHARED
         )
         self._of_batch = wall
 

@@ -101,12 +101,12 @@ class DocumentWorker:
     def _ask(self, body: bytes) -> Any:
         wire = self._wire
         if wire is None:
-            raise OSError("no process")
+            raise OSError("the worker process could not be started")
         wire.settimeout(self._wall)
         wire.sendall(SIZE.pack(len(body)) + body)
         (size,) = SIZE.unpack(self._exactly(wire, SIZE.size))
         if size > LARGEST:
-            raise ValueError("too large an answer")
+            raise ValueError("the worker's answer is too large")
         return json.loads(self._exactly(wire, size))
 
     def _exactly(self, wire: socket.socket, size: int) -> bytes:
@@ -124,18 +124,20 @@ class DocumentWorker:
             return
         self._end()
         if self._closed:
-            raise OSError("closed")
+            raise OSError("the worker was closed while it was starting")
         for attempt in range(1, self.tries + 1):
             try:
                 self._open()
             except OSError as error:
                 self._end()
                 if attempt == self.tries or self._closed:
-                    raise OSError(f"no process to read {self._what} in: {error}") from error
+                    raise OSError(
+                        f"no process could be started to read {self._what}: {error}"
+                    ) from error
                 if attempt == 1:
                     rest = (self.tries - 1) * PAUSE
                     logger.warning(
-                        "No process to read %s in: %s; trying again for %d s",
+                        "No process could be started to read %s: %s; retrying for %d s",
                         self._what,
                         error,
                         rest,
@@ -145,7 +147,7 @@ class DocumentWorker:
                 break
         if self._closed:  # meanwhile, when there was no process yet to kill
             self._end()
-            raise OSError("closed")
+            raise OSError("the worker was closed while it was starting")
 
     def _open(self) -> None:
         """Start the worker, and wait until it is ready."""
@@ -162,7 +164,7 @@ class DocumentWorker:
             )
         ours.settimeout(self._wall)
         if ours.recv(1) != READY:
-            raise ConnectionResetError("the process ends at once")
+            raise ConnectionResetError("the process ended as soon as it was started")
 
     def _end(self) -> int | None:
         """End the process if it runs, and return how it ended."""

@@ -109,7 +109,10 @@ class ArchivedPages:
         """Note that a page is over; one that was abandoned stays unfinished."""
         unfinished = self._trips.pop(trip, None)
         if trip.abandoned and trip.link is not None:
-            logger.warning("%s: cancelled in the pipelines: left to the next run", trip.link.url)
+            logger.warning(
+                "%s: processing was cancelled in a pipeline; the next run processes it again",
+                trip.link.url,
+            )
         elif unfinished is not None:
             del self._places.unfinished[unfinished]
 

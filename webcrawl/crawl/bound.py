@@ -238,15 +238,15 @@ WORDS = {
     Cause.RETRY_AFTER: "Retry-After",
     Cause.CRAWL_DELAY: "Crawl-delay",
     Cause.POLITENESS: "politeness",
-    Cause.SERVER: "a server that is away",
+    Cause.SERVER: "a server that does not answer",
     Cause.ASIDE: "hosts set aside",
     Cause.BUDGETS: "budgets of domains",
     Cause.WORK: "nothing to fetch",
 }
 HELPS = {
     Cause.PAUSE: (
-        f"{program()} ctl JOBDIR resume, if it was paused by command; else it goes on by itself, once there are a "
-        "network, name servers and room on the disk"
+        f"{program()} ctl JOBDIR resume, if it was paused by command; otherwise it resumes by "
+        "itself when the network, the name servers and disk space are back"
     ),
     Cause.FILES: "a higher ulimit -n, or fewer CONCURRENT_REQUESTS",
     Cause.BANDWIDTH: "a higher BANDWIDTH_MAX",
@@ -256,42 +256,47 @@ HELPS = {
         "py-spy says what it does"
     ),
     Cause.NAMES: (
-        "a name server nearby (DNS_NAMESERVERS); a higher CONCURRENT_REQUESTS, so that more names are asked for at once"
+        "a name server nearby (DNS_NAMESERVERS); a higher CONCURRENT_REQUESTS, so that more names "
+        "are looked up at once"
     ),
     Cause.TLS: "a higher CONCURRENT_REQUESTS: handshakes wait for the other side",
     Cause.TRANSFER: (
-        "a faster line if this one is full, or else a higher CONCURRENT_REQUESTS; a smaller DOWNLOAD_TRUNCATE"
+        "a faster connection if yours is saturated, otherwise a higher CONCURRENT_REQUESTS; a "
+        "smaller DOWNLOAD_TRUNCATE"
     ),
-    Cause.BROWSER: "more hosts, each with one page at a time; a higher PLAYWRIGHT_MAX_CONTEXTS, if there are cores",
+    Cause.BROWSER: (
+        "more hosts, each with one page at a time; a higher PLAYWRIGHT_MAX_CONTEXTS, "
+        "if cores are idle"
+    ),
     Cause.READERS: (
-        f"more cores: documents are read by at most four processes; {program()} process makes them later, of a crawl "
-        "without documents in OUTPUTS; a quicker SCORER"
+        f"more cores (documents are read by at most four processes); or leave documents out of "
+        f"OUTPUTS and make them later with {program()} process; a faster SCORER"
     ),
     Cause.PAGES: (
-        "callbacks and pipelines that take less time: one that blocks holds up the whole crawl, one that awaits its "
-        "own host"
+        "faster callbacks and pipelines: one that blocks holds up the whole crawl, and one that "
+        "awaits holds up its host"
     ),
     Cause.SLOTS: "a higher CONCURRENT_REQUESTS",
     Cause.ANSWERS: "more hosts: more seeds, a wider URL_SCOPE. Where the owners agree: HOST_CONNECTIONS",
     Cause.FAILURES: (
-        f"nothing but time: a host that failed is tried again after HOST_RETRY_WAIT, then after twice that; "
-        f"{program()} ctl JOBDIR host NAME retry, if you know that it is well"
+        f"only time: a host that failed is retried after HOST_RETRY_WAIT, then after twice as long; "
+        f"{program()} ctl JOBDIR host NAME retry, if you know that a host works again"
     ),
-    Cause.RETRY_AFTER: "nothing but time, as the hosts have asked for it; RETRY_AFTER_MAX bounds it",
+    Cause.RETRY_AFTER: "only time, because the hosts asked for these waits; RETRY_AFTER_MAX limits them",
     Cause.CRAWL_DELAY: (
-        "more hosts: more seeds, a wider URL_SCOPE; CRAWL_DELAY_MAX bounds what a robots.txt may ask for"
+        "more hosts: more seeds, a wider URL_SCOPE; CRAWL_DELAY_MAX limits what a robots.txt may ask for"
     ),
     Cause.POLITENESS: (
         "more hosts: more seeds, a wider URL_SCOPE. Only where the hosts are your own: POLITENESS_FACTOR, "
         "POLITENESS_MIN_DELAY, HOST_CONNECTIONS"
     ),
-    Cause.SERVER: "that server: start it again, or mend the way to it; then the crawl goes on by itself",
+    Cause.SERVER: "that server: restart it, or fix the connection to it; the crawl then resumes by itself",
     Cause.ASIDE: (
-        "nothing but time, as hosts that failed, or have a wall, are tried again now and then; "
+        "only time: hosts that failed or show block pages are retried now and then; "
         f"{program()} ctl JOBDIR host NAME "
         "resume, for one that was paused by command"
     ),
-    Cause.BUDGETS: "a higher DOMAIN_BUDGET_PAGES, or another DOMAIN_BUDGET; TRAP_RULES=0 for URLs that are folded",
+    Cause.BUDGETS: "a higher DOMAIN_BUDGET_PAGES, or another DOMAIN_BUDGET; TRAP_RULES=0 for folded URLs",
     Cause.WORK: "more seeds, a wider URL_SCOPE",
 }
 MORE_REVISITS = "a smaller REVISIT_AGE or a higher REVISIT_RATE"
@@ -299,38 +304,50 @@ CUT_OFF = "cut off from the hive's server"
 NO_WAY_OUT = "no way out"  # to any of the hosts that wait
 PAUSES = {  # by what the crawl says of itself
     "paused": f"{program()} ctl JOBDIR resume",
-    "no network": "a network: then it goes on by itself",
-    "no name server": "a name server that answers (DNS_NAMESERVERS): then it goes on by itself",
-    NO_WAY_OUT: "a proxy, name servers or IPv6 that work, whichever the log says has failed: then it goes on by itself",
-    CUT_OFF: "a way to the hive's server (REDIS_URL): then it goes on by itself",
-    "disk nearly full": "room on the disk of JOBDIR, MIN_FREE_DISK at least: then it goes on by itself",
+    "no network": "a network; the crawl then resumes by itself",
+    "no name server": "a name server that answers (DNS_NAMESERVERS); the crawl then resumes by itself",
+    NO_WAY_OUT: (
+        "a proxy, name servers or IPv6 that work (the log says which failed); the crawl "
+        "then resumes by itself"
+    ),
+    CUT_OFF: "a connection to the hive's server (REDIS_URL); the crawl then resumes by itself",
+    "disk nearly full": (
+        "at least MIN_FREE_DISK of free space on the disk of JOBDIR; the crawl "
+        "then resumes by itself"
+    ),
 }
 TIMES = ("ran", "crowded", "stalled", "late")  # are shares of the time
 FEW_FILES = "a higher ulimit -n: only {slots:.0f} of CONCURRENT_REQUESTS = {wanted:.0f} fit"
-CROWDED = "fewer other programs on this machine: they had the core {crowded} of the time"
+CROWDED = "fewer other programs on this machine: they used the core {crowded} of the time"
 # as in the progress line
 HOSTS = "hosts: {hosts:.0f} asked {ready:.0f} ready {waiting:.0f} waiting"
 FIGURES = {
     Cause.BANDWIDTH: "{bytes} received per second",
-    Cause.DISK: "the event loop waited for files {stalled} of the time, and worked {ran}",
-    Cause.PROCESSOR: "the event loop worked {ran} of the time, {pages:.0f} pages per second",
+    Cause.DISK: "the event loop waited for files {stalled} of the time and was busy {ran}",
+    Cause.PROCESSOR: "the event loop was busy {ran} of the time, {pages:.0f} pages per second",
     Cause.NAMES: "{naming:.0f} of {asked:.0f} downloads wait for an address",
     Cause.TLS: "{securing:.0f} of {asked:.0f} downloads are in a handshake",
     Cause.TRANSFER: "{receiving:.0f} of {asked:.0f} downloads receive a body, {bytes} per second in all",
-    Cause.BROWSER: "{rendering:.0f} of {asked:.0f} pages under way are in the browser, or wait for it",
-    Cause.READERS: "{reading:.0f} of {asked:.0f} pages under way wait for a process that reads or scores them",
-    Cause.PAGES: (
-        "{processing:.0f} of {asked:.0f} pages under way are there; the event loop worked {ran} of the time, and was "
-        "held up {late}"
+    Cause.BROWSER: "{rendering:.0f} of {asked:.0f} pages in progress are in the browser or wait for it",
+    Cause.READERS: (
+        "{reading:.0f} of {asked:.0f} pages in progress wait for a process that reads "
+        "or scores them"
     ),
-    Cause.SLOTS: "{asked:.0f} downloads under way, {ready:.0f} more hosts could be asked",
+    Cause.PAGES: (
+        "{processing:.0f} of {asked:.0f} pages in progress are there; the event loop was busy "
+        "{ran} of the time and held up {late}"
+    ),
+    Cause.SLOTS: "{asked:.0f} downloads in progress, {ready:.0f} more hosts are ready",
     Cause.ANSWERS: HOSTS,
-    Cause.FAILURES: "{failing:.0f} of {waiting:.0f} hosts that wait have failed",
-    Cause.RETRY_AFTER: "{told:.0f} of {waiting:.0f} hosts that wait have asked for it",
-    Cause.CRAWL_DELAY: "{delayed:.0f} of {waiting:.0f} hosts that wait have one in robots.txt",
+    Cause.FAILURES: "{failing:.0f} of {waiting:.0f} waiting hosts have failed",
+    Cause.RETRY_AFTER: "{told:.0f} of {waiting:.0f} waiting hosts have sent it",
+    Cause.CRAWL_DELAY: "{delayed:.0f} of {waiting:.0f} waiting hosts have one in robots.txt",
     Cause.POLITENESS: HOSTS,
-    Cause.ASIDE: "URLs that wait for such hosts: {aside:.0f}",
-    Cause.BUDGETS: "URLs that wait for a larger one, or are folded (their like brought nothing new): {over_budget:.0f}",
+    Cause.ASIDE: "URLs that wait for these hosts: {aside:.0f}",
+    Cause.BUDGETS: (
+        "URLs that wait for a larger budget, or are folded (similar URLs brought "
+        "nothing new): {over_budget:.0f}"
+    ),
 }
 
 

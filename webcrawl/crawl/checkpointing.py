@@ -111,7 +111,7 @@ class Checkpointing:
                 self._lacks.give_way()  # now, for there may be no memory for the line
             taken = self._crawl.parts.db.presence.taken_away()
             if taken is not None:  # whatever failed, failed because of that
-                error = StoreError(f"{taken}: nothing {self.saved} is kept")
+                error = StoreError(f"{taken}: nothing {self.saved} was kept")
             self.failed, told = as_failure(error, self.saved)
             self.waiters.tell(self.failed)
             logger.critical("%s", self.failed, exc_info=None if told else error)
@@ -242,7 +242,8 @@ def _takes_part(pipeline: object) -> TypeGuard[TakesPart]:
     # The pipeline's author wanted a place in checkpoints, and would miss it only after a crash.
     for hook in hooks_of(pipeline):
         logger.warning(
-            "%s has %s, but not both hooks: it takes no part in the checkpoint",
+            "%s has only the hook %s, so it takes no part in checkpoints: they need both "
+            "`checkpoint` and `restore`",
             path_of(type(pipeline)),
             hook,
         )
@@ -257,4 +258,4 @@ def state_name(pipeline_class: type) -> str:
 def _failed(name: str, hook: str, error: Exception) -> StoreError:
     """Log an error of a pipeline: its traceback goes to logs/errors.log."""
     logger.error("%s.%s failed", name, hook, exc_info=error)
-    return StoreError(f"{name}.{hook}: {error!r}")
+    return StoreError(f"{name}.{hook} failed: {error!r}")

@@ -234,7 +234,9 @@ class Discovery:
         except (StoreError, OwnCodeError, OSError, MemoryError):
             raise
         except Exception:  # as with a page, these links are lost, and the crawl goes on
-            logger.exception("%s: %s lost", page.url, count(len(portion.links), "link"))
+            logger.exception(
+                "%s: %s lost by an unexpected error", page.url, count(len(portion.links), "link")
+            )
         return bool(self._portions.links)
 
     def heard_of(self, url: str) -> bool:

@@ -55,10 +55,10 @@ class DiskSpace:
         then = self._hold("disk nearly full" if short else "")
         if short:
             logger.warning(
-                "%d MiB free for %s, less than MIN_FREE_DISK = %d: fetching is paused",
+                "%d MiB are free for %s, less than MIN_FREE_DISK = %d: fetching is paused until there is more",
                 free,
                 self._folder,
                 self._least,
             )
         else:
-            logger.info("%d MiB free for %s: %s", free, self._folder, then)
+            logger.info("%d MiB are free for %s: %s", free, self._folder, then)

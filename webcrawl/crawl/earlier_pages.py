@@ -89,7 +89,7 @@ class CdxServers:
         if server.address not in self._told:
             self._told.add(server.address)
             logger.warning(
-                "since: %s; pages that it alone would know are stored whole while it does not answer",
+                "since: %s; until it answers, pages that only this server knows are stored in full",
                 why,
             )
 
@@ -199,7 +199,7 @@ class Since:
         if known.conditions and answer.status in REFUSALS:
             self._note(answer.url, SURE)
             trip.cut = True  # nobody's fault, and no outcome: it comes again
-            raise Cancelled("the host does not bear conditional requests")
+            raise Cancelled("the host fails on conditional requests")
         if answer.status < HTTPStatus.BAD_REQUEST:
             if known.conditions:
                 self._bare.pop(host_of(answer.url), None)

@@ -44,7 +44,7 @@ class _Errors(logging.FileHandler):
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802 - logging's names
         if not self.failed:
             self.failed = True
-            logger.warning("%s: not written: %s", self.baseFilename, sys.exc_info()[1])
+            logger.warning("%s: cannot be written: %s", self.baseFilename, sys.exc_info()[1])
 
 
 class ErrorBreaker(logging.Handler):
@@ -121,7 +121,7 @@ class ErrorBreaker(logging.Handler):
         self._alike[origin] += 1
         if self._alike[origin] == SHOWN and self._filtered and not self._file.failed:
             logger.warning(
-                "errors raised at %s:%d are from now on shown only in %s", *origin, self._path
+                "further errors raised at %s:%d are shown only in %s", *origin, self._path
             )
         self.count()
         now = time.monotonic()

@@ -37,9 +37,9 @@ def as_failure(error: Exception, saved: str) -> tuple[StoreError, bool]:
     refused = lack(error) or (str(error) if isinstance(error, OSError | HiveError) else "")
     words = str(error) if isinstance(error, OwnCodeError) else repr(error)
     failure = StoreError(
-        f"{refused}: nothing {saved} is kept"
+        f"{refused}: nothing {saved} was kept"
         if refused
-        else f"half a change: {words}{where(error)}"
+        else f"an unexpected error stopped a change halfway: {words}{where(error)}"
     )
     failure.__cause__ = error
     return failure, bool(refused)

@@ -210,7 +210,9 @@ class Fetching:
                 raise tamed(error) from None
             task.uncancel()
             raise Cancelled(
-                "the crawl ends" if trip.abandoned else "others need its slot"
+                "the crawl is ending"
+                if trip.abandoned
+                else "its slot is needed for other downloads"
             ) from None
         except FetchError as error:
             self._count([f"outcome/{error.name}"])
@@ -229,7 +231,7 @@ class Fetching:
         """Fails for an answer of which a part is missing."""
         kind = LOST[exchange.truncated]
         self._count([f"outcome/{kind.name}"])
-        raise kind(f"{len(exchange.body)} bytes of it came")
+        raise kind(f"only {len(exchange.body)} bytes arrived")
 
     def _headers_of(self, link: Link) -> list[tuple[bytes, bytes]]:
         sent = cookie_header(link.chain, link.url) if link.chain else b""
@@ -273,7 +275,7 @@ def next_trip(crawl: Crawl, bandwidth: Bandwidth, timer: DueTimer) -> Trip | Non
 def link_of(trip: Trip) -> Link:
     """Its link, which every trip of the crawl's own loop has."""
     if trip.link is None:
-        raise ValueError("a trip of the crawl's own loop has a link")
+        raise ValueError("every request of the crawl's own loop must have a link")
     return trip.link
 
 

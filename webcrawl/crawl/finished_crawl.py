@@ -51,9 +51,11 @@ def make_room(folder: Path, *, again: bool) -> None:
         if again or any((folder / "warc").glob("*.warc.gz")):
             if folder.name in ("", ".."):  # under such a name it stays where it is
                 raise CannotStart(
-                    f"JOBDIR = {folder}: to begin anew it is needed by its name: {folder.resolve()}"
+                    f"JOBDIR = {folder}: to start over, give the folder by its name: {folder.resolve()}"
                 )
-            logger.warning("%s: begins anew; what it had is in %s", folder, _put_beside(folder))
+            logger.warning(
+                "%s: starting over; the earlier crawl is kept in %s", folder, _put_beside(folder)
+            )
         else:
             _empty(folder)
     finally:
@@ -83,8 +85,8 @@ def put_complete_beside(folder: Path) -> None:
         lock.close()
     earlier = sum(one.suffix[1:].isdecimal() for one in folder.parent.glob(f"{folder.name}.*"))
     line = (
-        "%s: the crawl of this spider was complete, and no JOBDIR is given: it begins anew. What it had is in %s (%s "
-        "kept there; remove those that are not needed)"
+        "%s: the crawl of this spider was complete and no JOBDIR is given, so it starts over. The "
+        "earlier crawl is kept in %s (%s kept so far; remove those you do not need)"
     )
     logger.warning(line, folder, kept, counted(earlier, "earlier crawl"))
 
@@ -121,11 +123,12 @@ def refuse_complete(
     pages = counted(parts.counters["pages"], "page")
     out = ""
     if lost := int(figures.get(f"frontier/dropped/{Status.HOST_BUDGET}", 0)):
-        out = f", {counted(lost, 'URL')} left out (by HOST_MAX_PAGES, or their hosts' sitemaps had had theirs)"
+        out = f", {counted(lost, 'URL')} left out (by HOST_MAX_PAGES, or by the limit on URLs from sitemaps)"
     changed = _changed(folder, *_terms(folder, parts.db))
     left = _left(figures)
     raise NothingLeft(
-        f"{folder}: complete, with {pages}: {left} left to do{out}; take another JOBDIR{anew}{changed}"
+        f"{folder}: already complete, with {pages}; {left} left to do{out}. To crawl again, use "
+        f"another JOBDIR{anew}{changed}"
     )
 
 
@@ -196,4 +199,7 @@ def _changed(folder: Path, before: last_run.Terms, now: last_run.Terms) -> str:
         return ""
     more = f" and {len(lines) - TOLD} more" if len(lines) > TOLD else ""
     command = last_run.made_later(before, now, folder)
-    return f". Without effect: {'; '.join(lines[:TOLD])}{more}{f'; of its pages: {command}' if command else ''}"
+    return (
+        ". Changes without effect: "
+        f"{'; '.join(lines[:TOLD])}{more}{f'; to make new outputs of its pages: {command}' if command else ''}"
+    )

@@ -65,7 +65,7 @@ class HostOrders(HostInspector):
         for line in lines[:TOLD]:
             logger.info("still in force by command: %s", line)
         if len(lines) > TOLD:
-            logger.info("and more: status lists all that is in force by command")
+            logger.info("and more: `status` lists everything that is in force by command")
 
     @classmethod
     def open(
@@ -110,71 +110,82 @@ class HostOrders(HostInspector):
         if not self._paused.add(name):
             return f"{name} is paused already"
         self._steering.hold([name], self.now())
-        return f"{name} is paused: its URLs stay, and nothing is asked of it until you resume it, after a restart too"
+        return (
+            f"{name} is paused: its URLs stay queued, and none is fetched until you resume it, "
+            "even after a restart"
+        )
 
     def resume(self, name: str) -> str:
         if not self._paused.remove(name):
             return f"{name} is not paused"
         self._steering.let_go(name, self.now())
-        return f"{name} is not paused any more"
+        return f"{name} is no longer paused"
 
     def retry(self, name: str) -> str:
         if self.frontier.core.is_foreign(name):
             return ELSEWHERE.format(name)
         if name in self._paused.names:
-            raise CommandError(f"{name} is paused: resume it")
+            raise CommandError(f"{name} is paused: resume it first")
         now = self.now()
         for origin in self.book.origins(name):
             self.book.try_again(origin, now)
         due = self._steering.retry(name, now)
         facts = self.frontier.look.facts(name)
         if not facts.queued:
-            return f"{name} has no URLs in its queue; what is found of it is asked for as soon as it may be"
+            return f"{name} has no URLs in its queue; URLs found there are fetched as soon as politeness allows"
         if facts.state == PLACES[HostState.PARKED]:
-            return f"{name} waits for a place among the hosts that are crawled, and is asked when it has one"
-        return f"{name} may be asked again " + (f"in {due - now:.1f} s" if due > now else "now")
+            return f"{name} waits for a place among the hosts in rotation, and is fetched from when it has one"
+        return f"{name} may be fetched from again " + (
+            f"in {due - now:.1f} s" if due > now else "now"
+        )
 
     def drop(self, name: str) -> str:
         if self.frontier.core.is_foreign(name):
             return ELSEWHERE.format(name)
         urls, waits = self._steering.drop(name, self.now())
-        when = "end when its turn to be crawled comes" if waits else "end now"
+        when = "end when its turn comes" if waits else "end now"
         if self._in_force.paused:
             when = "end when the crawl is resumed"
         elif self._in_force.held or self._uplink.out:
-            when = f"end when the crawl goes on ({self._in_force.held or self._uplink.trouble})"
-        return f"{name} is given up: {count(urls, 'URL')} of its queue {when}, and what is found of it for a day"
+            when = f"end when fetching resumes ({self._in_force.held or self._uplink.trouble})"
+        return (
+            f"{name} is given up: {count(urls, 'URL')} in its queue {when}, and URLs found there "
+            "within a day end too"
+        )
 
     def delay(self, name: str, seconds: float | None) -> str:
         self._sheets.set(f"{ALONE}{name}", {MIN_DELAY: seconds, MAX_DELAY: seconds})
         if seconds is None:
-            return f"{name} has no delay of its own any more"
-        return f"{name} is asked every {seconds:g} s from its next request on, or less often if its robots.txt says so"
+            return f"{name} no longer has a delay of its own"
+        return (
+            f"{name} gets a request every {seconds:g} s from the next one on, or less often if "
+            "its robots.txt says so"
+        )
 
     # -- sheets
 
     def set_for(self, domain: str, name: str, value: Any) -> str:
         self._check(domain, name, value)
         if value is None and name not in self._sheets.sheets.get(domain, {}):
-            raise CommandError(f"{name} is not set for {domain}")
+            raise CommandError(f"{name} has no value of its own for {domain}")
         self._sheets.set(domain, {name: value})
         if name == BUDGET and self.frontier.domains.budgets is not None:
             self.frontier.domains.budgets.reconsider(domain)
         if value is None:
-            return f"{name} is not set for {domain} any more"
+            return f"{name} no longer has a value of its own for {domain}"
         return f"{name} is {value} for {domain} and all hosts below it"
 
     def _check(self, domain: str, name: str, value: Any) -> None:
         registered = self.domain(domain)
         if name == BUDGET and registered != domain:
-            raise CommandError(f"a budget is for a registered domain: --for {registered}")
+            raise CommandError(f"budgets apply to registered domains: use --for {registered}")
         if (
             name == "URL_SCOPE"
             and value == "seeds"
             and self._in_force.values["URL_SCOPE"] != "seeds"
         ):
             raise CommandError(
-                "URL_SCOPE seeds can be set for a domain only in a crawl with that scope"
+                "URL_SCOPE = seeds can be set for a domain only in a crawl that has this scope"
             )
 
     def _general(self, domain: str, name: str) -> Any:

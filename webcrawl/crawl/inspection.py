@@ -34,7 +34,7 @@ VERDICTS = {
     RobotsDecision.ALLOWED: "allowed",
     RobotsDecision.FORBIDDEN: "forbidden",
     RobotsDecision.FETCH: "robots.txt is fetched first",
-    RobotsDecision.WAIT: "waits: robots.txt is unreachable, and no rules are known",
+    RobotsDecision.WAIT: "waits: robots.txt is unreachable, and no earlier rules are known",
     RobotsDecision.UNREACHABLE: "forbidden: robots.txt was unreachable for too long",
 }
 
@@ -87,11 +87,13 @@ class HostInspector:
         left = f"{max(entry.until - now, 0.0):.0f} s"
         if entry.tries:
             rules = (
-                "the rules before are in force" if entry.rules is not None else "no rules are known"
+                "the earlier rules are in force"
+                if entry.rules is not None
+                else "no rules are known"
             )
             return f"unreachable, tried {count(entry.tries, 'time')}; {rules}; next try in {left}"
         if entry.rules is None:
-            return f"given up; tried again in {left}"
+            return f"given up; next try in {left}"
         return f"{count(len(entry.rules), 'rule')}, for {left}"
 
     # -- robots.txt
@@ -142,7 +144,7 @@ class HostInspector:
             }
             for at, link in self.frontier.look.first(name, most, now)
         ]
-        shown = "in its queue; links of this host that other queues still hold are not counted"
+        shown = "URLs in the host's own queue; links to it that are still in other queues are not counted"
         return {"host": name, "queued": facts.queued, "covers": shown, "urls": rows}
 
     async def top(self, by: str, most: int) -> Mapping[str, Any]:
@@ -159,7 +161,7 @@ class HostInspector:
         covers = f"{len(hosts)} hosts in memory"
         aside = self.frontier.core.aside.hosts
         if aside:
-            covers += f"; of {aside} set aside only those that are in memory"
+            covers += f"; of the {aside} hosts set aside, only those in memory"
         name = "urls" if by == "queue" else "delay"
         return {
             "by": by,

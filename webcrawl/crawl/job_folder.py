@@ -16,9 +16,7 @@ def check_name(folder: Path) -> None:
     """Raises CannotStart for a JOBDIR that cannot be told of."""
     name = str(folder.absolute())
     if (shown := readable(name)) != name:
-        raise CannotStart(
-            f"JOBDIR = {shown}: strange characters, by which files and lines of a crawl cannot name it"
-        )
+        raise CannotStart(f"JOBDIR = {shown}: must not contain control characters or invalid UTF-8")
 
 
 def make_folder(folder: Path, spider: str) -> None:
@@ -26,7 +24,7 @@ def make_folder(folder: Path, spider: str) -> None:
     check_name(folder)
     if (folder / HIVE).exists():
         raise CannotStart(
-            f"{folder}: holds a hive: {program()} hive {spider} -s JOBDIR={folder}, or another JOBDIR"
+            f"{folder}: holds a hive: run `{program()} hive {spider} -s JOBDIR={folder}`, or use another JOBDIR"
         )
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -45,14 +43,16 @@ def check_folder(folder: Path) -> None:
     if not is_crawl(folder):
         if log.is_file() and log.stat().st_size:  # a new crawl would empty it
             raise CannotStart(
-                f"{folder}/{STATE}: missing, but the logs of a crawl are there: restore it, or use another JOBDIR"
+                f"{folder}/{STATE}: is missing, though the logs of a crawl are there: restore it "
+                "from a copy, or use another JOBDIR"
             )
         theirs = next(
             filter(Path.exists, (folder / "requests.queue", folder / "requests.seen")), None
         )
         if theirs is not None:
             raise CannotStart(
-                f"{theirs}: of a crawl of plain Scrapy, which only Scrapy resumes: use another JOBDIR"
+                f"{theirs}: belongs to a crawl by plain Scrapy, which only Scrapy can resume: use "
+                "another JOBDIR"
             )
     if not state.exists():
         return

@@ -55,18 +55,18 @@ def last_lines(
         *_servers(figures),
     ]
     if left := counter_words.in_words(figures):
-        lines.append(f"left out: {left}; {program()} why {_word(folder)} URL names the rule")
+        lines.append(f"left out: {left}; {program()} why {_word(folder)} URL shows the rule")
     if said := figures["bound"] if "bound" in figures else in_words(figures):
         # of this run with what would help, or of all runs in a few words
         lines.append(f"bound by {said}")
-    what = "what the store has not" if "store/files" in figures else "everything"
+    what = "everything that is not in the store" if "store/files" in figures else "everything"
     return [*lines, f"{kept}{what} is in {folder}"]
 
 
 def _servers(figures: Mapping[str, Any]) -> Iterator[str]:
     """Return the servers that do not answer at the end of this run, in words."""
     if away := figures.get("away"):
-        yield f"{away}: start it again, and run the same command to resume"
+        yield f"{away}: restart it, then run the same command to resume"
 
 
 def _aside(figures: Mapping[str, Any]) -> Iterator[str]:
@@ -77,7 +77,7 @@ def _aside(figures: Mapping[str, Any]) -> Iterator[str]:
         if walls := figures.get("frontier/hosts behind walls", 0) - figures.get(
             "frontier/walls opened", 0
         ):
-            left += f"; {count(walls, 'host')} behind walls"
+            left += f"; {count(walls, 'host')} behind block pages"
         # else all of them are paused, and nothing is due before they are resumed
         if figures["aside_due"]:
             due = time.strftime("%Y-%m-%d %H:%M", time.localtime(figures["aside_due"]))
@@ -88,7 +88,7 @@ def _aside(figures: Mapping[str, Any]) -> Iterator[str]:
         due = time.strftime("%H:%M:%S", time.localtime(time.time() + waits.seconds))
         left = count(max(figures["queued"] - urls - figures.get("over_budget", 0), 1), "URL")
         of = count(max(figures.get("hosts", 0), 1), "host")
-        yield f"{left} of {of} left: the next turn is at {due}, {waits.why}; run the same command to resume"
+        yield f"{left} of {of} left; the next is due at {due}, {waits.why}; run the same command to resume"
     if paused := figures.get("hosts_paused"):
         yield f"{count(paused, 'host')} paused by command; their URLs count as set aside"
 
@@ -111,7 +111,7 @@ def _held(figures: Mapping[str, Any]) -> list[str]:
     domains = count(figures.get("over_budget/domains", 0), "domain")
     said = [f"{count(over, 'URL')} over the budget of {domains}"] if over else []
     return (
-        [*said, f"{folded} folded by TRAP_RULES: their like brought nothing new"]
+        [*said, f"{folded} folded by TRAP_RULES, because similar URLs brought nothing new"]
         if folded
         else said
     )
@@ -131,7 +131,9 @@ def next_commands(folder: Path, outputs: Collection[str]) -> list[str]:
         place = for_reading(folder)
         options = f"-s OUTPUTS={shlex.quote(' '.join(made))} -s JOBDIR={_word(place)}"
         archives = " ".join(map(_word, [*_earlier(folder), folder]))
-        lines.append(f"{', '.join(made)} of these pages: {program()} process {archives} {options}")
+        lines.append(
+            f"to make {', '.join(made)} of these pages: {program()} process {archives} {options}"
+        )
     return [*lines, *search_command(place, made), report_command(folder)]
 
 

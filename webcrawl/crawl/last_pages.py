@@ -41,13 +41,15 @@ async def closed(close: Callable[[], Awaitable[None]], hurries: Callable[[], boo
         waits = of([one.get_coro() for one in asyncio.all_tasks()], "close_spider")
         if hurries() and seconds >= CLOSED:
             logger.error(
-                "close_spider of a pipeline does not return%s: the crawl ends without it", waits
+                "close_spider of a pipeline does not return%s: the crawl ends without waiting for it",
+                waits,
             )
             task.cancel()
             return False
         if seconds == SAID:
             logger.warning(
-                "the end waits for close_spider of a pipeline%s; a second signal ends at once",
+                "the crawl waits for close_spider of a pipeline%s before it ends; a second signal "
+                "ends it at once",
                 waits,
             )
     await task
@@ -66,14 +68,17 @@ class LastPages:
 
     def _say(self) -> None:
         if pages := unreturned(self._ways):
-            line = "the end waits for %s in the spider or the pipelines%s: %s more, and a second signal ends at once"
+            line = (
+                "the crawl waits for %s in the spider or the pipelines%s before it ends: up to %s "
+                "more; a second signal ends it at once"
+            )
             logger.warning(
                 line, count(len(pages), "page"), of(pages.values()), f"{LEFT - SAID:.0f} s"
             )
 
     def _cancel(self) -> None:
         if pages := unreturned(self._ways):
-            line = "%s did not come back from the spider or the pipelines%s: %s, %s first"
+            line = "%s did not return from the spider or the pipelines%s: %s; the first is %s"
             url = readable(next(iter(pages)).url)
             logger.warning(line, count(len(pages), "page"), of(pages.values()), self._what, url)
             for way in self._ways:

@@ -99,13 +99,14 @@ def refuse(jobdir: Path, before: Terms, now: Terms) -> None:
         old, new = before.get(name, NONE), now.get(name, NONE)
         if _essence(name, old) != _essence(name, new):
             raise OtherTerms(
-                f"{name} was {old}, now {new}: it decides which URLs count as one, which cannot change within a crawl; "
+                f"{name} was {old}, now {new}: it decides which URLs count as the same, so it "
+                "cannot change within a crawl; "
                 f"change it back, or use another JOBDIR than {jobdir}"
             )
     old, new = (terms.get(FRONTIER, OURS) for terms in (before, now))
     if old != new:
         raise OtherTerms(
-            f"{FRONTIER} was {old}, now {new}: each keeps the URLs that wait in its own form; change it back, "
+            f"{FRONTIER} was {old}, now {new}: each stores queued URLs in its own form; change it back, "
             f"or use another JOBDIR than {jobdir}"
         )
     followed, follows = before.get(FOLLOW, ON), now.get(FOLLOW, ON)
@@ -117,13 +118,14 @@ def refuse(jobdir: Path, before: Terms, now: Terms) -> None:
     scope, wanted = before.get(SCOPE, NONE), now.get(SCOPE, NONE)
     if wanted == "seeds" != scope:
         raise OtherTerms(
-            f"{SCOPE} was {scope}, now seeds: the seeds' domains were not noted, so their links would be dropped; "
+            f"{SCOPE} was {scope}, now seeds: the seeds' domains were not recorded, so links would be dropped; "
             f"change it back, or use another JOBDIR than {jobdir}"
         )
 
     if now.get(REQUISITES) == "on" and wanted in ("host", "domain") and _noted(before) != wanted:
         raise OtherTerms(
-            f"{REQUISITES} is on with {SCOPE} = {wanted}: the seeds' {wanted}s were not noted, so links would be "
+            f"{REQUISITES} is on with {SCOPE} = {wanted}: the seeds' {wanted}s were not recorded, "
+            "so links would be "
             f"dropped; change it back, or use another JOBDIR than {jobdir}"
         )
 
@@ -161,9 +163,9 @@ def late_outputs(before: Terms, now: Terms, jobdir: Path) -> str:
     if not late:
         return ""
     command = made_later(before, now, jobdir)
-    of_earlier = f"; of the pages before: {command}" if command else ""
+    of_earlier = f"; for earlier pages run `{command}`" if command else ""
     begin = "begins" if len(late) == 1 else "begin"
-    return f"OUTPUTS: {', '.join(late)} {begin} now, with the pages that come{of_earlier}"
+    return f"OUTPUTS: {', '.join(late)} {begin} now, with the next page{of_earlier}"
 
 
 def made_later(before: Terms, now: Terms, jobdir: Path) -> str:
@@ -188,8 +190,9 @@ def more_pages(before: Terms, now: Terms, jobdir: Path) -> str:
         return ""
     given, retry = count(old, "page"), f"{program()} ctl {jobdir} host NAME retry"
     return (
-        f"HOST_MAX_PAGES: a host that has given {given} goes on, with links found from now on, after: {retry}; "
-        "what was left out comes only with another JOBDIR, or --fresh"
+        f"HOST_MAX_PAGES: a host that has given {given} continues with links found from now on, "
+        f"after `{retry}`; "
+        "URLs that were left out are fetched only with another JOBDIR, or --fresh"
     )
 
 

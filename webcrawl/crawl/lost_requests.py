@@ -39,7 +39,11 @@ class Unkept:
         self._counters[COUNTED] += 1
         if kind not in self._told:
             self._told.add(kind)
-            logger.error("%s; it is lost, and others like it are only counted", line)
+            logger.error(
+                "%s; this request is lost, and further ones of this kind are counted, "
+                "but not logged",
+                line,
+            )
 
     def report(self) -> int:
         """Return the number that no run has reported at its end; call it before the checkpoint."""

@@ -103,13 +103,13 @@ LABELLED = (
         _outcome,
         "URLs that ended while they were queued.",
     ),
-    Labelled("refused/", "filtered_links", "filter", _same, "Links that a filter drops."),
+    Labelled("refused/", "filtered_links", "filter", _same, "Links that filters have dropped."),
     Labelled(
         BOUND,
         "bound_seconds",
         "by",
         _among(CAUSES),
-        "Seconds of the crawl by what bounded it.",
+        "Seconds of the crawl, by its bottleneck.",
         CAUSES,
     ),
     Labelled(
@@ -125,11 +125,11 @@ LABELLED = (
         "revisit_signals",
         "verdict",
         _among(VERDICTS),
-        "Announced changes that were there, that were not, and that were not looked at.",
+        "Announced changes: confirmed, not confirmed, or ignored.",
         VERDICTS,
     ),
 )
-TROUBLE = "1 if this keeps hosts from being asked, else 0; of several troubles, the first."
+TROUBLE = "1 if this keeps the crawl from sending requests, else 0; if several do, only the first."
 TROUBLES = {  # as the crawl says
     "paused": "paused",
     "no network": "no_network",
@@ -209,7 +209,7 @@ def _families(look: CrawlLook) -> Iterator[Metric]:
         "aside": figures["hosts_aside"],
     }
     yield _gauges(
-        "hosts", "Hosts in rotation (asked, ready, waiting), and those set aside.", "state", hosts
+        "hosts", "Hosts in rotation (asked, ready, waiting), and hosts set aside.", "state", hosts
     )
     troubles = {name: look.trouble == said for said, name in TROUBLES.items()} | {
         ENGINE: look.engine_paused
@@ -246,7 +246,7 @@ def _histogram(times: Sequence[int]) -> Metric:
             buckets.append((f"{2**bits / 1000:g}", float(total)))
     family = HistogramMetricFamily(
         PREFIX + "download_duration_seconds",
-        "Answers by the time from the request to their end.",
+        "Answers by the seconds from the request to the last byte.",
         labels=[],
     )
     family.add_metric([], [*buckets, ("+Inf", float(total))], sum_value=None)

@@ -107,7 +107,7 @@ class MetricsServing:
         try:
             rewrite(self._folder / ADDRESS, f"{address}\n".encode())
         except OSError as error:
-            logger.warning("metrics: %s: not written: %s", self._folder / ADDRESS, error)
+            logger.warning("metrics: %s cannot be written: %s", self._folder / ADDRESS, error)
 
     # -- after a checkpoint
 
@@ -177,9 +177,9 @@ class MetricsServing:
             rewrite(self._file, self._collector.text())  # its temporary name does not end in .prom
         except OSError as error:
             if str(error) != self._told:
-                logger.warning("metrics: %s: not written: %s", self._file, error)
+                logger.warning("metrics: %s cannot be written: %s", self._file, error)
             self._told = str(error)
         else:
             if self._told is not None:
-                logger.info("metrics: %s: written again", self._file)
+                logger.info("metrics: %s can be written again", self._file)
             self._told = None

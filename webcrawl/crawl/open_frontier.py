@@ -33,12 +33,18 @@ Needs = Mapping[str, tuple[object, str]]
 
 MIB = 1 << 20
 OF_ANOTHER: Needs = {  # of another one than ours
-    "HIVE_DRONES": (0, "0: its hosts do not move between drones"),
-    "REVISIT_POLICY": (NONE, "none: it does not tell pages that are due again from new ones"),
-    "HOST_CONNECTIONS": (None, "none: it asks a host for one URL at a time"),
-    "POLITENESS_PER_IP": (False, "off: it does not know addresses"),
+    "HIVE_DRONES": (0, "0, because this frontier's hosts cannot move between drones"),
+    "REVISIT_POLICY": (
+        NONE,
+        "none, because this frontier does not tell pages that are due again from new ones",
+    ),
+    "HOST_CONNECTIONS": (None, "none, because this frontier requests one URL of a host at a time"),
+    "POLITENESS_PER_IP": (False, "off, because this frontier does not know addresses"),
 }
-LACKS = "no levels, no budgets of domains, nothing set aside, no pardon after an outage, no commands on hosts"
+LACKS = (
+    "it has no levels and no budgets of domains, sets no host aside, pardons no outage, "
+    "and takes no commands for hosts"
+)
 
 
 class Unfit(StoreError):  # noqa: N818 - reads as what it is

@@ -90,12 +90,13 @@ def _tell(records: int, *, on: bool, late: bool) -> None:
     """`late`: pages were fetched before anything was kept of them."""
     if not on and records:
         logger.info(
-            "REVISIT_POLICY = none: %s not fetched again; their records stay",
+            "REVISIT_POLICY = none: %s will not be fetched again; their records stay",
             count(records, "page"),
         )
     elif on and late:
         logger.warning(
-            "REVISIT_POLICY: pages that were fetched before have no record, and are not fetched again"
+            "REVISIT_POLICY: pages that were fetched before it was set have no record, so they "
+            "are not fetched again"
         )
 
 

@@ -54,24 +54,28 @@ def open_features(ground: Ground) -> None:
         try:
             feature = named.from_settings(values) if hasattr(named, "from_settings") else named()
         except Exception as error:  # anything may be wrong with a class of the user's own
-            raise RulesError(f"FEATURES: {path} cannot be made: {error!r}") from error
+            raise RulesError(f"FEATURES: {path} cannot be created: {error!r}") from error
         refuse_unknown(type(feature), f"FEATURES: {path}", OWN)
         own = _methods_of(feature)
         if not own:
             raise RulesError(
-                f"FEATURES: {path}: a feature has a method for a moment: {', '.join(OWN)}"
+                f"FEATURES: {path}: a feature needs a method for at least one moment: {', '.join(OWN)}"
             )
         for moment, (name, method) in own.items():
             if any(kind(method) for kind in LATER) and not (
                 moment == "next_headers" and isgeneratorfunction(method)
             ):
                 raise RulesError(
-                    f"FEATURES: {path}.{name} is to be a plain method: nobody awaits it"
+                    f"FEATURES: {path}.{name} must be a plain method, not async and not a "
+                    "generator: its result is never awaited"
                 )
         _join(ground.moments, path, own)
         _tell_misspelt(path, type(feature))
         if hasattr(feature, "state") != hasattr(feature, "restore"):
-            raise RulesError(f"FEATURES: {path}: state and restore belong together")
+            raise RulesError(
+                f"FEATURES: {path}: has only one of the methods state and restore; "
+                "it needs both or none"
+            )
         if hasattr(feature, "state"):
             SavedFeature(ground.db, path, feature)
 
@@ -107,7 +111,7 @@ def _join(moments: Moments, path: str, own: Mapping[str, tuple[str, Callable[...
 def _tell_misspelt(path: str, kind: type) -> None:
     """Warn of a method whose name is nearly a moment's: it is never called."""
     for name, hook in misspelt(kind, NAMES):
-        logger.warning("FEATURES: %s.%s is called by nobody: is %s meant?", path, name, hook)
+        logger.warning("FEATURES: %s.%s is never called; did you mean %s?", path, name, hook)
 
 
 class SavedFeature(Part):
@@ -135,13 +139,15 @@ class SavedFeature(Part):
 
     def _failed(self, method: str, error: Exception) -> StoreError:
         logger.error("%s.%s failed", self._path, method, exc_info=error)
-        return StoreError(f"{self._path}.{method}: {error!r}")
+        return StoreError(f"{self._path}.{method} failed: {error!r}")
 
 
 def _heeded(found: Any) -> None:
     """Refuse an awaitable as the result of a method that is only notified."""
     if isawaitable(found):
-        raise TypeError(f"{found!r}: nobody awaits it")
+        raise TypeError(
+            f"it returned {found!r}, which is never awaited: the method must not be async"
+        )
 
 
 def guarded(
@@ -182,7 +188,7 @@ def _verdict(found: Any) -> bool | float:
         return False
     if isinstance(found, Real) and isfinite(found):
         return float(found)
-    raise TypeError(f"{found!r} is neither True nor False nor a time")
+    raise TypeError(f"it returned {found!r}, but must return True, False or a time in seconds")
 
 
 def _plain(found: Any) -> Any:
@@ -194,11 +200,13 @@ def _headers(found: Any) -> list[tuple[bytes, bytes]]:
     """Return the result of `next_headers` as the crawl takes it."""
     pairs = [(name, value) for name, value in found]
     if not all(isinstance(part, bytes) for pair in pairs for part in pair):
-        raise TypeError(f"{pairs!r}: headers are pairs of bytes")
+        raise TypeError(f"it returned {pairs!r}, but headers must be pairs of bytes")
     if not all(
         TOKEN.fullmatch(name) and not UNSENDABLE.intersection(value) for name, value in pairs
     ):
-        raise ValueError(f"{pairs!r}: not a header's name, or a value of more than one line")
+        raise ValueError(
+            f"it returned {pairs!r}, which has an invalid header name, or a value with a line break"
+        )
     return pairs
 
 
@@ -207,7 +215,7 @@ def _numbers(found: Any) -> dict[str, int | float]:
     figures = {name: _plain(one) for name, one in dict(found).items()}
     numbers = (isinstance(one, int | float) and isfinite(one) for one in figures.values())
     if not (all(numbers) and all(isinstance(name, str) for name in figures)):
-        raise TypeError(f"{figures!r}: figures are numbers by name")
+        raise TypeError(f"it returned {figures!r}, but figures must be a dict of numbers by name")
     return figures
 
 

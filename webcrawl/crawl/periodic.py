@@ -57,7 +57,7 @@ class Loop:
         try:
             self._call()
         except Exception:
-            logger.exception("%r is not called any more", self._call)
+            logger.exception("%r failed, and is no longer called", self._call)
             self.stop()
 
 

@@ -22,33 +22,33 @@ Figures = Mapping[str, Any]
 COUNTED = {  # what is lost or is lacking, over all runs: the noun, and the rest of the sentence
     f"frontier/{CUT_SHORT}": (
         "page",
-        "cut short: the body ended early, or time was up, at every attempt",
+        "cut short: at every attempt the body ended early or the time was up",
     ),
     "flaw/unrendered": (
         "page",
-        "as sent: the browser had no time for them, or gave no document (unrendered)",
+        "kept as sent: the browser had no time, or gave no document (unrendered)",
     ),
     "scores/failed": (
         "page",
-        "without a score, though fetched and kept: the scorer failed, as the log says",
+        "fetched and kept, but not scored: the scorer failed (see the log)",
     ),
-    "redis_seeds/bad": ("seed", "from the server refused, as the log says"),
+    "redis_seeds/bad": ("seed", "from the server refused (see the log)"),
     "seed_lists_away": (
         "list",
-        "of seeds cannot be read to the end, as the log says: the next run tries again",
+        "of seeds could not be read to the end (see the log); the next run tries again",
     ),
-    UNKEPT: ("request", "of the spider lost, as the log says: they could not be kept"),
+    UNKEPT: ("request", "of the spider lost, because they could not be kept on disk (see the log)"),
     NAMELESS: (
         "request",
-        f"ended with status {Status.NO_METHOD:d}: the spider no longer has the methods or values that they name",
+        f"ended with status {Status.NO_METHOD:d}: the spider no longer has a method or value that they name",
     ),
     "hive/refused": (
         "item",
-        "of letters from the hive's server refused in this run, as the log says",
+        "of letters from the hive's server refused in this run (see the log)",
     ),
     "since/unasked": (
         "answer",
-        "stored whole: the CDX server of -a since did not answer, as the log says",
+        "stored in full, because the CDX server of -a since did not answer (see the log)",
     ),
 }
 
@@ -76,14 +76,14 @@ def _errors(figures: Figures) -> Iterator[str]:
     walls, others = stats_file.recognised(figures)
     others.pop("shell", None)  # pages that need scripts have a line of their own
     for found, what in (
-        (errors, "are errors of servers"),
-        (walls, "are walls"),
-        (others, "seem to be no pages"),
+        (errors, "server errors"),
+        (walls, "bot challenges or block pages"),
+        (others, "answers that do not seem to be pages"),
     ):
         if found:
             each = ", ".join(f"{name}: {many}" for name, many in sorted(found.items()))
             ended = _ended(figures) if found is errors else ""
-            yield f"answers that {what}: {sum(found.values())}, repeats included ({each}){ended}"
+            yield f"{what}: {sum(found.values())}, retries included ({each}){ended}"
 
 
 def _ended(figures: Figures) -> str:
@@ -96,7 +96,7 @@ def _ended(figures: Figures) -> str:
         for status, many in _outcomes(figures).items()
         if int(status) in stats_file.SERVER_ERRORS
     )
-    return f"; {count(lost, 'URL')} ended so, and crawl.log has them" if lost else ""
+    return f"; {count(lost, 'URL')} ended with one (see crawl.log)" if lost else ""
 
 
 def _unanswered(figures: Figures) -> Iterator[str]:
@@ -110,7 +110,7 @@ def _unanswered(figures: Figures) -> Iterator[str]:
             f"{int(status)}: {ended[status]}" for status in sorted(ended, key=int, reverse=True)
         )
         urls = count(sum(ended.values()), "URL")
-        yield f"{urls} ended without a usable answer ({each}), and crawl.log has them"
+        yield f"{urls} ended without a usable answer ({each}; see crawl.log)"
 
 
 def _outcomes(figures: Figures) -> Mapping[Any, int]:
@@ -122,12 +122,15 @@ def _outcomes(figures: Figures) -> Mapping[Any, int]:
 def unexpected(figures: Figures) -> Iterator[str]:
     """Yield what errors of this run cost, and whether they have ended it."""
     if errors := figures.get("errors", 0):
-        again = "what failed at a page does not get it again"
+        again = "the code that failed is not called again for the same page"
         if figures.get("reason") == stats_file.STORE_FAILED:
-            again = "pages since the last checkpoint come again"
+            again = "pages since the last checkpoint will be fetched again"
         yield f"{count(errors, 'unexpected error')}: see logs/errors.log; {again}"
     if figures.get("reason") == stats_file.ERROR_BREAKER:
-        yield "stopped by ERROR_BREAKER, for so many errors in so short a time; the same command resumes it"
+        yield (
+            "stopped by ERROR_BREAKER, because of too many errors in a short time; run the same "
+            "command to resume"
+        )
 
 
 def _too_long(figures: Figures) -> Iterator[str]:
@@ -139,7 +142,7 @@ def _too_long(figures: Figures) -> Iterator[str]:
             if name.startswith(CUT)
         }
         types = f" ({by_type(kinds)})" if kinds else ""
-        yield f"{count(answers, 'answer')} cut at DOWNLOAD_TRUNCATE{types}: what is behind that is not in the crawl"
+        yield f"{count(answers, 'answer')} cut off at DOWNLOAD_TRUNCATE{types}: the rest is not in the crawl"
 
 
 def _sitemaps(figures: Figures) -> Iterator[str]:
@@ -153,8 +156,8 @@ def _scripts(figures: Figures) -> Iterator[str]:
     if pages := figures.get("need_scripts", 0):
         more = "more than " if figures.get("need_scripts/others") else ""
         hosts = f"{more}{count(figures['need_scripts/hosts'], 'host')} {'seems' if pages == 1 else 'seem'}"
-        new = "; a complete crawl, in a new JOBDIR"
-        yield f"{count(pages, 'page')} of {hosts} to need scripts: -s RENDER=auto{new} (docs/browser.md)"
+        new = "; for a complete crawl, in a new JOBDIR"
+        yield f"{count(pages, 'page')} of {hosts} to need scripts: use -s RENDER=auto{new} (docs/browser.md)"
     if refused := figures.get(stats_file.REFUSED, 0):
         begin = f"{stats_file.REFUSED}/"
         kinds = {
@@ -165,7 +168,7 @@ def _scripts(figures: Figures) -> Iterator[str]:
         each = ", ".join(
             f"{kind}: {many}" for kind, many in sorted(kinds.items(), key=lambda one: -one[1])
         )
-        yield f"{count(refused, 'request')} of rendered pages refused or failed ({each}): docs/browser.md says why"
+        yield f"{count(refused, 'request')} of rendered pages refused or failed ({each}): see docs/browser.md"
 
 
 def _scores(figures: Figures) -> Iterator[str]:
@@ -179,7 +182,7 @@ def _known(figures: Figures) -> Iterator[str]:
     same, known = figures.get("since/unmodified", 0), figures.get("since/identical", 0)
     if same or known:
         again, size = (
-            f"{count(known, 'answer')} sent again the same",
+            f"{count(known, 'answer')} sent again unchanged",
             megabytes(figures["since/bytes"]),
         )
         yield f"{count(same, 'page')} unchanged since the earlier crawl (status 304), {again}: {size} not stored"
@@ -192,7 +195,7 @@ def _stored(figures: Figures) -> Iterator[str]:
     """Yield the files that the store has, over all runs, and those that it has not yet."""
     if "store/files" in figures:
         waits = (
-            f", {figures['store/waiting']} still to be sent or verified"
+            f", {figures['store/waiting']} not sent or verified yet"
             if figures["store/waiting"]
             else ""
         )

@@ -81,7 +81,7 @@ def check_link(link: Link, takes: Takes) -> None:
     if link.chain:
         _check_chain(link)
     if link.is_prerequisite and not ORIGIN.fullmatch(link.history):
-        raise UnfitRequest("a robots.txt without the origin that it is for")
+        raise UnfitRequest("a request for robots.txt does not say for which origin")
     if link.request:
         check_word(link.request, takes)
 
@@ -89,7 +89,7 @@ def check_link(link: Link, takes: Takes) -> None:
 def check_word(word: str, takes: Takes) -> None:
     """Raise UnfitRequest if a request word is not of the closed form."""
     if not WORD.fullmatch(word):
-        raise UnfitRequest("no request word")
+        raise UnfitRequest("not a valid request word")
     try:
         given = read_word(word)
     except (TypeError, ValueError, RecursionError) as error:
@@ -101,7 +101,10 @@ def _check_fields(given: Mapping[Any, Any], takes: Takes, depth: int) -> None:
     for name, value in given.items():
         fits = FIELDS.get(name)
         if fits is None or not fits(value):
-            raise UnfitRequest(f"no request of the closed form: {_shown(name)}")
+            raise UnfitRequest(
+                f"field {_shown(name)} is not allowed in a request between drones, "
+                "or has an invalid value"
+            )
     meta = given.get("meta")
     keywords = given.get("cb_kwargs")
     check_meta(meta or {})
@@ -115,13 +118,13 @@ def _check_method_of_spider(
     kind: str, name: Any, keywords: Mapping[str, Any], takes: Takes
 ) -> None:
     if name is not None and not takes(kind, name, keywords):
-        raise UnfitRequest(f"the spider has no {kind} {_shown(name)} that takes what is given")
+        raise UnfitRequest(f"the spider has no {kind} {_shown(name)} that takes these arguments")
 
 
 def _check_value(value: Any, takes: Takes, depth: int) -> None:
     """Raise UnfitRequest for a value that may not come from outside, or has one within."""
     if depth > DEEPEST:
-        raise UnfitRequest("a value that is nested too deeply")
+        raise UnfitRequest("a value is nested too deeply")
     if isinstance(value, dict):
         for key, one in value.items():
             _check_value(key, takes, depth + 1)
@@ -148,15 +151,15 @@ def _check_extension(code: int, said: Any, takes: Takes, depth: int) -> None:
     elif code == AN_OBJECT and _is_object(said):
         _check_object(*said, takes=takes, depth=depth)
     elif code == IN_MEMORY:
-        raise UnfitRequest("a value that is in the memory of one process")
+        raise UnfitRequest("a value exists only in the memory of another process")
     else:
-        raise UnfitRequest(f"a value of an unknown type ({code})")
+        raise UnfitRequest(f"a value has an unknown type ({code})")
 
 
 def _check_inner_request(said: Any, takes: Takes, depth: int) -> None:
     url = said.pop("url", None) if isinstance(said, dict) else None
     if not isinstance(url, str):
-        raise UnfitRequest("a request without a URL in a request")
+        raise UnfitRequest("a request inside a request has no URL")
     _check_fields(said, takes, depth)
 
 
@@ -167,7 +170,7 @@ def _is_object(said: Any) -> bool:
 def _check_object(module: Any, name: Any, fields: Any, *, takes: Takes, depth: int) -> None:
     if not takes(A_CLASS, f"{module}:{name}", {}):
         raise UnfitRequest(
-            f"an object of a class that is not the spider's: {_shown(module)}.{_shown(name)}"
+            f"an object has a class that the spider does not use: {_shown(module)}.{_shown(name)}"
         )
     _check_value(fields, takes, depth)
 
@@ -182,12 +185,12 @@ def check_meta(meta: Mapping[str, Any]) -> None:
             raise UnfitRequest(f"meta {_shown(key)}: only the crawl itself sets it")
         fits = OPTIONS.get(key)
         if fits is not None and not fits(value):
-            raise UnfitRequest(f"meta {_shown(key)}: a value of the wrong type")
+            raise UnfitRequest(f"meta {_shown(key)}: the value has the wrong type")
 
 
 def _check_chain(link: Link) -> None:
     if not CHAIN.fullmatch(link.chain):
-        raise UnfitRequest("no chain of redirects")
+        raise UnfitRequest("not a valid chain of redirects")
     try:
         cookie_header(link.chain, link.url)
     except Exception as error:  # its cookies may be anything

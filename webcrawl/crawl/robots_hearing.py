@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 NOWHERE = frozenset((Status.DNS_FAILED, Status.EXCLUDED))
 STOPPED = (
     "%s: a downloader middleware stopped the request for this robots.txt; "
-    "nothing is fetched from hosts whose rules are not known (this is said once)"
+    "nothing is fetched from hosts whose rules are unknown (this is logged only once)"
 )
 
 

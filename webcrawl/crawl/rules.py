@@ -102,7 +102,7 @@ def allowance_of(values: CheckedSettings) -> Allowance:
     policy: Allowance = made("DOMAIN_BUDGET", budget, Allowance, values["DOMAIN_BUDGET_PAGES"])
     if not hasattr(policy, "lead"):
         raise RulesError(
-            f"DOMAIN_BUDGET: {budget}: a budget of a domain has an attribute lead{hint(policy, 'lead')}"
+            f"DOMAIN_BUDGET: {budget}: a budget of a domain must have an attribute lead{hint(policy, 'lead')}"
         )
     return CheckedAllowance(policy) if is_users(policy) else policy
 

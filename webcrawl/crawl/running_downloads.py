@@ -31,7 +31,8 @@ class Capacity:
         fits = room(limit, self._used, wanted, kept)
         if wanted and fits.fetches < wanted:
             line = (
-                "CONCURRENT_REQUESTS = %d: only %d fit below the limit of %d open files (ulimit -n)"
+                "CONCURRENT_REQUESTS = %d: only %d are possible with the limit of %d open files: "
+                "raise it (ulimit -n)"
             )
             logger.warning(line, wanted, fits.fetches, limit)
         return fits

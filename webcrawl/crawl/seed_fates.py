@@ -24,13 +24,13 @@ AT_ONCE = 5  # of a kind: more are only counted until the end
 LONG = 200  # characters of a target
 HOSTS = 1000  # of which a fate is remembered
 OF_FILTERS = {  # what lets seeds through that a filter drops
-    "scope": "a wider -a scope= lets it in",
-    "port": "PORTS_ALLOWED opens a port",
-    "scheme": "URL_SCHEMES names the schemes",
-    "extension": "URL_EXCLUDE_EXTENSIONS names the endings",
-    "length": "URL_MAX_LENGTH bounds it",
-    "excluded": "URL_EXCLUDE_FILE names it",
-    "expression": "URL_INCLUDE and URL_EXCLUDE say so",
+    "scope": "a wider scope (--scope, -a scope=) allows it",
+    "port": "add its port to PORTS_ALLOWED to allow it",
+    "scheme": "URL_SCHEMES lists the allowed schemes",
+    "extension": "URL_EXCLUDE_EXTENSIONS lists the excluded endings",
+    "length": "URL_MAX_LENGTH limits the length",
+    "excluded": "URL_EXCLUDE_FILE excludes it",
+    "expression": "see URL_INCLUDE and URL_EXCLUDE",
 }
 
 
@@ -63,7 +63,7 @@ class SeedFates:
         if not link.path.strip("RP") and len(self._words) < HOSTS:
             host, line = host_of(link.url), in_words(error, link.url, self._others)
             if link.path and host_of(link.via) != host:  # a seed, or its robots.txt, has led to it
-                host, line = host_of(link.via), f"{link.via} leads to {line}"
+                host, line = host_of(link.via), f"{link.via} redirects to {line}"
             self._note(error.name, host, line)
 
     def _ended(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
@@ -80,9 +80,9 @@ class SeedFates:
     def _led(self, host: str, link: Link, exchange: Exchange) -> None:
         """Note where a seed is redirected if the target is not fetched; else that has a fate."""
         target = redirect_target(exchange)
-        leads = f"{link.url} leads to {target[:LONG]}"
+        leads = f"{link.url} redirects to {target[:LONG]}"
         if not target:
-            self._note("nowhere", host, f"{link.url} leads to nothing that is a URL")
+            self._note("nowhere", host, f"{link.url} redirects, but not to a valid URL")
         elif target in (link.url, link.via):
             # it may have another answer for a cookie: said only if there was none
             self._loop = f"{leads} again"
@@ -90,11 +90,11 @@ class SeedFates:
             self._note(
                 "redirects",
                 host,
-                f"{leads}: that is one redirect more than REDIRECT_MAX_HOPS={self._hops}",
+                f"{leads}: that is one redirect more than REDIRECT_MAX_HOPS={self._hops} allows",
             )
         elif self._is_left_out(target, link) and not self._crawl.parts.discovery.heard_of(target):
             # another seed may be the target
-            self._note("scope", host, f"{leads}, out of the scope: name that as a seed")
+            self._note("scope", host, f"{leads}, which is out of scope: use that as a seed")
 
     def _is_left_out(self, target: str, link: Link) -> bool:
         scopes = [one for one in self._crawl.parts.pipeline.chain.filters if one.name == "scope"]
@@ -136,12 +136,12 @@ class SeedFates:
             hosts[kind] += 1
         for kind, line in first.items():
             more = hosts[kind] - 1
-            yield f"{line} ({more} more like it)" if more else line
+            yield f"{line} (and {more} more of this kind)" if more else line
 
     def _lines_of_filters(self) -> Iterator[str]:
         for kind, dropped in self._crawl.parts.pipeline.filtered.items():
             if dropped:
-                mend = OF_FILTERS.get(kind, "URL_FILTERS has it")
+                mend = OF_FILTERS.get(kind, "see URL_FILTERS")
                 yield f"{count(dropped, 'URL')} left out by the filter {kind}: {mend}"
 
     @property

@@ -52,7 +52,7 @@ class AwayServers:
     def __str__(self) -> str:
         """Return for which servers the crawl waits, and since when; empty if all answer."""
         said = [
-            f"{absence.server}, away since {self._moment(absence.since)}"
+            f"{absence.server}, which has not answered since {self._moment(absence.since)}"
             for absence in self._absences()
         ]
         return f"waits for {' and '.join(said)}" if said else ""
@@ -143,7 +143,7 @@ class Seeding(Part):
             if place:
                 seeds.resume(place)
         except (SeedError, OSError) as error:
-            logger.error("seeds by command, %s: %s", source, error)  # noqa: TRY400 - one line, no traceback
+            logger.error("seeds added by command cannot be read: %s: %s", source, error)  # noqa: TRY400 - one line
             self._lost[source] = place
         else:
             self._more[source] = seeds
@@ -260,7 +260,7 @@ class Seeding(Part):
                 logger.error("%s", error)  # noqa: TRY400 - one line, no traceback
             except OSError as error:  # a lack of our machine's, not of the list
                 if not self.waits:
-                    logger.warning("no more seeds for the moment: %s", error)
+                    logger.warning("seeds cannot be read for the moment: %s", error)
                 self.waits = True
                 return
             else:
@@ -271,7 +271,7 @@ class Seeding(Part):
     def _read_on(self) -> None:
         """Whatever was missing is there again."""
         if self.waits:
-            logger.info("seeds are read again")
+            logger.info("seeds can be read again")
         self.waits = False
 
     def again(self) -> None:

@@ -379,11 +379,12 @@ class Standalone:
         """Raise what an ended crawl must not hide: unanswered seeds, or lists that are away."""
         fates, seeding = self.run.fates, self.run.crawl.parts.seeding
         if fates is not None and not fates.got:
-            bad = f": {seeding.bad} of the lines are no seeds" if seeding.bad else ""
-            raise NothingFetched("; ".join(fates.lines()) or f"no seed has an answer{bad}")
+            bad = f"; lines that are not seeds: {seeding.bad}" if seeding.bad else ""
+            raise NothingFetched("; ".join(fates.lines()) or f"no seed has given an answer{bad}")
         if seeding.away:
             raise AwayError(
-                f"{count(seeding.away, 'list')} of seeds could not be read: another run may"
+                f"{count(seeding.away, 'list')} of seeds could not be read to the end: run the "
+                "crawl again to retry"
             )
 
     async def _end(self, driver: Driver) -> None:

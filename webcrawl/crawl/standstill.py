@@ -59,7 +59,7 @@ class Standstill:
 
     def end(self, status: int) -> None:
         """Ends the process, as a kill would, with a line."""
-        line = "%s does not return: the crawl ends as by a kill, and nothing %s is kept"
+        line = "%s does not return, so the crawl ends as if killed: nothing %s is kept"
         _speak(logger.critical, line, self._where(), self._saved())
         os._exit(status)
 
@@ -90,11 +90,11 @@ class Standstill:
 
     def _say(self) -> None:
         then = (
-            f"; it has {ENDED - SAID} s more, and a second signal ends it at once"
+            f"; it gets {ENDED - SAID} s more, and a second signal ends the crawl at once"
             if self._told
             else ""
         )
-        line = "the crawl stands still: %s has not returned for %d s%s"
+        line = "the crawl is blocked: %s has not returned for %d s%s"
         _speak(logger.warning, line, self._where(), SAID, then)
 
     def _where(self) -> str:

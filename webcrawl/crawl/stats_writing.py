@@ -63,7 +63,7 @@ class StatsWriting:
         try:
             stats_file.write(self._folder, _text(figures | {"statistics": tables}))
         except OSError as error:
-            logger.warning("%s: not written: %s", self._folder / stats_file.NAME, error)
+            logger.warning("%s: cannot be written: %s", self._folder / stats_file.NAME, error)
 
     def _tables(self) -> dict[str, Any]:
         parts = self._run.crawl.parts

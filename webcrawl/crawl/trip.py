@@ -68,7 +68,7 @@ class Trip:
         """Return the link, and what came of it."""
         if self.link is None or self.exchange is None:
             raise ValueError(
-                "no exchange: this response was not made by one of webcrawl's download handlers"
+                "this response was not made by one of webcrawl's download handlers, so it has no exchange"
             )
         return self.link, self.exchange
 

@@ -157,7 +157,7 @@ class Uplink:
         if now - self._told >= REMIND:
             self._told = now
             logger.warning(
-                "still no network after %s: fetching is paused",
+                "still no network after %s; fetching stays paused until it is back",
                 count(int((now - self._began) / 3600), "hour"),
             )
         return now >= self.next_probe
@@ -211,8 +211,8 @@ class Uplink:
         self._next_awaited = now + LONGEST
         self._counters["outage/count"] += 1
         logger.warning(
-            "no network since %s: %d of the last %d requests failed; fetching pauses, up to %d hosts are asked again"
-            " every %.0f to %.0f seconds",
+            "no network since %s: %d of the last %d requests failed. Fetching is paused; up to %d "
+            "hosts are tried every %.0f to %.0f seconds",
             time.strftime("%H:%M:%S", time.localtime(self._clock.wall(self._since))),
             detector.failures,
             detector.failures + detector.answers,
@@ -253,7 +253,7 @@ class Uplink:
         self._frontier.demand.paused_until(now)
         again = count(self._put_back, "request")
         logger.info(
-            "the network is back after %.0f seconds: %s to be made again", now - self._since, again
+            "the network is back after %.0f seconds; %s will be repeated", now - self._since, again
         )
         if self.on_return is not None:
             self.on_return()

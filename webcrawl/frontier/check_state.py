@@ -107,7 +107,8 @@ def _hosts(
                 places.urls_aside += count
             if bool(count) is (host.state is HostState.IDLE) and host.state is not HostState.MOVING:
                 yield snapshot.damaged(
-                    f"{what}: {count} URLs in state {host.state.name}", value=data
+                    f"{what}: the host is in state {host.state.name}, but has {count} queued URLs",
+                    value=data,
                 )
 
 
@@ -169,7 +170,7 @@ def _front(
     else:
         if whole and queued != found["queued"]:
             yield snapshot.damaged(
-                f"table meta, {META}: {queued} URLs queued, the queues have {found['queued']}"
+                f"table meta, {META}: {queued} URLs should be queued, but the queues hold {found['queued']}"
             )
         if whole:
             yield from _odd(snapshot, waiting, entries, noted, places)
@@ -199,17 +200,18 @@ def _odd(
     if waiting != +parked:
         odd = next(iter((waiting - parked) | (parked - waiting)))
         yield snapshot.damaged(
-            f"table meta, {META}: {odd} is parked or waiting in line, but not both"
+            f"table meta, {META}: {odd} is parked but not waiting in line, or the reverse"
         )
     for name, at in aside.items():
         if (at, name) not in entries:
             yield snapshot.damaged(
-                f"table meta, {META}: {name} is set aside, and does not come back"
+                f"table meta, {META}: {name} is set aside, but has no time to come back"
             )
             break
     if noted != (places.urls_aside, len(aside)):
         yield snapshot.damaged(
-            f"table meta, {META}: {noted} URLs and hosts are set aside, the hosts say {(places.urls_aside, len(aside))}"
+            f"table meta, {META}: {noted} URLs and hosts should be set aside, but the hosts have "
+            f"{(places.urls_aside, len(aside))}"
         )
 
 
@@ -232,7 +234,8 @@ def check_domains(
             found["folded" if name.endswith(FAMILIES) else "over budget"] += count
             if count != waiting:
                 yield snapshot.damaged(
-                    f"{what}: {waiting} URLs wait, its queue has {count}", value=data
+                    f"{what}: {waiting} URLs should be waiting, but its queue holds {count}",
+                    value=data,
                 )
     for number, sources in snapshot.rows("SELECT domain, sources FROM linked"):
         found["linked"] += 1
@@ -264,13 +267,17 @@ def check_seen(snapshot: Snapshot, files: SeenFiles, found: Counter[str]) -> Ite
     _check_log(snapshot)
     fresh = np.frombuffer(_sized(snapshot, known_keys.NAME, 8), "<u8")
     if bool((fresh[1:] <= fresh[:-1]).any()):
-        yield snapshot.damaged(f"table meta, {known_keys.NAME}: not in ascending order")
+        yield snapshot.damaged(
+            f"table meta, {known_keys.NAME}: the keys are not in ascending order"
+        )
     _sized(snapshot, content.NAME, content.SIZE)
     # The log of a Bloom filter is shortened when its bits are written, so it has no count to
     # compare.
     keys = len(fresh) + files.keys if now.store == "disk" else now.new
     if keys != now.new and not files.damages:
-        yield snapshot.damaged(f"table meta, {STATE}: {now.new} keys, the store has {keys}")
+        yield snapshot.damaged(
+            f"table meta, {STATE}: there should be {now.new} keys, but the store has {keys}"
+        )
 
 
 def _state(snapshot: Snapshot) -> SeenState:
@@ -286,14 +293,18 @@ def _state(snapshot: Snapshot) -> SeenState:
     except (ValueError, TypeError) as error:
         raise snapshot.damaged(f"table meta, {STATE}: {error}") from error
     if not sound:
-        raise snapshot.damaged(f"table meta, {STATE}: {value.decode(errors='replace')}")
+        raise snapshot.damaged(
+            f"table meta, {STATE}: impossible values: {value.decode(errors='replace')}"
+        )
     return now
 
 
 def _sized(snapshot: Snapshot, name: str, unit: int) -> bytes:
     value = snapshot.get(name) or b""
     if len(value) % unit:
-        raise snapshot.damaged(f"table meta, {name}: {len(value)} bytes, not a multiple of {unit}")
+        raise snapshot.damaged(
+            f"table meta, {name}: its {len(value)} bytes are not a multiple of {unit}"
+        )
     return value
 
 
@@ -307,9 +318,11 @@ def _waiting_records(snapshot: Snapshot, now: SeenState) -> Iterator[DamagedFile
         if at is None:
             first_of_all = first
         elif at != first:
-            yield snapshot.damaged(f"{what}: the previous row ends at {at}")
+            yield snapshot.damaged(
+                f"{what}: does not continue the previous row, which ends at {at}"
+            )
         if not rowcrc.agrees(rowcrc.waiting, (first, stored, crc)):
-            yield snapshot.damaged(f"{what}: checksum of the keys", value=stored)
+            yield snapshot.damaged(f"{what}: wrong checksum of the keys", value=stored)
         keys = stored if isinstance(stored, bytes) else b""
         at = first + len(keys) // 8
         flaw = _row_flaw(len(keys), records)
@@ -317,7 +330,7 @@ def _waiting_records(snapshot: Snapshot, now: SeenState) -> Iterator[DamagedFile
             yield snapshot.damaged(f"{what}: {flaw}", value=records)
     if first_of_all > now.begin or (at is not None and at != now.end):
         yield snapshot.damaged(
-            f"table waiting: has {first_of_all} to {at}, expected {now.begin} to {now.end}"
+            f"table waiting: expected records {now.begin} to {now.end}, found {first_of_all} to {at}"
         )
 
 
@@ -333,7 +346,7 @@ def _row_flaw(size: int, packed: bytes) -> str:
         if flaw:
             return flaw
         at += length
-    return "" if at == len(data) and not size % 8 else f"{len(data)} bytes where {at} should be"
+    return "" if at == len(data) and not size % 8 else f"has {len(data)} bytes instead of {at}"
 
 
 def _verdicts(snapshot: Snapshot, now: SeenState) -> Iterator[DamagedFile]:
@@ -353,7 +366,8 @@ def _verdicts(snapshot: Snapshot, now: SeenState) -> Iterator[DamagedFile]:
         yield snapshot.damaged(f"table meta, {VERDICTS}*: pieces are not consecutive")
     if pieces and not pieces[0][0] <= now.begin <= pieces[-1][1] == now.judged:
         yield snapshot.damaged(
-            f"table meta, {VERDICTS}*: {pieces[0][0]} to {pieces[-1][1]}, expected to {now.judged}"
+            f"table meta, {VERDICTS}*: expected pieces up to {now.judged}, found {pieces[0][0]} "
+            f"to {pieces[-1][1]}"
         )
 
 
@@ -382,7 +396,7 @@ def check_portions(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedF
         what = f"table portion, {number}"
         count, data = row[2], row[3]
         if not rowcrc.agrees(rowcrc.portion, row):
-            yield snapshot.damaged(f"{what}: checksum", value=data)
+            yield snapshot.damaged(f"{what}: wrong checksum", value=data)
             continue
         try:
             portion = Portion.unpack(zstd_frame.unpack(data))
@@ -392,6 +406,7 @@ def check_portions(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedF
             continue
         if flaw or len(portion.links) != count:
             yield snapshot.damaged(
-                f"{what}: {flaw or f'{len(portion.links)} links, not {count}'}", value=data
+                f"{what}: {flaw or f'has {len(portion.links)} links instead of {count}'}",
+                value=data,
             )
         found["waiting"] += len(portion.links)

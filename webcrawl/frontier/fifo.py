@@ -187,7 +187,7 @@ class Fifo:
             data, base = pool.blocks.get(self._ids[0]), self._base
             if base >= len(data):
                 raise pool.blocks.damaged(
-                    f"block {self._ids[0]} has {len(data)} bytes, a queue continues at {base}"
+                    f"block {self._ids[0]} has {len(data)} bytes, but a queue continues at byte {base}"
                 )
             end = cut(data, base, pool.share)
             self._head = head = data[base:end]
@@ -337,12 +337,12 @@ class Fifo:
                 self._tail or b""
             )
         except ValueError as error:
-            yield blocks.damaged(f"a queue's records: {error}")
+            yield blocks.damaged(f"the records of a queue cannot be read: {error}")
         except DamagedFile as damage:
             yield damage
         else:
             if found != self.count:
-                yield blocks.damaged(f"a queue of {self.count} records has {found}")
+                yield blocks.damaged(f"a queue should hold {self.count} records, but has {found}")
 
 
 class Pool:

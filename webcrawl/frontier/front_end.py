@@ -174,7 +174,7 @@ class FrontEnd:
     def push_old(self, record: bytes) -> None:
         """Something that is fetched again."""
         if self.old is None:
-            raise ValueError("nothing is fetched again in this frontier")
+            raise ValueError("this frontier does not fetch pages again")
         self.old.push(record)
         if self.old.count == 1:
             self._survey()

@@ -234,7 +234,7 @@ class Origins:
         """
         host = one.whole
         if host is None:
-            raise ValueError(f"the record of a host: {one.name}")
+            raise ValueError(f"not a valid record of a host: {one.name}")
         again = self._book.book(one, link, outcome, now)
         host.pages = one.pages
         if one.retired == Status.HOST_BUDGET:

@@ -113,7 +113,7 @@ class Lanes:
     def end(self, link: Link) -> None:
         """ValueError if the link is not in flight."""
         if self.flights.pop(link.url, None) is None:
-            raise ValueError(f"not handed out: {link.url}")
+            raise ValueError(f"this URL was not handed out: {link.url}")
         self.alone = self.alone and bool(self.flights)
 
     def rest(self, until: float, now: float) -> None:

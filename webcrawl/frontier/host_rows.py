@@ -86,7 +86,7 @@ class HostRows:
 
     def _sound(self, row: tuple[str, int, bytes, int]) -> Row:
         if not rowcrc.agrees(rowcrc.host, row):
-            raise DamagedFile(self._db.path, 0, f"table host, {row[0]}: checksum")
+            raise DamagedFile(self._db.path, 0, f"table host, {row[0]}: wrong checksum")
         return row[:3]
 
     def put(self, row: Row, *, written: bool) -> None:
@@ -143,7 +143,7 @@ class RobotsRows:
         """Return the time at which the rules expire, and the rules; None if there are none."""
         rows = self._db.query(LOAD_ROBOTS, (origin,))
         if rows and not rowcrc.agrees(rowcrc.robots, rows[0]):
-            raise DamagedFile(self._db.path, 0, f"table robots, {origin}: checksum")
+            raise DamagedFile(self._db.path, 0, f"table robots, {origin}: wrong checksum")
         return rows[0][1:3] if rows else None
 
     def origins(self, host: str, most: int) -> list[str]:

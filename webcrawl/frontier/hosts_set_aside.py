@@ -86,7 +86,7 @@ class AsideHosts:
 def unpack(record: bytes) -> Entry:
     """Return an entry of these bytes; ValueError if they are none."""
     if len(record) <= AT.size:
-        raise ValueError("not the name of a host")
+        raise ValueError("not a host name")
     return AT.unpack_from(record)[0], record[AT.size :].decode()
 
 

@@ -93,7 +93,7 @@ class UrlSelection:
         """Return the host of a link in flight, which no longer is."""
         host = self._back.active[host_of(link.url)]
         if host.given is None:
-            raise ValueError(f"not handed out: {link.url}")
+            raise ValueError(f"this URL was not handed out: {link.url}")
         host.given = None
         if host.lanes is not None:
             self._several.ended(host, link)

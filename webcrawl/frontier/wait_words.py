@@ -17,22 +17,22 @@ WHY = {
     FAILURE: "after {said} from {host}",
     RETRY_AFTER: "as {host} asks (Retry-After)",
     WALL: "for {host} (behind a wall: {wall})",
-    NO_WAY: "for a way to {host}: the network, a proxy, name servers or IPv6 fail, as the log says",
-    ROBOTS: "for the robots.txt of {host}, without which nothing may be asked",
+    NO_WAY: "for a way to {host}: the network, a proxy, the name servers or IPv6 is not working (see the log)",
+    ROBOTS: "for {host}/robots.txt, which must be read before any page",
     ASIDE: "for {host} (set aside)",
     CRAWL_DELAY: "between requests to {host} (Crawl-delay)",
 }
 FOR_OWNERS = {  # what the rule of a request's wait means, for the owner of the host
-    NEW: "the host had not been asked before",
+    NEW: "no request had been sent to the host before",
     POLITENESS: "a multiple of the time that the last answer took, within bounds",
     CRAWL_DELAY: "the Crawl-delay of its robots.txt",
     FAILURE: "the last request failed: a wait that doubles each time",
-    RETRY_AFTER: "what the host asked for itself, by Retry-After or a rate limit",
-    WALL: "the host was behind a wall: a wait that doubles each time",
+    RETRY_AFTER: "the host asked for it, by Retry-After or a rate limit",
+    WALL: "the host had answered with a block page: a wait that doubles each time",
 }
 SAID = {
     Status.DNS_FAILED: "no address",
-    Status.EXCLUDED: "an inner address",
+    Status.EXCLUDED: "a private address",
     Status.CONNECT_FAILED: "no connection",
     Status.CONNECTION_LOST: "a lost connection",
     Status.TIMEOUT: "no answer",

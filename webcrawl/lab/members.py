@@ -178,9 +178,7 @@ class Orderings(ToolCommand):
             known = read_scores(Path(opts.good)) if opts.good is not None else None
             graph = read_graph([Path(arg) for arg in args], opts.seed or (), known)
             if graph.scores is not None and not (graph.scores >= GOOD).any():
-                raise NoTrace(
-                    f"{opts.good}: none of the good pages is one that the graph's crawl comes to"
-                )
+                raise NoTrace(f"{opts.good}: a crawl of this graph reaches none of the good pages")
             shape = ordering_study.CrawlShape(levels, hosts=hosts)
             rows = [
                 *ordering_study.compare(
@@ -250,7 +248,7 @@ class Walks(ToolCommand):
         if opts.sample is not None and opts.sample not in KINDS_OF_SAMPLE:
             raise usage_error(f"--sample {opts.sample}: must be {' or '.join(KINDS_OF_SAMPLE)}")
         if opts.sample is not None and opts.index is not None:
-            raise usage_error("--sample and --index: one of them at a time")
+            raise usage_error("--sample and --index cannot be used together")
         most, burn_in, seed = (
             whole(name, getattr(opts, place), least, MOST_STEPS)
             for name, place, least in (

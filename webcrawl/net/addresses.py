@@ -92,7 +92,7 @@ class AddressFamilies:
         number = _version(address)
         family = self._of[number]
         if now < family.until:
-            raise NoFamily(f"{_NAMES[number]} does not work", wait=family.until - now)
+            raise NoFamily(f"{_NAMES[number]} is not working", wait=family.until - now)
         self._pause(family, now)
         return address
 
@@ -162,13 +162,13 @@ class AddressFamilies:
         why = (
             "this machine has no route"
             if certain
-            else f"{len(family.failed)} networks in a row are away"
+            else f"{len(family.failed)} networks in a row did not answer"
         )
         family.failed.clear()
         self._pause(family, self._clock())
         self._broken = True
         logger.warning(
-            "%s does not work (%s): its addresses are asked last, hosts without others wait",
+            "%s is not working (%s): its addresses are tried last, and hosts that have no others wait",
             _NAMES[number],
             why,
         )

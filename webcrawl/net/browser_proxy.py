@@ -122,12 +122,12 @@ def read_ask(head: bytes) -> BrowserRequest:
     first, *lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
     words = first.split(b" ")
     if len(words) != 3 or not words[2].startswith(b"HTTP/1."):
-        raise BadMessage(f"not a request line: {first[:100]!r}")
+        raise BadMessage(f"the browser sent an invalid request line: {first[:100]!r}")
     headers = []
     for line in lines:
         name, colon, value = line.partition(b":")
         if not colon or not name or name != name.strip():
-            raise BadMessage(f"not a header: {line[:100]!r}")
+            raise BadMessage(f"the browser sent an invalid header: {line[:100]!r}")
         headers.append((name, value.strip()))
     try:
         return BrowserRequest(words[0].decode("ascii"), words[1].decode("ascii"), headers)

@@ -91,7 +91,7 @@ class HttpConnection(asyncio.Protocol):
         Afterwards the connection is open only if it can be reused.
         """
         if self._transport is None:
-            raise EmptyAnswer("the connection has ended")
+            raise EmptyAnswer("the connection was closed")
         self._answer = answer
         self.first_byte = 0.0
         waiter: asyncio.Future[Message] = self._loop.create_future()
@@ -109,7 +109,7 @@ class HttpConnection(asyncio.Protocol):
     async def encrypt(self, context: ssl.SSLContext, name: str) -> ssl.SSLObject:
         """Start TLS on the connection; raises OSError."""
         if self._transport is None or self._transport.is_closing():
-            raise ConnectionResetError("the connection ended before the handshake")
+            raise ConnectionResetError("the connection was closed before the handshake")
         self._transport = await self._loop.start_tls(
             self._transport, self, context, server_hostname=name
         )
@@ -117,7 +117,7 @@ class HttpConnection(asyncio.Protocol):
             self._transport.get_extra_info("ssl_object") if self._transport is not None else None
         )
         if channel is None:
-            raise ConnectionResetError("the connection ended in the handshake")
+            raise ConnectionResetError("the connection was closed during the handshake")
         return cast("ssl.SSLObject", channel)
 
     def write(self, data: bytes) -> None:
@@ -273,7 +273,8 @@ class MeteredAnswer(AnswerParser):
         message = super().lost(reset=reset)
         if message.truncated and self._had_waited and self._held >= BORNE:
             raise Untried(
-                "its server ended the connection while there was no room for its body", wait=LATER
+                "the server closed the connection while the crawl had no room for the answer's body",
+                wait=LATER,
             )
         return message
 

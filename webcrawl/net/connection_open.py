@@ -206,7 +206,10 @@ class Http2Offers:
         if why and not self._told:
             self._told = True
             logger.warning(
-                "%s speaks only HTTP/2, as other hosts may: their URLs fail (%s)", target.host, why
+                "%s speaks only HTTP/2, so its URLs fail (%s); further hosts of this kind are not "
+                "named",
+                target.host,
+                why,
             )
 
 
@@ -290,20 +293,20 @@ class Opener:
             async with until(asyncio.get_running_loop().time() + self._timeout):
                 channel = await connection.encrypt(context, _server_name(host))
         except TimeoutError as error:
-            raise TlsTimeout(f"no handshake within {self._timeout} s") from error
+            raise TlsTimeout(f"the handshake was not complete within {self._timeout} s") from error
         except ssl.SSLCertVerificationError as error:
             raise CertificateRefused(error.verify_message) from error
         except OSError as error:
             if is_ours(error):
                 raise self._shortage.begins(error) from error
             if NO_PROTOCOL in str(error):
-                raise Http2Only("it takes no offer of HTTP/1.1") from error
+                raise Http2Only("the server does not accept HTTP/1.1") from error
             raise TlsFailed(words_of(error)) from error
         connection.spoken = channel.selected_alpn_protocol() or ""
         if connection.spoken != H2:
             connection.http2 = None
         elif connection.http2 is None:
-            raise Http2Only(f"it chooses HTTP/2: {without_http2_library()}")
+            raise Http2Only(f"the server chose HTTP/2: {without_http2_library()}")
         cipher = channel.cipher()
         connection.tls = f"{channel.version()} {cipher[0] if cipher else ''}"
         der = channel.getpeercert(binary_form=True)
@@ -317,7 +320,7 @@ class Opener:
 def _server_name(host: str) -> str:
     name = host.rstrip(".")  # RFC 6066 3: without a trailing dot
     if not all(0 < len(label) < 64 for label in name.split(".")):
-        raise TlsFailed(f"not a name that TLS can carry: {host[:100]!r}")
+        raise TlsFailed(f"the host's name cannot be sent in TLS: {host[:100]!r}")
     return name
 
 

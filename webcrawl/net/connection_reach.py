@@ -68,7 +68,7 @@ class Reach(Generic[C]):
         """Connect to the first address that accepts; raises FetchError."""
         # Before the name is looked up: no address can change this
         if not self._ports.allow(self._scheme, port):
-            raise PortRefused(f"port {port} is not for {self._scheme}")
+            raise PortRefused(f"port {port} is not allowed for {self._scheme}")
         start = self._clock()
         try:
             # IPv4 alone at first: nearly all hosts have such an address, and asking for both
@@ -98,7 +98,7 @@ class Reach(Generic[C]):
     async def open_data(self, address: str, port: int) -> C:
         """Connect to a port that an FTP server has named for a transfer; raises FetchError."""
         if not self._ports.allow_data(port):
-            raise PortRefused(f"port {port} is not for a transfer")
+            raise PortRefused(f"port {port} is not allowed for an FTP transfer")
         self._access.guard.check(address, port)
         return await self._connect(address, port, None)
 
@@ -127,7 +127,7 @@ class Reach(Generic[C]):
             return ordered
 
         if not addresses:
-            raise ConnectFailed("no address")
+            raise ConnectFailed("the name has no address")
         try:
             ordered = families.order(addresses, host)
         except NoFamily:
@@ -159,7 +159,10 @@ class Reach(Generic[C]):
         _check_literal(address)
         bind = bind or self._access.bind
         if bind is not None and (":" in bind[0]) != (":" in address):
-            raise ConnectFailed(f"{address}: of another family than the local address {bind[0]}")
+            raise ConnectFailed(
+                f"{address} cannot be reached from the local address {bind[0]}: "
+                "one is IPv4, the other IPv6"
+            )
         loop = asyncio.get_running_loop()
         connection = self._make(self._opened, self.lost)
         try:
@@ -207,4 +210,4 @@ def _check_literal(address: str) -> None:
     try:
         socket.inet_pton(socket.AF_INET6 if ":" in address else socket.AF_INET, address)
     except OSError as error:
-        raise ConnectFailed(f"not an address: {address[:100]!r}") from error
+        raise ConnectFailed(f"not an IP address: {address[:100]!r}") from error

@@ -35,9 +35,13 @@ class DnsFailure(Enum):
     NO_NAME = ("no host of that name", True, 2.0)
     NO_ADDRESS = ("the name has no address", True, 2.0)
     BAD_NAME = ("not a valid DNS name", True, 600.0)
-    DENIED = ("the name servers deny this name, and names that they knew", False, 30.0)
+    DENIED = (
+        "the name servers deny this name, but also names that they resolved before",
+        False,
+        30.0,
+    )
     UNPROVEN = (
-        "the name servers have denied all names so far, or led inside: not believed",
+        "the name servers have denied all names so far, or resolved them to private addresses: not believed",
         False,
         30.0,
     )
@@ -45,7 +49,7 @@ class DnsFailure(Enum):
     REFUSED = ("the name server refused", False, 30.0)
     BAD_ANSWER = ("invalid answer from the name server", False, 30.0)
     TIMEOUT = ("no answer from a name server", False, 30.0)
-    NO_SOCKET = ("this machine has no socket for the question", False, 0.0)
+    NO_SOCKET = ("this machine has no free socket for the query", False, 0.0)
     CLOSED = ("the resolver is closed", False, 0.0)
 
     def __init__(self, words: str, permanent: bool, seconds: float) -> None:  # noqa: FBT001 - a row of the enum
@@ -142,7 +146,7 @@ def read_hosts(path: Path) -> dict[str, tuple[str, ...]]:
         try:
             address = str(ip_address(address))
         except ValueError as error:
-            raise ValueError(f"{path}, line {number}: begins with no address") from error
+            raise ValueError(f"{path}, line {number}: does not begin with an IP address") from error
         if not names:
             raise ValueError(f"{path}, line {number}: no name follows the address")
         for name in names:
@@ -239,14 +243,15 @@ class Silence:
             self._began = now
             self._told = now
             logger.warning(
-                "no name server answers, for %d names in a row: only hosts with known addresses are fetched",
+                "no name server has answered for %d names in a row: only hosts with known "
+                "addresses are fetched",
                 len(self._failed),
             )
             self.on_begin(self._word_at)
         elif now - self._told >= REMIND:
             self._told = now
             logger.warning(
-                "still no answer of a name server after %.0f minutes", (now - self._began) / 60
+                "still no answer from a name server after %.0f minutes", (now - self._began) / 60
             )
 
     def _end(self) -> None:
@@ -347,12 +352,13 @@ class Witnesses:
         self._found_at = self._clock()
         if self._lies:
             self._lies = False
-            logger.info("name servers lead to hosts again")
+            logger.info("name servers resolve host names again")
 
     def _lie(self) -> None:
         if not self._lies:
             self._lies = True
             logger.warning(
-                "name servers deny %s that led to hosts before, or lead them inside: no host is given up for that",
+                "name servers no longer resolve %s that they resolved before, or give private "
+                "addresses; no host is given up for this",
                 count(len(self.names), "name"),
             )

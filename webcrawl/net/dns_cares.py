@@ -290,7 +290,7 @@ class NameServers:
             raise DnsFailed(DnsFailure.NO_SOCKET.words)
         _, error = await channel.ask(".", pycares.QUERY_TYPE_NS)
         if FAILURES.get(error) is DnsFailure.TIMEOUT:
-            raise DnsFailed(f"no name server answers at {channel.servers}")
+            raise DnsFailed(f"no name server answers: {channel.servers}")
 
     async def check(self, host: str) -> DnsAnswer:
         """Look the name up in a channel of its own, whose cache is empty."""

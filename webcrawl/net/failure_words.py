@@ -48,11 +48,11 @@ ENDS = (
 ALIKE = 0.6  # of difflib: one letter wrong, or two that changed places, in a short ending
 NEAR = 0.8  # the same, of whole names
 LOST = 200  # characters of an error of the system's
-UNCHOSEN = ", though it has not chosen that in the handshake"
+UNCHOSEN = ", though it did not choose HTTP/2 in the handshake"
 
 WORDS: tuple[tuple[type[FetchError], str], ...] = (
-    (NotHttp, "what answers there does not speak HTTP"),
-    (EmptyAnswer, "the connection is closed without an answer"),
+    (NotHttp, "the server does not speak HTTP"),
+    (EmptyAnswer, "the server closed the connection without an answer"),
     (TimedOut, "no answer in time"),
 )
 
@@ -66,7 +66,7 @@ def lack_for_http2(*, secure: bool) -> str:
     """Return what is missing for HTTP/2, in words; empty if it is the setting."""
     if secure:
         return without_http2_library()
-    return "without TLS HTTP/2 is not spoken here: https:// may be meant"
+    return "this crawler speaks HTTP/2 only over TLS; did you mean https://?"
 
 
 def in_words(error: FetchError, url: str, others: Iterable[str] = ()) -> str:
@@ -83,20 +83,20 @@ def _unresolved(error: DnsFailed, host: str, others: Iterable[str]) -> str:
     said = str(error)[:LOST]
     is_denied = error.permanent  # only such a name can be a misspelt one
     meant = guess(host, others) if is_denied else ""
-    return f"{said}; is {meant} meant?" if meant else said
+    return f"{said}; did you mean {meant}?" if meant else said
 
 
 def _server_failure(error: FetchError, url: str) -> str:
     """Return what went wrong with the server of this URL, to follow its name."""
     said = str(error)[:LOST]
     if isinstance(error, PortRefused):
-        return f"{said}; -s PORTS_ALLOWED= with that port opens it"
+        return f"{said}; add it to PORTS_ALLOWED to allow it"
     if isinstance(error, Http2Only):
-        return f"what answers there speaks only HTTP/2{_way_to_http2(error, url)}"
+        return f"the server speaks only HTTP/2{_way_to_http2(error, url)}"
     if isinstance(error, ConnectFailed):
         return _unconnected(error, said)
     if isinstance(error.__cause__, ssl.SSLError):  # such as a certificate of ours that is wanted
-        return f"TLS breaks off after the handshake ({str(error.__cause__)[:LOST]})"
+        return f"the TLS connection broke off after the handshake ({str(error.__cause__)[:LOST]})"
     return next((words for kind, words in WORDS if isinstance(error, kind)), said)
 
 
@@ -105,21 +105,21 @@ def _way_to_http2(error: Http2Only, url: str) -> str:
     lack = lack_for_http2(secure=url.startswith("https:"))
     if lack:
         return f"; {lack}"
-    return "; -s HTTP2=needed lets the crawl in" if error.off else UNCHOSEN
+    return "; -s HTTP2=needed allows HTTP/2" if error.off else UNCHOSEN
 
 
 def _unconnected(error: ConnectFailed, said: str) -> str:
     """Return why there is no connection to a server, to follow its name."""
     if isinstance(error, CertificateRefused):
-        return f"{said}; -s DOWNLOAD_VERIFY_CERTIFICATES=0 takes any certificate"
+        return f"{said}; -s DOWNLOAD_VERIFY_CERTIFICATES=0 accepts any certificate"
     if isinstance(error, TlsFailed):
         if "ALERT" in said:  # that is TLS
-            return f"the TLS handshake is refused ({said})"
-        return f"no TLS ({said}); http:// may be meant"
+            return f"the server refused the TLS handshake ({said})"
+        return f"the server does not speak TLS ({said}); did you mean http://?"
     if isinstance(error, ConnectTimeout):
-        return "no answer to a connection in time"
+        return "the server did not answer in time when the crawl tried to connect"
     if isinstance(error.__cause__, ConnectionRefusedError):
-        return "the connection is refused: nothing listens there"
+        return "connection refused: no server is listening there"
     return said
 
 
@@ -129,7 +129,9 @@ def refused_address(address: str, reason: str, host: str, allowed: Iterable[str]
     The setting keeps open what it opens now.
     """
     where = (
-        f"{address} is" if host.strip("[]") == address else f"{host} leads to {address}, which is"
+        f"{address} is"
+        if host.strip("[]") == address
+        else f"{host} resolves to {address}, which is"
     )
     # A setting given once more replaces the value before
     networks = ",".join((*allowed, special_network(address)))

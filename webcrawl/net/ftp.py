@@ -43,7 +43,7 @@ def parse_ftp(url: str) -> FtpTarget:
     path, kind = split_type(path)
     *folders, name = [unquote_to_bytes(segment) for segment in path.split("/")]
     if LINE_BREAKING.search(b"".join((*folders, name))):
-        raise BadUrl(f"a name that cannot be sent: {url[:200]!r}")
+        raise BadUrl(f"the path cannot be sent by FTP: {url[:200]!r}")
     if kind == "d":
         folders, name = [*folders, name], b""
     if len(folders) > 1 and not folders[0]:
@@ -51,7 +51,7 @@ def parse_ftp(url: str) -> FtpTarget:
         folders[0] = b"/"
     folders = [folder for folder in folders if folder]
     if len(folders) > _MAX_FOLDERS:
-        raise BadUrl(f"{len(folders)} folders deep")
+        raise BadUrl(f"the path is {len(folders)} folders deep")
     return FtpTarget(host, port, folders, name, kind == "a")
 
 
@@ -128,7 +128,7 @@ class FtpClient:
         Raise FetchError.
         """
         if method != "GET":
-            raise BadUrl(f"{method} of {url[:200]!r}")
+            raise BadUrl(f"ftp: only GET is possible, not {method}: {url[:200]!r}")
         if options.proxy is not None or options.bind is not None:
             raise BadOption(
                 "ftp: neither a proxy nor a local address can be chosen for one request"
@@ -150,7 +150,7 @@ class FtpClient:
             await self._read(session, data, visit)
         except TimeoutError as error:
             kind = TimedOut if session is not None else ConnectTimeout
-            raise kind("nothing to read in time") from error
+            raise kind("the server sent nothing in time") from error
         except FtpRefused as refused:
             visit.status = refused.status
             visit.say(b"ftp-reply", str(refused))

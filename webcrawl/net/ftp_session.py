@@ -65,7 +65,7 @@ class ReplyReader:
             start = self._at
             end = self._buffer.find(b"\n", start)
             if self._taken + (end if end >= 0 else len(self._buffer)) - start > _MAX_REPLY:
-                raise ReplyTooLong(f"more than {_MAX_REPLY} bytes")
+                raise ReplyTooLong(f"the FTP reply has more than {_MAX_REPLY} bytes")
             if end < 0:
                 return None
             self._at = end + 1
@@ -112,7 +112,7 @@ def passive_port(reply: FtpReply) -> int:
 
 def _port(port: int, reply: FtpReply) -> int:
     if not 0 < port < 65536:
-        raise NotFtp(f"no port in {reply.code} {reply.text[:100]!r}")
+        raise NotFtp(f"the FTP reply names no port: {reply.code} {reply.text[:100]!r}")
     return port
 
 
@@ -260,7 +260,7 @@ class FtpSession:
                 raise (
                     ConnectionLost("within the session")
                     if self._heard
-                    else EmptyAnswer("no greeting")
+                    else EmptyAnswer("the FTP server sent no greeting")
                 )
             self._heard = True
             self._replies.feed(data)
@@ -274,7 +274,7 @@ def refusal(reply: FtpReply) -> FtpRefused:
     """
     status = STATUSES.get(reply.code) or BY_HUNDRED.get(reply.kind)
     if status is None:
-        raise NotFtp(f"unexpected reply {reply.code}")
+        raise NotFtp(f"unexpected FTP reply {reply.code}")
     return FtpRefused(reply, status)
 
 

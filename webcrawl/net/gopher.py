@@ -126,7 +126,7 @@ def parse_gopher(url: str) -> GopherTarget:
     host, port, path = host_port_path(url, _URL, 70)
     wanted = unquote_to_bytes(path) or b"1"
     if LINE_BREAKING.search(wanted) or not b" " < wanted[:1] <= b"~":
-        raise BadUrl(f"a selector that cannot be sent: {url[:200]!r}")
+        raise BadUrl(f"the selector cannot be sent by Gopher: {url[:200]!r}")
     selector, tab, search = wanted[1:].partition(b"\t")
     return GopherTarget(host, port, chr(wanted[0]), selector, search if tab else None)
 
@@ -174,9 +174,9 @@ class GopherClient:
         target = parse_gopher(url)
         form = target.kind == "7" and target.search  # filled in by the link's author
         if method != "GET" or (target.kind in NO_LINKS and not form):
-            raise BadUrl(f"not a URL to crawl: {url[:200]!r}")
+            raise BadUrl(f"not a URL that can be crawled by Gopher: {url[:200]!r}")
         if options.proxy is not None:
-            raise BadOption("gopher: not through a proxy")
+            raise BadOption("gopher: cannot be used through a proxy")
         bounds = self._bounds.asked(options)
         loop, timings = asyncio.get_running_loop(), Timings()
         started, begun, deadline = self._now(), self._clock(), loop.time() + bounds.timeout
@@ -208,9 +208,9 @@ class GopherClient:
                 claim.loaded()
         if not payload and truncated:
             raise (
-                TimedOut("no byte of answer")
+                TimedOut("the server sent no answer")
                 if truncated == "time"
-                else EmptyAnswer("no byte of answer")
+                else EmptyAnswer("the server sent no answer")
             )
         bounds.check(truncated)
         timings.first_byte = max(stream.first_byte - asked, 0.0)

@@ -125,7 +125,7 @@ class Http2Session:
             h2.send_headers(self._stream, request_fields(head), end_stream=not body)
             self._send_rest()
         except H2Error as error:
-            raise EmptyAnswer(f"no request is possible: {error}") from error
+            raise EmptyAnswer(f"no request can be sent: {error}") from error
         return h2.data_to_send()
 
     def feed(self, data: bytes, answer: AnswerParser) -> Message | None:
@@ -180,7 +180,9 @@ class Http2Session:
         if not self._settled and (buffer[3] != _SETTINGS or size > _FRAME_MOST):
             raise _Broken(NotHttp(f"the response starts with {bytes(buffer[:40])!r}"))
         if size > _FRAME_MOST:
-            raise _Broken(BadHead(f"a frame of {size} bytes"))
+            raise _Broken(
+                BadHead(f"the server sent an HTTP/2 frame of {size} bytes, which is too large")
+            )
         self._settled = True
         if len(buffer) < (size := size + _FRAME_HEAD):
             return None
@@ -217,15 +219,15 @@ class Http2Session:
         self._frames += 1 + (len(frame) // _SETTING if kind == _SETTINGS else 0)
         allowed = FRAMES + (answer.received // EACH if answer is not None else 0)
         if self._frames > allowed:
-            raise _Broken(HeadTooLong(f"{self._frames} frames"))
+            raise _Broken(HeadTooLong(f"too many HTTP/2 frames: {self._frames}"))
         if kind not in (_HEADERS, _CONTINUATION):
             return
         is_ours = frame[_STREAM] & 1
         if not is_ours:  # h2 would open it, and look at all that are open with the next one
-            raise _Broken(BadHead("a stream of the server's own, which only a push begins"))
+            raise _Broken(BadHead("the server opened an HTTP/2 stream by itself"))
         self._heads += len(frame)
         if self._heads > HEADS:
-            raise _Broken(HeadTooLong(f"{self._heads} bytes"))
+            raise _Broken(HeadTooLong(f"the head is too long: {self._heads} bytes so far"))
 
     def _hear(self, event: Event, answer: AnswerParser | None) -> Message | None:
         """Act on what h2 has read; return the message if that finishes it."""
@@ -259,7 +261,7 @@ class Http2Session:
         """End the connection as the server does, after this stream or before it."""
         self._over = True
         if len(frame) < _GOAWAY_LEAST:
-            raise _Broken(BadHead("a short frame"))
+            raise _Broken(BadHead("the server sent an HTTP/2 frame that is too short"))
         last = int.from_bytes(frame[_FRAME_HEAD : _FRAME_HEAD + 4]) & 0x7FFF_FFFF
         return answer.lost(reset=True) if answer is not None and last < self._stream else None
 
@@ -315,11 +317,11 @@ def response_head(fields: Iterable[tuple[bytes, bytes]]) -> bytes:
     """Return a head in HTTP/1.1's form, with the names as they came. Raise BadHead."""
     (name, status), *rest = [*fields] or [(b"", b"")]
     if name != b":status" or not _STATUS.fullmatch(status):
-        raise BadHead(f"not a status: {name[:40]!r}: {status[:40]!r}")
+        raise BadHead(f"not a valid status: {name[:40]!r}: {status[:40]!r}")
     lines = [status_line(int(status))]
     for name, value in rest:
         if not _NAME.fullmatch(name) or _BREAKING.search(value):
-            raise BadHead(f"not a field: {name[:40]!r}: {value[:100]!r}")
+            raise BadHead(f"not a valid header field: {name[:40]!r}: {value[:100]!r}")
         if name not in _OF_CONNECTION:
             lines.append(b"%b: %b\r\n" % (name, value))
     return b"".join((*lines, b"\r\n"))

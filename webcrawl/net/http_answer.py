@@ -305,8 +305,8 @@ class AnswerParser:
             self._message.lost(reset=reset)
             return self._message
         if self._seen:
-            raise ConnectionLost(f"after {self._seen} bytes of head")
-        raise EmptyAnswer("no byte of answer")
+            raise ConnectionLost(f"the connection was lost after {self._seen} bytes of the head")
+        raise EmptyAnswer("the server sent no answer")
 
     def break_off(self, error: FetchError) -> Message:
         """End the message as truncated, because the rest cannot be read.
@@ -326,7 +326,7 @@ class AnswerParser:
     def expire(self) -> Message:
         """Return a truncated message: time is up. Raise TimedOut if the head is incomplete."""
         if self._message is None:
-            raise TimedOut("no head in time")
+            raise TimedOut("the head of the answer did not arrive in time")
         self._message.stop("time")
         return self._message
 
@@ -341,7 +341,7 @@ class AnswerParser:
                 data, searched = data.lstrip(b"\r\n"), 0
             room = MAX_HEAD - (self._seen - len(data))  # interim heads and empty lines count too
             if data and room < LEAST_HEAD:
-                raise HeadTooLong(f"{self._seen} bytes")
+                raise HeadTooLong(f"the head is too long: {self._seen} bytes so far")
             check_start(data)
             end = END_OF_HEAD.search(data, max(searched - 2, 0))
             size = end.end() if end is not None else 0
@@ -357,13 +357,13 @@ class AnswerParser:
 
     def _wait(self, data: bytes) -> bytes:
         if self._seen > MAX_HEAD:
-            raise HeadTooLong(f"{self._seen} bytes")
+            raise HeadTooLong(f"the head is too long: {self._seen} bytes so far")
         self._buffer = data
         return b""
 
     def _count_interim(self, head: Head) -> None:
         if head.status == 101:
-            raise Upgraded("101 to a request that asked for no upgrade")
+            raise Upgraded("the server switched protocols (status 101) without being asked to")
         self._interim += 1
         if self._interim > _MAX_INTERIM:
-            raise TooManyInterim(f"{self._interim} answers of status 1xx")
+            raise TooManyInterim(f"the server sent {self._interim} answers of status 1xx")

@@ -46,7 +46,7 @@ def mend(raw: bytes) -> bytes:
         coded = coded or name.lower() == _CODING
         lines.append(b"%b: %b" % (name, value))
     if len(lengths) > 1 and not coded:
-        raise BadHead(f"contradictory lengths: {sorted(lengths)[:5]}")
+        raise BadHead(f"contradictory Content-Length fields: {sorted(lengths)[:5]}")
     # RFC 9112 6.3: Transfer-Encoding overrides Content-Length. An impossibly large length is
     # ignored.
     if lengths and not coded and max(lengths) <= _LONGEST:
@@ -85,7 +85,7 @@ def _fields(lines: list[bytes]) -> list[tuple[bytes, bytes]]:
 def _lengths(value: bytes) -> set[int]:
     parts = [part.strip() for part in value.split(b",")]
     if not all(part.isdigit() and len(part) < 40 for part in parts):
-        raise BadHead(f"not a length: {value[:100]!r}")
+        raise BadHead(f"Content-Length is not a number: {value[:100]!r}")
     return {int(part) for part in parts}
 
 
@@ -126,22 +126,22 @@ def check_start(data: bytes) -> None:
         if _FRAME.match(data[:9] + _SETTINGS[len(data) :]):
             if len(data) < len(_SETTINGS):
                 return
-            raise Http2Only("a frame of HTTP/2 in answer to HTTP/1.1")
+            raise Http2Only("the server answered an HTTP/1.1 request with an HTTP/2 frame")
         raise NotHttp(f"the response starts with {data[:40]!r}")
 
 
 def read_head(raw: bytes) -> Head:
     """Parse a complete head; one that llhttp rejects is repaired and parsed again."""
     if b"\0" in raw:
-        raise BadHead("NUL in the head")
+        raise BadHead("the head contains a NUL byte")
     try:
         head = _parse(raw)
     except HttpParserError:
         head = _mended(raw)
     if len(head.headers) > MAX_HEADERS:
-        raise HeadTooLong(f"{len(head.headers)} fields")
+        raise HeadTooLong(f"the head has {len(head.headers)} fields, which is too many")
     if head.status < 100:
-        raise BadHead(f"status {head.status}")
+        raise BadHead(f"invalid status {head.status}")
     return head
 
 
@@ -181,7 +181,7 @@ def _parse(raw: bytes) -> Head:
         if not fields.complete or parser.get_status_code() != 101:
             raise
     if not fields.complete:
-        raise HttpParserError("the head does not end where its empty line is")
+        raise HttpParserError("the head does not end at its empty line")
     return Head(raw, parser.get_status_code(), fields.headers, parser.get_http_version())
 
 

@@ -40,7 +40,7 @@ def host_port_path(url: str, pattern: re.Pattern[str], default: int) -> tuple[st
     host, digits, path = match.groups()
     port = int(digits) if digits else default
     if not 0 < port < 65536:
-        raise BadUrl(f"no such port: {port}")
+        raise BadUrl(f"port {port} does not exist")
     return host.lower().strip("[]"), port, (path or "/")[1:]
 
 
@@ -74,7 +74,7 @@ def parse_target(url: str) -> RequestTarget:
     scheme, host = scheme.lower(), host.lower()
     port = int(digits) if digits else _PORTS[scheme]
     if not 0 < port < 65536:
-        raise BadUrl(f"no such port: {port}")
+        raise BadUrl(f"port {port} does not exist")
     authority = host if port == _PORTS[scheme] else f"{host}:{port}"
     return RequestTarget(
         scheme == "https", host.strip("[]"), port, authority, (path or "/") + (query or "")
@@ -127,7 +127,7 @@ class RequestWriter:
         `headers` replace the defaults, except those that frame the message.
         """
         if not _METHOD.fullmatch(method):
-            raise BadUrl(f"not a method: {method[:40]!r}")
+            raise BadUrl(f"not a valid HTTP method: {method[:40]!r}")
         parts = [f"{method} {target.path} HTTP/1.1\r\nHost: {target.authority}\r\n".encode("ascii")]
         parts.append(self._fields(list(headers)) if headers else self._usual)
         if length or method in _HAVE_CONTENT:
@@ -149,5 +149,5 @@ def with_fields(head: bytes, fields: bytes) -> bytes:
 
 def _line(name: bytes, value: bytes) -> bytes:
     if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
-        raise BadUrl(f"not a header that can be sent: {name[:40]!r}: {value[:200]!r}")
+        raise BadUrl(f"a header that cannot be sent: {name[:40]!r}: {value[:200]!r}")
     return b"%b: %b\r\n" % (name, value)

@@ -101,7 +101,7 @@ class FetchLimits:
         The argument is WARC's reason.
         """
         if self.strict and truncated == "length":
-            raise TooLarge(f"more than {self.truncate} bytes")
+            raise TooLarge(f"the body has more than {self.truncate} bytes")
 
     def patience(self, asked: float, received: int) -> float:
         """Return the time at which an answer with only these bytes is too slow.
@@ -179,5 +179,7 @@ def local_address(value: Any) -> Bind:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
             probe.bind((str(address), 0))
     except OSError as error:
-        raise ValueError(f"{address} is no address of this machine: {error.strerror}") from error
+        raise ValueError(
+            f"{address} is not an address of this machine: {error.strerror}"
+        ) from error
     return str(address), 0

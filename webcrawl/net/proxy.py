@@ -62,10 +62,10 @@ def parse_proxy(url: str, auth: bytes = b"", encoding: str = "utf-8") -> Proxy:
         raise BadOption(f"proxy {_shown(scheme, host, port)}: only http:// proxies are supported")
     if not host or not host.isascii() or port == 0:
         # not shown: it may contain a password
-        raise BadOption("proxy: not http://[user:password@]host[:port]")
+        raise BadOption("proxy: must have the form http://[user:password@]host[:port]")
     auth = auth or _basic(parts, encoding)
     if not _VALUE.fullmatch(auth):
-        raise BadOption(f"proxy {host}: not credentials that can be sent")
+        raise BadOption(f"proxy {host}: its user name or password cannot be sent")
     return Proxy(host, port or _PORT, auth)
 
 
@@ -167,7 +167,7 @@ class Proxies:
         """Raise ProxyFailed while the proxy is away."""
         state = self._failing.get(proxy)
         if state is not None and (rest := state.until - self._clock()) > 0:
-            raise _failed(proxy, "away", rest)
+            raise _failed(proxy, "not used since it failed", rest)
 
     def failed(self, proxy: Proxy, why: object) -> ProxyFailed:
         """Let all that needs the proxy wait: it cannot be reached, or wants other credentials."""
@@ -178,7 +178,7 @@ class Proxies:
                 state.told = now
                 state.is_told = True
                 logger.warning(
-                    "proxy %s: %s; no request takes it for %g s", proxy, why, state.pause.last
+                    "proxy %s: %s; it is not used for %g s", proxy, why, state.pause.last
                 )
         return _failed(proxy, why, state.until - now)
 
@@ -198,7 +198,7 @@ class Proxies:
             state.doubts.popitem(last=False)
         if now - state.doubted >= LONGEST:
             state.doubted = now
-            logger.warning("proxy %s: %s: its failure, or that of %s", proxy, error, host)
+            logger.warning("proxy %s: %s; the proxy failed, or %s did", proxy, error, host)
         return _failed(proxy, error, wait_after(count, 2 * SHORTEST, LONGEST))
 
     def worked(self, proxy: Proxy, host: str) -> None:

@@ -349,7 +349,7 @@ def _freshness(away: RobotsOutage | None, rules: bytes) -> RowParts:
         fresh = Fresh(float(soon), float(step), validators, _sitemaps_of(sitemaps))
         return RowParts(away, bytes(packed), fresh)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"not when rules are looked at again: {error}") from error
+        raise ValueError(f"not valid data about the next check of robots.txt: {error}") from error
 
 
 def _sitemaps_of(stored: object) -> tuple[str, ...] | None:
@@ -375,7 +375,7 @@ def check_robots(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFil
         origin, until, rules, _ = row
         what = f"table robots, {origin}"
         if not rowcrc.agrees(rowcrc.robots, row):
-            yield snapshot.damaged(f"{what}: checksum", value=rules)
+            yield snapshot.damaged(f"{what}: wrong checksum", value=rules)
             continue
         try:
             if (
@@ -383,7 +383,7 @@ def check_robots(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFil
                 or "://" not in origin
                 or not _are_rules(queues, rules, what)
             ):
-                yield snapshot.damaged(f"{what}: not the rules of an origin", value=rules)
+                yield snapshot.damaged(f"{what}: not a valid row of rules", value=rules)
         except (ValueError, TypeError) as error:
             yield snapshot.damaged(f"{what}: {error}", value=rules)
         except DamagedFile as damage:

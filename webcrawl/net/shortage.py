@@ -62,9 +62,7 @@ class until:  # noqa: N801 - it reads as asyncio.timeout_at
     def _judge(self, error: TimeoutError) -> None:
         late = asyncio.get_running_loop().time() - self._deadline
         if late > LATE:
-            raise Untried(
-                f"this process was busy elsewhere, or stopped, for {late:.1f} s"
-            ) from error
+            raise Untried(f"this process was busy or stopped for {late:.1f} s") from error
 
 
 # What else a crawl may open after its start: three descriptors for crawl.db and three for the copy
@@ -92,9 +90,9 @@ def raise_limit() -> int:
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         except (OSError, ValueError) as error:  # macOS: the hard limit is none, and cannot be had
-            logger.info("the limit of open files stays %d: %s", soft, error)
+            logger.info("the limit on open files stays at %d: %s", soft, error)
         else:
-            logger.info("the limit of open files is raised from %d to %d", soft, hard)
+            logger.info("the limit on open files was raised from %d to %d", soft, hard)
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return 1 << 30 if limit == resource.RLIM_INFINITY else limit
 
@@ -160,7 +158,8 @@ class Shortage:
         if not self.paused:
             if not self._pause.last:  # no shortage until now
                 logger.warning(
-                    "this machine has no socket for another connection (%s): new ones wait", why
+                    "this machine has no socket for another connection (%s): new connections wait",
+                    why,
                 )
             if self.opened:
                 self._pause.reset()

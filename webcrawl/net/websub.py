@@ -367,7 +367,7 @@ class Subscriptions:
         self, row: tuple[str, str, str, bytes, str, int, float, float, int, int]
     ) -> Subscription:
         if not rowcrc.agrees(checksum, row):
-            raise DamagedFile(self._db.path, 0, f"table subscription, {row[0]}: checksum")
+            raise DamagedFile(self._db.path, 0, f"table subscription, {row[0]}: wrong checksum")
         return Subscription(*row[:-1])
 
 

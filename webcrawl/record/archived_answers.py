@@ -86,7 +86,7 @@ def captures(
         if current is not None and current.takes(record):
             continue
         if "warc-segment-number" in record.fields or record.kind == "continuation":
-            refuse(record, "in segments, which are not put together")
+            refuse(record, "it is split into segments, which are not joined")
         if current is not None:
             current.next = asked.place if asked is not None else record.place
             yield current
@@ -315,7 +315,7 @@ class Answers:
 def _again(original: Exchange | None, url: str, started: float) -> Exchange:
     """Return the answer of a revisit record without a head (WARC 1.1, 6.7.2)."""
     if original is None:
-        raise Unusable("no HTTP head")
+        raise Unusable("it has no HTTP head")
     state = original.state.but(archived=None)
     return replace(original, url=url, request=b"", started=started, timings=Timings(), state=state)
 
@@ -375,13 +375,13 @@ def _heads(block: bytes) -> tuple[Head, bytes]:
             head.raw = raw
             head.mended = head.mended or end is None or len(raw) > MAX_HEAD
             return head, block
-    raise Unusable("only interim answers")
+    raise Unusable("it has only interim answers (status 1xx)")
 
 
 def _head_without_end(raw: bytes) -> Head:
     """Return the head of a block that has nothing else. Raise Unusable if the block is no head."""
     if not raw or len(raw) > LONGEST_HEAD:
-        raise Unusable("no HTTP head")
+        raise Unusable("it has no HTTP head")
     return _parsed_head(raw.rstrip(b"\r\n") + b"\r\n\r\n")
 
 
@@ -389,7 +389,7 @@ def _parsed_head(raw: bytes) -> Head:
     try:
         return _head(raw)
     except BadAnswer as error:
-        raise Unusable("an HTTP head that cannot be read") from error
+        raise Unusable("its HTTP head cannot be read") from error
 
 
 def _head(raw: bytes) -> Head:

@@ -70,19 +70,22 @@ def tell_left(path: Path, size: int) -> None:
     """Log what becomes of so many bytes that do not count."""
     if is_locked(path.resolve().parent.parent):
         logger.info(
-            "%s: its crawl runs: %d bytes are left for later, as no checkpoint has them yet",
+            "%s: its crawl is still running, so the last %d bytes, which no checkpoint includes "
+            "yet, are left for later",
             path,
             size,
         )
     else:
-        why = "its crawl was killed, or failed, and does those pages again when it is resumed"
-        logger.warning("%s: its last %d bytes are left out: %s", path, size, why)
+        why = "its crawl was killed or failed, and will fetch those pages again when it is resumed"
+        logger.warning("%s: its last %d bytes are ignored: %s", path, size, why)
 
 
 def tell_unfinished(path: Path, size: int) -> None:
     """Log that so many bytes may be the beginning of a record that is still to come."""
     if size > 0:
-        logger.info("%s: not finished: its last %d bytes are left for later", path, size)
+        logger.info(
+            "%s: is still being written, so its last %d bytes are left for later", path, size
+        )
 
 
 LOST = "archive/lost/"  # how the counters of what could not be read begin
@@ -167,7 +170,7 @@ class Archives:
         if self._told:
             kinds = ", ".join(f"{kind} {number}" for kind, number in sorted(self._told.items()))
             logger.warning(
-                "%s: %s that cannot be read: %s", path, count(self._told.total(), "place"), kinds
+                "%s: %s could not be read: %s", path, count(self._told.total(), "place"), kinds
             )
 
     def again(self, name: str, place: RecordStart) -> ArchivedAnswer:
@@ -182,7 +185,8 @@ class Archives:
             logger.warning("%s: %s", path, error)
         if found is None:
             self._lose(
-                "again", f"{path}: byte {place}: what an earlier run did not finish is not there"
+                "again",
+                f"{path}: byte {place}: the record that an earlier run did not finish is missing",
             )
         return ArchivedAnswer(name, None, self._losses(), found, place)
 
@@ -217,7 +221,7 @@ class Archives:
         place, size = self._place_of(name), _size(path, counted)
         if place is not None and place.offset > size:
             raise StoreError(
-                f"{path}: shorter than it was when {place.offset} bytes of it were processed"
+                f"{path}: {place.offset} bytes were processed earlier, but the file is now shorter"
             )
         path = _present(path)
         if (place is not None and place.offset == size) or counted == 0:
@@ -287,7 +291,7 @@ class Archives:
         if refers(capture):
             original = self._original(capture.first)
             if original is None:
-                raise NoOriginal("none of the files read so far can give its payload")
+                raise NoOriginal("its payload is in none of the files read so far")
         own = None if same and has_head(capture.first) else original
         link, answer = self._answers.read(capture, own, path.name.removesuffix(OPEN))
         return link, unmodified(original, answer) if same and original is not None else answer
@@ -336,7 +340,9 @@ class Archives:
         self._told[kind] += 1
         if self._told[kind] <= TOLD:
             more = (
-                "; others like it in this file are only counted" if self._told[kind] == TOLD else ""
+                "; further ones in this file are counted, but not logged"
+                if self._told[kind] == TOLD
+                else ""
             )
             logger.warning("%s%s", line, more)
 

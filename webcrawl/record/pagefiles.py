@@ -124,11 +124,15 @@ def check_pagefiles(snapshot: Snapshot, jobdir: Path) -> Iterator[DamagedFile]:
                 number, end = of, 0
             if (of, offset) != (number, end):
                 yield DamagedFile(
-                    log, at, f"page file {of}, offset {offset}: not where the page before ends"
+                    log,
+                    at,
+                    f"page file {of}, offset {offset}: does not begin where the previous page ends",
                 )
                 return
             end += size
     if noted.pop(name_of(number), 0) != end:
-        yield DamagedFile(jobdir / name_of(number), end, "another length than logs/store.log says")
+        yield DamagedFile(
+            jobdir / name_of(number), end, "its length differs from what logs/store.log says"
+        )
     for name in sorted(noted):
-        yield DamagedFile(jobdir / name, 0, "no page of it is in logs/store.log")
+        yield DamagedFile(jobdir / name, 0, "logs/store.log has no page of this file")

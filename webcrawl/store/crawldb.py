@@ -184,7 +184,7 @@ class CrawlDB:
         rows = self.query(f"SELECT name, value, crc FROM meta WHERE {where}", names)
         for row in rows:
             if not rowcrc.agrees(rowcrc.meta, row):
-                raise DamagedFile(self.path, 0, f"table meta, {row[0]}: checksum")
+                raise DamagedFile(self.path, 0, f"table meta, {row[0]}: wrong checksum")
         return [(name, value) for name, value, _ in rows]
 
     def set(self, name: str, value: bytes) -> None:
@@ -206,7 +206,9 @@ class CrawlDB:
         return StoreError(f"{self.path}: {words_of(error)}")
 
     def _refusal(self, failure: BaseException) -> StoreError:
-        refusal = StoreError(f"{self.path}: unusable since: {words_of(failure)}")
+        refusal = StoreError(
+            f"{self.path}: cannot be used after an earlier error: {words_of(failure)}"
+        )
         refusal.__cause__ = failure
         return refusal
 

@@ -54,7 +54,7 @@ def own_folder(path: Path) -> None:
     except FileExistsError:
         found = path.lstat()
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
-            why = "it is not ours: choose another place"
+            why = "it is not a folder of this user: choose another place"
             raise PermissionError(errno.EPERM, why, str(path)) from None
 
 
@@ -239,4 +239,4 @@ def remove_unnamed(disk: Disk, path: Path) -> None:
     try:
         disk.unlink(path)
     except OSError as error:
-        logger.warning("%s: not removed: %s", path, error)
+        logger.warning("%s: could not be removed: %s", path, error)

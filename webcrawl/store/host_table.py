@@ -59,7 +59,7 @@ class HostTable(Part, Generic[V]):
 
     def _read(self, row: tuple[str, bytes, int]) -> V:
         if not rowcrc.agrees(rowcrc.of_host, row):
-            raise DamagedFile(self._db.path, 0, f"table {self._table}, {row[0]}: checksum")
+            raise DamagedFile(self._db.path, 0, f"table {self._table}, {row[0]}: wrong checksum")
         return self._unpack(row[1])
 
     def _keep(self, host: str, found: V | None) -> V | None:

@@ -228,12 +228,12 @@ class BlockReader:
     def __next__(self) -> list[bytes]:
         head = self._file.read(HEAD.size)
         if len(head) < HEAD.size:
-            raise DamagedFile(self._path, self._at, "ends in the middle")
+            raise DamagedFile(self._path, self._at, "the file ends too early")
         size, crc = HEAD.unpack(head)
         if not size:
             raise StopIteration
         packed = self._file.read(size) if size <= MOST else b""
         if crc32(packed) != crc:
-            raise DamagedFile(self._path, self._at, "checksum")
+            raise DamagedFile(self._path, self._at, "wrong checksum")
         self._at += HEAD.size + size
         return unpack(packed).splitlines(keepends=True)

@@ -50,7 +50,7 @@ class Output:
     def write(self, data: Buffer) -> None:
         """Buffer all of `data`, or raise an error and take none of it."""
         if self.closed:
-            raise ValueError(f"{self.path}: closed")
+            raise ValueError(f"{self.path}: is closed")
         data = bytes(data)
         self._waiting.append(data)
         self._size += len(data)

@@ -60,7 +60,7 @@ class Outputs:
         self._finished = {name.removeprefix(FINISHED) for name, _ in db.named(FINISHED)}
         for row in db.query(NOTED):
             if not rowcrc.agrees(rowcrc.output, row):
-                raise DamagedFile(db.path, 0, f"table output, {row[0]}: checksum")
+                raise DamagedFile(db.path, 0, f"table output, {row[0]}: wrong checksum")
             self._noted[row[0]] = row[1:3]
         damages = list(self.check())
         if damages:
@@ -92,9 +92,7 @@ class Outputs:
         """
         if gone:
             files = count(len(gone), "finished file")
-            logger.info(
-                "%s: %s no longer there: %s verify names what is gone", self._root, files, program()
-            )
+            logger.info("%s: %s missing; `%s verify` lists them", self._root, files, program())
         names = [*sorted(here), ""]
         stems = {
             name: name.removesuffix(SORTED) + "." for name in sorted(gone) if name.endswith(SORTED)
@@ -105,7 +103,10 @@ class Outputs:
             if names[bisect(names, stem, hi=len(here))].startswith(stem)
         ]
         if lone:
-            line = "%s: gone, and its archive is there (%d such): what goes by the index does not find its pages"
+            line = (
+                "%s: missing, though its archive is there (%d such): tools that use the index will "
+                "not find its pages"
+            )
             logger.warning(line, self._root / lone[0], len(lone))
 
     def _where(self, name: str) -> Path:
@@ -146,7 +147,7 @@ class Outputs:
                 else:
                     self._db.disk.rename(path, final)
             except OSError as error:
-                logger.warning("%s: keeps its %s: %s", final, OPEN, error)
+                logger.warning("%s: still has %s at the end of its name: %s", final, OPEN, error)
                 return
         if name.endswith(SORTED):
             remove_unnamed(self._db.disk, path)
@@ -163,7 +164,7 @@ class Outputs:
             if not (self._root / name).exists():
                 self._missed.add(name)
                 logger.warning(
-                    "%s: moved or removed: the crawl cannot be resumed without it",
+                    "%s: moved or removed, but the crawl cannot be resumed without it: put it back",
                     self._root / name,
                 )
 
@@ -193,9 +194,9 @@ class Outputs:
         """
         output = self._open.get(path)
         if output is not None and not output.closed:
-            raise ValueError(f"{output.path}: already open")
+            raise ValueError(f"{output.path}: is already open")
         if (output is not None and output.finished) or path.removesuffix(OPEN) in self._unnamed:
-            raise ValueError(f"{self._root / path}: finished")
+            raise ValueError(f"{self._root / path}: is already finished")
         if output is not None:
             output.closed = False
             return output

@@ -68,10 +68,12 @@ class Run:
         self._page_bytes = PAGE * 8 * columns
         tables_at = HEADER.size + pages * self._page_bytes
         if tables_at + pages * 12 != at or not (pages - 1) * PAGE < count <= pages * PAGE:
-            raise DamagedFile(self.path, at, f"{size} bytes do not hold {count} keys")
+            raise DamagedFile(
+                self.path, at, f"{size} bytes are not the right size for {count} keys"
+            )
         tables = os.pread(self._fd, pages * 12, tables_at)
         if trailer_crc(tables, columns, count) != crc:
-            raise DamagedFile(self.path, tables_at, "checksum of the index")
+            raise DamagedFile(self.path, tables_at, "wrong checksum of the index")
         self._index: Keys = np.frombuffer(tables, "<u8", pages)
         self._crcs = np.frombuffer(tables, "<u4", offset=pages * 8)
 
@@ -132,7 +134,7 @@ class Run:
         """
         if keys.dtype != np.uint64:
             # numpy compares uint64 with int64 as float64: wrong answers
-            raise TypeError(f"keys of {keys.dtype}")
+            raise TypeError(f"keys must be uint64, not {keys.dtype}")
         found = np.zeros(len(keys), np.bool_)
         pages = np.searchsorted(self._index, keys, "right").astype(np.int64) - 1
         at = int(np.searchsorted(pages, 0))
@@ -191,7 +193,7 @@ class Run:
             at = HEADER.size + page * self._page_bytes
             data = os.pread(self._fd, self._page_bytes, at)
             if zlib.crc32(data) != crc:
-                yield DamagedFile(self.path, at, "checksum of a page")
+                yield DamagedFile(self.path, at, "wrong checksum of a page")
                 continue
             keys = np.frombuffer(data, "<u8", PAGE)
             if (
@@ -280,7 +282,10 @@ class RunWriter:
         """Append keys, each above all before (equal only if the second values differ)."""
         rows = np.stack(columns)
         if rows.dtype != np.uint64 or len(rows) != self.columns:
-            raise TypeError(f"{self.path}: {len(rows)} columns of {rows.dtype}")
+            raise TypeError(
+                f"{self.path}: expected {self.columns} columns of uint64, got "
+                f"{len(rows)} of {rows.dtype}"
+            )
         if rows.shape[1] == 0:
             return
         keys = rows[0]
@@ -304,7 +309,7 @@ class RunWriter:
 
     def _put(self, data: bytes) -> None:
         if self._fd is None:
-            raise ValueError(f"{self.path}: finished or abandoned")
+            raise ValueError(f"{self.path}: is already finished or abandoned")
         self._disk.write(self._fd, data)
 
     def finish(self) -> None:

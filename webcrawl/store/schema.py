@@ -82,7 +82,7 @@ def create(path: Path, disk: Disk) -> None:
     """Create the database under a temporary name: no incomplete one is taken for a crawl's."""
     for log in (Path(f"{path}-wal"), Path(f"{path}-journal")):
         if _has_bytes(log):  # SQLite would replay it into the new file
-            raise DamagedFile(log, 0, f"a log without its {path.name}")
+            raise DamagedFile(log, 0, f"a log was left behind without its {path.name}")
     new = path.with_suffix(".new")
     for leftover in (new, *(Path(f"{new}{suffix}") for suffix in ("-journal", "-wal", "-shm"))):
         disk.unlink(leftover)
@@ -134,7 +134,9 @@ def check_header(path: Path, head: bytes) -> None:
     # SQLite reads the missing end of a last page as zeros. If there is a log, missing pages may
     # still come from it.
     if size < page * pages and not _has_bytes(Path(f"{path}-wal")):
-        raise DamagedFile(path, size, f"the file ends early, it has {pages} pages of {page} bytes")
+        raise DamagedFile(
+            path, size, f"the file ends early: it should have {pages} pages of {page} bytes"
+        )
 
 
 def _of_another_version(path: Path, version: int) -> str:

@@ -173,7 +173,7 @@ class UserFile:
         """Notice what others have done to the file since it was written to last."""
         if identity(self.path) != self._identity:
             logger.warning(
-                "%s: was moved or removed: what comes now goes to a new file of that name",
+                "%s was moved or removed: what follows is written to a new file of the same name",
                 self.path,
             )
             self._files.let_go(self._file.fd)
@@ -182,7 +182,10 @@ class UserFile:
         size = os.fstat(self._file.fd).st_size
         if size != self._file.length:
             if not self.is_shared:
-                line = "%s: another program writes to this file, too: after a kill its last lines may be there twice"
+                line = (
+                    "%s: another program is writing to this file too, so its last lines may appear twice "
+                    "if the crawl is killed"
+                )
                 logger.warning(line, self.path)
             self.is_shared = True
             self._file.length = size
@@ -257,7 +260,10 @@ class UserFiles:
             else:
                 del self._left[path]
                 if path.exists():
-                    line = "%s: was changed since the crawl wrote to it: it is not cut back, lines may be there twice"
+                    line = (
+                        "%s was changed after the crawl wrote to it, so it is not cut back: some lines may "
+                        "appear twice"
+                    )
                     logger.warning(line, path)
 
     def _read(self) -> None:

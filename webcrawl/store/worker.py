@@ -47,7 +47,7 @@ class Birth:
             if heard(0):
                 break
             if not lives or time.monotonic() > end:
-                raise RuntimeError("can't start new thread: nothing heard of it")
+                raise RuntimeError("can't start new thread: it gave no sign of life")
 
 
 class Worker:
@@ -85,7 +85,7 @@ class Worker:
         """
         lives = self._alive.locked()  # looked at first, so that what it did last counts
         if not (future.done() or lives):
-            raise MemoryError("a thread has died")
+            raise MemoryError("a worker thread has died")
         return future.done()
 
     def until_done(self, future: Future[T]) -> Iterator[None]:

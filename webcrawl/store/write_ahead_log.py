@@ -131,7 +131,11 @@ class WriteAheadLog:
                 return
             self._db.execute(f"PRAGMA wal_checkpoint({how})")
         except (sqlite3.Error, MemoryError) as error:
-            logger.warning("%s: the log was not copied back: %s", self._database, words_of(error))
+            logger.warning(
+                "%s: its write-ahead log could not be copied back: %s",
+                self._database,
+                words_of(error),
+            )
         self.copied = max(self.copied, _size(self._database))
 
 
@@ -196,13 +200,13 @@ def _check(path: Path, file: BinaryIO, head: bytes) -> Iterator[DamagedFile]:
     sums = _sums(words.reshape(1, -1))[0].tolist()
     is_log = magic in (MAGIC, MAGIC + 1)
     if not is_log or list(struct.unpack_from(">II", head, 24)) != sums:
-        yield DamagedFile(path, 0, "checksum of the log's header")
+        yield DamagedFile(path, 0, "wrong checksum of the log's header")
         return
     walk = _walk(file, head, size, sums)
     if walk.committed < synced or walk.hides_commits:
         at = HEADER + walk.frames * (FRAME + size)
         yield DamagedFile(
-            path, at, "checksum of a frame: SQLite would drop the checkpoints from here on"
+            path, at, "wrong checksum of a frame: SQLite would drop the checkpoints from here on"
         )
 
 

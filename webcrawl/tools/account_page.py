@@ -37,7 +37,9 @@ SETTINGS = (
         "PURPOSE",
     ),
 )
-READ = "robots.txt is read before anything else of a host, and again when its time is over."
+READ = (
+    "The crawler reads a host's robots.txt before anything else, and again when its copy expires."
+)
 UNREAD = "The last run did not read robots.txt (ROBOTSTXT_OBEY)."
 
 
@@ -64,7 +66,7 @@ def page(account: SiteAccount, now: float) -> str:
 
 def _lead(account: SiteAccount) -> list[str]:
     if not account.requests:
-        return ["No request to this site is known of."]
+        return ["There is no record of a request to this site."]
     first = account.first
     all_known = (
         "Requests" if account.unlogged or account.partly or account.absent else "All requests"
@@ -77,11 +79,11 @@ def _lead(account: SiteAccount) -> list[str]:
         via = (
             f"a link on {first.via}"
             if first.via
-            else "a list of addresses with which the crawl began"
+            else "a list of addresses from which the crawl started"
         )
-        words.append(f" The first page found was {first.url}, by {via}.")
+        words.append(f" The first page found was {first.url}, through {via}.")
         if first.via and first.seed:
-            words.append(f" That way began at {first.seed}.")
+            words.append(f" The crawl got there from {first.seed}.")
     return words
 
 
@@ -93,26 +95,30 @@ def _doubts(account: SiteAccount) -> Html | None:
         end = "now" if until == float("inf") else numbers.when(until)
         who = f"the part of the crawler called {drone}" if drone else "the crawler"
         found.append(
-            f"Between {begin} and {end} {who} was stopped hard, or is running. All its requests of that"
-            " time are listed. What was answered is not known of those whose outcome is missing, and the very last ones"
+            f"Between {begin} and {end} {who} was running or stopped abruptly. All its requests from that"
+            " time are listed. Where the outcome is missing, the answer is not known, and the "
+            "very last requests"
             " may not have been sent."
         )
     if account.unlogged:
         found.append(
-            "The crawl kept no log of requests (its OUTPUTS has no `requests`): requests that were repeated after a"
-            " failure, those after the last checkpoint before it was stopped hard or until now, and the waits before"
+            "The crawl kept no log of requests (its OUTPUTS has no `requests`). Requests that "
+            "were repeated after a"
+            " failure, requests after the last checkpoint before an abrupt stop or until now, and "
+            "the waits before"
             " each are not listed."
         )
     if account.partly:
         found.append(
-            "The log of requests does not have all of them: it was begun later than the crawl, or a part of it was put"
-            " away. Of the time that it lacks, requests that were repeated after a failure, and the waits before each,"
+            "The log of requests is incomplete: it was started later than the crawl, or a part of it was moved"
+            " away. For the time that it lacks, requests that were repeated after a failure, and "
+            "the waits before each,"
             " are not listed."
         )
     if account.absent:
         names = ", ".join(account.absent)
         found.append(
-            f"Of these parts of the crawler no files are here, so what they asked for is not listed: {names}."
+            f"The files of these parts of the crawler are missing, so their requests are not listed: {names}."
         )
     return tag("div", *map(note, found), class_="warn") if found else None
 
@@ -123,10 +129,10 @@ def _wishes(account: SiteAccount, now: float) -> Iterator[Html]:
         since = f" since {numbers.when(one.since)}" if one.since else ""
         by = f", by {one.by}" if one.by else ""
         why = f" ({one.why})" if one.why else ""
-        until = f", until {numbers.when(one.until)}" if one.until else ", for good"
-        over = "" if one.holds(now) else "; that time is over"
+        until = f", until {numbers.when(one.until)}" if one.until else ", permanently"
+        over = "" if one.holds(now) else "; this has expired"
         yield note(
-            "Left alone, and not asked for",
+            "Excluded from the crawl",
             since,
             ": ",
             tag("code", one.rule),
@@ -152,7 +158,10 @@ def _figures(account: SiteAccount) -> Iterator[str]:
         yield f"The shortest wait after an answer, before the next request, was {numbers.seconds(min(waited))}."
     yield UNREAD if account.terms.get("ROBOTSTXT_OBEY") == "off" else READ
     if refused := len(account.refused):
-        yield f"URLs that were not asked for because of it: {numbers.number(refused)}. They are in the table, too."
+        yield (
+            "URLs that were not requested because robots.txt forbids it: "
+            f"{numbers.number(refused)}. The table lists them too."
+        )
 
 
 def _rules(account: SiteAccount) -> Iterator[Html]:
@@ -165,7 +174,7 @@ def _rules(account: SiteAccount) -> Iterator[Html]:
         )
     connections = [name for name in account.terms if _is_ours(account, name)]
     if connections:
-        yield note("With HOST_CONNECTIONS each of several connections waits for itself.")
+        yield note("With HOST_CONNECTIONS, each of several connections has its own waits.")
     if terms := _terms(account, (*SETTINGS, *connections)):
         yield note("The crawl was set to ", tag("code", ", ".join(terms)), ".")
 
@@ -211,7 +220,8 @@ def _requests(account: SiteAccount) -> Html:
     rows = [(one.at, _row(account, one)) for one in shown]
     rows += [(one.at, _unasked(one)) for one in account.refused[-MOST:]]
     more = (
-        f"The last {numbers.number(MOST)}; the CSV file has the {numbers.number(left)} before them."
+        f"These are the last {numbers.number(MOST)}; the CSV file also has the "
+        f"{numbers.number(left)} before them."
     )
     return section(
         "requests",
@@ -249,7 +259,7 @@ def _unasked(end: CrawlLine) -> tuple[str | float | None, ...]:
         end.status,
         *(None,) * 4,
         "nothing",
-        "not asked for: robots.txt forbids it",
+        "not requested: robots.txt forbids it",
     )
 
 
@@ -257,7 +267,7 @@ def outcome(one: AccountRow, *, lost: bool) -> str:
     """Return the end of the request in words; `lost`: a kill may have taken the answer."""
     if one.end is None:
         return (
-            "not known: the crawler was stopped hard" if lost else "no whole answer, or tried again"
+            "not known: the crawler stopped abruptly" if lost else "no complete answer, or retried"
         )
     status = one.end.status
     return "answered" if status > 0 else f"failed ({status})"
@@ -270,11 +280,11 @@ def kept(one: AccountRow) -> str:
         return "nothing"
     notes = end.annotations
     if any(note.startswith("withheld:") for note in notes):
-        return "the head alone: the owner forbids the rest"
+        return "only the head: the owner forbids the rest"
     if DUPLICATE in notes:
-        return "that it is the same as another page"
+        return "a note that it is the same as another page"
     if end.status == 304:
-        return "that it has not changed"
+        return "a note that it has not changed"
     return (
         "head and body"
         if not any(note.startswith(TRUNCATED) for note in notes)

@@ -28,7 +28,7 @@ def status(figures: Mapping[str, Any]) -> Iterator[str]:
     state, trouble = figures.get("state", ""), figures.get("trouble") or ""
     why = f" ({trouble})" if trouble not in ("", state) else ""
     yield readable(
-        f"{state}{why}, {figures.get('seconds', 0):.0f} s since it was started: {progress.line(figures)}"
+        f"{state}{why}, {figures.get('seconds', 0):.0f} s since the start: {progress.line(figures)}"
     )
     if waits := figures.get("waits"):
         yield readable(str(waits))

@@ -127,7 +127,7 @@ def _links(jobdir: Path, left_out: list[str]) -> Iterator[Iterable[Pair]]:
         made.add(crawl)
         if not made.files:
             why = made.left_out or [
-                f"{crawl}: no links are written yet: the graph needs links or tables in OUTPUTS"
+                f"{crawl}: has no links yet; the graph needs links or tables in OUTPUTS"
             ]
             raise NoCrawl(why[0])
         left_out += made.left_out

@@ -181,7 +181,7 @@ def site_of(text: str) -> AskedSite:
     try:
         return AskedSite(host_of(canonical(url)).removesuffix("."))
     except InvalidUrl as error:
-        raise NoSite(f"{text}: not the name of a site") from error
+        raise NoSite(f"{text}: is not the name of a site") from error
 
 
 ROUNDED = 0.002  # seconds by which two times in milliseconds may differ that are the same

@@ -237,7 +237,7 @@ def need_jobdir(jobdir: Path, is_there: Callable[[Path], bool]) -> None:
     except OSError as error:
         raise CannotStart(str(error)) from error
     if not found:
-        raise CannotStart(f"{jobdir}: no crawl and no hive lies there")
+        raise CannotStart(f"{jobdir}: contains no crawl and no hive")
 
 
 class CommandGroup(ToolCommand):

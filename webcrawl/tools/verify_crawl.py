@@ -59,7 +59,7 @@ def verify(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
     """
     state = jobdir / "state"
     if not is_crawl(jobdir) and (state / "crawl.db-wal").exists():
-        yield DamagedFile(state / "crawl.db-wal", 0, "the log exists, but crawl.db does not")
+        yield DamagedFile(state / "crawl.db-wal", 0, "the log exists, but crawl.db is missing")
         return
     JobDir.open(jobdir)
     for left in reversed(range(TRIES)):
@@ -173,7 +173,7 @@ def _damage_of_absence(jobdir: Path, name: str, store: str) -> str:
     `store`: where a copy of it should lie, and does not; empty if none should.
     """
     if store and goes(name):
-        return f"neither here nor in {store}"
+        return f"it is neither here nor in {store}"
     # Both may be taken away together, and an archive alone; an index without its archive is lost.
     if name.endswith(INDEX) and (jobdir / archive_of(name)).exists():
         return "its archive is here"
@@ -218,7 +218,7 @@ class _Check:
             self.indexes[archive_of(name)] = index
         # else the places were reported
         if sound and (index.crc() if index else crc_of(file, length)) != bytes_crc:
-            yield DamagedFile(path, 0, f"checksum of the first {length} bytes")
+            yield DamagedFile(path, 0, f"wrong checksum of the first {length} bytes")
 
     def _index(self, path: Path, file: BinaryIO, name: str, length: int) -> IndexLines | None:
         if not name.removesuffix(OPEN).endswith(INDEX):
@@ -256,5 +256,5 @@ def check_statistics(
         return
     if not since and lines != found[LOG]:
         yield snapshot.damaged(
-            f"table meta, {STATISTICS}: of {lines} URLs, {LOG} has {found[LOG]} lines"
+            f"table meta, {STATISTICS}: they count {lines} URLs, but {LOG} has {found[LOG]} lines"
         )

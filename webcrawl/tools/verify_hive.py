@@ -68,15 +68,15 @@ def verify_hive(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
         try:
             yield from verify(crawl, mine)
         except NoCrawl:
-            yield DamagedFile(crawl / STATE, 0, "missing, a drone of this hive")
+            yield DamagedFile(crawl / STATE, 0, "the state of this drone of the hive is missing")
             continue
         crawls[number] = crawl
         found.update({_named(name, crawl): many for name, many in mine.items()})
     found["drones"] = len(crawls)
     yield from guarded(_members, [*crawls.values()])
-    yield from guarded(_once, crawls, found, "pages", pages, "is in the log of {} too")
+    yield from guarded(_once, crawls, found, "pages", pages, "is also in the log of {}")
     yield from guarded(_archives, crawls, found)
-    yield from guarded(_once, crawls, found, "hosts in use", hosts, "has URLs in {} too")
+    yield from guarded(_once, crawls, found, "hosts in use", hosts, "also has URLs in {}")
     yield from stats_file.check(jobdir)
 
 
@@ -119,7 +119,7 @@ def _first(damages: Iterator[DamagedFile]) -> Iterator[DamagedFile]:
         yield damage
     more = sum(1 for _ in damages)
     if more and path is not None:
-        yield DamagedFile(path, 0, f"{more} more like these")
+        yield DamagedFile(path, 0, f"{more} more of this kind")
 
 
 def _named(figure: str, crawl: Path) -> str:
@@ -166,7 +166,7 @@ def _archives(crawls: Crawls, found: Counter[str]) -> Iterator[DamagedFile]:
         for one in by_log.values()
         if sum(not tried_again(*place) for place in one.places.values()) > 1
     ]
-    yield from _first(_told(crawls, final, "is in the archive of {} too"))
+    yield from _first(_told(crawls, final, "is also in the archive of {}"))
 
 
 def _told(crawls: Crawls, twice: Iterable[SharedName], why: str) -> Iterator[DamagedFile]:
@@ -346,5 +346,5 @@ def _shared_hashes(drones: Mapping[int, Names]) -> tuple[int, set[int]]:
             ((count,),) = db.execute(COUNT)
             wanted = {number for (number,) in db.execute(SHARED, (MOST,))}
     except sqlite3.Error as error:
-        raise StoreError(f"a temporary file of SQLite's: {error}") from error
+        raise StoreError(f"a temporary file of SQLite cannot be written: {error}") from error
     return count, wanted

@@ -148,9 +148,7 @@ def readable(path: Path) -> Iterator[None]:
         raise RulesError(f"{path}: is not UTF-8 text") from error
 
 
-NO_STAR = (
-    "a * stands for nothing here; a domain has all names below it, a prefix all that begins with it"
-)
+NO_STAR = "* is not a wildcard here: a domain covers all names below it, a prefix all URLs that begin with it"
 
 
 class ExclusionRules:
@@ -222,7 +220,7 @@ def optouts_in(text: str, source: str) -> tuple[list[OptOut], list[str]]:
         found.append(record)
         if unread:
             odd.append(
-                f"{source}, line {number}: {unread} is not a date: passed over, the rule itself holds"
+                f"{source}, line {number}: {unread} is not a date and is ignored; the rule itself holds"
             )
     return found, odd
 

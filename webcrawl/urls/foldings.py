@@ -178,7 +178,7 @@ def read_host_rules(path: Path) -> HostRules:
             continue
         rule = _HOST_RULE.fullmatch(line)
         if rule is None:
-            raise RulesError(f"{path}, line {number}: not a rule such as startsWith(www.)=")
+            raise RulesError(f"{path}, line {number}: expected a rule such as startsWith(www.)=")
         kind, old, new = rule.groups()
         kinds[kind][_host_name(old)] = _host_name(new)
     return HostRules(kinds["startsWith"], kinds["endsWith"], kinds["synonym"])

@@ -207,8 +207,8 @@ def build_filters(
         value = value_of(settings, name)
         narrows = value and value != "any"
         if narrows and path not in order:
-            found = f'add "{path}", with null if it is meant to be left out'
-            raise RulesError(f"{name} needs the filter that URL_FILTERS leaves out: {found}")
+            found = f'add "{path}" to URL_FILTERS, with null to leave it out on purpose'
+            raise RulesError(f"{name} needs a filter that URL_FILTERS lacks: {found}")
     setup = Setup(settings, clock, key, domains or RegisteredDomains())
     # As in ITEM_PIPELINES, None removes a filter
     numbers = {path: number for path, number in order.items() if number is not None}
@@ -221,7 +221,7 @@ def build_folding(settings: CheckedSettings) -> Folding | None:
 
     None means the URL itself.
     """
-    form = "a text: the URL's comparison form"
+    form = "a str: the URL's comparison form"
     foldings: list[Folding] = [
         checked("URL_FOLDINGS", load(path), text, form) for path in settings["URL_FOLDINGS"]
     ]

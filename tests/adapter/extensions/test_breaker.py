@@ -82,7 +82,7 @@ def test_a_file_that_takes_nothing_is_told_once(breaker, tmp_path, caplog, capfd
     (said,) = [
         record.getMessage() for record in caplog.records if record.levelno == logging.WARNING
     ]
-    assert said.startswith(f"{tmp_path}/logs/errors.log: not written: [Errno ")
+    assert said.startswith(f"{tmp_path}/logs/errors.log: cannot be written: [Errno ")
     assert why in said
     assert "Logging error" not in capfd.readouterr().err
 
@@ -126,7 +126,7 @@ def test_errors_that_are_alike(tmp_path):
 
     text = said.getvalue()
     assert (text.count("a mistake"), text.count("another\n")) == (3, 1)
-    assert text.count(f"are from now on shown only in {tmp_path}/logs/errors.log") == 1
+    assert text.count(f"are shown only in {tmp_path}/logs/errors.log") == 1
     assert (tmp_path / "logs/errors.log").read_text().count("a mistake") == 6
 
 

@@ -62,15 +62,17 @@ def test_no_sockets_here(extension_of, monkeypatch, caplog, why):
 
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
-    assert record.getMessage().endswith(f"control.sock: {why}: scrapy ctl cannot reach this crawl")
+    assert record.getMessage().endswith(
+        f"control.sock: {why}, so `scrapy ctl` cannot reach this crawl"
+    )
 
 
 @pytest.mark.parametrize(
     ("checkpoint", "why"),
     [
         (lambda: asyncio.sleep(60), "done, but no checkpoint has it yet"),
-        (lambda: fail(StoreError("disk full")), "done, but it is not kept: disk full"),
-        (lambda: fail(CommandError("switched off")), "done, but it is not kept: switched off"),
+        (lambda: fail(StoreError("disk full")), "done, but it was not saved: disk full"),
+        (lambda: fail(CommandError("switched off")), "done, but it was not saved: switched off"),
     ],
 )
 def test_what_is_not_kept(command, monkeypatch, checkpoint, why):

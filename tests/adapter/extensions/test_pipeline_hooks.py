@@ -116,7 +116,8 @@ class TestPositions:
 
         (line,) = caplog.messages
         assert line.endswith(
-            "Half has checkpoint, but not both hooks: it takes no part in the checkpoint"
+            "Half has only the hook checkpoint, so it takes no part in checkpoints: they need "
+            "both `checkpoint` and `restore`"
         )
 
 

@@ -265,7 +265,9 @@ class TestOurOwnLack:
         monkeypatch.setattr(worker, "PAUSE", 0.001)
         reader = PdfProcess(("/no/such/program",))
 
-        with pytest.raises(OSError, match=r"no process to read PDFs in: .*No such file"):
+        with pytest.raises(
+            OSError, match=r"no process could be started to read PDFs: .*No such file"
+        ):
             reader.read(pdf(), URL)
         reader.close()
 
@@ -277,7 +279,7 @@ class TestOurOwnLack:
 
         with pytest.raises(OSError, match="no process"):
             reader.read(pdf(), URL)
-        assert caplog.messages[0].endswith(f"; trying again for {sum(waits):g} s")
+        assert caplog.messages[0].endswith(f"; retrying for {sum(waits):g} s")
         reader.close()
 
     def test_a_process_that_ends_at_once(self, monkeypatch):
@@ -286,7 +288,7 @@ class TestOurOwnLack:
         monkeypatch.setattr(worker, "TRIES", 2)
         reader = PdfProcess((sys.executable, "-c", "import no_such_library"))
 
-        with pytest.raises(OSError, match="ends at once"):
+        with pytest.raises(OSError, match="ended as soon as it was started"):
             reader.read(pdf(), URL)
         reader.close()
 

@@ -548,7 +548,7 @@ def test_a_user_adds_words_of_a_denial(tmp_path):
         ('[[mark]]\nis = "wall:x"\nany = "who goes"', "`any` = 'who goes': must be a list"),
         ('[[mark]]\nis = "wall:x"\nheader = "x"', "`header`"),
         ('[[mark]]\nis = "wall:x"\nany = ["x"]\nstatus = 403', "`status` = 403: must be a list"),
-        ('[[mark]]\nis = "wall:x"\nany = ["x"]\nstatus = ["403"]', "must be numbers"),
+        ('[[mark]]\nis = "wall:x"\nany = ["x"]\nstatus = ["403"]', "must be a list of numbers"),
         ('[[mark]]\nis = "wall:x"\nany = ["x"]\nbare = "no"', "must be a boolean"),
         ('[[mark]]\nis = "wall:x"\nall = ["x"]\nstati = [403]', "'stati'"),
         ('mark = "x"', "`mark`"),

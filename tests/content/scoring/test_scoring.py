@@ -51,10 +51,10 @@ class TestScores:
         assert found == [(1.0, ""), (None, "ValueError: no bread"), (0.0, "")]
 
     def test_nonsense(self):
-        """What is no number from 0 to 1 is no score, and costs no other document its own."""
+        """What is no number from 0 to 1 is not a score, and costs no other document its own."""
         found = scores(scorers.strange, documents("lamp", "nan", "much"))
         assert [score for score, _ in found] == [0.5, None, None]
-        assert all("no score from 0 to 1" in flaw for _, flaw in found[1:])
+        assert all("not a score from 0 to 1" in flaw for _, flaw in found[1:])
 
     @pytest.mark.parametrize("scorer", [scorers.few, scorers.words])
     def test_too_few_and_no_numbers(self, scorer):
@@ -115,7 +115,7 @@ class TestLanguage:
         assert fits("sl", ()) is None
 
     def test_hreflang(self):
-        """x-default is no language; what is no URL is left out."""
+        """x-default is no language; what is not a URL is left out."""
         html = b'<link hreflang=sl_SI href=/a><a hreflang=x-default href=/b><a hreflang=de href="http://[">'
         assert tongues(html, "http://a.test/", ("sl",)) == {"http://a.test/a": 1.0}
 

@@ -132,11 +132,11 @@ class TestUnheard:
                 "CONCURRENT_REQUESTS_PER_DOMAIN",
                 "a host gets one request at a time, unless HOST_CONNECTIONS names it",
             ),
-            ("AUTOTHROTTLE_ENABLED", "POLITENESS_POLICY says how long a host's wait is"),
-            ("RANDOMIZE_DOWNLOAD_DELAY", "no wait is drawn by chance: see POLITENESS_POLICY"),
+            ("AUTOTHROTTLE_ENABLED", "POLITENESS_POLICY decides how long a host is left alone"),
+            ("RANDOMIZE_DOWNLOAD_DELAY", "no wait is random: see POLITENESS_POLICY"),
             (
                 "DOWNLOADER_CLIENT_TLS_VERBOSE_LOGGING",
-                "the archive has versions and cipher suites, if OUTPUTS has warc",
+                "the archive records TLS versions and cipher suites, if OUTPUTS has warc",
             ),
         ],
     )

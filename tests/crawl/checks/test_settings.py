@@ -401,7 +401,10 @@ class TestRules:
             ),
             (
                 {"CONCURRENT_REQUESTS": 0},
-                "FRONTIER_QUEUES = 0: must be at least 1, because CONCURRENT_REQUESTS = 0 gives no default",
+                (
+                    "FRONTIER_QUEUES = 0: must be at least 1, because there is no default with "
+                    "CONCURRENT_REQUESTS = 0"
+                ),
             ),
         ],
     )

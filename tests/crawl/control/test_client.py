@@ -125,7 +125,7 @@ class TestNamed:
             ("missing.txt", "missing.txt: No such file"),
             ("example.com", "a host needs its scheme: http://example.com"),
             ("http://", "http://"),
-            (",", "names no list of seeds"),
+            (",", "does not name a list of seeds"),
         ],
     )
     def test_what_is_no_list_of_seeds_is_refused_at_once(self, source, why):

@@ -37,12 +37,15 @@ class TestObey:
         [
             (
                 "stop",
-                "stopping: downloads under way have a few seconds, the rest stays for the next run",
+                (
+                    "stopping: downloads in progress have a few seconds to finish; the rest is kept "
+                    "for the next run"
+                ),
                 [call.stop()],
             ),
             (
                 "pause",
-                "paused, after a restart too, until you resume it; downloads under way go on to their ends",
+                "paused until you resume it, even after a restart; downloads in progress will finish",
                 [call.crawl.pause()],
             ),
             ("resume", "resumed", [call.crawl.resume(), call.wake()]),
@@ -89,7 +92,7 @@ class TestObey:
         assert order.crawl.parts.seeding.add.mock_calls == [call("a", "b c"), call("c", "add")]
 
     @pytest.mark.parametrize(
-        ("was_paused", "said"), [(True, "resumed"), (False, "it is not paused")]
+        ("was_paused", "said"), [(True, "resumed"), (False, "the crawl is not paused")]
     )
     def test_resumed_while_something_else_holds_it(self, order, was_paused, said):
         """Where a crawl fetches nothing for another reason, the answer to `resume` has that."""
@@ -102,27 +105,27 @@ class TestObey:
         """What is so already is said to be so."""
         order.crawl.pause.return_value = order.crawl.parts.in_force.exclude.return_value = False
 
-        assert obey(order, "pause") == "it is paused already"
-        assert obey(order, "exclude", "x") == "x is excluded already"
+        assert obey(order, "pause") == "the crawl is already paused"
+        assert obey(order, "exclude", "x") == "x is already excluded"
 
     @pytest.mark.parametrize(
         ("words", "why"),
         [
-            (["jump"], "'jump' is no command; there are: stop, pause"),
-            (["x" * 1000], "is no command"),
+            (["jump"], "'jump' is not a command; the commands are stop, pause"),
+            (["x" * 1000], "is not a command"),
             (["exclude"], "usage: exclude RULE"),
             (["stop", "now"], "usage: stop"),
             (["set", "X"], "usage: set NAME VALUE"),
-            (["set", "X", ""], "a word is empty, or not one line of text"),
+            (["set", "X", ""], "no word may be empty or contain a line break"),
             (["seeds"], "usage: seeds add SRC"),
             (["seeds", "add"], "usage: seeds add SRC"),
             (["exclude", "#x"], "'#x' is neither a domain nor a URL prefix"),
             (
                 ["set", "SEEN_MEMORY", "5"],
-                "SEEN_MEMORY cannot change while the crawl runs, only in a resumed one; ",
+                "SEEN_MEMORY cannot change while the crawl runs, only when it is resumed; ",
             ),
             (["set", "HOST_MAX_PAGES", "x"], "HOST_MAX_PAGES = 'x': must be a whole number from 0"),
-            (["exclude", "a\nb"], "a word is empty, or not one line of text"),
+            (["exclude", "a\nb"], "no word may be empty or contain a line break"),
         ],
     )
     def test_other_words_are_refused_and_the_crawl_is_told_nothing(self, order, words, why):

@@ -74,9 +74,9 @@ class TestTakenBack:
 
         said = obey(crawl, "include", rule)
 
-        assert ("another record still names it" in said) is still
+        assert ("another rule still excludes it" in said) is still
         assert said.startswith(
-            f"the exclusion of {rule} is taken back; what was dropped meanwhile does not come back"
+            f"{rule} is no longer excluded; URLs that were dropped meanwhile do not come back"
         )
 
     def test_a_domain(self, run):
@@ -85,10 +85,10 @@ class TestTakenBack:
         for rule in ("*.a.test", "b.a.test"):
             obey(crawl, "exclude", rule)
 
-        assert "another record still names it: excluded b.a.test" in obey(
+        assert "another rule still excludes it: `excluded b.a.test` shows" in obey(
             crawl, "include", "b.a.test"
         )
-        assert "another record" not in obey(crawl, "include", "*.a.test")
+        assert "another rule" not in obey(crawl, "include", "*.a.test")
 
     @pytest.mark.parametrize("rule", ["example.com # a letter", "example.com/a/ # a letter"])
     def test_a_rule_with_a_comment(self, run, rule):
@@ -99,7 +99,9 @@ class TestTakenBack:
 
         said = obey(crawl, "include", rule)
 
-        assert said.endswith(f"another record still names it: excluded {rule}") is ("/" in rule)
+        assert said.endswith(f"another rule still excludes it: `excluded {rule}` shows which") is (
+            "/" in rule
+        )
         assert [one["rule"] for one in obey(crawl, "excluded")["excluded"]] == ["example.com/a/"]
 
 
@@ -142,16 +144,16 @@ class TestWords:
     @pytest.mark.parametrize(
         ("words", "why"),
         [
-            (["a.b", "--until", "soon"], "--until soon: a date or time"),
+            (["a.b", "--until", "soon"], "--until soon: must be a date or time"),
             (["a.b", "--until", "9999-12-31T23:59-12:00"], "a date or time"),
             (["a.b", "--since", "0001-01-01T00:00+14:00"], "a date or time"),
-            (["a.b", "--until", "2020-01-01"], "--until 2020-01-01: over already"),
-            (["a.b", "--by"], "--by: what"),
-            (["a.b", "--bye", "x"], "--bye: usage"),
-            (["a.b", "c.d"], "one rule at a time"),
-            (["--forget"], "one rule at a time"),
+            (["a.b", "--until", "2020-01-01"], "--until 2020-01-01: is in the past"),
+            (["a.b", "--by"], "--by needs a value"),
+            (["a.b", "--bye", "x"], "--bye: unknown option; usage"),
+            (["a.b", "c.d"], "give exactly one rule"),
+            (["--forget"], "give exactly one rule"),
             (["a b"], "'a b' is neither a domain nor a URL prefix"),
-            (["a.*"], r"'a.\*': a \* stands for nothing here"),
+            (["a.*"], r"'a.\*': \* is not a wildcard here"),
         ],
     )
     def test_what_is_not_understood(self, run, words, why):

@@ -86,7 +86,10 @@ class TestSet:
         end()
 
         assert heard == [[1.0, 300.0, 9]]
-        assert "HOST_MAX_PAGES = 9 of the command line goes before 7 by command" in caplog.text
+        assert (
+            "HOST_MAX_PAGES = 9 from the command line is used; the value 7, set earlier by command, is discarded"
+            in caplog.text
+        )
         assert run()[1] == [[1.0, 300.0, 0]]
 
     def test_what_does_not_fit_any_more(self, run, caplog):
@@ -100,7 +103,7 @@ class TestSet:
         _, heard, _ = run({"POLITENESS_MAX_DELAY": 100, "POLITENESS_MIN_DELAY": 2})
 
         assert heard == [[2.0, 100.0, 0]]
-        assert "POLITENESS_MIN_DELAY = 200.0 by command is not in force any more" in caplog.text
+        assert "POLITENESS_MIN_DELAY = 200.0, set by command, is no longer in force" in caplog.text
 
     @pytest.mark.parametrize(
         ("name", "value", "why"),
@@ -108,19 +111,23 @@ class TestSet:
             (
                 "SEEN_MEMORY",
                 "5",
-                "SEEN_MEMORY cannot change while the crawl runs, only in a resumed one; get says",
+                "SEEN_MEMORY cannot change while the crawl runs, only when it is resumed; `get` lists",
             ),
-            ("NONSENSE", "5", "NONSENSE is no setting of the crawl; get lists all"),
+            ("NONSENSE", "5", "NONSENSE is not a setting of the crawl; `get` lists all settings"),
             (
                 "URL_FOLDINGS",
                 "",
-                "URL_FOLDINGS decides which URLs count as one, and cannot change within a crawl",
+                "URL_FOLDINGS decides which URLs count as the same, so it cannot change within a crawl",
             ),
-            ("DOWNLOAD_DELAY", "5", "DOWNLOAD_DELAY is POLITENESS_MIN_DELAY here: set that"),
+            (
+                "DOWNLOAD_DELAY",
+                "5",
+                "DOWNLOAD_DELAY is called POLITENESS_MIN_DELAY here: set POLITENESS_MIN_DELAY",
+            ),
             (
                 "LOG_LEVEL",
                 "INFO",
-                "LOG_LEVEL cannot change in this crawl: what heeds it is switched off",
+                "LOG_LEVEL cannot change in this crawl: the part that uses it is switched off",
             ),
             ("HOST_MAX_PAGES", "many", "HOST_MAX_PAGES = 'many': must be a whole number from 0"),
             ("POLITENESS_MIN_DELAY", "301", "must be no more than POLITENESS_MAX_DELAY = 300"),
@@ -174,12 +181,13 @@ class TestExclude:
     def test_what_is_not_excluded(self, run):
         """Only what was excluded by command can be included."""
         in_force, _, _ = run()
-        with pytest.raises(CommandError, match=r"x\.org is not excluded by command; nothing is"):
+        with pytest.raises(CommandError, match=r"x\.org is not excluded by command; no rule is"):
             in_force.include("x.org")
         in_force.exclude(OptOut("example.com"))
 
         with pytest.raises(
-            CommandError, match=r"x\.org is not excluded by command; those are: example\.com"
+            CommandError,
+            match=r"x\.org is not excluded by command; the latest rules that are: example\.com",
         ):
             in_force.include("x.org")
 

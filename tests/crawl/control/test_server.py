@@ -121,7 +121,8 @@ class TestAsking:
         """
         with serving(tmp_path):
             with pytest.raises(
-                CommandError, match=r"^the crawl made a mistake, see its log: ZeroDivisionError"
+                CommandError,
+                match=r"^the command failed because of a bug; see the crawl's log: ZeroDivisionError",
             ):
                 Client(tmp_path).ask("break")
             assert Client(tmp_path).ask("a")["name"] == "a"
@@ -132,7 +133,7 @@ class TestAsking:
     def test_patience(self, tmp_path):
         """Who gets no answer in time is told so, and another is answered meanwhile."""
         with serving(tmp_path):
-            with pytest.raises(CommandError, match="no answer in 0 seconds"):
+            with pytest.raises(CommandError, match="did not answer within 0 seconds"):
                 Client(tmp_path, 0.05).ask("wait", "0.5")
             assert Client(tmp_path).ask("a")["name"] == "a"
 
@@ -150,7 +151,7 @@ class TestAsking:
 
         with serving(tmp_path, block):
             with pytest.raises(
-                NoAnswer, match=f"process {os.getpid()} has answered nothing for .* its event loop"
+                NoAnswer, match=f"process {os.getpid()} has not answered for .* its event loop"
             ):
                 Client(tmp_path, 60).ask("stop")
             goes_on.set()
@@ -186,7 +187,7 @@ class TestAsking:
                 assert heard.wait(60)
             with pytest.raises(
                 NoAnswer,
-                match="the crawl ended before it answered: look into its log, or ask again",
+                match="the crawl ended before it answered: see its log, or repeat the command",
             ):
                 asked.result()
 
@@ -201,7 +202,7 @@ class TestAsking:
         async def strange(*_):
             return {"a": object()}
 
-        with serving(tmp_path, strange), pytest.raises(CommandError, match="made a mistake"):
+        with serving(tmp_path, strange), pytest.raises(CommandError, match="because of a bug"):
             Client(tmp_path).ask("a")
 
 
@@ -223,7 +224,7 @@ class TestPlace:
         (tmp_path / "left").rename(tmp_path / NAME)
 
         for folder in (tmp_path, tmp_path / "missing", tmp_path / NAME):
-            with pytest.raises(NotRunning, match="no crawl is running there"):
+            with pytest.raises(NotRunning, match="no running crawl accepts commands there"):
                 Client(folder).ask("a")
 
     def test_what_was_left_is_replaced(self, tmp_path):
@@ -241,7 +242,7 @@ class TestPlace:
         path = tmp_path / NAME
         path.write_text("mine") if there == "file" else path.mkdir()
 
-        with pytest.raises(FileExistsError, match="there is something that is no socket"):
+        with pytest.raises(FileExistsError, match="a file that is not a socket is in the way"):
             ControlServer(tmp_path, echo)
 
         assert path.exists()
@@ -296,7 +297,9 @@ class TestStrangers:
     def test_a_file_system_without_modes(self, tmp_path, monkeypatch):
         """Where the file gets a wider mode all the same, the crawl does not listen."""
         monkeypatch.setattr(os, "fchmod", lambda *_: None)
-        with pytest.raises(PermissionError, match="the file system lets others in"):
+        with pytest.raises(
+            PermissionError, match="the file system gives other users access to the socket"
+        ):
             ControlServer(tmp_path, echo)
         assert not (tmp_path / NAME).exists()
 
@@ -314,7 +317,7 @@ class TestStrangers:
                 (tmp_path / NAME).chmod(0o666)
             answer = as_nobody(lambda: Client(tmp_path).ask("a"))
 
-        assert answer.split(": ")[-1] == "only who runs a crawl may command it"
+        assert answer.split(": ")[-1] == "only the user who started a crawl may control it"
         assert ("Permission denied" in answer) != opened
 
 
@@ -350,7 +353,10 @@ class TestTheCostOfOthers:
     def test_half_a_line(self, tmp_path):
         """Who goes in the middle of a line is told so; who goes between two is told nothing."""
         with serving(tmp_path):
-            for sent, heard in ((b"{", f"no line, or one of more than {LONGEST} bytes"), (b"", "")):
+            for sent, heard in (
+                (b"{", f"or has more than {LONGEST} bytes"),
+                (b"", ""),
+            ):
                 with connected(tmp_path) as connection:
                     connection.sendall(sent)
                     connection.shutdown(socket.SHUT_WR)

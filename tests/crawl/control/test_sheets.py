@@ -88,7 +88,10 @@ class TestWhere:
 
         assert waits(crawl, "example.com") == [1.0]
         assert crawl.crawl.parts.frontier.core.book.own is None
-        with pytest.raises(CommandError, match=r"POLITENESS_MIN_DELAY is not set for example\.com"):
+        with pytest.raises(
+            CommandError,
+            match=r"POLITENESS_MIN_DELAY has no value of its own for example\.com",
+        ):
             crawl.order("set --for example.com POLITENESS_MIN_DELAY default")
 
     def test_after_a_restart(self, crawl):
@@ -121,10 +124,10 @@ class TestWhere:
         )
         assert (
             unknown
-            == "HOST_MAX_BYTES = 5 by command for a.org is not in force any more: there is no such setting"
+            == "HOST_MAX_BYTES = 5, set by command for a.org, is no longer in force: this version has no such setting"
         )
         assert out.startswith(
-            "POLITENESS_MIN_DELAY = -9 by command for host b.org alone is not in force any more: "
+            "POLITENESS_MIN_DELAY = -9, set by command for host b.org alone, is no longer in force: "
         )
 
     def test_what_nobody_heeds(self, crawl, caplog):
@@ -173,7 +176,10 @@ class TestWhere:
         for name in ("a.org", "b.org", "a.org"):
             crawl.order(f"set --for {name} HOST_MAX_PAGES 5")
 
-        with pytest.raises(CommandError, match="there are 2 sheets already: take one back first"):
+        with pytest.raises(
+            CommandError,
+            match="settings are already set for 2 names, which is the maximum: undo one first",
+        ):
             crawl.order("set --for c.org HOST_MAX_PAGES 5")
 
     def test_many_hosts(self, crawl, monkeypatch):
@@ -207,20 +213,20 @@ class TestWhere:
             ("set --for a.org/x HOST_MAX_PAGES 5", "a.org/x is neither a host nor a URL"),
             (
                 "set --for a.org:80 HOST_MAX_PAGES 5",
-                "a.org:80: a domain or host, without scheme and port",
+                "a.org:80: give a domain or host without scheme and port",
             ),
             (
                 "set --for http://a.org HOST_MAX_PAGES 5",
-                "http://a.org: a domain or host, without scheme and port",
+                "http://a.org: give a domain or host without scheme and port",
             ),
-            ("set --for =a.org URL_MAX_DEPTH 5", "=a.org: a domain or host does not begin with ="),
+            ("set --for =a.org URL_MAX_DEPTH 5", "=a.org: a domain or host cannot begin with ="),
             (
                 "set --for a.org DOMAIN_BUDGET_PAGES 5",
                 "DOMAIN_BUDGET_PAGES has no effect in this crawl",
             ),
             (
                 "set --for a.org URL_SCOPE seeds",
-                "URL_SCOPE seeds can be set for a domain only in a crawl with that",
+                "URL_SCOPE = seeds can be set for a domain only in a crawl that has this",
             ),
             ("get --for", "usage: get --for DOMAIN"),
             ("get LOG_LEVEL --for", "usage: get [NAME]"),
@@ -300,7 +306,7 @@ class TestEffect:
             crawl.order("set --for b.org DOMAIN_BUDGET_PAGES default")
             assert crawl.order("host b.org")["budget"]["budget"] == 3
             with pytest.raises(
-                CommandError, match=r"a budget is for a registered domain: --for b\.org"
+                CommandError, match=r"budgets apply to registered domains: use --for b\.org"
             ):
                 crawl.order("set --for www.b.org DOMAIN_BUDGET_PAGES 6")
 

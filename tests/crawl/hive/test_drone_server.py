@@ -238,12 +238,12 @@ async def test_the_bound_of_the_streams(url):
     """Beyond its memory nothing is sent, until something is acknowledged."""
     async with drones(url, memory=100_000) as (one, other):
         places = await one.send(1, [b"x" * 50_000])
-        with pytest.raises(Full, match="may have no more"):
+        with pytest.raises(Full, match="which is the limit"):
             await one.send(1, [b"x" * 60_000])
         for server in (one, one, one, other):
             await beat(server)
         assert other.filling
-        with pytest.raises(Full, match="may have no more"):
+        with pytest.raises(Full, match="which is the limit"):
             await other.send(0, [b"x" * 60_000])
         await other.acknowledge(places[0])
         for server in (one, one, other):
@@ -268,7 +268,7 @@ async def test_another_folder_under_the_same_number(url):
     [
         ({"drones": 3}, "HIVE_DRONES = 3: the hive was founded with 2"),
         ({"partition": "host"}, "HIVE_PARTITION = host: the hive was founded with domain"),
-        ({"key": b"another"}, "belongs to another hive"),
+        ({"key": b"another"}, "does not belong to the hive"),
     ],
 )
 async def test_a_drone_that_does_not_belong_here(url, changes, line):

@@ -294,15 +294,15 @@ async def test_a_state_that_was_given_up(url):
     async with drones(url) as (one, other):
         await one.give_up(1)
         await one.forget(1)
-        with pytest.raises(HiveError, match="was taken out of the hive"):
+        with pytest.raises(HiveError, match="was removed from the hive"):
             await beat(other)
-        with pytest.raises(HiveError, match="was taken out of the hive"):
+        with pytest.raises(HiveError, match="was removed from the hive"):
             await joins(url, member(1))
         await beat(one)
         with Redis.from_url(url) as client:
             client.flushall()
         await anew(one, lambda: beat(one))
-        with pytest.raises(HiveError, match="was taken out of the hive"):
+        with pytest.raises(HiveError, match="was removed from the hive"):
             await joins(url, member(1))
 
         assert set((await joins(url, member(1, state="f" * 32))).members) == {0, 1}
@@ -312,7 +312,7 @@ async def test_a_copy_of_a_drone(url):
     """The first of two processes with the same state hears that the second was started."""
     async with drones(url) as (one, _):
         await joins(url, member(0, pid=4711))
-        with pytest.raises(HiveError, match=r"started once more, on here \(process 4711\)"):
+        with pytest.raises(HiveError, match=r"started a second time, on here \(process 4711\)"):
             await beat(one)
 
 
@@ -325,7 +325,7 @@ async def test_a_copy_of_a_drone_on_another_machine(url):
         server = DroneServer(
             clients(url), "test", clock=lambda: next(now), pause=lambda _: asyncio.sleep(0)
         )
-        with pytest.raises(HiveError, match="runs already, on another machine"):
+        with pytest.raises(HiveError, match="is already running on another machine"):
             await server.join(member(0, host="elsewhere"))
         await server.close()
         await one.close()

@@ -131,19 +131,21 @@ class TestRefusing:
     def test_another_hive(self):
         """A letter of another hive is refused, also one that this program could read."""
         assert refusal(pack(Letter(Kind.LINKS, 0, 1, 0, LINKS), OTHER)).startswith(
-            "a message is of another hive"
+            "it belongs to another hive"
         )
 
     def test_a_letter_of_another_version_is_refused_by_its_number(self):
         """A letter of another version is refused by its number, before anything else is compared."""
-        assert "written by version 2" in refusal(sealed(version=2))
+        assert "written in version 2" in refusal(sealed(version=2))
 
     def test_a_cut_letter(self):
         """A letter that is cut anywhere is refused; one that begins as a letter does is not said to
         begin otherwise.
         """
         for length in range(len(LETTER)):
-            assert ("first bytes" in refusal(LETTER[:length])) is (length < len(MAGIC))
+            assert ("does not begin like a letter" in refusal(LETTER[:length])) is (
+                length < len(MAGIC)
+            )
 
     def test_more_bytes(self):
         """Bytes behind a letter are damage."""
@@ -192,7 +194,7 @@ class TestRefusing:
         bomb = b"".join((b"\xc6", size.to_bytes(4, "big"), bytes(size))) if size < 1 << 25 else None
         frame = zstd_frame.pack(bomb) if bomb else _claims(size)
 
-        assert f"impossibly large: {len(bomb) if bomb else size} bytes" in refusal(
+        assert f"the zstd frame claims {len(bomb) if bomb else size} bytes, but at most" in refusal(
             sealed(frame=frame, count=1)
         )
 
@@ -200,7 +202,7 @@ class TestRefusing:
         """A frame that does not say how large it is is not unpacked."""
         frame = zstd.compress(bytes(100), options={zstd.CompressionParameter.content_size_flag: 0})
 
-        assert "does not say its size" in refusal(sealed(frame=frame))
+        assert "does not state its size" in refusal(sealed(frame=frame))
 
     def test_a_frame_that_lies(self):
         """A frame with more than it says is refused."""
@@ -235,12 +237,12 @@ class TestRefusing:
         """A sender beyond the last number, an ordinary letter with a number and an exact one
         without are refused.
         """
-        assert "no hive has that" in refusal(sealed(**wrong))
+        assert "which is impossible" in refusal(sealed(**wrong))
 
     @pytest.mark.parametrize("items", [{}, None, 5, b"links", ["one"], ["one", "two", "three"]])
     def test_another_number_of_items(self, items):
         """The items are a list, of the length that the head says."""
-        assert "as many items" in refusal(sealed(msgpack.packb(items), count=2))
+        assert "the number of its items" in refusal(sealed(msgpack.packb(items), count=2))
 
 
 def _claims(size):
@@ -321,7 +323,9 @@ class TestReceiving:
         """
         job.inbox.received("1-0", exact(1))
 
-        with pytest.raises(HiveError, match=f"but {expected} has not come: messages were lost"):
+        with pytest.raises(
+            HiveError, match=f"but letter {expected} has not arrived: letters were lost"
+        ):
             job.inbox.received("2-0", data)
         assert (job.handled, job.inbox.place) == (["1 5 1"], "1-0")
 

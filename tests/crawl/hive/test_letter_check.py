@@ -260,8 +260,8 @@ def test_it_is_told_once(caplog):
     sound.items(Kind.LINKS, [FORGED, b"x", FORGED], SLOTS)
 
     (line,) = caplog.messages
-    assert line.startswith("an item of a letter is refused: no good request: bad (")
-    assert line.endswith("); others like it are only counted")
+    assert line.startswith("an item of a letter was refused: no good request: bad (")
+    assert line.endswith("); further ones are counted, but not logged")
     assert sound.refused == 3
 
 
@@ -300,7 +300,8 @@ def test_what_may_leave():
     ]
     (line,) = told
     assert (
-        line[1] == "http://a.test/1 cannot go to the drone that has its host: no good request: bad"
+        line[1]
+        == "http://a.test/1 cannot be sent to the drone that has its host: no good request: bad"
     )
 
 
@@ -311,5 +312,8 @@ def test_requests_that_fit_no_letter():
 
     assert sound.leaving(Link("http://a.test/1", request="A" * LARGEST).pack()) is None
     assert told == [
-        "http://a.test/1 cannot go to the drone that has its host: it is longer than a letter may be, 16 MiB"
+        (
+            "http://a.test/1 cannot be sent to the drone that has its host: it is too long for a "
+            "letter (limit 16 MiB)"
+        )
     ]

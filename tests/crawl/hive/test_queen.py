@@ -222,12 +222,15 @@ class Test_the_map:
             0, reports(0, **change) | reports(1, 2), {0, 1, 2}, MAP, self.wanted(0, 1, 2)
         )
 
-        assert (decisions.map, decisions.waits) == (None, "drone 0, which has slots to exchange")
+        assert (decisions.map, decisions.waits) == (
+            None,
+            "drone 0, which is still exchanging slots",
+        )
 
     def test_a_member_that_is_not_there(self):
         """Slots are not given to, nor taken from, a drone that does not run."""
         joins = Queen().look(0, reports(0, 1), {0, 1}, MAP, self.wanted(0, 1, 2))
-        assert joins.waits == "drone 2, which is not there"
+        assert joins.waits == "drone 2, which is not running"
         leaves = Queen().look(0, reports(0, 1), {0}, MAP, self.wanted(0))
 
         assert (joins.map, leaves.map) == (None, None)
@@ -271,7 +274,7 @@ class Test_the_map:
 
         assert (decisions.map, decisions.waits) == (
             None,
-            "drone 1, which was given up and is there",
+            "drone 1, which was given up but is running",
         )
 
     def test_nobody_left(self):
@@ -315,7 +318,7 @@ class Test_drones_that_go:
 
         assert (first.away, first.notices) == ({1: 10}, ())
         assert away.notices == (
-            "drone 1 (kiwi:/crawl) is not heard of; its hosts and the links to them wait for it",
+            "drone 1 (kiwi:/crawl) has sent no sign of life; its hosts, and links to them, wait until it is back",
         )
         assert (away.away, again.away, again.notices) == ({1: 10}, {1: 10}, ())
         assert (back.away, back.notices) == ({}, ("drone 1 (kiwi:/crawl) is back after 21 s",))

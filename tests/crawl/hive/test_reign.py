@@ -91,7 +91,7 @@ def test_a_drone_that_is_not_heard_of(caplog, monkeypatch):
 
     (line,) = said(caplog, reports(1)[1].pack(), alive=(0,))
 
-    assert "drone 1 is not heard of" in line
+    assert "drone 1 has sent no sign of life" in line
 
 
 def test_another_trouble_is_told_again(caplog, monkeypatch):
@@ -199,4 +199,4 @@ def test_a_folder_that_is_gone(tmp_path, caplog):
     """A file that cannot be written ends nothing."""
     Telling(tmp_path / "gone").tell(0, figures(1))
 
-    assert "not written" in caplog.text
+    assert "cannot be written" in caplog.text

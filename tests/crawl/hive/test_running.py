@@ -244,17 +244,17 @@ def test_a_command_with_a_mistake_in_it(caplog):
 
     async def refused():
         one = Drone(server)
-        one.crawling.crawl.pause.side_effect = ZeroDivisionError("a mistake")
+        one.crawling.crawl.pause.side_effect = ZeroDivisionError("a bug")
         async with one.running() as running:
             running.start()
             await eventually(lambda: server.reports and server.reports[-1].refusals)
         return server.reports[-1].refusals
 
     assert asyncio.run(refused()) == (
-        (1, "the crawl made a mistake, see its log: ZeroDivisionError('a mistake')"),
+        (1, "the command failed because of a bug; see the crawl's log: ZeroDivisionError('a bug')"),
     )
     (line,) = caplog.messages
-    assert line.startswith("by command: pause: ZeroDivisionError('a mistake') in ")
+    assert line.startswith("by command: pause: ZeroDivisionError('a bug') in ")
 
 
 @pytest.mark.parametrize(

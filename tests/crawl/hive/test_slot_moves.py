@@ -127,7 +127,7 @@ class TestStores:
             resize(world, drones, [1, 0, 0])
             with pytest.raises(
                 HiveError,
-                match=r"cannot be resized: a webcrawl\.frontier\.seen\.bloom\.BloomSeen cannot give",
+                match=r"cannot be resized: a webcrawl\.frontier\.seen\.bloom\.BloomSeen cannot hand over",
             ) as told:
                 drones[0].learn()
 
@@ -195,7 +195,9 @@ class TestLoss:
             assert sorted(world.fetched) == sorted(set(PAGES[:3]) & set(world.fetched))
             assert world.fetched
             came = f"0 hosts, {count(len(pieces[0][3]), 'URL')}, 0 domains, 0 fingerprints"
-            assert world.complaints == [f"slot 0 is lost with drone 1; of it had come: {came}"]
+            assert world.complaints == [
+                f"slot 0 is lost with drone 1; only this had arrived: {came}"
+            ]
             assert all(drone.moving.settled for drone in drones)
 
     def test_a_slot_that_does_not_come_whole_is_told(self, tmp_path):
@@ -207,9 +209,9 @@ class TestLoss:
 
             (line,) = world.complaints
             assert line.startswith(
-                "slot 0 did not come whole: 0 hosts, 0 URLs, 0 domains, 0 fingerprints came, "
+                "slot 0 did not arrive whole: 0 hosts, 0 URLs, 0 domains, 0 fingerprints arrived of "
             )
-            assert line.endswith(" 1 host, 2 URLs, 0 domains, 3 fingerprints were sent")
+            assert line.endswith(" 1 host, 2 URLs, 0 domains, 3 fingerprints sent")
             assert drones[1].moving.owned[0]
 
     def test_a_host_whose_record_was_refused_is_asked_all_the_same(self, tmp_path):
@@ -228,5 +230,5 @@ class TestLoss:
 
             assert set(world.fetched) == set(PAGES)
             assert [
-                line for line in world.complaints if "slot 0 did not come whole: 0 hosts" in line
+                line for line in world.complaints if "slot 0 did not arrive whole: 0 hosts" in line
             ]

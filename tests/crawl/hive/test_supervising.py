@@ -111,7 +111,7 @@ class TestRestarts:
         scene.after(LONGEST_WAIT)
 
         assert {record.levelname for record in caplog.records} == {"INFO"}
-        assert caplog.messages[-1] == "drone 1 ended with exit status 1: it is no longer wanted"
+        assert caplog.messages[-1] == "drone 1 ended with exit status 1; it is no longer needed"
         assert scene.started == [first, second]
 
     def test_what_is_left_when_the_hive_has_ended(self, scene):
@@ -160,7 +160,7 @@ class TestDeaths:
         scene.end(drone, 139)
 
         assert caplog.messages == [
-            "drone 0 died (exit status 139): it is started again in 1 s; its last line: Segmentation fault"
+            "drone 0 died (exit status 139); it is restarted in 1 s; its last line: Segmentation fault"
         ]
 
     def test_one_that_cannot_start_ends_the_hive(self, scene, caplog):
@@ -213,15 +213,15 @@ class TestLeftovers:
         [
             (
                 {"store/waiting": 3},
-                "files not sent or verified: 3; scrapy export store does it, or the next start",
+                "files not sent or verified yet: 3; run `scrapy export store`, or start the hive again",
             ),
             (
                 {"requests/unkept": 4, "status/-5005": 1},
-                "requests of the spider lost: 5, as its log says",
+                "requests of the spider lost: 5 (its log says which)",
             ),
             (
                 {"seed_lists_away": 1},
-                "lists of seeds not read to the end: 1, as its log says",
+                "lists of seeds not read to the end: 1 (its log says which)",
             ),
         ],
     )
@@ -233,7 +233,7 @@ class TestLeftovers:
         scene.end(first, 1)
         scene.after(LONGEST_WAIT)
 
-        assert caplog.messages == [f"drone 0: ended, but {line}"]
+        assert caplog.messages == [f"drone 0 ended, but left something undone: {line}"]
         assert (len(scene.started), second.heard) == (2, [])
         scene.end(second, 0)
         assert (scene.supervisor.working, scene.supervisor.status) == (False, 1)
@@ -391,7 +391,7 @@ class TestSignals:
         assert (scene.supervisor.working, scene.supervisor.status) == (False, 1)
         assert (
             caplog.messages[-1]
-            == "drone 0 ended with exit status 1: its state is as of its last checkpoint"
+            == "drone 0 ended with exit status 1: it will resume from its last checkpoint"
         )
 
     def test_while_one_is_down(self, scene, caplog):
@@ -404,7 +404,9 @@ class TestSignals:
         scene.end(second, 0, "shutdown")
 
         assert (scene.supervisor.working, scene.supervisor.status) == (False, 1)
-        assert "drone 0 was down: the next start of the hive starts it too" in caplog.messages
+        assert (
+            "drone 0 was not running: the next start of the hive starts it too" in caplog.messages
+        )
 
     def test_before_it_was_tried(self, scene, caplog):
         """A drone that was to come in, and has not been started, was not down: nothing of it is
@@ -471,4 +473,4 @@ class TestOutput:
         drone.said = [LINE.format("INFO")]
         scene.end(drone, 1)
 
-        assert caplog.messages == ["drone 0 died (exit status 1): it is started again in 1 s"]
+        assert caplog.messages == ["drone 0 died (exit status 1); it is restarted in 1 s"]

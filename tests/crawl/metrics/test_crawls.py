@@ -183,7 +183,7 @@ class TestFile:
         )
 
         assert crawl.run() == 0
-        assert crawl.output.read_text().count("webcrawl.prom: not written: ") == 1
+        assert crawl.output.read_text().count("webcrawl.prom cannot be written: ") == 1
         assert crawl.stats["reason"] == "finished"
 
     def test_a_folder_that_comes_back(self, tmp_path, caplog, monkeypatch):
@@ -203,8 +203,8 @@ class TestFile:
             asyncio.run(run())
 
         away, again = caplog.messages
-        assert "crawl.prom: not written: " in away
-        assert again == f"metrics: {tmp_path}/a/crawl.prom: written again"
+        assert "crawl.prom cannot be written: " in away
+        assert again == f"metrics: {tmp_path}/a/crawl.prom can be written again"
 
     @pytest.mark.parametrize("name", ["webcrawl.txt", "missing/webcrawl.prom", "webcrawl.prom\0"])
     def test_no_such_file(self, tmp_path, name):

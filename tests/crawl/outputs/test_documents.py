@@ -151,6 +151,6 @@ def test_no_process(run):
     """Where none can be started, nothing is lost: the crawl ends, and the next run makes the page
     again.
     """
-    error = OSError("no process to read documents in")
+    error = OSError("no process could be started to read documents in")
     with pytest.raises(Dropped, match="no process"):
         run(error)

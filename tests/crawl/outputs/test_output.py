@@ -50,6 +50,6 @@ def test_a_full_disk_ends_the_crawl_and_drops_the_page():
 def test_a_file_of_the_crawls_own_is_no_output(path):
     """A pipeline may write neither outside JOBDIR nor over that by which the crawl is resumed."""
     with pytest.raises(
-        ValueError, match="an output is a file below JOBDIR, and not one of the crawl's own"
+        ValueError, match="an output must be a file below JOBDIR, and not one of the crawl's own"
     ):
         open_output(Run(pytest.fail), path)

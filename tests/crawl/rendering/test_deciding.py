@@ -75,8 +75,8 @@ def test_shells_and_other_pages_are_learnt_of_apart():
 
     assert (need.shells.gap, need.others.gap) == (1, 8)
     assert need.in_words() == (
-        "all shells, one in 8 of the others; 6 of 12 had more text or links than the server sent, in 1.2 s of the "
-        "browser's time"
+        "all shells, one in 8 of the others; 6 of 12 had more text or links than the server sent, "
+        "in 1.2 s of browser time"
     )
 
 

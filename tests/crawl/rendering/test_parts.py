@@ -47,7 +47,8 @@ def test_with_a_browser_its_host_is_told_of(tmp_path):
         ends(crawl, visitor, URL)
         told = crawl.parts.hosts.record("a.test")["rendering"]
         assert told == (
-            "all shells, all others; 1 of 1 had more text or links than the server sent, in 1.5 s of the browser's time"
+            "all shells, all others; 1 of 1 had more text or links than the server sent, in 1.5 s "
+            "of browser time"
         )
         assert "need_scripts" not in crawl.stats()
         crawl.parts.db.checkpoint()

@@ -167,7 +167,7 @@ def test_more_than_the_pages_allow(caplog):
     """
     (line,) = Told(caplog).look(2 * EVERY)
     assert line.startswith(
-        "REVISIT_RATE allows 10 revisits per second, of which 1.6667 can be used: 100 pages, and"
+        "REVISIT_RATE allows 10 revisits per second, but only 1.6667 can be used: there are 100 pages, and"
     )
     assert line.endswith("and none is fetched again within 60 s")
 
@@ -176,7 +176,7 @@ def test_a_policy_that_is_never_early(caplog):
     """It has no use for more than one fetch of each page in REVISIT_AGE."""
     (line,) = Told(caplog, rate=0.01, early=False).look(2 * EVERY)
     assert line.endswith(
-        "and none is fetched again before it is as old as REVISIT_AGE, 86400 s, except at a signal"
+        "and none is fetched again before it is as old as REVISIT_AGE, 86400 s, unless a change is announced"
     )
 
 

@@ -337,5 +337,8 @@ def test_a_function_that_fails(caplog):
         assert [weighed(PAGE), weighed(PAGE)] == [1.0, 1.0]
 
     assert caplog.messages == [
-        f"REVISIT_POLICY: {PAGE.url} counts as 1, and so do others that fail"
+        (
+            f"REVISIT_POLICY: the importance of {PAGE.url} could not be computed, so it counts as 1; "
+            "further failures are not logged"
+        )
     ]

@@ -65,7 +65,7 @@ class TestErrors:
 
         assert stats["over_capacity"] == stats["keys"] - capacity > capacity // 2
         assert stats["error_rate"] > 0.01
-        line = f" keys in a Bloom filter for {capacity}: about one new URL in "
+        line = f" keys, but was made for {capacity}: about one new URL in "
         assert 5 <= sum(line in one and one.endswith(" is lost") for one in caplog.messages) <= 11
         job.close()
 

@@ -96,11 +96,11 @@ class TestContentSeen:
         assert caplog.messages == []
         wait_until(lambda: job.store.holds(digest(0)) and caplog.messages)
 
-        assert caplog.messages == ["content seen: merged 3 digests, 1 file"]
+        assert caplog.messages == ["duplicate bodies: merged 3 digests, now 1 file"]
 
     def test_a_digest_has_sixteen_bytes(self, job):
         """A digest of another length raises ValueError."""
-        with pytest.raises(ValueError, match="15 bytes"):
+        with pytest.raises(ValueError, match="must have 16 bytes, not 15"):
             job.store.seen(b"x" * 15)
 
     def test_a_damaged_value_is_refused(self, job):

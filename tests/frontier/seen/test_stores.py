@@ -157,7 +157,7 @@ class TestEverySeenStore:
         job.submit(*range(5))
         job.checkpoint()
         job.tamper("UPDATE meta SET crc = crc + 1", sealed=False)
-        with pytest.raises(DamagedFile, match=r"table meta, seen\.\S+: checksum"):
+        with pytest.raises(DamagedFile, match=r"table meta, seen\.\S+: wrong checksum"):
             job.open()
         job.make = lambda db: Nothing()
         job.open()
@@ -170,13 +170,15 @@ class TestEverySeenStore:
         job.checkpoint()
         job.tamper("UPDATE waiting SET keys = zeroblob(length(keys))", sealed=False)
         if kind == "disk":
-            with pytest.raises(DamagedFile, match="table waiting, record 0: checksum of the keys"):
+            with pytest.raises(
+                DamagedFile, match="table waiting, record 0: wrong checksum of the keys"
+            ):
                 job.open()
             job.make = lambda db: Nothing()
         job.open()
         if kind != "disk":
             assert [damage.why for damage in job.store.check()] == [
-                "table waiting, record 0: checksum of the keys"
+                "table waiting, record 0: wrong checksum of the keys"
             ]
 
     def test_another_kind_of_store_is_refused(self, job, kind):

@@ -114,7 +114,7 @@ class TestAnswers:
         assert struct.unpack("<I", body[-4:])[0] > 60 * 2**20
 
     def test_bytes_are_counted(self, simweb):
-        """The log counts the bytes of head and body."""
+        """The log counts the bytes of the head and body."""
         server = simweb(1, 10)
         with connect(server) as client:
             client.sendall(request(server, "/", "Connection: close"))

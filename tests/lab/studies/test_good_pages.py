@@ -56,7 +56,7 @@ def test_a_list(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("a\tmuch\n", "line 1: 'much' is no score"), ("a\t0.1\n", "no page has")]
+    ("text", "said"), [("a\tmuch\n", "line 1: 'much' is not a score"), ("a\t0.1\n", "no page has")]
 )
 def test_what_is_no_list(tmp_path, text, said):
     """It is refused in a line."""
@@ -68,7 +68,7 @@ def test_what_is_no_list(tmp_path, text, said):
 def test_a_list_that_is_no_text(tmp_path):
     """It is refused in a line, too."""
     (tmp_path / "good").write_bytes(b"a\n\xff\n")
-    with pytest.raises(NoTrace, match="good: no text"):
+    with pytest.raises(NoTrace, match="good: is not a text file"):
         read_scores(tmp_path / "good")
 
 

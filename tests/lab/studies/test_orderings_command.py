@@ -68,7 +68,7 @@ class TestReading:
 
     @pytest.mark.parametrize(
         ("text", "line"),
-        [("", "no links"), ("a\nb\n", "a link without its page"), ("a b c\n", "3 columns")],
+        [("", "no links"), ("a\nb\n", "some links have no page"), ("a b c\n", "3 columns")],
     )
     def test_no_graph(self, tmp_path, text, line):
         """What is no graph is refused."""
@@ -123,7 +123,11 @@ def test_table_and_plot(edges, tmp_path):
         (["{edges}", "--orders", "best,worst"], 2, "--orders best,worst"),
         (["{edges}", "--hosts", "0"], 2, "--hosts 0"),
         (["{edges}", "--levels", "many"], 2, "--levels many"),
-        (["{edges}", "--seed", "http://nowhere/"], 1, "http://nowhere/: no page of this graph"),
+        (
+            ["{edges}", "--seed", "http://nowhere/"],
+            1,
+            "http://nowhere/: is not a page of this graph",
+        ),
         (["{edges}", "--plot", "/no/such/folder/plot.svg"], 1, "/no/such/folder"),
     ],
 )

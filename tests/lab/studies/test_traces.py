@@ -178,7 +178,7 @@ def test_a_comma_may_be_part_of_a_url(tmp_path):
 @pytest.mark.parametrize("text", ["p\tx\t3\np\ty\t1\n", "1 2 0.5\n", "http://a/x y\n"])
 def test_other_columns(tmp_path, text):
     """A first line of several columns that is no edge is refused: each line would count as one URL."""
-    with pytest.raises(NoTrace, match=r"columns, and is no edge"):
+    with pytest.raises(NoTrace, match=r"columns, but an edge needs two"):
         read_trace([written(tmp_path / "text", text)])
 
 
@@ -188,7 +188,7 @@ def test_another_line_among_edges(tmp_path, line):
     the wrong place.
     """
     with pytest.raises(
-        NoTrace, match=r"is no edge as those before: a page and a link, a comma between"
+        NoTrace, match=r"is not an edge like those before: a page and a link, separated by a comma"
     ):
         read_trace([written(tmp_path / "edges", f"a,b\n# a comment\n\n{line}\n")])
 
@@ -221,5 +221,5 @@ def test_fingerprints_are_read_alone(tmp_path):
     path.write_bytes(MAGIC)
     with pytest.raises(NoTrace, match="read alone"):
         read_trace([path, path])
-    with pytest.raises(NoTrace, match="fingerprints only"):
+    with pytest.raises(NoTrace, match="only fingerprints"):
         read_trace([path], lambda _: 0)

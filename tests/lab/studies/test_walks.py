@@ -273,10 +273,10 @@ class TestReading:
     @pytest.mark.parametrize(
         ("text", "says"),
         [
-            ("a line\n", "line 1 is none of a walk"),
-            ("1\t2\t3\thttp://a/\tlink\t0\tx\n", "line 1 is none of a walk"),
-            (f"1\t1{0:019}\t30\thttp://a/\tlink\t0\t200\n", "line 1 is none of a walk"),
-            ("", "0 lines, and no visit to a page after the first 21 steps of each walker"),
+            ("a line\n", "line 1 is not a line of a walk"),
+            ("1\t2\t3\thttp://a/\tlink\t0\tx\n", "line 1 is not a line of a walk"),
+            (f"1\t1{0:019}\t30\thttp://a/\tlink\t0\t200\n", "line 1 is not a line of a walk"),
+            ("", "0 lines, but no visit to a page after the first 21 steps of each walker"),
         ],
     )
     def test_what_is_no_log_is_named(self, tmp_path, text, says):

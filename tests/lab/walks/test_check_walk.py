@@ -63,13 +63,13 @@ def test_a_crawl_without_walkers(tmp_path):
         ({"at": [["http://h0/0", 0, 1, "link"]]}, "each in one place"),
         (
             {"at": [["", 0, 1, "start"], ["", 1, 0, "start"], ["", 2, 0, "start"]]},
-            "walker 0 starts, after steps",
+            "walker 0 is at the start, though it has made steps",
         ),
-        ({"rules": [3, 1.5, "hosts"]}, "not rules"),
-        ({"visits": -1}, "not rules"),
+        ({"rules": [3, 1.5, "hosts"]}, "must be rules"),
+        ({"visits": -1}, "must be rules"),
         ({"random": [3, [1, 2], None]}, "ValueError"),
         ({"starts": 7}, "TypeError"),
-        ({"starts": (20, 6)}, "6 rows walk/host/N are counted, there are 5"),
+        ({"starts": (20, 6)}, "there should be 6 rows walk/host/N, but there are 5"),
         ({"starts": (19, 5)}, "walk/seed/19: not counted"),
     ],
 )
@@ -94,7 +94,7 @@ def test_a_row_that_cannot_be(state, changes, what):
         ("walk/host/03", msgpack.packb([(1, "http://h0/0")]), "walk/host/03: not counted"),
         ("walk/number/h0", b"77", "h0 has another number"),
         ("walk/number/h9", b"5", "5 hosts are counted, 6 have a number"),
-        ("walk/seed/4", b"", "walk/seed/4: no URL"),
+        ("walk/seed/4", b"", "walk/seed/4: not a URL"),
     ],
 )
 def test_a_start_that_cannot_be(state, row, value, what):

@@ -59,7 +59,7 @@ class TestKeys:
         [
             (jwk_of(Ed25519PrivateKey.generate()), "PRIVATE PART IS PUBLISHED"),
             ({"kty": "OKP", "crv": "Ed25519", "x": RFC_9421_JWK["x"]}, "test key of RFC 9421"),
-            (json.loads(CONTENT)["keys"][0] | {"kid": "mine"}, "kid is not its thumbprint"),
+            (json.loads(CONTENT)["keys"][0] | {"kid": "mine"}, "kid differs from its thumbprint"),
             ({"kty": "RSA"}, "only Ed25519 is supported"),
             ({"kty": "OKP", "crv": "Ed25519", "x": "AA"}, "x is not 32 bytes"),
             ("key", "not a JSON object"),
@@ -115,8 +115,8 @@ class TestResponse:
     def test_a_copy_under_another_name(self):
         """Who publishes our directory as his own has no signature for it."""
         assert wrong(check_response(CONTENT, HEADERS, "thief.test", PUBLIC, NOW)) == [
-            f"binding0: not a signature of this by key {FIRST}",
-            f"binding1: not a signature of this by key {SECOND}",
+            f"binding0: is not a valid signature of this message by key {FIRST}",
+            f"binding1: is not a valid signature of this message by key {SECOND}",
         ]
 
     def test_files_of_two_times(self):
@@ -124,7 +124,7 @@ class TestResponse:
         content = directory.body(KEYS[:1])
 
         assert wrong(check_response(content, HEADERS, AUTHORITY, {FIRST: PUBLIC[FIRST]}, NOW)) == [
-            "Content-Digest is not that of the content: write all files anew, and together",
+            "Content-Digest does not match the content: write all files again, and publish them together",
             f"binding1: its key {SECOND} is not in the directory",
         ]
 
@@ -136,7 +136,7 @@ class TestResponse:
         }
 
         assert wrong(check_response(CONTENT, fields, AUTHORITY, PUBLIC, NOW)) == [
-            f"key {SECOND}: no signature of the response by it"
+            f"key {SECOND}: has not signed the response"
         ]
 
     def test_not_signed(self):
@@ -149,7 +149,7 @@ class TestResponse:
     def test_the_media_type(self):
         """Servers refuse a directory of another media type."""
         assert wrong(check_fields({"content-type": "application/json; charset=utf-8"})) == [
-            f"Content-Type: application/json, must be {directory.MEDIA_TYPE}"
+            f"Content-Type is application/json, but must be {directory.MEDIA_TYPE}"
         ]
         assert wrong(check_fields({"content-type": f"{directory.MEDIA_TYPE}; charset=utf-8"})) == []
 
@@ -172,19 +172,19 @@ class TestRequest:
     @pytest.mark.parametrize(
         ("old", "new", "why"),
         [
-            (b"a.test", b"b.test", "not a signature of this"),
+            (b"a.test", b"b.test", "not a valid signature of this"),
             (
                 b"GET / HTTP/1.1\r\nHost: a.test",
                 b"GET @a.test/ HTTP/1.1\r\nHost: b.test",
-                "not a signature of this",
+                "not a valid signature of this",
             ),
-            (b"https://b.test", b"https://c.test", "not a signature of this"),
-            (b";expires=1", b";expires=2", "not a signature of this"),
-            (b"sig1=:", b"sig1=:AAAA", "not a signature of this"),
-            (b'"@authority" ', b"", "does not cover the authority"),
+            (b"https://b.test", b"https://c.test", "not a valid signature of this"),
+            (b";expires=1", b";expires=2", "not a valid signature of this"),
+            (b"sig1=:", b"sig1=:AAAA", "not a valid signature of this"),
+            (b'"@authority" ', b"", "does not cover @authority"),
             (b' "signature-agent";key="sig1"', b"", "does not cover its member of Signature-Agent"),
-            (b'"@authority"', b'"@target-uri"', "not a signature of this"),
-            (b"Signature-Agent: sig1=", b"Signature-Agent: other=", "no member of this name"),
+            (b'"@authority"', b'"@target-uri"', "not a valid signature of this"),
+            (b"Signature-Agent: sig1=", b"Signature-Agent: other=", "no member with this name"),
             (FIRST.encode(), b"unknown", "its key unknown is not in the directory"),
         ],
     )
@@ -225,7 +225,7 @@ class TestRequest:
         fields = SIGNED.replace(b";expires=1800000290", b";expires=999999999999999")
 
         assert wrong(check_request(fields, PUBLIC, NOW)) == [
-            f"sig1: not a signature of this by key {FIRST}"
+            f"sig1: is not a valid signature of this message by key {FIRST}"
         ]
 
 
@@ -274,16 +274,19 @@ def test_as_it_should_be(tmp_path, monkeypatch):
     [
         (
             lambda fields, content: (200, fields | {"Content-Type": "text/plain"}, content),
-            "Content-Type: text/plain, must",
+            "Content-Type is text/plain, but must",
         ),
-        (lambda fields, content: (302, {"Location": "/x"}, b""), "status 302, must be 200"),
-        (lambda fields, content: (404, {}, b""), "status 404, must be 200"),
+        (lambda fields, content: (302, {"Location": "/x"}, b""), "status 302, but it must be 200"),
+        (lambda fields, content: (404, {}, b""), "status 404, but it must be 200"),
         (lambda fields, content: (200, fields, b"<html>"), "the directory is not JSON"),
         (
             lambda fields, content: (200, fields, content + b"\n"),
-            "Content-Digest is not that of the content",
+            "Content-Digest does not match the content",
         ),
-        (lambda fields, content: (200, fields, b"[" * 70_000), "more than 65536 bytes"),
+        (
+            lambda fields, content: (200, fields, b"[" * 70_000),
+            "more than 65536 bytes",
+        ),
         (
             lambda fields, content: (
                 200,

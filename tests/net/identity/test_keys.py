@@ -107,14 +107,14 @@ OTHERS = {
     ),
     "it is a set of keys": json.dumps({"keys": [jwk_of(Ed25519PrivateKey.generate())]}),
     "it is a public key": json.dumps({"kty": "OKP", "crv": "Ed25519", "x": RFC_9421_JWK["x"]}),
-    "x is not the public key of its d": json.dumps(
+    "does not belong to its private key": json.dumps(
         jwk_of(Ed25519PrivateKey.generate()) | {"x": RFC_9421_JWK["x"]}
     ),
     "d is not 32 bytes": json.dumps(RFC_9421_JWK | {"d": RFC_9421_JWK["d"][:-5]}),
     "only Ed25519 is supported": json.dumps({"kty": "RSA", "n": "AQAB", "e": "AQAB"}),
     "not JSON": b'{"kty": "OKP", "d": ',
     "too long": b"-----BEGIN PRIVATE KEY-----" + b"A" * 20_000,
-    "the test key of RFC 9421": json.dumps(RFC_9421_JWK),
+    "the published test key of RFC 9421": json.dumps(RFC_9421_JWK),
 }
 
 

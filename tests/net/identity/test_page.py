@@ -127,12 +127,12 @@ class TestAddresses:
             (
                 {"192.0.2.1": ("a.test",)},
                 {},
-                ["192.0.2.1 is called a.test, which has other addresses"],
+                ["192.0.2.1 has the name a.test, which resolves to other addresses"],
             ),
             (
                 {"192.0.2.1": ("a.test",)},
                 {"a.test": None},
-                ["192.0.2.1 is called a.test, which has other addresses"],
+                ["192.0.2.1 has the name a.test, which resolves to other addresses"],
             ),
         ],
     )

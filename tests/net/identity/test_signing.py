@@ -80,7 +80,7 @@ class TestFields:
 
         assert wrong(fields, wall.now, authority) == []
         assert wrong(fields, wall.now, "other.test") == [
-            f"sig1: not a signature of this by key {KEY.keyid}"
+            f"sig1: is not a valid signature of this message by key {KEY.keyid}"
         ]
 
     def test_as_a_string(self, wall):
@@ -110,7 +110,7 @@ class TestFields:
 
         assert wrong(fields, wall.now - BACK + 1) == []
         assert wrong(fields, wall.now - BACK - 1) == [
-            "sig1: begins in the future, by this machine's clock"
+            "sig1: is not valid yet, by this machine's clock"
         ]
 
 

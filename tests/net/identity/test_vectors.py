@@ -74,7 +74,7 @@ class TestChecked:
         """
         findings = list(check_request(AGENT2, {KEYID: PUBLIC}, NOW))
 
-        assert wrong(findings) == ["sig2: Signature-Agent has no member of this name"]
+        assert wrong(findings) == ["sig2: Signature-Agent has no member with this name"]
         assert findings[-1].text == (
             f"sig2: signed by key {KEYID}, from 2025-01-01T00:00:00.000Z to 2124-12-08T00:00:00.000Z"
         )
@@ -94,10 +94,10 @@ class TestChecked:
 
         assert wrong(check_response(DIRECTORY, RESPONSE, AGENT, keys, NOW)) == []
         assert wrong(check_response(DIRECTORY, RESPONSE, "other.test", keys, NOW)) == [
-            f"binding: not a signature of this by key {KEYID}"
+            f"binding: is not a valid signature of this message by key {KEYID}"
         ]
         assert wrong(check_response(DIRECTORY + b" ", RESPONSE, AGENT, keys, NOW))[0].startswith(
-            "Content-Digest is not"
+            "Content-Digest does not match"
         )
 
     def test_the_draft_signs_with_a_test_key(self):

@@ -57,7 +57,9 @@ def test_a_strange_name(tmp_path):
     """A file whose name is no text is refused: no table could note how far it was read."""
     (tmp_path / "a\udcff.warc.gz").touch()
 
-    with pytest.raises(NoArchive, match=r"a\\udcff[.]warc[.]gz: strange characters"):
+    with pytest.raises(
+        NoArchive, match=r"a\\udcff[.]warc[.]gz: the path has control or invalid characters"
+    ):
         archive_files([str(tmp_path)])
 
 
@@ -313,7 +315,7 @@ class TestOthers:
         first.unlink()
 
         assert reading.answers(reading.write("y.warc.gz", [again])) == []
-        assert "none of the files read so far can give its payload" in caplog.text
+        assert "its payload is in none of the files read so far" in caplog.text
 
     @pytest.mark.parametrize("state", [0, 1])
     @pytest.mark.parametrize("profile", [IDENTICAL, UNMODIFIED])
@@ -565,10 +567,7 @@ class TestPackages:
         files, _ = archive_files([str(reading.folder)])
 
         assert package not in {path.parent.parent for path in files}
-        assert (
-            "WACZ packages are left out, which may have the same archives: name those to read"
-            in caplog.text
-        )
+        assert "WACZ packages are left out, because they may have the same archives" in caplog.text
 
     def test_what_cannot_be_read_in_place_is_refused(self, reading):
         """A package whose archives are compressed, one without any, and a file that is none: one
@@ -593,7 +592,9 @@ class TestPackages:
         with zipfile.ZipFile(package, "w", zipfile.ZIP_DEFLATED) as file:
             file.writestr("archive/x.warc", plain([response(URL, b"x" * 10_000)]))
 
-        with pytest.raises(NoArchive, match=r"x[.]warc is compressed within it: unpack it first"):
+        with pytest.raises(
+            NoArchive, match=r"x[.]warc is compressed inside the package: unpack it first"
+        ):
             archive_files([str(package)])
 
     def test_a_package_within_a_package(self, reading):
@@ -606,7 +607,8 @@ class TestPackages:
             file.writestr("archive/x.warc.gz", gzipped([response(URL)]))
 
         with pytest.raises(
-            NoArchive, match=r"archive/crawl[.]wacz is a package within it: unpack it first"
+            NoArchive,
+            match=r"archive/crawl[.]wacz is a package inside the package: unpack it first",
         ):
             archive_files([str(package)])
 
@@ -620,7 +622,7 @@ class TestPackages:
         with zipfile.ZipFile(package, "w") as file:
             file.writestr(place.format(reading.folder), gzipped([response(URL)]))
 
-        with pytest.raises(NoArchive, match="leads out of it"):
+        with pytest.raises(NoArchive, match="leads out of the package"):
             archive_files([str(package)])
 
     def test_files_that_are_the_same_bytes(self, reading):
@@ -637,7 +639,7 @@ class TestPackages:
             # so that the directory itself is no room for them
             file.filelist[0].extra = b"\0\0\0\0" * 10
 
-        with pytest.raises(NoArchive, match="names more bytes than it has"):
+        with pytest.raises(NoArchive, match="lists more bytes than the package has"):
             archive_files([str(package)])
 
     def test_many_files_cost_one_look_at_the_directory(self, reading, monkeypatch):
@@ -738,7 +740,7 @@ class TestLosses:
         torn = reading.write("x.warc.gz", [*bad, bad[0], response(URL)])
         reading.answers(torn, reading.write("y.warc.gz", [response(URL)]))
 
-        assert caplog.messages[-1] == f"{torn}: 3 places that cannot be read: damaged 2, unusable 1"
+        assert caplog.messages[-1] == f"{torn}: 3 places could not be read: damaged 2, unusable 1"
 
     @pytest.mark.parametrize(
         "garbage", [b"\0" * 3000, b"\xff\r\n\r\n" * 300, b"WARC/1.0 and so on\n"]
@@ -774,7 +776,7 @@ class TestLosses:
         assert len(reading.answers(bad, good)) == 1
         assert reading.answers(bad, good) == []
         assert reading.lost == ["lost/files"]
-        assert caplog.messages[-1] == f"{bad}: not a WARC file: no record in it"
+        assert caplog.messages[-1] == f"{bad}: not a WARC file: it contains no record"
 
     def test_a_file_that_has_shrunk(self, reading):
         """A place behind the end of a file means that the file is another one."""
@@ -799,7 +801,7 @@ class TestLosses:
         assert reading.lost == ["lost/files"]
         assert (
             caplog.messages[-1]
-            == f"{path}: not a WARC file: the file ends before the place to go on from"
+            == f"{path}: not a WARC file: the file ends before the place at which reading should resume"
         )
 
 

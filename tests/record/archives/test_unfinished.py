@@ -60,8 +60,8 @@ def test_pages_behind_the_first_checkpoint(crawled, caplog):
     crawled.crawl = None
 
     assert (before, crawled.read()) == ([], [1, 2, 3])
-    why = "its crawl was killed, or failed, and does those pages again when it is resumed"
-    assert f"bytes are left out: {why}" in caplog.text
+    why = "its crawl was killed or failed, and will fetch those pages again when it is resumed"
+    assert f"bytes are ignored: {why}" in caplog.text
 
 
 def test_pages_behind_the_last_checkpoint(crawled):
@@ -157,7 +157,7 @@ def test_a_drone_that_is_not_here(hive, caplog):
     """A line names it: its pages will be missing."""
     archive_files([str(hive)])
 
-    assert caplog.messages == [f"{hive}/drone-11: this drone's folder is missing: left out"]
+    assert caplog.messages == [f"{hive}/drone-11: left out, because this drone's folder is missing"]
 
 
 def test_a_hive_without_archives(tmp_path):

@@ -132,7 +132,7 @@ def test_a_folder_without_an_index(tmp_path, there):
     """One line, which says how to get one, and exit status 1."""
     folder = tmp_path if there else tmp_path / "nowhere"
     done = search(folder, "hello")
-    made = f"scrapy process {folder} -s OUTPUTS=index -s JOBDIR={folder}-read makes one, to be searched there"
+    made = f"`scrapy process {folder} -s OUTPUTS=index -s JOBDIR={folder}-read` builds one in {folder}-read"
 
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (

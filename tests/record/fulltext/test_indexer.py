@@ -115,7 +115,7 @@ class TestErrors:
         (tmp_path / "text/text-00000.jsonl.gz").unlink()
 
         with pytest.raises(
-            StoreError, match=r"text-00000.jsonl.gz: moved or removed, and the index does not"
+            StoreError, match=r"text-00000.jsonl.gz: moved or removed before its pages were indexed"
         ):
             open_().stop()
 
@@ -151,7 +151,8 @@ class TestErrors:
         twice.close()
 
         with pytest.raises(
-            StoreError, match="/index: has 4 pages, the last of which is number 1; it is made anew"
+            StoreError,
+            match="/index: is damaged: it has 4 pages, but the last number is 1; to have the next start rebuild it",
         ):
             open_()
 
@@ -182,7 +183,7 @@ class TestErrors:
 
         with pytest.raises(
             StoreError,
-            match=r"index: .*it is made anew of text/ by the next start after rm -r .*index",
+            match=r"index: .*to have the next start rebuild it from text/, run rm -r .*index",
         ):
             open_()
 

@@ -194,7 +194,7 @@ def test_an_index_of_another_version(tmp_path, monkeypatch):
 
     with pytest.raises(
         StoreError,
-        match=r"^\S*/index: made by another version: scrapy process \S* -s OUTPUTS=index ",
+        match=r"^\S*/index: this index was built by another version: `scrapy process \S* -s OUTPUTS=index ",
     ):
         IndexSearch(tmp_path)
 
@@ -242,7 +242,7 @@ def test_damaged_text(job, tmp_path):
     texts.stop()
     (tmp_path / "text/text-00000.jsonl.gz").write_bytes(gzip.compress(b"[no line\n"))
 
-    with pytest.raises(StoreError, match="not the lines of pages"):
+    with pytest.raises(StoreError, match="the lines of pages cannot be read"):
         list(IndexSearch(tmp_path).find("hello", 10)[1])
 
 
@@ -251,7 +251,7 @@ def test_no_index(tmp_path, name):
     """A folder without one is named, and how to get one."""
     (tmp_path / name).mkdir(exist_ok=True)
 
-    with pytest.raises(StoreError, match="no index: scrapy process"):
+    with pytest.raises(StoreError, match="no index: `scrapy process"):
         IndexSearch(tmp_path)
 
 

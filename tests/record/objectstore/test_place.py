@@ -64,7 +64,7 @@ class TestAddresses:
             read("OUTPUT_STORE", text)
 
         assert "hunter2" not in str(raised.value)
-        assert "from the environment" in str(raised.value)
+        assert "into the environment" in str(raised.value)
 
     @pytest.mark.parametrize("text", [None, "", "none", " None "])
     def test_without_an_address_nothing_is_stored(self, text):
@@ -142,7 +142,7 @@ class TestFolder:
             lambda: place.put(NAME, 0, iter(()), new=True),
             lambda: place.remove(NAME),
         ):
-            with pytest.raises(FileNotFoundError, match="it is not created"):
+            with pytest.raises(FileNotFoundError, match="create it first"):
                 call()
         assert not (tmp_path / "mnt").exists()
 
@@ -154,7 +154,7 @@ class TestFolder:
         place.put(NAME, 6, iter([b"record"]), new=True)
 
         assert (tmp_path / "drone-3" / NAME).read_bytes() == b"record"
-        with pytest.raises(FileNotFoundError, match="it is not created"):
+        with pytest.raises(FileNotFoundError, match="create it first"):
             StoreFolder(f"file://{tmp_path}/mnt/drone-3").look()
 
 

@@ -104,7 +104,7 @@ class TestWhatIsSent:
             assert place.files == {}
             assert crawl.storing.is_behind
             assert (tmp_path / NAME).exists()
-        assert "damaged, and so not stored" in caplog.text
+        assert "is damaged, so it was not stored" in caplog.text
 
     def test_a_file_that_was_replaced_is_removed_there(self, tmp_path, place):
         """A table that a later run writes anew would be in the store twice."""
@@ -216,9 +216,9 @@ class TestOtherCrawls:
             assert place.files == {NAME: b"another"}
             assert (tmp_path / NAME).exists()
             assert crawl.storing.is_behind
-        assert caplog.text.count("exists in the store with another content") == 1
+        assert caplog.text.count("is in the store already with different content") == 1
         assert (
-            "1 file (6 bytes) refused, as said above: once that is mended, scrapy export store"
+            "1 file (6 bytes) refused for the reasons above: fix them, then run `scrapy export store"
             in caplog.text
         )
 
@@ -326,12 +326,12 @@ class TestStoreAway:
                 crawl.now += LONGEST
                 crawl.rounds(1)
             assert crawl.storing.stats()["store/failures"] >= 3
-            assert caplog.text.count(": refused: finished files wait here") == 1
+            assert caplog.text.count(": refused; finished files stay here for now") == 1
             place.away, crawl.now = None, crawl.now + LONGEST
             crawl.rounds()
 
         assert place.files == {NAME: b"record"}
-        assert caplog.text.count("takes files again") == 1
+        assert caplog.text.count("accepts files again") == 1
 
     def test_tries_are_further_and_further_apart(self, tmp_path, place):
         """A store that is away is not asked at each checkpoint."""
@@ -381,7 +381,7 @@ class TestTheCommand:
             crawl.finish()
             crawl.outputs.open("warc/b.warc.gz.open").write(b"record")
             crawl.rounds()
-        left = "warc/b.warc.gz.open: not finished: start the crawl again, which finishes it"
+        left = "warc/b.warc.gz.open: is not finished: start the crawl again to finish it"
         said = [*copied(tmp_path, None, keep=True, open_place=lambda _: place)]
 
         assert said == [(f"{ADDRESS}: 1 file stored, 6 bytes", True), (f"{tmp_path}/{left}", False)]
@@ -398,7 +398,7 @@ class TestTheCommand:
         ((said, is_good),) = copied(tmp_path, None, keep=False, open_place=lambda _: place)
 
         assert (said, is_good) == (
-            f"{ADDRESS}: 1 file stored, 6 bytes; 1 still to be sent or verified",
+            f"{ADDRESS}: 1 file stored, 6 bytes; 1 not sent or verified yet",
             False,
         )
 
@@ -428,11 +428,8 @@ class TestTheEnd:
 
             assert 30 <= crawl.now - begun <= 60
             assert crawl.storing.is_behind
-        left = f"scrapy export store {tmp_path} does it, or the next start"
-        assert (
-            f"{ADDRESS}: 1 file (6 bytes) still to be sent there, or verified: {left}"
-            in caplog.text
-        )
+        left = f"scrapy export store {tmp_path}`, or start the crawl again"
+        assert f"{ADDRESS}: 1 file (6 bytes) not sent or verified yet: run `{left}" in caplog.text
 
     def test_waiting_costs_no_processor(self, tmp_path, place):
         """While files are on their way, or the store is away, one look in a tenth of a second is
@@ -532,4 +529,4 @@ class TestWhatIsWhere:
             crawl.rounds()
 
             assert crawl.storing.is_behind
-        assert "No such file or directory: not stored" in caplog.text
+        assert "No such file or directory; the file was not stored" in caplog.text

@@ -170,7 +170,7 @@ BAD = {
     "status 500": status(500),
     "status 404": status(404),
     "status 302, which points to http://b.test/": status(302, location="http://b.test/"),
-    "its answer is no index: b'<html>": html,
+    "its answer is not an index: b'<html>": html,
     "IncompleteRead": early,
     "closed connection|reset": hangs_up,
     "timed out": silent,
@@ -189,13 +189,13 @@ def test_a_bad_answer_is_none(index, why, monkeypatch):
     with pytest.raises(CdxServerError, match=why):
         server.find(URL, ANSWER)
     before = len(index.asked)
-    with pytest.raises(CdxServerError, match="left alone"):
+    with pytest.raises(CdxServerError, match="not asked for now"):
         server.find(URL, ANSWER)
     clock.now += 1.1
     with pytest.raises(CdxServerError, match=why):
         server.find(URL, ANSWER)
     clock.now += 1.1
-    with pytest.raises(CdxServerError, match="left alone"):
+    with pytest.raises(CdxServerError, match="not asked for now"):
         server.find(URL, ANSWER)
     assert len(index.asked) > before
     clock.now += 1
@@ -221,7 +221,7 @@ def test_a_server_may_ask_to_be_left_alone(index):
         server.find(URL, ANSWER)
     index.fail = None
     clock.now += 3599
-    with pytest.raises(CdxServerError, match="left alone"):
+    with pytest.raises(CdxServerError, match="not asked for now"):
         server.find(URL, ANSWER)
     clock.now += 2
 

@@ -146,7 +146,7 @@ def test_an_archive_that_was_moved_away_leaves_digests(earlier, tmp_path, caplog
     )
     assert found.lost == 4
     assert [line.partition(".cdxj: ")[2] for line in caplog.messages] == [
-        f"{path.name}: not found; without their records, pages are fetched whole"
+        f"{path.name}: not found; pages whose earlier records are missing are fetched in full"
     ]
 
 
@@ -176,7 +176,7 @@ def test_an_archive_that_was_overwritten_leaves_nothing(earlier, tmp_path, left,
         path.write_bytes(left)
 
     assert found.of_url(URL).referred is None
-    assert (": no such record at byte " in caplog.text) == bool(left)
+    assert (": the record is not at byte " in caplog.text) == bool(left)
     assert found.of_digest(page().digest) is None
 
 

@@ -132,8 +132,8 @@ def test_what_cannot_be_read_is_told_and_the_rest_counts(tmp_path, caplog):
 
     assert index.latest("http://a.test/x")
     assert [record.getMessage() for record in caplog.records] == [
-        f"since: {tmp_path}/gone.cdxj: Is a directory: nothing more of it is read",
-        f"since: {tmp_path}/0.cdxj: lines that cannot be read: 2, left out",
+        f"since: {tmp_path}/gone.cdxj: Is a directory: the rest of it was not read",
+        f"since: {tmp_path}/0.cdxj: 2 lines could not be read",
     ]
 
 
@@ -158,7 +158,7 @@ def test_what_is_read_is_told(tmp_path, caplog, monkeypatch):
 
 def test_nothing_at_all_is_refused(tmp_path):
     """A crawl that was asked to compare, and has nothing to compare with, does not begin."""
-    with pytest.raises(NoEarlier, match="no capture in"):
+    with pytest.raises(NoEarlier, match="contain no captures"):
         opened(tmp_path, [b"garbage\n"])
 
 
@@ -242,7 +242,7 @@ def test_a_damaged_packed_file_counts_as_far_as_it_goes(tmp_path, caplog):
 
     assert index.latest("http://a.test/0")
     assert [
-        record.getMessage().partition(": nothing more")[0].partition(".gz: ")[2]
+        record.getMessage().partition(": the rest of it was not read")[0].partition(".gz: ")[2]
         for record in caplog.records
     ] == [
         "Compressed file ended before the end-of-stream marker was reached",
@@ -262,7 +262,7 @@ def test_cdx_with_other_columns_is_left_out(tmp_path, caplog):
     assert index.latest("http://a.test/y") is None
     (record,) = caplog.records
     assert (
-        "1.cdx: it does not begin with the columns N b a m s k: nothing more of it is read"
+        "1.cdx: it does not begin with the columns N b a m s k: the rest of it was not read"
         in record.getMessage()
     )
 

@@ -142,9 +142,9 @@ def test_the_repeat_of_another_request(earlier, tmp_path):
 
 
 def test_a_damaged_record_with_a_sha256_leaves_nothing(earlier, caplog):
-    """What is there has another payload than the index says."""
+    """What is there has a different payload than the index says."""
     assert earlier(whole(DIGESTS[0], body=b"broken")).of_url(URL).referred is None
-    assert " has another payload; " in caplog.text
+    assert " has a different payload; " in caplog.text
 
 
 def test_sha256_is_computed_only_if_an_index_has_one(earlier):

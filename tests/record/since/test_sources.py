@@ -42,7 +42,7 @@ def test_a_hive_means_those_of_all_drones(tmp_path):
     found = sources(str(job), tmp_path / "feb")
 
     assert [path.name for path in found.files] == ["a.cdxj", "b.cdxj"]
-    assert found.left_out == [f"{job}/drone-2: this drone's folder is missing: left out"]
+    assert found.left_out == [f"{job}/drone-2: left out, because this drone's folder is missing"]
 
 
 def test_what_an_earlier_crawl_compared_with_belongs_to_it(tmp_path):
@@ -63,7 +63,7 @@ def test_what_an_earlier_crawl_compared_with_belongs_to_it(tmp_path):
 
     assert [path.name for path in found.files] == ["a.cdxj", "b.cdxj"]
     assert found.left_out == [
-        f"{january}/warc/gone.cdxj: which {february} refers to, is gone: left out"
+        f"{january}/warc/gone.cdxj: left out, because the file that {february} refers to is missing"
     ]
 
 
@@ -104,8 +104,8 @@ def test_what_is_left_out_is_told(tmp_path):
     )
 
     assert sources(str(job), tmp_path / "feb").left_out == [
-        f"{job}/warc: archive files without an index: 1, left out",
-        f"{job}/warc: unfinished files: 1, left out; if that crawl was killed, resume it first",
+        f"{job}/warc: left out archive files without an index: 1",
+        f"{job}/warc: left out unfinished files: 1; if that crawl was killed, resume it first",
     ]
 
 
@@ -116,7 +116,7 @@ def test_what_is_no_file_is_never_opened(tmp_path):
     found = sources(str(job), tmp_path / "feb")
 
     assert [path.name for path in found.files] == ["a.cdxj"]
-    assert found.left_out == [f"{job}/warc/b.cdxj: not a file: left out"]
+    assert found.left_out == [f"{job}/warc/b.cdxj: left out, because it is not a file"]
 
 
 @pytest.mark.parametrize("argument", ["hive", "hive/drone-1", "hive/drone-1/warc/b.cdxj"])
@@ -125,7 +125,7 @@ def test_a_drone_is_not_compared_with_the_others_of_its_hive(tmp_path, argument)
     hive = jobdir(tmp_path / "hive", "drone-0/warc/notes.txt", "drone-1/warc/b.cdxj")
     (hive / "hive.json").write_text(json.dumps({"version": 1, "name": "hive", "drones": [0, 1]}))
 
-    with pytest.raises(NoEarlier, match="holds this crawl's own JOBDIR"):
+    with pytest.raises(NoEarlier, match="contains this crawl's own JOBDIR"):
         sources(str(tmp_path / argument), hive / "drone-0")
 
 
@@ -133,17 +133,17 @@ def test_a_drone_is_not_compared_with_the_others_of_its_hive(tmp_path, argument)
     ("argument", "why"),
     [
         ("none", "no such file or folder"),
-        ("feb", "holds this crawl's own JOBDIR"),
-        ("feb/warc", "holds this crawl's own JOBDIR"),
-        ("feb/warc/a.cdxj", "holds this crawl's own JOBDIR"),
-        ("empty", "no finished index of an archive in it"),
+        ("feb", "contains this crawl's own JOBDIR"),
+        ("feb/warc", "contains this crawl's own JOBDIR"),
+        ("feb/warc/a.cdxj", "contains this crawl's own JOBDIR"),
+        ("empty", "contains no finished index of an archive"),
         ("notes.txt", "neither an index file"),
-        ("cdx+ftp://a.test/", "not the address of a CDX server"),
-        ("cdx+http://", "not the address of a CDX server"),
+        ("cdx+ftp://a.test/", "expected the address of a CDX server"),
+        ("cdx+http://", "expected the address of a CDX server"),
         ("cdx+http://a.test:x/", "Port could not be cast"),
-        ("cdx+https://me@a.test/", "a user's name"),
+        ("cdx+https://me@a.test/", "must not contain a user name"),
         ("jan,none", "no such file or folder"),
-        (" , ", "names no earlier crawl"),
+        (" , ", "is empty: give the JOBDIR of an earlier crawl"),
     ],
 )
 def test_what_is_refused(tmp_path, monkeypatch, argument, why):

@@ -270,7 +270,7 @@ class TestLinks:
         ]
 
     def test_addresses_that_lead_nowhere(self, job):
-        """What is no URL that could be fetched has no row, and does not count."""
+        """What is not a URL that could be fetched has no row, and does not count."""
         odd = ["mailto:x@a.test", "javascript:void(0)", "http://[", "data:,x", "/" + "x" * 3000]
         job.page("http://a.test/", [("a", address, "", "") for address in ["/1", *odd, "/2"]])
         job.page("http://b.test/", [("a", "mailto:x", "", "")])
@@ -323,7 +323,7 @@ class TestLinks:
 
     @pytest.mark.parametrize("location", [b"http://[", b"javascript:1"])
     def test_a_redirect_to_nowhere(self, job, location):
-        """A Location that is no URL is no link."""
+        """A Location that is not a URL is no link."""
         answer, outcome = answered(302, headers=[(b"Location", location)])
         job.end(Link("http://a.test/"), outcome, answer)
 

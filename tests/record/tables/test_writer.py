@@ -142,7 +142,7 @@ class TestFullDisk:
         """The rows stay in their stream, and the log says why."""
         crawled(tmp_path, 0, 3, disk=Poor()).stop()
 
-        assert "pages-00000.parquet: not written yet: out of memory" in caplog.text
+        assert "pages-00000.parquet: could not be written yet: out of memory" in caplog.text
         assert sound(tmp_path)["rows"] == 3
 
     def test_no_descriptor(self, tmp_path, caplog, monkeypatch):
@@ -155,7 +155,10 @@ class TestFullDisk:
         crawled(tmp_path, 0, 3).stop()
         monkeypatch.undo()
 
-        assert "pages-00000.parquet: not written yet: [Errno 24] Too many open files" in caplog.text
+        assert (
+            "pages-00000.parquet: could not be written yet: [Errno 24] Too many open files"
+            in caplog.text
+        )
         crawled(tmp_path, 3, 4).stop()
         assert sound(tmp_path)["rows"] == 4
 
@@ -167,7 +170,7 @@ class TestFullDisk:
 
         assert files(tmp_path) == ["links-00000.arrows.open", "pages-00000.arrows.open"]
         assert (
-            "pages-00000.parquet: not written yet: [Errno 28] No space left on device"
+            "pages-00000.parquet: could not be written yet: [Errno 28] No space left on device"
             in caplog.text
         )
         assert sound(tmp_path)["rows"] == 3

@@ -148,7 +148,9 @@ class TestErrors:
         monkeypatch.setattr(module, "_pack", _no_memory)
         with pytest.raises(MemoryError):
             archive.checkpoint()
-        with pytest.raises(StoreError, match="unusable since: out of memory"):
+        with pytest.raises(
+            StoreError, match="cannot be used after an earlier error: out of memory"
+        ):
             archive.writer.close()
         archive.close()
         Archive(tmp_path, seed=2).stop()
@@ -174,7 +176,7 @@ class TestErrors:
         disk.fail_at = disk.operations + 1
         with pytest.raises(StoreError):
             archive.writer.save()
-        with pytest.raises(StoreError, match="unusable since"):
+        with pytest.raises(StoreError, match="cannot be used after an earlier error"):
             archive.write(exchange("http://a.test/2")).offset  # noqa: B018 - asking waits
         archive.close()
         assert disk.broken == ["write"]

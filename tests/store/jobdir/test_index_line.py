@@ -218,7 +218,7 @@ class TestRead:
         ],
     )
     def test_what_is_none(self, more):
-        """What is no URL, no place in a file, or no name of one is a bad line: nothing else is
+        """What is not a URL, no place in a file, or no name of one is a bad line: nothing else is
         raised.
         """
         with pytest.raises(BadLine):

@@ -81,7 +81,7 @@ def test_drones_that_are_no_numbers(tmp_path, drones):
     """Drones are numbers from 0."""
     named(tmp_path, drones)
 
-    with pytest.raises(DamagedFile, match="not their numbers"):
+    with pytest.raises(DamagedFile, match="must be a list of numbers"):
         crawls_of(tmp_path)
 
 
@@ -89,7 +89,7 @@ def test_a_hive_json_of_another_version_is_refused(tmp_path):
     """A hive.json of another version is refused."""
     named(tmp_path, [0], version=2)
 
-    with pytest.raises(StateVersion, match="version 2, this program reads 1"):
+    with pytest.raises(StateVersion, match="version 2, but this program reads version 1"):
         crawls_of(tmp_path)
 
 

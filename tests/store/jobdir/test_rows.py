@@ -51,7 +51,7 @@ def test_a_flipped_bit(tmp_path):
         db.execute("UPDATE meta SET value = ? WHERE name = 'terms'", (b"{]",))
     job, odd = JobDir.open(tmp_path), []
 
-    with pytest.raises(DamagedFile, match="table meta, terms: checksum"):
+    with pytest.raises(DamagedFile, match="table meta, terms: wrong checksum"):
         job.read(meta_row.terms)
     assert job.read(lambda snapshot: meta_row.terms(snapshot, odd)) == {}
     assert odd == ["terms in state/crawl.db cannot be read"]

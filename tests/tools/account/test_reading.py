@@ -150,9 +150,9 @@ def test_only_what_a_kill_may_have_taken_is_unknown(tmp_path):
     [
         ("-", 200, "head and body"),
         ("truncated:length", 200, "head and part of the body"),
-        ("duplicate:digest", 200, "that it is the same as another page"),
-        ("revisit,unchanged", 304, "that it has not changed"),
-        ("withheld:header+document", 200, "the head alone: the owner forbids the rest"),
+        ("duplicate:digest", 200, "a note that it is the same as another page"),
+        ("revisit,unchanged", 304, "a note that it has not changed"),
+        ("withheld:header+document", 200, "only the head: the owner forbids the rest"),
     ],
 )
 def test_what_was_kept(notes, status, words):
@@ -167,8 +167,8 @@ def test_what_was_kept(notes, status, words):
 @pytest.mark.parametrize(
     ("saved", "words"),
     [
-        (None, ["Between its start and now the crawler was stopped hard"]),
-        ((AT - 9, [], True), ["Between ", " and now the crawler was stopped hard"]),
+        (None, ["Between its start and now the crawler was running or stopped abruptly"]),
+        ((AT - 9, [], True), ["Between ", " and now the crawler was running or stopped abruptly"]),
         ((AT + 9, [], True), []),
     ],
 )
@@ -188,7 +188,7 @@ def test_a_kill_before_the_first_checkpoint(tmp_path, saved, words):
 
     assert [unknown(account, one) for one in account.requests] == [bool(words)]
     assert all(word in text for word in words)
-    assert ("stopped hard" in text) == bool(words)
+    assert ("stopped abruptly" in text) == bool(words)
 
 
 def drone_of(hive, number, *requests, gap=(0, 10), logged=True):
@@ -213,7 +213,7 @@ class TestHives:
         account = account_of(tmp_path, site_of("a.test"))
 
         assert account.gaps == []
-        assert "stopped hard" not in page(account, 0.0)
+        assert "stopped abruptly" not in page(account, 0.0)
 
     def test_the_gaps_of_each_drone_are_its_own(self, tmp_path):
         """Of a site that has changed hands, a request is unknown by the kills of the drone that
@@ -227,7 +227,9 @@ class TestHives:
         lost = [one.url.rpartition("/")[2] for one in account.requests if unknown(account, one)]
 
         assert lost == ["first", "last"]
-        assert "the part of the crawler called drone-0 was stopped hard" in page(account, 0.0)
+        assert "the part of the crawler called drone-0 was running or stopped abruptly" in page(
+            account, 0.0
+        )
 
     def test_a_drone_without_the_log(self, tmp_path):
         """What it asked before it was killed is not known at all, so its gap is named."""
@@ -268,7 +270,7 @@ def test_a_log_of_requests_that_is_not_whole(tmp_path, logged, partly):
 
     assert [one.url[-2:] for one in account.requests] == ["/0", "10"]
     assert account.partly == partly
-    assert ("The log of requests does not have all" in page(account, 0.0)) is bool(partly)
+    assert ("The log of requests is incomplete" in page(account, 0.0)) is bool(partly)
 
 
 def test_several_connections_are_said(tmp_path):
@@ -282,7 +284,7 @@ def test_several_connections_are_said(tmp_path):
     }
     text = page(SiteAccount(tmp_path, AskedSite("a.test"), [asked(1.0)], terms=rules), 0.0)
 
-    assert "each of several connections waits for itself" in text
+    assert "each of several connections has its own waits" in text
     assert "HOST_CONNECTIONS test=2" in text
     assert "HOST_CONNECTIONS www.a.test=4" in text
     assert "b.test" not in text
@@ -301,7 +303,7 @@ def test_an_owner_is_told_no_more_than_is_so(tmp_path):
     assert "All requests to this site" not in said(partly=["job"])
     for obeys in (True, False):
         terms = terms_of("web", {}, check({"ROBOTSTXT_OBEY": obeys}))
-        assert ("robots.txt is read before anything else of a host" in said(terms=terms)) is obeys
+        assert ("robots.txt before anything else, and again when" in said(terms=terms)) is obeys
 
 
 def test_a_page_that_was_not_asked_for(tmp_path):
@@ -316,9 +318,9 @@ def test_a_page_that_was_not_asked_for(tmp_path):
         0.0,
     )
 
-    assert "The first page found was http://a.test/forbidden, by a list" in text
+    assert "The first page found was http://a.test/forbidden, through a list" in text
     assert "asked for was" not in text
-    assert "not asked for: robots.txt forbids it" in text
+    assert "not requested: robots.txt forbids it" in text
 
 
 def test_no_text_of_a_server_is_a_formula_or_markup(tmp_path):

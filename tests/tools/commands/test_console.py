@@ -14,12 +14,12 @@ from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 from webcrawl.tools.tool_command import port_of, whole
 
 FULL = "standard output: No space left on device"
-NOTE = "this is as of the last checkpoint\n"
+NOTE = "the answer is from the last checkpoint\n"
 LINE = "1.0\t0\t30\thttp://a/{}\tlink\t1\t200\n"
 
 
 def said_to(output, words):
-    """The exit status and what is on standard error, but for the note that the crawl does not run."""
+    """The exit status and what is on standard error, but for the note that the crawl is not running."""
     done = command("scrapy", *words, stdout=output)
     return done.returncode, without_note(done.stderr)
 

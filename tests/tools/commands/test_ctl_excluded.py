@@ -11,7 +11,9 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.urls.exclusion_rules import OptOut
 
 NOW = 1_800_000_000.0
-STOPPED = "no crawl is running there, or none that listens: this is as of the last checkpoint\n"
+STOPPED = (
+    "no crawl is running there, or none that listens: the answer is from the last checkpoint\n"
+)
 
 
 def state(folder, *wishes):
@@ -67,7 +69,7 @@ def test_of_a_hive(tmp_path):
     done = excluded(tmp_path)
 
     assert (done.returncode, rules(done)) == (0, ["a.test", "b.test"])
-    assert "as of the last checkpoint" in done.stderr
+    assert "from the last checkpoint" in done.stderr
 
 
 def test_where_no_crawl_is(tmp_path):
@@ -76,7 +78,7 @@ def test_where_no_crawl_is(tmp_path):
 
     assert (done.returncode, done.stderr) == (
         2,
-        f"{tmp_path}: no crawl is running there, or none that listens\n",
+        f"{tmp_path}: no running crawl accepts commands there\n",
     )
 
 

@@ -33,9 +33,9 @@ def _started(tmp_path):
         (["--port", "x"], "--port x: must be a whole number from 0 to 65535"),
         (["--port", "65536"], "--port 65536: must be a whole number from 0 to 65535"),
         (["--port", "-1"], "--port -1: must be a whole number from 0 to 65535"),
-        (["nowhere"], "nowhere: no crawl and no hive lies there"),
-        (["."], ".: no crawl and no hive lies there"),
-        (["a\x1b[2Jb"], "a\\x1b[2Jb: no crawl and no hive lies there"),
+        (["nowhere"], "nowhere: contains no crawl and no hive"),
+        (["."], ".: contains no crawl and no hive"),
+        (["a\x1b[2Jb"], "a\\x1b[2Jb: contains no crawl and no hive"),
         (["--host", "192.0.2.1"], "192.0.2.1:8700: Cannot assign requested address"),
     ],
 )
@@ -117,7 +117,7 @@ def test_more_connections_than_descriptors(started):
         assert answer.status == 403
     process.send_signal(signal.SIGINT)
     assert process.wait(120) == 0
-    assert line == "no connection can be taken until others are closed: Too many open files\n"
+    assert line == "no connection can be accepted until others are closed: Too many open files\n"
     assert (process.stdout.read(), process.stderr.read()) == ("", "")
 
 

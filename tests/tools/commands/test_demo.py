@@ -177,7 +177,10 @@ def test_an_existing_crawl_is_refused(tmp_path):
     done = command("scrapy", "demo", "-s", f"JOBDIR={tmp_path}")
 
     assert done == Done(
-        1, "", f"demo: JOBDIR = {tmp_path}: already holds a crawl of an earlier demo web\n"
+        1,
+        "",
+        f"demo: JOBDIR = {tmp_path}: already holds a crawl of an earlier demo web: use "
+        "another JOBDIR: use another JOBDIR\n",
     )
 
 

@@ -61,12 +61,12 @@ class TestLeftOut:
         crawled(tmp_path / "job", *URLS[:2], full=1).stop()
         job = crawled(tmp_path / "job", *URLS[2:])
         root = job.root if runs else shutil.copytree(job.root, tmp_path / "killed")
-        why = "the crawl runs" if runs else "resume the crawl, which finishes them"
+        why = "the crawl is running" if runs else "resume the crawl to finish them"
 
         assert exported(root, tmp_path / "a.parquet") == (int(not runs), URLS[:2])
         assert (
             capsys.readouterr().err
-            == f"{root}: 4 documents not in a finished file: left out: {why}\n"
+            == f"{root}: left out 4 documents, not in a finished file yet: {why}\n"
         )
         job.close()
 
@@ -84,9 +84,11 @@ class TestLeftOut:
             db.close()
 
         assert exported(tmp_path / "job", tmp_path / "a.parquet") == (0, sorted(URLS[2:]))
-        why = "in the store (s3://bucket)" if stored else "no longer here"
+        why = (
+            "because it is because it is in the store (s3://bucket)" if stored else "no longer here"
+        )
         assert (
-            capsys.readouterr().err == f"{tmp_path / 'job'}: 1 file of documents {why}: left out\n"
+            capsys.readouterr().err == f"{tmp_path / 'job'}: left out 1 file of documents: {why}\n"
         )
 
     def test_who_wants_to_be_forgotten(self, tmp_path):
@@ -114,7 +116,7 @@ def test_documents_of_other_archives_are_not_mixed_in(tmp_path, monkeypatch, cap
     left = tmp_path / "a.parquet.part"
     assert capsys.readouterr().err.splitlines() == [
         f"{tmp_path}/one.warc.gz: not read to the end: run the same command to resume",
-        f"{left}: has documents of other archives, as an interrupted export left it: remove it",
+        f"{left}: was left by an interrupted export of other archives: remove it",
         f"{tmp_path}/one.warc.gz: not read to the end: run the same command to resume",
     ]
     assert {path.name for path in left.iterdir()} == {"sources", "state"}
@@ -160,9 +162,7 @@ def test_a_crawl_that_has_made_none_beside_one_that_has(tmp_path, capsys):
     export.DocumentsCommand().run(sources[:1], Namespace(o=str(tmp_path / "one.parquet")))
 
     said = capsys.readouterr()
-    left_out = (
-        f"{sources[1]}: has made no documents, as the others have: left out; export it by itself\n"
-    )
+    left_out = f"{sources[1]}: left out, because it has made no documents, unlike the others; export it separately\n"
     assert (said.err, [line.split(": ")[1] for line in said.out.splitlines()]) == (
         left_out,
         ["0 documents"] * 2,

@@ -86,7 +86,8 @@ class TestStart:
 
         assert done.returncode == 1
         assert (
-            done.stderr == f"-a since: no capture in {tmp_path}/jan.cdxj: nothing to compare with\n"
+            done.stderr == f"-a since: {tmp_path}/jan.cdxj contain no captures, so there is "
+            "nothing to compare with\n"
         )
         assert not list(hive.jobdir.glob("logs/drone-*"))
 
@@ -238,7 +239,7 @@ class TestEnds:
 
         assert process.returncode == 1
         assert said.endswith(
-            f"{hive.jobdir}: moved or removed: its drones have what their last checkpoints have\n"
+            f"{hive.jobdir} was moved or removed; its drones have everything up to their last checkpoints\n"
         )
         assert " pages in " not in said
         assert not hive.jobdir.exists()
@@ -296,7 +297,8 @@ class TestRefusals:
 
         assert (
             line
-            == f"LOG_FILE = {hive.jobdir / name}: is a file that the crawl itself writes: choose another name"
+            == f"LOG_FILE = {hive.jobdir / name}: the crawl itself writes a file of this name; "
+            "choose another one"
         )
 
     @pytest.mark.parametrize("name", ["bad\udcff", "new\nline"])
@@ -307,7 +309,9 @@ class TestRefusals:
         hive.jobdir = tmp_path / name
         line = self.refused(hive, "-n", 2)
 
-        assert line.startswith(f"JOBDIR = {tmp_path}/{readable(name)}: strange characters, ")
+        assert line.startswith(
+            f"JOBDIR = {tmp_path}/{readable(name)}: must not contain control characters "
+        )
         assert not hive.jobdir.exists()
 
     def test_what_was_there_stays(self, hive):
@@ -341,7 +345,9 @@ class TestRefusals:
             first = take_up(db, "web", 1)
             second = take_up(db, "other", 1)
             db.set(KEY, b"key")
-            with pytest.raises(HiveError, match="is drone 1 of the hive other, not drone 1 of web"):
+            with pytest.raises(
+                HiveError, match="belongs to drone 1 of the hive other, not to drone 1 of web"
+            ):
                 take_up(db, "web", 1)
 
         assert (second.name, second.run, second.id != first.id) == ("other", 1, True)
@@ -355,7 +361,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("settings", "line"),
         [
-            ({"HIVE_DRONES": 3}, "-s HIVE_DRONES=3: -n says how many drones there are"),
+            ({"HIVE_DRONES": 3}, "-s HIVE_DRONES=3: use -n to set the number of drones"),
             ({"HIVE_DRONE": 1}, "-s HIVE_DRONE=1: each drone gets its own number"),
             (
                 {"FEEDS": '{"x.json": {"format": "json"}}'},
@@ -379,7 +385,7 @@ class TestRefusals:
 
         assert (
             line
-            == f"{hive.jobdir}: holds the crawl of one process: a hive needs a JOBDIR of its own"
+            == f"{hive.jobdir}: holds the crawl of a single process; use another JOBDIR for a hive"
         )
 
     def test_a_crawl_in_the_folder_of_a_hive(self, hive):
@@ -389,7 +395,7 @@ class TestRefusals:
         crawl = Crawl(hive.jobdir, {"seeds": hive.seeds})
 
         assert crawl.run() == 1
-        line = f"{hive.jobdir}: holds a hive: scrapy hive web -s JOBDIR={hive.jobdir}, or another JOBDIR\n"
+        line = f"{hive.jobdir}: holds a hive: run `scrapy hive web -s JOBDIR={hive.jobdir}`, or use another JOBDIR\n"
         assert crawl.output.read_text() == line
 
     def test_two_in_one_folder(self, hive):
@@ -434,7 +440,8 @@ class TestRefusals:
             hive.script(number, "finish")
 
         assert hive.run("-n", 1).stderr == (
-            f"{hive.jobdir}: hive.json is missing, and 2 drones are there: say -n 2, so that none is left out\n"
+            f"{hive.jobdir}: hive.json is missing, but the folder holds 2 drones: give -n 2 so "
+            "that none is left out\n"
         )
         assert hive.run("-n", 2).returncode == 0
         assert of(hive.drone_words(2), "-s")["HIVE_DRONES"] == "3"
@@ -457,8 +464,8 @@ class TestRefusals:
         ("content", "why"),
         [
             ("{", "damaged: "),
-            ("[]", "damaged: not a mapping"),
-            ('{"version": 2}', "version 2: this program knows 1"),
+            ("[]", "damaged: it is not a JSON object"),
+            ('{"version": 2}', "version 2, but this program reads version 1"),
             ('{"version": 1}', "damaged: Object missing required field `name`"),
         ],
     )
@@ -499,7 +506,7 @@ class TestRefusals:
         assert (
             line
             == again
-            == f"the server knows another hive named web {where}: each needs a HIVE_NAME of its own"
+            == f"the server already has another hive named web {where}: set a different HIVE_NAME"
         )
         assert (found, members.commands) == (False, [])
 

@@ -44,7 +44,10 @@ class TestNew:
 
         key = SigningKey.read(tmp_path / "bot.pem")
         assert (done.returncode, done.stderr) == (0, "")
-        assert done.stdout == f"{tmp_path}/bot.pem: Ed25519 key {key.keyid}, for its owner alone\n"
+        assert (
+            done.stdout
+            == f"{tmp_path}/bot.pem: Ed25519 key {key.keyid}, readable only by its owner\n"
+        )
         assert stat.S_IMODE((tmp_path / "bot.pem").stat().st_mode) == 0o600
 
     def test_nothing_is_overwritten(self, tmp_path, key):
@@ -53,7 +56,7 @@ class TestNew:
         done = identity("new", tmp_path / "bot.pem")
 
         assert (done.returncode, done.stdout) == (1, "")
-        assert done.stderr == f"{tmp_path}/bot.pem: is there already: a key is not overwritten\n"
+        assert done.stderr == f"{tmp_path}/bot.pem: already exists; a key is never overwritten\n"
         assert (tmp_path / "bot.pem").read_bytes() == before
 
 

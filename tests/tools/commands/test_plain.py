@@ -182,7 +182,12 @@ class TestSinglePages:
         )
 
         assert (status, tree(ours.folder / "crawls")) == (0, before)
-        assert said.count("notes is not written: this is no crawl, and has no JOBDIR") == 1
+        assert (
+            said.count(
+                "notes is not written, because this command is not a crawl and has no JOBDIR"
+            )
+            == 1
+        )
         assert "'title': '/7'" in said
 
     def test_a_spider_that_asks_for_the_crawl_itself(self, here, tmp_path):

@@ -156,7 +156,7 @@ class TestAsInTheCrawl:
         assert (job.folder / "logs/errors.log").read_text().count("Traceback") >= 5
         assert "unexpected errors: see logs/errors.log" in job.log
         assert "stopped by ERROR_BREAKER" in job.log
-        assert "another JOBDIR processes all pages once more" in job.log
+        assert "use another JOBDIR to process all pages again" in job.log
 
     def test_content_seen(self, pages, job):
         """With CONTENT_SEEN=process duplicates reach all pipelines, with their bodies."""
@@ -213,7 +213,7 @@ class TestResuming:
         }
         assert job.run(pages, pipelines=("Hangs",), SIGNAL=int(number), **patience) == status
         assert "checkpoints leave out 1 page" in job.log
-        assert "a kill has them processed again (http://a.test/20)" in job.log
+        assert "if the run is killed, they are processed again (http://a.test/20)" in job.log
         assert ("left to the next run, http://a.test/20 first" in job.log) == (status == 0)
         assert ("1 page cancelled in the pipelines; the same command" in job.log) == (status == 0)
 
@@ -227,7 +227,10 @@ class TestResuming:
         does, and with 0.
         """
         assert job.run(pages, pipelines=("Cancels",)) == 1
-        assert "http://a.test/20: cancelled in the pipelines: left to the next run" in job.log
+        assert (
+            "http://a.test/20: processing was cancelled in a pipeline; the next run processes it again"
+            in job.log
+        )
 
         assert job.run(pages, pipelines=("Lines",)) == 0
         assert job.lines() == URLS
@@ -242,7 +245,7 @@ class TestResuming:
             path.rename(path.with_name(f"moved-{path.name}"))
 
         assert job.run(first.with_name(f"moved-{first.name}"), pipelines=("Lines",)) == 1
-        assert "what an earlier run did not finish is not there" in job.log
+        assert "the record that an earlier run did not finish is missing" in job.log
         assert "cannot be read: again 1" in job.log
 
     @pytest.mark.campaign
@@ -251,8 +254,8 @@ class TestResuming:
         patience = {"EXTENSIONS": json.dumps({f"{Impatient.__module__}.Impatient": 1})}
 
         assert job.run(pages, pipelines=("Blocks",), **patience) == 1
-        assert "the crawl stands still: process_item (" in job.log
-        assert "does not return: the crawl ends as by a kill, and nothing " in job.log
+        assert "the crawl is blocked: process_item (" in job.log
+        assert "does not return, so the crawl ends as if killed: nothing " in job.log
 
     def test_once_more(self, pages, job):
         """A run that has nothing left to do says so, and a new file is read alone."""
@@ -293,9 +296,7 @@ class TestLosses:
 
         assert job.run(lone, pipelines=("Lines",)) == 1
         assert job.lines() == ["http://a.test/y"]
-        assert (
-            "revisit http://a.test/x: none of the files read so far can give its payload" in job.log
-        )
+        assert "revisit http://a.test/x: its payload is in none of the files read so far" in job.log
 
 
 class TestRecaptures:
@@ -376,7 +377,13 @@ class TestArguments:
             (["none.warc.gz"], "none.warc.gz: no such file"),
             (["*.warc"], "*.warc: no such file"),
             (["empty"], "empty: no WARC files in this folder"),
-            (["-"], "-: an archive on standard input could not be resumed: name a file"),
+            (
+                ["-"],
+                (
+                    "-: archives cannot be read from standard input, as reading could not be "
+                    "resumed: give a file"
+                ),
+            ),
             (
                 ["made", "-a", "x=y"],
                 "-a x=…: archives have no arguments; settings are -s NAME=VALUE",
@@ -390,7 +397,7 @@ class TestArguments:
                 ],
                 (
                     "ITEM_PIPELINES = 'webcrawl.adapter.pipelines.outputs.WarcPipeline': must be "
-                    "pipelines that need no crawl: this one writes what was fetched"
+                    "pipelines that work without a crawl; this one writes only what is being fetched"
                 ),
             ),
         ],

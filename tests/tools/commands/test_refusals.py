@@ -136,7 +136,7 @@ class TestFeeds:
         }
         said = told({"seeds": str(seeds)}, **settings)
 
-        assert said == f"FEEDS: {tmp_path}/x: cannot be stored: Python knows no encoding utf-9"
+        assert said == f"FEEDS: {tmp_path}/x: cannot be stored: unknown encoding utf-9"
 
 
 class TestSpiders:
@@ -147,8 +147,8 @@ class TestSpiders:
         """
         line = refused(Crawl(tmp_path / "job", {"seeds": seeds}, spider=spider))
 
-        hint = "one of yours needs -s SPIDER_MODULES=, the module or package that it is in"
-        assert line.endswith(f": no such spider; this project has walk, web; {hint}")
+        hint = "for one of yours, name its module or package in -s SPIDER_MODULES="
+        assert line.endswith(f": no such spider (this project has walk, web); {hint}")
 
 
 class TestSettings:
@@ -204,13 +204,13 @@ class TestSettings:
         }
         line = told({"seeds": str(seeds)}, JOBDIR=str(tmp_path / "job"), URL_FILTERS=filters)
 
-        assert line == "URL_FILTERS: two filters have the same name: length, length"
+        assert line == "URL_FILTERS: more than one filter is named length, length"
 
     def test_a_name_server_that_does_not_answer(self, tmp_path, seeds):
         """If none of the name servers answers, the line names them."""
         line = refused(Crawl(tmp_path / "job", {"seeds": seeds}), DNS_NAMESERVERS="127.0.0.1:9")
 
-        assert line == "no name server answers at 127.0.0.1:9"
+        assert line == "no name server answers: 127.0.0.1:9"
 
 
 class TestJobdir:
@@ -230,7 +230,7 @@ class TestJobdir:
         """
         line = refused(Crawl(tmp_path / "job", {"seeds": seeds}, {"JOBDIR": tmp_path / name}))
 
-        why = "strange characters, by which files and lines of a crawl cannot name it"
+        why = "must not contain control characters or invalid UTF-8"
         assert line == f"JOBDIR = {tmp_path}/{readable(name)}: {why}"
 
     @pytest.mark.skipif(
@@ -341,7 +341,8 @@ class TestJobdir:
         line = told({"seeds": str(seeds)}, JOBDIR=str(job))
 
         assert line == (
-            f"{job}/state/crawl.db: missing, but the logs of a crawl are there: restore it, or use another JOBDIR"
+            f"{job}/state/crawl.db: is missing, though the logs of a crawl are there: restore it "
+            "from a copy, or use another JOBDIR"
         )
         assert log.read_text() == "a line\n"
 
@@ -363,8 +364,8 @@ class TestJobdir:
             line = told({"seeds": str(seeds)}, again=again, JOBDIR=str(job))
             there = names[0].partition("/")[0]
             assert (
-                line
-                == f"{job}/{there}: of a crawl of plain Scrapy, which only Scrapy resumes: use another JOBDIR"
+                line == f"{job}/{there}: belongs to a crawl by plain Scrapy, which only Scrapy can "
+                "resume: use another JOBDIR"
             )
         assert tree(job) == before
 
@@ -411,7 +412,7 @@ def test_nothing_is_moved(tmp_path, seeds, again):
     before = tree(tmp_path)
     line = told({"seeds": str(seeds)}, again=again, JOBDIR=str(job), DNS_NAMESERVERS="127.0.0.1:9")
 
-    assert line == "no name server answers at 127.0.0.1:9"
+    assert line == "no name server answers: 127.0.0.1:9"
     assert tree(tmp_path) == before
 
 
@@ -522,7 +523,7 @@ def test_files_of_the_crawls_own(tmp_path, name, value):
     line = told({"seeds": f"{tmp_path}/seeds.txt"}, JOBDIR=tmp_path / "job", **given)
 
     shown = f"FEEDS: {path}" if name == "FEEDS" else f"{name} = {path}"
-    assert line == f"{shown}: is a file that the crawl itself writes: choose another name"
+    assert line == f"{shown}: the crawl itself writes a file of this name; choose another one"
     assert not (tmp_path / "job/state").exists()
 
 
@@ -543,4 +544,6 @@ def test_standard_output_stays_empty(tmp_path):
     )
 
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "no seeds: give -a seeds=FILE or a URL, several with commas between\n"
+    assert (
+        done.stderr == "no seeds: give -a seeds= a file or a URL, or several separated by commas\n"
+    )

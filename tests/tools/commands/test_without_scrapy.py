@@ -121,7 +121,7 @@ def test_a_wrong_command_line_is_refused_as_by_scrapy():
     assert done.returncode == 2
     assert lines[:2] == ["Usage", "====="]
     assert lines[-1].endswith(
-        ": error: a folder and a URL: webcrawl why JOBDIR URL, or --file URLS"
+        ": error: give a folder and a URL: webcrawl why JOBDIR URL, or --file URLS"
     )
 
 

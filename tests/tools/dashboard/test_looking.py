@@ -141,7 +141,7 @@ class TestLooking:
         sample = look(one, Crawls().ask)
 
         assert (sample.state, sample.runs) == ("gone", False)
-        assert does(sample, []) == "Its folder is no longer there."
+        assert does(sample, []) == "Its folder no longer exists."
 
     @pytest.mark.parametrize(
         "answer", [CommandError("no answer in 5 seconds"), "a line", ["a list"]]
@@ -195,7 +195,7 @@ class TestLooking:
         crawls = Crawls({("drone-0", "status"): FIGURES, ("drone-1", "status"): NotRunning("no")})
         sample = look(known(tmp_path / "hive"), crawls.ask)
 
-        assert (sample.state, sample.note) == ("running", "1 of 2 drones run here")
+        assert (sample.state, sample.note) == ("running", "1 of 2 drones are running here")
         assert (sample.number("pages"), sample.number("queued"), sample.number("seeds")) == (
             127,
             4003,
@@ -274,7 +274,7 @@ def test_what_a_wall_answers_is_no_document_of_a_seed(tmp_path):
         crawl_line(NOW, Link(seed, seed=seed), Outcome(403), None, ["wall:anubis"]),
         crawl_line(NOW, Link(seed, seed=seed), Outcome(403), None, ["wall:anubis"]),
         crawl_line(NOW, Link(seed, seed=seed), Outcome(200), None, []),
-        b"no line of this log\n",
+        b"not a line of this log\n",
         crawl_line(NOW, Link(walled, seed=walled), Outcome(200), None, ["wall:anubis"]),
     ]
     (folder / LOG).parent.mkdir(exist_ok=True)
@@ -324,7 +324,7 @@ class TestSigns:
             ),
             (
                 {"queued": 7, "in_flight": 0, "aside_due": 1.0},
-                "All 7 queued URLs are of hosts set aside, which are tried again now and then.",
+                "All 7 queued URLs are of hosts set aside, which are retried now and then.",
             ),
             ({}, "Hosts: 4 asked 2 ready 24 waiting."),
         ],

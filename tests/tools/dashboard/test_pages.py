@@ -58,7 +58,10 @@ class TestFigures:
             in tree.xpath("//p[@class='lead']")[0].text_content()
         )
         assert tree.xpath("//dl[@class='tiles']/div/dd[1]/text()")[:2] == ["120", "4,000"]
-        assert "No figures of a checkpoint" in tree.xpath("//div[@id='report']")[0].text_content()
+        assert (
+            "The figures of the last checkpoint cannot be read"
+            in tree.xpath("//div[@id='report']")[0].text_content()
+        )
 
     def test_what_bounds_it(self, tmp_path):
         """Below what it does stands what bounds it: as it says itself, or by its counters."""

@@ -68,7 +68,7 @@ class TestCrawls:
 
         for name, sentence in {
             "time": "Nothing was downloaded yet.",
-            "bound": "Nobody has looked at it while it ran.",
+            "bound": "It was not measured while the crawl ran.",
             "outcomes": "No URL has ended yet.",
             "wrong": "Nothing went wrong",
             "seeds": "No seed was read",
@@ -77,7 +77,7 @@ class TestCrawls:
             "skipped": "No URL was left out.",
             "waiting": "No host is set aside.",
             "disk": "Nothing was written yet.",
-            "settings": "does not say with which settings",
+            "settings": "does not record the settings",
         }.items():
             assert sentence in page.section(name)
         assert page.tree.xpath("//table") == []

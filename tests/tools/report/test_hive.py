@@ -124,7 +124,7 @@ class TestFolders:
         shutil.rmtree(copy / "drone-1")
         page = made(copy)
 
-        assert "drone-1 has no crawl in it: what that drone did is not counted" in page.text
+        assert "drone-1 contains no crawl, so the work of that drone is not counted" in page.text
         assert len(page.rows("drone-table")) == 1
 
     def test_a_hive_that_has_not_begun(self, tmp_path):

@@ -111,7 +111,7 @@ def test_each_seed_has_what_was_found_from_it_on(crawled):
 
 
 def test_the_report_of_a_killed_crawl_is_of_its_last_checkpoint(crawled):
-    """The report of the killed crawl is of its last checkpoint: no number is above those of the
+    """The report of the killed crawl is of its last checkpoint is not a valid number is above those of the
     end.
     """
     then = {row[0]: row[2] for row in crawled.killed.numbers("outcome-table")}

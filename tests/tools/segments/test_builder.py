@@ -67,7 +67,7 @@ def test_another_crawl_in_the_same_folder(tmp_path, caplog):
     assert build(index, crawl) == [D]
     assert build(index, crawl) == []
     assert (
-        f"{crawl}: another crawl than was read here before: it is read from its beginning"
+        f"{crawl}: now holds another crawl than before, so it is read from its beginning"
         in caplog.text
     )
 
@@ -83,7 +83,7 @@ def test_a_segment_that_nobody_has_crawled(tmp_path):
     done = command("scrapy", "segments", "build", crawl, "-o", tmp_path / "one.csv")
     assert done.returncode == 0
     assert done.stderr.startswith(
-        f"{crawl / FOLDER / 'segment-000001.csv'}: nothing was asked for since"
+        f"{crawl / FOLDER / 'segment-000001.csv'}: nothing was requested since"
     )
     crawled(crawl, asked=[B], found=[[C]])
     assert command("scrapy", "segments", "build", crawl, "-o", tmp_path / "one.csv").stderr == ""
@@ -202,7 +202,9 @@ def test_a_log_that_was_set_back(tmp_path):
     build(crawl)
     with (
         builder(crawl) as made,
-        pytest.raises(StoreError, match=r"shorter than it was when \d+ bytes of it were read"),
+        pytest.raises(
+            StoreError, match=r"\d+ bytes were read earlier, but the file is now shorter"
+        ),
     ):
         made.read([replace(one, outputs={"logs/crawl.log": 9}) for one in left_by(crawl)])
 
@@ -212,11 +214,11 @@ def test_a_line_that_is_no_link_is_damage(tmp_path):
     crawl = crawled(tmp_path / "job", found=[[A, B]])
     data = (crawl / FOUND).read_bytes()
     (crawl / FOUND).write_bytes(data.replace(b" ", b"_", 1))
-    with pytest.raises(StoreError, match="damaged: a line that is no link"):
+    with pytest.raises(StoreError, match="damaged: a line is not a link"):
         build(crawl)
 
     (crawl / FOUND).write_bytes(data[:-1] + b"x")
-    with pytest.raises(StoreError, match="no end of the line"):
+    with pytest.raises(StoreError, match="the line has no end"):
         build(crawl)
 
 
@@ -226,7 +228,7 @@ def test_a_crawl_whose_links_nobody_knows(tmp_path, caplog):
     with builder(crawl) as made:
         made.read(left_by(crawl))
         assert made.lost == 1
-    assert "it has neither logs/found.log nor tables, so its links are missing" in caplog.text
+    assert "has neither logs/found.log nor tables, so its links are missing" in caplog.text
 
 
 def test_a_crawl_that_has_asked_for_nothing(tmp_path, caplog):
@@ -254,7 +256,7 @@ def test_tables_that_were_taken_away(tmp_path, caplog):
 
         assert made.lost == 1
     assert (
-        "links-00000.parquet: taken away before it was read: copy it back, or its links are missing"
+        "links-00000.parquet: was removed before it was read: copy it back, or its links are missing"
         in caplog.text
     )
 
@@ -267,7 +269,7 @@ def test_a_folder_without_a_crawl_is_named_in_one_line(tmp_path):
         left_by(tmp_path)
     crawl = crawled(tmp_path / "job", asked=[A], found=[[B]])
     build(crawl)
-    with pytest.raises(NoCrawl, match="not a crawl: the index of its segments"):
+    with pytest.raises(NoCrawl, match="is not a crawl, but the index of segments"):
         left_by(crawl / FOLDER)
 
 
@@ -276,7 +278,7 @@ def test_a_name_that_is_no_text_is_named_in_one_line(tmp_path):
     crawl = crawled(tmp_path / os.fsdecode(b"job\xff"), asked=[A], found=[[B]])
     done = command("scrapy", "segments", "build", crawl, "-o", tmp_path / "one.csv")
 
-    why = "strange characters, by which nothing can note how far it was read"
+    why = "the path has control or invalid characters, so progress cannot be recorded under it: rename it"
     assert (done.returncode, done.stderr) == (1, f"{tmp_path}/job\\udcff: {why}\n")
 
 
@@ -286,7 +288,9 @@ def test_a_drone_that_is_not_here(tmp_path, caplog):
     named(tmp_path, (0, 1))
 
     assert len(left_by(tmp_path)) == 1
-    assert caplog.messages == [f"{tmp_path}/drone-1: nothing of this drone is here: left out"]
+    assert caplog.messages == [
+        f"{tmp_path}/drone-1: left out, because this drone's folder is missing"
+    ]
 
 
 def test_one_builder_at_a_time(tmp_path):
@@ -401,7 +405,7 @@ def test_tables_in_a_store_are_counted_as_lost(tmp_path, caplog):
         made.read(left_by(tmp_path))
 
         assert made.lost == 1
-    assert f"{NAME}: taken away before it was read: copy it back" in caplog.text
+    assert f"{NAME}: was removed before it was read: copy it back" in caplog.text
 
 
 def test_no_file_takes_the_place_of_a_device(tmp_path):
@@ -413,7 +417,7 @@ def test_no_file_takes_the_place_of_a_device(tmp_path):
 
     done = command("scrapy", "segments", "build", crawl, "-o", pipe)
 
-    assert (done.returncode, done.stderr) == (1, f"-o {pipe}: is no file\n")
+    assert (done.returncode, done.stderr) == (1, f"-o {pipe}: is not a file\n")
     assert stat.S_ISFIFO(pipe.stat().st_mode)
     assert not (crawl / "segments").exists()
 

@@ -82,7 +82,7 @@ def test_pages_that_are_not_in_finished_files(tmp_path, caplog):
     made = crawl(tmp_path / "job", clean=False, links_00000=links(0, 1), pages_00000=pages([0]))
     assert ways(made) == {"0": FOUND}
     assert (
-        f"{made}: the crawl runs, or was killed: links-00000.parquet is left for later"
+        f"{made}: the crawl is running or was killed, so links-00000.parquet is left for later"
         in caplog.text
     )
     crawl(made, pages_00001=pages([1]))

@@ -78,7 +78,7 @@ class TestTwoAtOnce:
         )
         with (
             closing(folder.lock()),
-            pytest.raises(CannotStart, match="the change goes on when it is back"),
+            pytest.raises(CannotStart, match="the change continues when it is back"),
         ):
             changes.give_up(changing(look, folder=folder), 1, str)
 
@@ -119,7 +119,7 @@ class TestResize:
             done = hive("resize", folder.path, "-n", 2)
 
         assert done.returncode == 0, done.stderr
-        assert done.stdout.splitlines()[-1] == "the web is shared by 2 drones now"
+        assert done.stdout.splitlines()[-1] == "the hive now has 2 drones"
         assert members.commands[0] == ("resize", [0, 1], [])
         assert (folder.known().drones, folder.known().wanted) == ((0, 1), ())
 
@@ -133,7 +133,7 @@ class TestResize:
             drones = folder.known().drones
             process.terminate()
 
-        assert said[-1] == "waiting for the drones that leave\n"
+        assert said[-1] == "waiting for the drones that leave the hive\n"
         assert drones == (0, 1, 2)
 
     def test_a_second_time(self, folder, url):
@@ -147,7 +147,9 @@ class TestResize:
             _, said = first.communicate()
 
         assert (second.returncode, first.returncode) == (0, 1), second.stderr
-        assert said.splitlines()[-1] == "others were asked for since then: drones 0, 1"
+        assert (
+            said.splitlines()[-1] == "another change was requested since then, to the drones 0, 1"
+        )
         assert (wanted, folder.known().drones) == ((0, 1, 2, 3), (0, 1))
 
     @pytest.mark.parametrize(
@@ -168,7 +170,7 @@ class TestResize:
             _, said = process.communicate(timeout=120)
 
         assert process.returncode == 1
-        change = "and the change to 1 drone has not ended: start it again, and it goes on with that"
+        change = "and the change to 1 drone is not complete: start the hive again to complete it"
         assert said == f"{folder.path}: the hive {state}, {change}\n"
         assert folder.known().wanted == (0,)
         assert refused("resize", folder.path, "-n", 1, status=3) == said.rstrip("\n")
@@ -220,7 +222,7 @@ class TestAdopt:
         assert (folder.known().drones, folder.known().lost) == ((0,), (1,))
         assert (
             refused("adopt", folder.path, "--drone", 1, "--lost")
-            == "--drone 1: no member of this hive"
+            == "--drone 1: this hive has no such drone"
         )
         assert (
             refused("adopt", folder.path, "--drone", 0, "--lost")
@@ -234,7 +236,7 @@ class TestAdopt:
 
         assert (
             done.stdout.splitlines()[-1]
-            == "the others take over its hosts when the hive is started, with 2 drones"
+            == "the other drones take over its hosts when the hive is started, with 2 drones"
         )
         assert (folder.known().drones, folder.known().lost, folder.known().wanted) == (
             (0,),
@@ -261,7 +263,7 @@ class TestAdopt:
         assert "drone 1 owns " in said
         assert "5 URLs queued for 2 hosts" in said
         assert "in its archive, /crawl/drone-1 on kiwi" in said
-        assert "1 letter of links for others" in said
+        assert "1 letter with links for other drones" in said
         assert said.endswith("repeat the command with --yes to give it up")
 
     @pytest.mark.parametrize(
@@ -293,7 +295,7 @@ class TestAdopt:
             )
 
         assert (
-            "waiting for 30 s: until then drone 1 may fetch, if it is only cut off from the server."
+            "waiting for 30 s: until then drone 1 may still fetch, if it is only cut off from the server."
             in said
         )
 
@@ -317,10 +319,16 @@ class TestAdopt:
             (lambda _: None, "no crawl has begun there"),
             (
                 lambda db: db.set(KEY, b"k" * 16),
-                "holds a crawl of its own, and is not drone 0 of the hive web",
+                "holds a crawl that is not part of a hive, not drone 0 of the hive web",
             ),
-            (lambda db: take_up(db, "web", 1), "is drone 1 of the hive web, not drone 0 of web"),
-            (lambda db: take_up(db, "big", 0), "is drone 0 of the hive big, not drone 0 of web"),
+            (
+                lambda db: take_up(db, "web", 1),
+                "belongs to drone 1 of the hive web, not to drone 0 of web",
+            ),
+            (
+                lambda db: take_up(db, "big", 0),
+                "belongs to drone 0 of the hive big, not to drone 0 of web",
+            ),
             (
                 lambda db: take_up(db, "web", 0),
                 "drone 0 of this hive has its state in another folder, /crawl/drone-0 on kiwi",
@@ -355,7 +363,9 @@ class TestAdopt:
             done = hive("adopt", url, "--drone", 2, "--jobdir", tmp_path / "drone")
 
         assert done.returncode == 1
-        assert "drone 2 ended with exit status 1 before all was given away" in done.stderr
+        assert (
+            "drone 2 ended with exit status 1 before it had handed over everything" in done.stderr
+        )
         assert members.commands == []
 
     @pytest.mark.parametrize(
@@ -407,7 +417,8 @@ class TestAdopt:
 
         if ends == "no":
             with pytest.raises(
-                CannotStart, match="drone 2 ended with exit status 0 before all was given away"
+                CannotStart,
+                match="drone 2 ended with exit status 0 before it had handed over everything",
             ):
                 adopted()
         else:
@@ -422,7 +433,7 @@ class TestAdopt:
             line = refused("adopt", url, "--drone", 1, "--jobdir", tmp_path / "drone")
 
         assert line.startswith(
-            "--drone 1: it was alive within HIVE_LEASE seconds; without --jobdir it gives away"
+            "--drone 1: it was alive within HIVE_LEASE seconds; without --jobdir it hands over"
         )
         assert members.commands == []
 
@@ -439,7 +450,7 @@ class TestAdopt:
 
         assert done.returncode == 0, done.stderr
         assert (folder.known().drones, folder.known().lost) == ((0, 1), (2,))
-        assert again.stderr == "--drone 3: no member of this hive\n"
+        assert again.stderr == "--drone 3: this hive has no such drone\n"
 
     def test_one_that_leaves_and_is_lost(self):
         """So it is of a hive that runs."""

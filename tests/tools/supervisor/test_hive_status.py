@@ -110,7 +110,7 @@ class TestStatus:
         assert [line.split()[1] for line in (first, second)] == ["running", "stopped"]
         assert last == (
             "web: 1 drone running, 2 meant; 14 pages (0.0/s), 6 queued; as of their last checkpoints: "
-            "-s REDIS_URL names their server"
+            "give -s REDIS_URL with the hive's server for live figures"
         )
 
     def test_of_one_that_has_finished(self, folder):
@@ -139,12 +139,12 @@ class TestStatus:
         with served(folder, url), Members(url, 2):
             *_, runs, waits = hive("status", folder.path).stdout.splitlines()
 
-        goes_on = "the change to 3 drones has not ended, and goes on at the next start"
+        goes_on = "the change to 3 drones is not complete, and continues at the next start"
         assert stopped.startswith(f"web: stopped: {goes_on}; ")
         assert runs.startswith(
-            "web: 2 drones running, 3 meant: the change goes on, the queen is drone 0; "
+            "web: 2 drones running, 3 meant: the change continues, the queen is drone 0; "
         )
-        assert waits == "the change waits for drone 2, which is not there"
+        assert waits == "the change waits for drone 2, which is not running"
 
     def test_of_one_that_runs(self, folder, url):
         """A row for each drone says what its last sign of life said, with the rate of the last
@@ -192,7 +192,7 @@ class TestStatus:
         ] * 2
         assert last == (
             "web: stopped, 2 drones; 14 pages (0.0/s), 6 queued; as of their last checkpoints: "
-            "the server knows another hive of this name"
+            "the server has another hive of this name"
         )
 
     def test_by_its_server(self, url):
@@ -230,7 +230,7 @@ class TestStatus:
         """A folder without a hive, a server without one, and a server that is not there, are one
         line each.
         """
-        assert refused("status", tmp_path) == f"{tmp_path}: no hive: hive.json is missing"
+        assert refused("status", tmp_path) == f"{tmp_path}: is not a hive: hive.json is missing"
         assert refused("status", url) == f"{url}: no drone of a hive named web is known there"
         assert refused("status", "redis://127.0.0.1:1").startswith(
             "REDIS_URL = redis://127.0.0.1:1: "
@@ -307,7 +307,7 @@ def test_hive_status_while_the_server_is_away(tmp_path):
 
     assert [row["state"] for row in found] == ["running", "stopped"]
     assert "web: 1 drone running, 2 meant; 3 pages" in table(found, common)[-1]
-    assert "their server does not answer now" in table(found, common)[-1]
+    assert "the hive's server does not answer now" in table(found, common)[-1]
     target.running = lambda drone: False
     assert table(*rows(target))[-1] == "web: stopped, 2 drones; 3 pages (0.0/s), 0 queued"
 

@@ -78,7 +78,7 @@ class TestCommands:
         line = refused("status", url)
 
         assert line.startswith(
-            "REDIS_URL: the server holds something else under a key of the hive: WRONGTYPE "
+            "REDIS_URL: the server has other data under a key of the hive: WRONGTYPE "
         )
 
     def test_a_server_with_a_value_that_cannot_be_read(self, url):
@@ -86,7 +86,7 @@ class TestCommands:
         with Redis.from_url(url) as client:
             client.hset(Keys("web").map, "slots", b"\xff\xfe")
 
-        assert refused("status", url).startswith("what the server has of the hive cannot be read")
+        assert refused("status", url).startswith("the hive's data in the server cannot be read")
 
     def test_the_copy_of_a_hive_that_runs(self, folder, url):
         """A command to the copy of a running hive's folder is not for the hive that runs."""
@@ -121,7 +121,7 @@ class TestCommands:
         where = "(drone 0 in /crawl/drone-0 on kiwi)"
         assert (
             line
-            == f"the server knows another hive named web {where}: each needs a HIVE_NAME of its own"
+            == f"the server already has another hive named web {where}: set a different HIVE_NAME"
         )
         assert (asked.returncode, asked.stderr) == (3, f"{folder.path}: {line}\n")
         assert (members.commands, folder.known().wanted) == ([], ())
@@ -193,7 +193,7 @@ class TestWhoHasDoneIt:
         """It has not done it, and is named."""
         assert order("pause", seen([0, 1], [0]), seen([0, 1], [0, 1])) == "pause: done by 2 drones"
         assert order("pause", seen([0], [0, 1])) == "pause: done by 2 drones"
-        with pytest.raises(NoAnswer, match="pause: drones 1 went away before they answered"):
+        with pytest.raises(NoAnswer, match="pause: drones 1 ended before they answered"):
             order("pause", seen([0, 1], [0]), seen([0], [0]))
 
     def test_a_drone_that_has_left_meanwhile(self):
@@ -278,7 +278,9 @@ def test_an_owner_elsewhere(asked):
     folder, ask = asked
     seen = look_at(folder, hosts=(HERE, "far"))
 
-    with pytest.raises(CommandError, match="drone 1's, which runs elsewhere: scrapy ctl on far:"):
+    with pytest.raises(
+        CommandError, match="drone 1, which runs elsewhere: run `scrapy ctl` there, on far:"
+    ):
         ask(seen, "host", "example.com")
     assert ask(seen, "hosts")[1] == [("drone-0", "hosts")]
 
@@ -329,13 +331,13 @@ def test_a_drone_that_is_away(asked, monkeypatch):
     seen = look_at(folder, alive=(0,))
     assert ask(seen, "pause")[0] == "pause: done"
     with pytest.raises(
-        NoAnswer, match="done, but drone 1 is away, and hears of it when it is back"
+        NoAnswer, match="done, but drone 1 is not running, and receives the command when it is back"
     ):
         ask(seen, "exclude", "example.org")
 
     (folder / "server").mkdir()
     (folder / "server" / "url").write_text(f"unix://{folder}/server/valkey.sock\n")
-    with pytest.raises(NoAnswer, match="done, but drone 1 is away"):
+    with pytest.raises(NoAnswer, match="done, but drone 1 is not running"):
         ask(seen, "pause")
     assert ask(seen, "stop")[0] == "stop: done"
 
@@ -344,7 +346,7 @@ def test_piped_seeds_need_all_drones_here(asked):
     """Standard input is not read if a drone could not read what it brings."""
     folder, ask = asked
 
-    with pytest.raises(CommandError, match="drones on other machines cannot read it"):
+    with pytest.raises(CommandError, match="drones on other machines cannot read standard input"):
         ask(look_at(folder, hosts=(HERE, "far")), "seeds", "add", "-")
 
 
@@ -352,7 +354,7 @@ def test_standard_input_is_named_once(asked):
     """Otherwise nothing is read of it, and nothing is left in the folder."""
     folder, ask = asked
 
-    with pytest.raises(CommandError, match="- is standard input, once"):
+    with pytest.raises(CommandError, match="- for standard input may be given once"):
         ask(look_at(folder), "seeds", "add", "-", "-")
     assert not (folder / "seeds").exists()
 
@@ -369,7 +371,7 @@ def test_an_address(asked):
 def test_nobody_is_there(tmp_path, asked):
     """Without a server nobody says that no drone runs: it may be one that the settings do not name."""
     with pytest.raises(
-        NotRunning, match="the hive is not running, or has a server that -s REDIS_URL=… must name"
+        NotRunning, match="the hive is not running, or -s REDIS_URL=… must name its server"
     ):
         HiveClient(Settings(), str(tmp_path), 1.0, None).ask("status")
 

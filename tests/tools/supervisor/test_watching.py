@@ -55,7 +55,7 @@ def look(members, alive, wanted=(0, 1), leaving=()):
     ("seen", "ended", "drones", "wanted"),
     [
         pytest.param(
-            look((0, 1), (0, 1, 2)), (), (0, 1, 2), (0, 1), id="it gives away what it has"
+            look((0, 1), (0, 1, 2)), (), (0, 1, 2), (0, 1), id="it hands over everything itself"
         ),
         pytest.param(
             look((0, 1), (0, 1)), (), (0, 1, 2), (0, 1), id="it was killed, and the server emptied"

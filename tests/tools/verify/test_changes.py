@@ -42,7 +42,10 @@ def test_a_row_without_a_line(job, values):
     wrong = {"fetch_status": 304, "url": "http://a.test/2", **values}
 
     assert told(job) == [
-        f"tables: damaged at byte 0: row 2 of changes: crawl.log has no {wrong['fetch_status']} {wrong['url']}"
+        (
+            f"tables: damaged at byte 0: row 2 of changes: crawl.log has no line "
+            f"{wrong['fetch_status']} {wrong['url']}"
+        )
     ]
 
 
@@ -51,7 +54,7 @@ def test_rows_in_another_order(job):
     changed(job, "changes", lambda rows: [rows[1], rows[0], *rows[2:]])
 
     assert told(job) == [
-        "tables: damaged at byte 0: row 1 of changes: crawl.log has no 304 http://a.test/0"
+        "tables: damaged at byte 0: row 1 of changes: crawl.log has no line 304 http://a.test/0"
     ]
 
 
@@ -60,7 +63,7 @@ def test_a_row_too_many(job):
     changed(job, "changes", lambda rows: [*rows, rows[-1]])
 
     assert any(
-        "tables/changes-00000.parquet: damaged at byte 0: 5 rows, 4 are noted" in damage
+        "tables/changes-00000.parquet: damaged at byte 0: it has 5 rows, but 4 are noted" in damage
         for damage in told(job)
     )
 
@@ -86,7 +89,7 @@ def test_documents(tmp_path):
     assert found["documents"] == 4
     changed(job.root, "documents", with_row(2, url="http://a.test/x"))
     assert told(job.root) == [
-        "tables: damaged at byte 0: row 2 of documents: crawl.log has no 200 http://a.test/x"
+        "tables: damaged at byte 0: row 2 of documents: crawl.log has no line 200 http://a.test/x"
     ]
 
 

@@ -161,7 +161,7 @@ class TestDamage:
         """
         shutil.rmtree(copy / "drone-1")
         named(copy, (0, 1))
-        missing = "drone-1/state/crawl.db: damaged at byte 0: missing, a drone of this hive"
+        missing = "drone-1/state/crawl.db: damaged at byte 0: the state of this drone of the hive is missing"
         assert told(copy) == [missing]
 
         (copy / "drone-1").mkdir()
@@ -184,7 +184,10 @@ class TestDamage:
             db.close()
 
         assert told(copy) == [
-            f"drone-1/state/crawl.db: damaged at byte 0: never let in: drone 1 has its state {'b' * 16} elsewhere"
+            (
+                f"drone-1/state/crawl.db: damaged at byte 0: this drone was never let in: the state "
+                f"of drone 1, {'b' * 16}, is in another folder"
+            )
         ]
 
     @pytest.mark.parametrize(
@@ -210,7 +213,7 @@ class TestDamage:
             db.commit()
 
         assert [line.rpartition(": table")[2] for line in told(tmp_path)] == [
-            f" meta, {name}: checksum"
+            f" meta, {name}: wrong checksum"
         ]
 
     def test_a_page_in_two_drones(self, same, monkeypatch):
@@ -224,15 +227,18 @@ class TestDamage:
         both = len(set.intersection(*(set(urls(same / f"drone-{drone}")) for drone in range(2))))
 
         assert [line for line in lines if "crawl.log" in line] == [
-            "drone-1/logs/crawl.log: damaged at byte 0: http://h0.test/some/where/0.html is in the log of drone-0 too",
-            f"drone-1/logs/crawl.log: damaged at byte {at}: {second} is in the log of drone-0 too",
-            f"drone-1/logs/crawl.log: damaged at byte 0: {both - 2} more like these",
+            (
+                "drone-1/logs/crawl.log: damaged at byte 0: http://h0.test/some/where/0.html is also "
+                "in the log of drone-0"
+            ),
+            f"drone-1/logs/crawl.log: damaged at byte {at}: {second} is also in the log of drone-0",
+            f"drone-1/logs/crawl.log: damaged at byte 0: {both - 2} more of this kind",
         ]
         index = [line for line in lines if "cdxj" in line]
         assert index[0].endswith(
-            ".cdxj: damaged at byte 0: http://h0.test/some/where/0.html is in the archive of drone-0 too"
+            ".cdxj: damaged at byte 0: http://h0.test/some/where/0.html is also in the archive of drone-0"
         )
-        assert index[2].endswith(f"{both - 2} more like these")
+        assert index[2].endswith(f"{both - 2} more of this kind")
 
     @pytest.mark.parametrize("indexed", [True, False])
     def test_an_attempt_before_the_host_moved(self, same, tmp_path, indexed):
@@ -244,7 +250,7 @@ class TestDamage:
         for drone in range(2 * (not indexed)):
             unindexed(root / f"drone-{drone}")
 
-        assert [line for line in told(root) if "is in the archive of" in line] == []
+        assert [line for line in told(root) if "is also in the archive of" in line] == []
 
     def test_a_page_in_two_archives_without_indexes(self, same, tmp_path):
         """The same is found where archives have no index, at the record's place."""
@@ -253,7 +259,7 @@ class TestDamage:
             unindexed(root / f"drone-{drone}")
         lines = [line for line in told(root) if "/warc/" in line]
 
-        assert "http://h0.test/some/where/0.html is in the archive of drone-0 too" in lines[0]
+        assert "http://h0.test/some/where/0.html is also in the archive of drone-0" in lines[0]
         assert ".warc.gz: damaged at byte" in lines[0]
         assert len(lines) == module.TOLD + 1
 
@@ -263,7 +269,7 @@ class TestDamage:
         lines = [line for line in told(copy) if "has URLs" in line]
 
         assert (
-            "drone-2/state/crawl.db: damaged at byte 0: h10.test has URLs in drone-0 too" in lines
+            "drone-2/state/crawl.db: damaged at byte 0: h10.test also has URLs in drone-0" in lines
         )
 
     def test_stats_json(self, copy):

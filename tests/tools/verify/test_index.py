@@ -77,7 +77,7 @@ def test_another_value(job, name):
 @pytest.mark.parametrize(
     ("edit", "why"),
     [
-        pytest.param(lambda lines: lines[::-1], "not sorted", id="order"),
+        pytest.param(lambda lines: lines[::-1], "the line is not in sorted order", id="order"),
         pytest.param(
             lambda lines: [lines[1], lines[1]], "a second line for the record at byte", id="twice"
         ),
@@ -88,7 +88,7 @@ def test_another_value(job, name):
         ),
         pytest.param(
             lambda lines: [b"com" + lines[0][3:], *lines[1:]],
-            "not what the record at byte",
+            "the line differs from the record at byte",
             id="key",
         ),
     ],

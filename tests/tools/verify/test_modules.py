@@ -45,7 +45,7 @@ def test_lines_have_their_fields(crawl, name, wrong):
     crawl.checkpoint()
 
     assert damages(crawl) == (
-        [f"{output.path.name}: no line of this log: {wrong!r}"] if wrong else []
+        [f"{output.path.name}: not a line of this log: {wrong!r}"] if wrong else []
     )
 
 
@@ -57,7 +57,7 @@ def test_requests_log_is_checked_without_a_note(crawl):
     assert damages(crawl) == []
 
     log.write_bytes(b"2011-06-23T17\n" + REQUEST)
-    assert damages(crawl) == ["requests.log: no line of this log: b'2011-06-23T17\\n'"]
+    assert damages(crawl) == ["requests.log: not a line of this log: b'2011-06-23T17\\n'"]
 
 
 class TestTags:
@@ -79,7 +79,7 @@ class TestTags:
         assert damages(crawl) == []
 
         (crawl.root / "tags.tsv").write_text("a\t3\t1\n")
-        assert damages(crawl) == ["tags.tsv: not the counts of the last checkpoint"]
+        assert damages(crawl) == ["tags.tsv: the counts differ from those of the last checkpoint"]
 
         (crawl.root / "tags.tsv").unlink()
         assert damages(crawl) == []
@@ -94,7 +94,7 @@ class TestTags:
         """What has not the form of rows is damage in any case."""
         self.tags(crawl, clean=b"", text="a\t3\t1\nb 1 1\n")
 
-        assert damages(crawl) == ["tags.tsv: line 2 is no row of counts: 'b 1 1'"]
+        assert damages(crawl) == ["tags.tsv: line 2 is not a row of counts: 'b 1 1'"]
 
 
 # -- Statistics of another number of URLs than crawl.log has lines are damage.

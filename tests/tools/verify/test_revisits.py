@@ -87,8 +87,7 @@ def test_a_sound_one_is_counted(job, capsys):
     assert (found["revisits"], found["ahead"]) == (PAGES - 3, 6)
     assert verified(str(job)) == 0
     assert (
-        f"revisits: {PAGES - 3} pages waiting, 6 fetched ahead of their turns"
-        in capsys.readouterr().out
+        f"revisits: {PAGES - 3} pages waiting, 6 fetched ahead of time" in capsys.readouterr().out
     )
 
 
@@ -110,7 +109,7 @@ def test_a_block_that_nobody_names(copy):
     """Each block belongs to a queue."""
     changed(copy, "INSERT INTO revisit SELECT max(id) + 1, data FROM revisit")
     (why,) = told(copy)
-    assert why.endswith("no queue names it")
+    assert why.endswith("no queue refers to it")
     assert why.startswith("table revisit")
 
 
@@ -120,7 +119,7 @@ def test_buckets_that_overlap(copy):
     start = int(name.removeprefix(BUCKET), 16)
     save(copy, f"{BUCKET}{start + (1 << 8):010x}", b"\0" + saved(copy, name)[1:])
     whys = told(copy)
-    assert any("two queues name it" in why for why in whys)
+    assert any("more than one queue refers to it" in why for why in whys)
     assert any("overlaps" in why for why in whys)
 
 
@@ -128,7 +127,7 @@ def test_buckets_that_overlap(copy):
 def test_a_bucket_with_a_wrong_name(copy, name):
     """A bucket's name is the start of an interval of its width."""
     save(copy, BUCKET + name, b"\1" + saved(copy, first_bucket(copy))[1:])
-    assert "not a bucket" in told(copy)[0]
+    assert "not a valid bucket" in told(copy)[0]
 
 
 @pytest.mark.parametrize("value", [b"", b"\x09", b"\x00"])
@@ -149,7 +148,7 @@ def test_sorted_records_that_are_none(copy, junk):
 def test_a_bucket_that_is_missing(copy):
     """The records of all buckets are counted, so that none gets lost without a word."""
     changed(copy, "DELETE FROM meta WHERE name = ?", first_bucket(copy))
-    assert any(f"{PAGES - 3} records, the buckets have" in why for why in told(copy))
+    assert any(f"{PAGES - 3} records, but the buckets have" in why for why in told(copy))
 
 
 @pytest.mark.parametrize("value", [msgpack.packb(7), msgpack.packb([[1, 2]]), b"\xc1"])

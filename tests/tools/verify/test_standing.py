@@ -124,10 +124,10 @@ class TestPost:
         one, other = (drone.standing for drone in pair)
 
         assert told([replace(one, kept={}), other]) == [
-            "table meta, hive/inbox: letters 4 to 5 of drone 0 are lost: neither drone has them"
+            "table meta, hive/inbox: letters 4 to 5 of drone 0 are lost: neither sender nor receiver has them"
         ]
         assert told([one, replace(other, received={})]) == [
-            "table meta, hive/inbox: letters 1 to 2 of drone 0 are lost: neither drone has them"
+            "table meta, hive/inbox: letters 1 to 2 of drone 0 are lost: neither sender nor receiver has them"
         ]
 
     def test_an_older_copy_of_the_sender(self, pair):
@@ -138,7 +138,10 @@ class TestPost:
         older = replace(one, sent={1: (one.sent[1][0], 2)}, kept={1: 2})
 
         assert told([older, other]) == [
-            "table meta, hive/inbox: letter 3 of drone 0 has come, which has sent 2: one of them is an older copy"
+            (
+                "table meta, hive/inbox: letter 3 of drone 0 has arrived, but it has sent only 2: one "
+                "of the two is an older copy"
+            )
         ]
 
     def test_while_they_work(self, pair):
@@ -177,10 +180,10 @@ class TestIdentities:
     @pytest.mark.parametrize(
         ("about", "why"),
         [
-            ({"drone": 2}, "table meta, hive/identity: this is drone 2"),
+            ({"drone": 2}, "table meta, hive/identity: this is the state of drone 2"),
             (
                 {"name": "other"},
-                "table meta, hive/identity: of the hive other, where drone-0 is of web",
+                "table meta, hive/identity: belongs to the hive other, but drone-0 belongs to web",
             ),
         ],
     )
@@ -200,7 +203,7 @@ class TestIdentities:
         pair[1].checkpoint()
 
         assert [damage.why for damage in verify_hive(tmp_path, Counter())] == [
-            "table meta, key: another one than drone-0 has"
+            "table meta, key: differs from that of drone-0"
         ]
 
     def test_one_that_was_never_let_in(self, pair, tmp_path):
@@ -238,7 +241,7 @@ class TestOwners:
         assert lines[0].startswith(f"{root}/drone-1/logs/crawl.log: damaged at byte 0: http://")
         assert lines[0].endswith("/some/where/0.html belongs to drone 0")
         assert len(lines) == 21
-        assert lines[-1].endswith("more like these")
+        assert lines[-1].endswith("more of this kind")
 
     def test_a_url_of_no_text(self, sound, tmp_path):
         """Of a damaged line nobody knows whose it is: it is told once."""
@@ -249,7 +252,7 @@ class TestOwners:
         log.write_bytes(data[:at] + b"\xec" + data[at + 1 :])
 
         (line,) = (str(damage) for damage in verify_hive(root, Counter()))
-        assert line.startswith(f"{log}: damaged at byte 0: no line of this log")
+        assert line.startswith(f"{log}: damaged at byte 0: not a line of this log")
 
     @pytest.mark.parametrize(("generation", "partition"), [(2, "domain"), (1, "regions.txt")])
     def test_after_a_move(self, sound, tmp_path, generation, partition):

@@ -82,7 +82,9 @@ class TestRefusals:
         root = killed(tmp_path / "live", tmp_path / "job")
         flip(root / "state/crawl.db-wal", 32 + 24 + 7)
 
-        assert "crawl.db-wal: damaged at byte 32: checksum of a frame" in refused(root, tmp_path)
+        assert "crawl.db-wal: damaged at byte 32: wrong checksum of a frame" in refused(
+            root, tmp_path
+        )
 
 
 def _spoil_run(root, kind):

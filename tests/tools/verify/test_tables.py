@@ -68,11 +68,11 @@ def test_a_sound_crawl(job):
     [
         (
             {"fetch_status": 404},
-            "row 2 of pages: 404 http://a.test/2, where crawl.log has 200 http://a.test/2",
+            "row 2 of pages: it has 404 http://a.test/2, but crawl.log has 200 http://a.test/2",
         ),
         (
             {"links": 3},
-            "row 2 of pages: http://a.test/2 has other links than its 3 rows of the table links",
+            "row 2 of pages: http://a.test/2: its 3 rows in the table links are not all of this page",
         ),
         ({"warc_record_offset": 7}, "row 2 of pages: http://a.test/2: test-"),
         ({"warc_record_length": 7}, "row 2 of pages: http://a.test/2: test-"),

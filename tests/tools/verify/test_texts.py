@@ -88,14 +88,14 @@ def test_what_a_crawl_leaves_agrees(job, monkeypatch):
 @pytest.mark.parametrize(
     ("edit", "why"),
     [
-        (lambda lines: lines.pop(2), "page 3 where 2 should be"),
-        (lambda lines: lines.insert(2, lines[1]), "page 1 where 2 should be"),
-        (lambda lines: lines[2].pop("text"), "a page's line: text"),
-        (lambda lines: lines[2].update(ordinal="2"), "a page's line: ordinal"),
-        (lambda lines: lines.__setitem__(2, 7), "a page's line: no object"),
+        (lambda lines: lines.pop(2), "expected page 2, found page 3"),
+        (lambda lines: lines.insert(2, lines[1]), "expected page 2, found page 1"),
+        (lambda lines: lines[2].pop("text"), "not a valid line of a page: text"),
+        (lambda lines: lines[2].update(ordinal="2"), "not a valid line of a page: ordinal"),
+        (lambda lines: lines.__setitem__(2, 7), "not a valid line of a page: no object"),
         (
             lambda lines: lines[2].update(url="http://b.test/"),
-            "page 2, http://b.test/: not in logs/crawl.log",
+            "page 2, http://b.test/: is not in logs/crawl.log",
         ),
         (lambda lines: lines[2].update(url="http://b.test/"), "the index has http://a.test/2"),
     ],
@@ -114,7 +114,7 @@ def test_what_is_no_line(mine, data):
     """So is a member that has other things in it."""
     rewrite(mine, mine / "text/text-00000.jsonl.gz", gzip.compress(data + b"\n"))
 
-    assert "not the lines of pages" in told(mine)[0][0]
+    assert "the lines of pages cannot be read" in told(mine)[0][0]
 
 
 def test_damaged_bytes(mine):
@@ -134,7 +134,7 @@ def test_a_member_that_is_cut(mine):
     path = mine / "text/text-00000.jsonl.gz"
     rewrite(mine, path, path.read_bytes()[:-3])
 
-    assert "the last member is cut" in told(mine)[0][0]
+    assert "the last member is cut off" in told(mine)[0][0]
 
 
 def test_files_may_be_absent(mine):
@@ -223,8 +223,8 @@ class TestTheIndex:
         ("harm", "why"),
         [
             (lambda data: None, "missing"),
-            (lambda data: data[:-1], "its end is missing"),
-            (lambda data: b"", "its end is missing"),
+            (lambda data: data[:-1], "the end of the file is missing"),
+            (lambda data: b"", "the end of the file is missing"),
             (lambda data: data[:9] + bytes([data[9] ^ 1]) + data[10:], "checksum"),
         ],
     )
@@ -263,7 +263,9 @@ class TestTheIndex:
         path = next((mine / "index").glob("*.pos"))
         data = path.read_bytes()
         path.write_bytes(data[:9] + bytes([data[9] ^ 1]) + data[10:])
-        assert [*map(str, verify(mine, Counter()))] == [f"{path}: damaged at byte 0: checksum"]
+        assert [*map(str, verify(mine, Counter()))] == [
+            f"{path}: damaged at byte 0: wrong checksum"
+        ]
 
     def test_lists_of_deleted_pages_of_other_commits(self, mine):
         """Whoever is killed while he writes one leaves a part of it, and one whose removal is not
@@ -280,5 +282,5 @@ class TestTheIndex:
         assert [*check_fulltext(mine / "index")] == []
         now.write_bytes(now.read_bytes()[:-1])
         assert [*map(str, check_fulltext(mine / "index"))] == [
-            f"{now}: damaged at byte 0: its end is missing"
+            f"{now}: damaged at byte 0: the end of the file is missing"
         ]

@@ -77,7 +77,7 @@ class TestSound:
         done = command("scrapy", "verify", root)
         assert (done.returncode, done.stdout.splitlines()[-1]) == (
             0,
-            "warc/two: finished, and no longer here",
+            "warc/two: was finished, but is no longer here",
         )
 
     @pytest.mark.parametrize("store", ["disk", *in_campaign("bloom")])
@@ -190,7 +190,9 @@ class TestSound:
             job.work()
             job.checkpoint()
             settled(job.db)
-            with pytest.raises(Changed, match="started on it meanwhile: run this command again"):
+            with pytest.raises(
+                Changed, match="started while this command was reading: run the command again"
+            ):
                 snapshot.check_still()
             job.close()
 
@@ -237,7 +239,7 @@ class TestNothingToVerify:
         (copy / "state/crawl.db").rename(copy / "state/crawl.db-wal")
 
         assert told(copy) == [
-            "state/crawl.db-wal: damaged at byte 0: the log exists, but crawl.db does not"
+            "state/crawl.db-wal: damaged at byte 0: the log exists, but crawl.db is missing"
         ]
 
 
@@ -264,7 +266,7 @@ class TestMissing:
         (line,) = told(root)
 
         assert "bloom-" in line
-        assert line.endswith("missing, named by the checkpoint")
+        assert line.endswith("the file is missing, though the checkpoint names it")
 
     def test_statistics_may_be_missing(self, copy):
         """stats.json may be deleted."""
@@ -285,7 +287,10 @@ class TestRows:
         ("sql", "why"),
         [
             ("DELETE FROM block WHERE id = (SELECT max(id) FROM block)", "is missing"),
-            ("INSERT INTO block SELECT id + 1000, data FROM block LIMIT 1", "no queue names it"),
+            (
+                "INSERT INTO block SELECT id + 1000, data FROM block LIMIT 1",
+                "no queue refers to it",
+            ),
             (
                 "UPDATE host SET name = 'other.test' WHERE name = (SELECT max(name) FROM host WHERE state = 1)",
                 "of another host",
@@ -297,7 +302,7 @@ class TestRows:
             ("UPDATE host SET data = x'00' WHERE name = 'h3.test'", "table host, h3.test: "),
             (
                 "DELETE FROM host WHERE name = (SELECT max(name) FROM host WHERE state = 1)",
-                "URLs queued, the queues have",
+                "URLs should be queued, but the queues hold",
             ),
             ("UPDATE meta SET value = x'80' WHERE name = 'frontier'", "table meta, frontier: "),
             ("UPDATE meta SET value = x'00' WHERE name = 'key'", "table meta, key: 1 bytes"),
@@ -316,18 +321,18 @@ class TestRows:
             ),
             (
                 "INSERT OR REPLACE INTO meta VALUES ('seen.fresh', zeroblob(16), 0)",
-                "table meta, seen.fresh: not in asc",
+                "table meta, seen.fresh: the keys are not in asc",
             ),
             (
                 "DELETE FROM waiting WHERE seq = (SELECT max(seq) FROM waiting)",
-                "table waiting: has",
+                "table waiting: expected records",
             ),
             ("UPDATE waiting SET keys = substr(keys, 9)", "table waiting, record"),
-            ("UPDATE run SET count = count + 1", "keys where the checkpoint says"),
+            ("UPDATE run SET count = count + 1", "keys, but the checkpoint says"),
             ("UPDATE run SET store = 'other'", "table run: "),
             (
                 "UPDATE output SET length = length - 1 WHERE path = 'logs/crawl.log'",
-                "the last line is cut",
+                "the last line is cut off",
             ),
             (
                 "UPDATE output SET length = length - 1 WHERE path LIKE 'warc/%0.warc.gz'",
@@ -363,31 +368,37 @@ class TestRows:
         [
             (
                 "UPDATE meta SET value = zeroblob(16) || x'31' WHERE name = 'key'",
-                "table meta, key: checksum",
+                "table meta, key: wrong checksum",
             ),
             (
                 "UPDATE meta SET value = value || '' WHERE name = 'warc'",
-                "table meta, warc: checksum",
+                "table meta, warc: wrong checksum",
             ),
-            ("UPDATE meta SET name = 'kez' WHERE name = 'key'", "table meta, kez: checksum"),
-            ("UPDATE host SET state = -1 WHERE name = 'h3.test'", "table host, h3.test: checksum"),
+            ("UPDATE meta SET name = 'kez' WHERE name = 'key'", "table meta, kez: wrong checksum"),
+            (
+                "UPDATE host SET state = -1 WHERE name = 'h3.test'",
+                "table host, h3.test: wrong checksum",
+            ),
             (
                 "UPDATE host SET crc = crc + 1 WHERE name = 'h3.test'",
-                "table host, h3.test: checksum",
+                "table host, h3.test: wrong checksum",
             ),
-            ("UPDATE robots SET until = until + 1", "table robots, http://h0.test: checksum"),
+            ("UPDATE robots SET until = until + 1", "table robots, http://h0.test: wrong checksum"),
             (
                 "UPDATE robots SET origin = 'http://H0.test' WHERE origin LIKE '%h0.%'",
-                "http://H0.test: checksum",
+                "http://H0.test: wrong checksum",
             ),
-            ("UPDATE waiting SET keys = zeroblob(length(keys))", ": checksum of the keys"),
+            (
+                "UPDATE waiting SET keys = zeroblob(length(keys))",
+                ": wrong checksum of the keys",
+            ),
             (
                 "UPDATE output SET length = length - 9 WHERE path LIKE 'logs/c%'",
-                "table output, logs/crawl.log: checksum",
+                "table output, logs/crawl.log: wrong checksum",
             ),
             (
                 "UPDATE output SET bytes_crc = 7 WHERE path LIKE 'logs/c%'",
-                "table output, logs/crawl.log: checksum",
+                "table output, logs/crawl.log: wrong checksum",
             ),
         ],
     )
@@ -424,7 +435,7 @@ class TestRows:
         for check in (lambda: told(copy), lambda: list(check_start(copy))):
             with pytest.raises(
                 DamagedFile,
-                match="table sqlite_schema, host_in_use: not the definition of this version",
+                match="table sqlite_schema, host_in_use: differs from the definition in this version",
             ):
                 check()
 
@@ -573,13 +584,13 @@ class TestDomains:
         [
             (
                 "UPDATE domain SET waiting = waiting + 1 WHERE waiting > 0",
-                "URLs wait, its queue has",
+                "URLs should be waiting, but its queue holds",
             ),
             ("UPDATE domain SET rank = 65", "table domain"),
-            ("UPDATE domain SET data = x'90'", "no domain record"),
+            ("UPDATE domain SET data = x'90'", "not a domain record"),
             ("UPDATE linked SET sources = x'0102'", "table linked"),
             ("UPDATE linked SET sources = zeroblob(260)", "table linked"),
-            ("DELETE FROM domain WHERE waiting > 0", "URLs queued, the queues have"),
+            ("DELETE FROM domain WHERE waiting > 0", "URLs should be queued, but the queues hold"),
         ],
     )
     def test_a_row_that_disagrees(self, tmp_path, statement, place):
@@ -594,4 +605,4 @@ class TestDomains:
         root = stopped(tmp_path / "job")
         tampered(root / "state/crawl.db", "UPDATE domain SET rank = rank + 1", sealed=False)
 
-        assert any("table domain, 0.test: checksum" in line for line in told(root))
+        assert any("table domain, 0.test: wrong checksum" in line for line in told(root))

@@ -75,8 +75,8 @@ def test_a_drone_without_an_archive(hive):
     _, said, found = packed(hive)
 
     assert said == [
-        f"{hive}/drone-2/warc: no finished archive file: left out",
-        f"{hive}/drone-3: not a crawl with an archive: warc/ is missing: left out",
+        f"left out: {hive}/drone-2/warc: no finished archive file",
+        f"left out: {hive}/drone-3: not a crawl with an archive: warc/ is missing",
     ]
     assert found["records"] == 22
 
@@ -95,7 +95,7 @@ def test_files_that_were_taken_away(hive):
     path = files(hive / "drone-1")[0]
     path.unlink()
 
-    assert packed(hive)[1] == [f"drone-1/warc/{path.name}: finished, and no longer here: left out"]
+    assert packed(hive)[1] == [f"drone-1/warc/{path.name}: left out, because it is no longer here"]
 
 
 def test_names_that_two_drones_have(tmp_path):
@@ -104,7 +104,8 @@ def test_names_that_two_drones_have(tmp_path):
         filled(tmp_path / f"drone-{drone}", drone, prefix="same").stop()
 
     with pytest.raises(
-        CannotPack, match=r"drone-1/warc/same-.*\.warc\.gz: the same name as .*drone-0/warc/same-"
+        CannotPack,
+        match=r"drone-1/warc/same-.*\.warc\.gz: has the same name as .*drone-0/warc/same-",
     ):
         packed(tmp_path)
     assert not list(tmp_path.glob("*.wacz*"))
@@ -123,7 +124,7 @@ def test_a_running_hive(hive):
     finally:
         archive.close()
 
-    assert said == [f"drone-1/warc/{begun.name}: not finished yet: left out"]
+    assert said == [f"drone-1/warc/{begun.name}: left out, because it is not finished yet"]
     assert found["records"] == 22
     (hive / "hive.wacz").unlink()
     with pytest.raises(CannotPack, match="not finished: start"):
@@ -138,7 +139,7 @@ def test_a_drone_that_is_started_meanwhile(hive):
     path.unlink()
     before = [path.name for drone in range(2) for path in files(hive / f"drone-{drone}")]
     work = pack(hive, hive / "hive.wacz", NOW, Counter())
-    assert next(work) == f"drone-0/warc/{path.name}: finished, and no longer here: left out"
+    assert next(work) == f"drone-0/warc/{path.name}: left out, because it is no longer here"
 
     archive = Archive(hive / "drone-1")
     archive.write(exchange("http://d1.test/later"))

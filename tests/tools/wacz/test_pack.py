@@ -321,7 +321,7 @@ class TestWithoutAnIndex:
         path.write_bytes(path.read_bytes()[:-9])
 
         with pytest.raises(
-            CannotPack, match=rf"{path.name}: damaged \(.*\): scrapy verify says where"
+            CannotPack, match=rf"{path.name}: is damaged \(.*\): `scrapy verify` shows where"
         ):
             packed(job)
         assert not list(job.glob("*.wacz*"))
@@ -339,7 +339,7 @@ class TestWithoutAnIndex:
 
         with pytest.raises(
             CannotPack,
-            match=r"z\.warc\.gz: damaged \(byte 0: a record whose fields fit in no index",
+            match=r"z\.warc\.gz: is damaged \(byte 0: the fields of this record do not fit in an index",
         ):
             packed(job)
 
@@ -359,7 +359,7 @@ class TestWithoutAnIndex:
 
         with pytest.raises(CannotPack) as refused:
             packed(job)
-        assert "z.warc.gz: not as its index says (" in str(refused.value)
+        assert "z.warc.gz: does not match its index (" in str(refused.value)
 
 
 class TestRefusals:
@@ -369,7 +369,7 @@ class TestRefusals:
         target.symlink_to(job / "nowhere")
 
         with pytest.raises(
-            CannotPack, match="exists already: remove it, or choose another name with -o"
+            CannotPack, match="already exists: remove it, or choose another name with -o"
         ):
             packed(job)
 
@@ -380,7 +380,7 @@ class TestRefusals:
         next(work)
         target.write_text("mine")
 
-        with pytest.raises(CannotPack, match="exists already"):
+        with pytest.raises(CannotPack, match="already exists"):
             list(work)
         assert target.read_text() == "mine"
         assert not list(job.glob("*.part"))
@@ -389,7 +389,7 @@ class TestRefusals:
         """The space that is needed is known beforehand."""
         monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=100))
 
-        with pytest.raises(CannotPack, match=rf"{job}: 0 MiB are free, 1 are needed"):
+        with pytest.raises(CannotPack, match=rf"{job}: 0 MiB are free, but 1 MiB are needed"):
             packed(job)
         assert not list(job.glob("*.wacz*"))
 
@@ -400,7 +400,7 @@ class TestRefusals:
 
         with pytest.raises(
             CannotPack,
-            match=rf"{path.name}: not as its index says \(.*\): scrapy verify says where",
+            match=rf"{path.name}: does not match its index \(.*\): `scrapy verify` shows where",
         ):
             packed(job)
         assert not list(job.glob("*.wacz*"))
@@ -431,7 +431,7 @@ class TestRefusals:
         (job / "warc" / os.fsdecode(b"x\xff.warc.gz")).write_bytes(b"")
 
         with pytest.raises(
-            CannotPack, match=r"/x\\udcff\.warc\.gz: strange characters, by which the index"
+            CannotPack, match=r"/x\\udcff\.warc\.gz: the name has control or invalid characters"
         ):
             packed(job)
 
@@ -439,7 +439,7 @@ class TestRefusals:
         """What a killed crawl had not finished would be missing, and the next start finishes it."""
         (job / "warc/x.warc.gz.open").write_bytes(b"")
 
-        with pytest.raises(CannotPack, match=r"x\.warc\.gz\.open: not finished: start"):
+        with pytest.raises(CannotPack, match=r"x\.warc\.gz\.open: is not finished: start"):
             packed(job)
 
     def test_two_at_once(self, job):
@@ -466,7 +466,7 @@ class TestRefusals:
         (tmp_path / "precious/file").write_bytes(b"precious")
         (job / "job.wacz.part").symlink_to(tmp_path / "precious")
 
-        with pytest.raises(OSError, match="not ours"):
+        with pytest.raises(OSError, match="not a folder of this user"):
             packed(job)
         assert (tmp_path / "precious/file").read_bytes() == b"precious"
 
@@ -479,7 +479,7 @@ class TestLeftOut:
 
         wacz, said, _ = packed(job)
 
-        assert said == [f"warc/{path.name}: finished, and no longer here: left out"]
+        assert said == [f"warc/{path.name}: left out, because it is no longer here"]
         named = {
             json.loads(line.split(b" ", 2)[2])["filename"]
             for line in gzip.decompress(wacz.read("indexes/index.cdx.gz")).splitlines()
@@ -492,7 +492,7 @@ class TestLeftOut:
         path.unlink()
         indexes(job)[0].unlink()
 
-        assert packed(job)[1] == [f"warc/{path.name}: finished, and no longer here: left out"]
+        assert packed(job)[1] == [f"warc/{path.name}: left out, because it is no longer here"]
 
     def test_the_open_file_of_a_running_crawl(self, tmp_path):
         """The finished files of a running crawl are packed, and what is not finished is named."""
@@ -507,7 +507,7 @@ class TestLeftOut:
         _, said, found = packed(archive.root)
 
         archive.close()
-        assert said[-1] == f"warc/{open_file.name}: not finished yet: left out"
+        assert said[-1] == f"warc/{open_file.name}: left out, because it is not finished yet"
         assert found["files"] == 1
 
 
@@ -525,7 +525,7 @@ class TestCommand:
         assert (again.returncode, again.stdout) == (1, "")
         assert (
             again.stderr
-            == f"{tmp_path}/a.wacz: exists already: remove it, or choose another name with -o\n"
+            == f"{tmp_path}/a.wacz: already exists: remove it, or choose another name with -o\n"
         )
 
     def test_where_nothing_can_be_written(self, job, tmp_path):
@@ -556,7 +556,7 @@ def test_what_earlier_archives_have(tmp_path, since):
     archive.stop()
     said = list(pack(tmp_path / "job", tmp_path / "job.wacz", NOW, Counter()))
 
-    assert said == (["2 records without a body, which earlier archives have"] if since else [])
+    assert said == (["2 records without a body, which is in earlier archives"] if since else [])
 
 
 @pytest.mark.parametrize("address", ["", "cdx+http://a.test/"])
@@ -577,7 +577,7 @@ def test_it_says_which_archives_it_depends_on(tmp_path, address):
     wacz, said, _ = packed(archive.root)
 
     assert said == [
-        f"1 record without a body, which earlier archives have: {address or tmp_path / 'jan/warc'}"
+        f"1 record without a body, which is in earlier archives: {address or tmp_path / 'jan/warc'}"
     ]
     assert json.loads(wacz.read("datapackage.json"))["refersTo"] == [{"records": 1}]
 

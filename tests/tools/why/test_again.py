@@ -42,14 +42,15 @@ def test_before(web):
     state, said = reason(web)
 
     assert state == "fetched"
-    assert said.endswith("; it is fetched again when its turn comes")
+    assert said.endswith("; it will be fetched again when it is due")
 
 
 def test_after(web):
     """What the last fetch found."""
     web.run(1.5 * HOUR)
     assert (
-        "; it was fetched again then, and it had not changed; it is fetched again" in reason(web)[1]
+        "; it was fetched again then, and it had not changed; it will be fetched again"
+        in reason(web)[1]
     )
     web.documents["/"] = Document(b"<p>2")
     web.run(HOUR)
@@ -65,7 +66,7 @@ def test_a_failure(web):
 
     assert state == "fetched"
     assert "answered 200" in said
-    assert "; to fetch it again failed at" in said
+    assert "; fetching it again failed at" in said
     assert "with status -2" in said
 
 
@@ -77,7 +78,7 @@ def test_its_turn_has_come(web):
     state, said = reason(web)
 
     assert state == "fetched"
-    assert "its turn to be fetched again has come" in said
+    assert "it is due to be fetched again" in said
 
 
 def test_no_revisits():
@@ -102,4 +103,4 @@ def test_many_visits(web):
     assert len(web.asked) > VISITS == len(said["log"])
     assert sum(line in "\n".join(told) for line in said["log"]) == 5
     assert said["log"][-1] in "\n".join(told)
-    assert any(line.endswith(f"and {len(web.asked) - 5} before") for line in told)
+    assert any(line.endswith(f"and {len(web.asked) - 5} earlier ones") for line in told)

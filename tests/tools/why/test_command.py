@@ -83,7 +83,7 @@ class TestOutput:
 
         assert done.returncode == 0
         assert (
-            "logs/crawl.log: No such file or directory: what it would say is missing here"
+            "logs/crawl.log: No such file or directory: its information is missing here"
             in done.stdout
         )
 
@@ -132,7 +132,7 @@ class TestOutput:
 
         assert (
             run(job, "--file", tmp_path / "urls.txt").stdout
-            == f"{tmp_path / 'urls.txt'}: no URL in it\n"
+            == f"{tmp_path / 'urls.txt'}: contains no URL\n"
         )
 
     @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def filters(given=(), *, excluded=(), learned=(), trusted=(), sheets=()):
         ),
         ({"URL_INCLUDE": ["/y"]}, "http://a.test/x1", "expression", "none of URL_INCLUDE: /y"),
         ({}, "http://a.test/wp-login.php", "known_path", "wp_login"),
-        ({}, "http://a.test/a/b/a/b/a/b/a/b/", "trap_repeats", "again"),
+        ({}, "http://a.test/a/b/a/b/a/b/a/b/", "trap_repeats", "repeat"),
         ({}, "http://a.test/?a=1&a=1&a=1&a=1", "trap_growth", "repeat"),
         ({}, "http://a.test/calendar?month=2099-12", "trap_calendar", "calendar"),
     ],

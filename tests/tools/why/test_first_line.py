@@ -21,7 +21,7 @@ from webcrawl.tools.why.verdict import verdict_on
 pytestmark = pytest.mark.xdist_group("why first line")  # one crawl for all
 
 
-NOWHERE = "no page that was fetched links to it"
+NOWHERE = "no fetched page links to it"
 
 
 @pytest.fixture(name="shallow", scope="module")
@@ -84,10 +84,10 @@ def test_what_no_page_links_to(shallow):
         (
             "logs/links.log",
             None,
-            "logs/links.log: No such file or directory: what it would say is missing here",
+            "logs/links.log: No such file or directory: its information is missing here",
         ),
-        ("tables/links-00000.parquet", None, "the table links, but 1 file no longer here"),
-        ("tables/links-00000.parquet", b"PAR1", "the table links, but what is damaged"),
+        ("tables/links-00000.parquet", None, "the table links, except for 1 file no longer here"),
+        ("tables/links-00000.parquet", b"PAR1", "the table links, except for its damaged parts"),
     ],
 )
 def test_what_no_page_links_to_as_far_as_one_can_see(shallow, tmp_path, name, what, line):
@@ -100,17 +100,17 @@ def test_what_no_page_links_to_as_far_as_one_can_see(shallow, tmp_path, name, wh
     with OpenedCrawls(job) as crawls:
         (answer,) = crawls.answers(["http://site0.test/nobody/knows/it.html"])
 
-    assert answer.reason == "the crawl has not found a link to it that it follows"
+    assert answer.reason == "the crawl has not found a link to it that it could follow"
     assert line in answer.details["odd"] + answer.details["looked"]
 
 
 @pytest.mark.parametrize(
     ("note", "words"),
     [
-        ("truncated:length", "its body was cut: longer than DOWNLOAD_TRUNCATE"),
-        ("truncated:time", "its body was cut: not complete in time"),
-        ("truncated:disconnect", "its body was cut: connection ended early"),
-        ("duplicate:digest", "another URL had the same body before: CONTENT_SEEN"),
+        ("truncated:length", "its body was truncated: longer than DOWNLOAD_TRUNCATE"),
+        ("truncated:time", "its body was truncated: not complete in time"),
+        ("truncated:disconnect", "its body was truncated: connection ended early"),
+        ("duplicate:digest", "another URL had the same body before (CONTENT_SEEN"),
     ],
 )
 def test_a_body_that_was_cut_or_is_known(note, words):
@@ -137,7 +137,7 @@ def test_a_robots_txt_that_cannot_be_fetched():
     )
 
     assert verdict_on(facts).reason.endswith(
-        "; http://a.test/robots.txt could not be fetched, tried 3 times: without it nothing may be"
+        "; http://a.test/robots.txt could not be fetched, tried 3 times, and without it nothing may be fetched"
     )
 
 
@@ -154,10 +154,10 @@ RECORD = (
         (
             b"HTTP/1.1 200 OK",
             b"WARC-Truncated: disconnect\r\n",
-            "its last answer, 200, was cut: connection ended early",
+            "its last answer, 200, was truncated: connection ended early",
         ),
         (b"HTTP/1.1 503 No", b"", "its last answer was 503"),
-        (b"HTTP/1.1 200 OK", b"", "to be tried again"),
+        (b"HTTP/1.1 200 OK", b"", "for a retry"),
     ],
 )
 def test_how_one_failed_that_will_be_tried_again(tmp_path, head, more, words):

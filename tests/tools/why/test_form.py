@@ -15,7 +15,7 @@ from webcrawl.urls.foldings import no_index, sorted_query
         ("http://a.test/x", "http://a.test/x", ""),
         ("http://a.test/x#top", "http://a.test/x", "fragment"),
         ("http://a.test/#", "http://a.test/", "fragment"),
-        ("http://joe:secret@a.test/", "http://a.test/", "user name and password: left out"),
+        ("http://joe:secret@a.test/", "http://a.test/", "user name and password: removed"),
         ("http://a.test:80/x", "http://a.test/x", "host: a.test"),
         ("HTTP://A.test/X", "http://a.test/X", "host: a.test"),
         ("http://a.test", "http://a.test/", "path: /"),
@@ -23,7 +23,7 @@ from webcrawl.urls.foldings import no_index, sorted_query
         ("http://bücher.test/", "http://xn--bcher-kva.test/", "host: xn--bcher-kva.test"),
         ("http://a.test/?ä b", "http://a.test/?%C3%A4%20b", "query: %C3%A4%20b"),
         ("http:\\\\a.test\\x", "http://a.test/x", "host: a.test path: /x"),
-        ("  http://a.test/x\n", "http://a.test/x", "as the URL standard says"),
+        ("  http://a.test/x\n", "http://a.test/x", "in the URL standard's form"),
     ],
 )
 def test_what_changed(asked, url, said):

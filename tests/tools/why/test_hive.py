@@ -87,5 +87,5 @@ def test_a_drone_that_is_not_here(tmp_path):
 
     with OpenedCrawls(tmp_path) as crawls:
         (answer,) = crawls.answers(["http://nobody.test/"])
-    assert answer.details["odd"] == [f"{tmp_path}/drone-1: nothing of this drone is here"]
-    assert answer.reason == "the crawl has not found a link to it that it follows"
+    assert answer.details["odd"] == [f"{tmp_path}/drone-1: this drone's folder is missing"]
+    assert answer.reason == "the crawl has not found a link to it that it could follow"

@@ -33,7 +33,7 @@ def paced(settings=(), live=None, **fields):
             {"CRAWL_DELAY_MAX": "4"},
             {"crawl_delay": 5.0},
             4.0,
-            "the Crawl-delay of its robots.txt is 5, bounded by CRAWL_DELAY_MAX = 4",
+            "the Crawl-delay of its robots.txt is 5, limited by CRAWL_DELAY_MAX = 4",
         ),
     ],
 )
@@ -45,7 +45,7 @@ def test_what_makes_it_so_long(settings, fields, seconds, because):
 def test_a_host_that_is_slowed_down():
     """A crawl that runs knows how many times longer it leaves alone a host under strain."""
     slowed = paced(live={"wait": 12.0, "rule": "politeness"})
-    assert slowed == (12.0, "slowed down: it answers later than it did")
+    assert slowed == (12.0, "slowed down, because it answers more slowly than before")
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def test_in_the_log(crawl):
     assert answer.reason.endswith("in logs/found.log, which `scrapy segments build` reads")
     assert answer.details["later"] == {"where": "log", "file": "logs/found.log"}
     assert (answer.details["found"]["via"], answer.details["found"]["path"]) == (A, "L")
-    assert answer.details["now"] == "nothing new: it is left for a later segment already"
+    assert answer.details["now"] == "nothing: it is left for a later segment already"
 
 
 def test_in_the_pool(crawl):

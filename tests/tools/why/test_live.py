@@ -69,7 +69,8 @@ class TestRunning:
             running = crawl.start(HOST_PATIENCE=10 * SLOW, OUTAGE_END_WAIT=SLOW)
             wait_until(
                 lambda: (
-                    crawl.output.exists() and "nothing listens there" in crawl.output.read_text()
+                    crawl.output.exists()
+                    and "no server is listening there" in crawl.output.read_text()
                 )
             )
             found = why(crawl.jobdir, url)
@@ -78,7 +79,7 @@ class TestRunning:
 
         assert (found.state, found.reason) == (
             "seen",
-            "it was found since the last checkpoint, and waits for its turn",
+            "it was discovered since the last checkpoint, and waits for its turn",
         )
 
     def test_what_waited_at_the_last_checkpoint_and_ended_since(self, simweb, tmp_path):

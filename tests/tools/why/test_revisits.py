@@ -95,11 +95,11 @@ def test_damage_is_named(state):
     [
         (
             "2027-01-15T08:00:00.000Z",
-            "again      due 2027-01-15 08:00:00 UTC, early or late as the budget has it",
+            "again      due 2027-01-15 08:00:00 UTC, earlier or later as the budget allows",
         ),
         (
             None,
-            "again      is not wanted within the budget; the policy is asked again once per month",
+            "again      not within the budget; the policy decides again once per month",
         ),
     ],
 )

@@ -54,7 +54,7 @@ class TestBeforeTheFirstRequest:
     @pytest.mark.parametrize("src", ["", " ", ",", " , "])
     def test_no_list(self, src):
         """SRC without a path is an error."""
-        assert complaint(src) == f"{src!r}: names no list of seeds"
+        assert complaint(src) == f"{src!r} does not name a list of seeds"
 
     @pytest.mark.parametrize("limit", [0, -1])
     def test_a_limit_below_one(self, tmp_path, limit):
@@ -133,7 +133,7 @@ class TestBeforeTheFirstRequest:
         path = tmp_path / "s.txt.gz"
         path.write_bytes(b"a.example\n")
 
-        assert complaint(path) == f"{path}: is damaged, or not packed as its name says"
+        assert complaint(path) == f"{path}: is damaged, or is not compressed as its name says"
 
     @pytest.mark.parametrize("names", [[], ["1.txt", "2.txt"]])
     def test_a_zip_of_none_or_many(self, tmp_path, names):
@@ -155,7 +155,11 @@ class TestBeforeTheFirstRequest:
         path.write_bytes(data)
 
         overlaps = sys.version_info >= (3, 13)  # what its directory says; the check is newer
-        said = "is damaged, or not packed as its name says" if overlaps else "ends in the middle"
+        said = (
+            "is damaged, or is not compressed as its name says"
+            if overlaps
+            else "ends in the middle"
+        )
         assert complaint(path) == f"{path}: {said}"
 
     def test_an_encrypted_zip(self, tmp_path):

@@ -47,7 +47,7 @@ def test_a_segment_that_was_left(said, second):
     lines = said("1.txt", second, 2)
 
     assert (
-        "the segment before was not read to its end: its URLs after the first 2 are not crawled"
+        "the previous segment was not read to its end, so its URLs after the first 2 are not crawled"
         in lines[-1]
     )
 

@@ -67,7 +67,7 @@ def test_messages_have_no_password(caplog):
         assert [seed.url for seed in Seeds("http://me:secret@a.example/")]
 
     assert caplog.messages == [
-        "http://a.example/: user and password are not sent: the seed is crawled without them",
+        "http://a.example/: user and password were removed from the seed, which is crawled without them",
         "http://a.example/: 1 seed, 0 bad lines",
     ]
 
@@ -77,7 +77,7 @@ def test_a_url_is_never_downloaded_as_a_list():
     provide("http://a.example/seeds/top1m.csv", "http://127.0.0.1:1/")
 
 
-UNSENT = "user and password are not sent: the seed is crawled without them"
+UNSENT = "user and password were removed from the seed, which is crawled without them"
 
 
 def lines(caplog):

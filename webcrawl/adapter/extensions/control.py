@@ -26,7 +26,7 @@ from webcrawl.store.errors import StoreError
 logger = logging.getLogger(__name__)
 
 PATIENCE = 20.0  # seconds that a command waits for the checkpoint that has it
-NOT_KEPT = f"{UNKEPT}no checkpoint has it yet, and a crawl that is killed now forgets it"
+NOT_KEPT = f"{UNKEPT}no checkpoint includes it yet: if the crawl is killed now, it is forgotten"
 
 
 class Control:
@@ -52,7 +52,7 @@ class Control:
         except OSError as error:
             why = error.strerror or error
             logger.warning(
-                "%s: %s: %s ctl cannot reach this crawl", self._folder / NAME, why, program()
+                "%s: %s, so `%s ctl` cannot reach this crawl", self._folder / NAME, why, program()
             )
         else:
             self._server.start()
@@ -64,7 +64,7 @@ class Control:
     async def _obey(self, name: str, words: Sequence[str]) -> str | Mapping[str, Any]:
         if name == "seeds" and self._commanding.status()["state"] == "stopping":
             raise CommandError(
-                "the crawl is ending, and reads no more seeds: give them to its next run"
+                "the crawl is ending and reads no more seeds: add them in its next run"
             )
         answer = obey(self._commanding, name, *words)
         changes = COMMANDS[name].lasts(*words)
@@ -84,4 +84,4 @@ class Control:
         except TimeoutError as error:
             raise CommandError(NOT_KEPT) from error
         except (CommandError, StoreError) as error:
-            raise CommandError(f"{UNKEPT}it is not kept: {error}") from error
+            raise CommandError(f"{UNKEPT}it was not saved: {error}") from error

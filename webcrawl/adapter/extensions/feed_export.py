@@ -76,7 +76,10 @@ class CheckpointedFeeds(FeedExporter):
         if all(_path_of(plugin) in COMPRESSORS for plugin in plugins):
             options[COMPRESSED] = options.pop(POSTPROCESSING)
         else:
-            line = "FEEDS: %s: its plugins may hold items back, so that a kill loses some: write it without %s"
+            line = (
+                "FEEDS: %s: its plugins may hold items back, which are lost if the crawl is killed: "
+                "remove %s to be safe"
+            )
             logger.warning(line, uri, POSTPROCESSING)
 
     def open_spider(self, spider: Spider) -> None:
@@ -110,7 +113,10 @@ class CheckpointedFeeds(FeedExporter):
     def _tell_many(self) -> None:
         if not self._told_many:
             self._told_many = True
-            line = "a page has more than %d items: its items go to the feeds before it is finished, to bound the memory"
+            line = (
+                "a page has more than %d items; to limit memory, they are written to the feeds "
+                "before the page is finished"
+            )
             logger.info(line, MOST)
 
     def _export(self, item: Any, spider: Spider) -> None:
@@ -125,7 +131,7 @@ class CheckpointedFeeds(FeedExporter):
             self._lose(error)
 
     def _lose(self, error: Exception) -> None:
-        logger.error("an item cannot be exported, so its feed lacks it", exc_info=error)
+        logger.error("an item could not be exported and is missing from its feed", exc_info=error)
         self.crawler.stats.inc_value(LOST_ITEMS)
 
 

@@ -120,7 +120,7 @@ class ByteLimit:
             return
         self._over = True
         logger.info(
-            "CLOSESPIDER_BYTES = %d: %d bytes were received; a larger number goes on",
+            "CLOSESPIDER_BYTES = %d: the crawl stops after %d bytes; resume it with a larger number",
             self._most,
             received,
         )

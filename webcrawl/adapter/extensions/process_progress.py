@@ -41,7 +41,7 @@ class RereadingProgress(Progress):
 
 def _lost(figures: Mapping[str, Any]) -> str:
     lost = sum(lost_of(figures).values())
-    return f", {count(lost, 'place')} that cannot be read" if lost else ""
+    return f", {count(lost, 'place')} that could not be read" if lost else ""
 
 
 class RereadingSummary(Summary):
@@ -70,7 +70,8 @@ class RereadingSummary(Summary):
         if unfinished := reader_of(self._crawler).unfinished:
             lines.insert(
                 1,
-                f"{count(unfinished, 'page')} cancelled in the pipelines; the same command processes them again",
+                f"{count(unfinished, 'page')} cancelled in the pipelines; run the same command to "
+                "process them again",
             )
         return lines
 
@@ -84,21 +85,21 @@ def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: in
     ]
     if repeats := figures.get("archive/repeats", 0):
         lines.append(
-            f"{count(repeats, 'answer')} left out that ended nothing: their URLs were asked for again"
+            f"{count(repeats, 'answer')} left out, because their URLs were fetched again later"
         )
     others = figures.get("archive/others", 0)
     if others:
-        lines.append(f"{count(others, 'record')} of other kinds of URLs left out")
+        lines.append(f"{count(others, 'record')} left out, because their URLs are of other kinds")
     lost = lost_of(figures)
     if lost:
         kinds = ", ".join(f"{name} {number}" for name, number in sorted(lost.items()))
-        lines.append(f"cannot be read: {kinds}")
+        lines.append(f"could not be read: {kinds}")
     if "revisits" in lost:
         lines.append(
-            "what revisits refer to is in earlier archives: name those first, and another JOBDIR"
+            "revisit records refer to earlier archives: give those archives first, with another JOBDIR"
         )
     if figures.get("errors"):
-        lines += [*unexpected(figures), "another JOBDIR processes all pages once more"]
+        lines += [*unexpected(figures), "use another JOBDIR to process all pages again"]
     return [*lines, f"everything is in {folder}"]
 
 
@@ -111,5 +112,5 @@ def reader_of(crawler: Crawler) -> RereadingScheduler:
     """Return the crawler's scheduler, which has to be this one."""
     scheduler = scheduler_of(crawler)
     if not isinstance(scheduler, RereadingScheduler):
-        raise TypeError(f"{scheduler} reads no archives")
+        raise TypeError(f"{scheduler} does not read archives")
     return scheduler

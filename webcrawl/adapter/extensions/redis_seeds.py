@@ -77,7 +77,7 @@ class SeedEntries:
         except BadLineError:
             raise
         except (ValueError, TypeError, RecursionError) as error:
-            raise BadLineError(f"is no JSON of a request ({error})") from error
+            raise BadLineError(f"is not valid JSON of a request ({error})") from error
 
     def _url(self, text: str) -> str:
         if has_credentials(text) and not self._told_of_credentials:
@@ -88,7 +88,7 @@ class SeedEntries:
     def _request(self, fields: dict[str, Any]) -> Link | Request:
         url = fields.pop("url", None)
         if not isinstance(url, str):
-            raise TypeError("no url")
+            raise TypeError("it has no url")
         url = self._url(url.strip())
         method, meta = (
             str(fields.pop("method", "GET")).upper(),
@@ -96,7 +96,7 @@ class SeedEntries:
         )
         meta.pop(KEY, None)  # ours
         if not METHOD.fullmatch(method):
-            raise BadLineError(f"has no method of HTTP: {readable(method[:40])}")
+            raise BadLineError(f"has an invalid HTTP method: {readable(method[:40])}")
         try:
             check_meta(meta)
         except UnfitRequest as error:
@@ -236,12 +236,12 @@ class RedisSeeds:
     def absence(self) -> Absence | None:
         """Return the time since when no seeds come from the server, or None if it answers."""
         since = self._absent_since
-        return None if since is None else Absence("the server of the seeds", since)
+        return None if since is None else Absence("the seed server", since)
 
     # -- the loop
 
     async def _run(self, scheduler: FrontierScheduler) -> None:
-        logger.info("reading seeds from the key %s of the server", self._source)
+        logger.info("reading seeds from the key %s of the seed server", self._source)
         while scheduler.failed is None and not self._taking.stopped:
             pause = await self._turn(scheduler)
             if scheduler.crawl.pending:
@@ -256,7 +256,9 @@ class RedisSeeds:
         except Away as error:
             self._looked = False
             if not self._away:
-                logger.warning("no seeds for the moment, the server is away: %s", error)
+                logger.warning(
+                    "no seeds can be read, because the seed server does not answer: %s", error
+                )
             self._away = True
             self._absent_since = self._absent_since or time.time()
             return INTERVAL
@@ -267,7 +269,7 @@ class RedisSeeds:
             scheduler.fail(error)
             return LATER
         if self._away:
-            logger.info("the server of the seeds is back")
+            logger.info("the seed server is back")
         self._absent_since = None
         self._told.clear()  # whatever was mended is said once more if it comes again
         self._connected = True
@@ -290,7 +292,7 @@ class RedisSeeds:
             scheduler.fail(error)
         elif str(error) not in self._told:
             self._told.add(str(error))
-            logger.error("no seeds for the moment: %s", error)
+            logger.error("no seeds can be read from the seed server: %s", error)
 
     def _hand_on(self, data: bytes) -> None:
         crawl = self._scheduler.crawl
@@ -306,12 +308,12 @@ class RedisSeeds:
         except (StoreError, OSError, MemoryError):  # not the entry's fault
             raise
         except Exception as error:  # noqa: BLE001 - a spider's make_request_from_data may raise anything
-            self._drop(data, f"makes no request: {error!r}")
+            self._drop(data, f"makes no request ({error!r})")
 
     def _drop(self, data: bytes, why: str) -> None:
         self._scheduler.crawl.parts.counters.update(["redis_seeds/bad"])
         self._bad += 1
         if self._bad <= TOLD:
-            logger.warning("%s: an entry %s: %.200r", self._source, why, data)
+            logger.warning("%s: skipped an entry that %s: %.200r", self._source, why, data)
         if self._bad == TOLD:
             logger.warning("%s: further bad entries are counted but not logged", self._source)

@@ -61,14 +61,11 @@ class Summary:
         """Return the text of the first line behind the folder."""
         queued = int(self._crawl.stats()["queued"])
         if self._answers_before or queued:
-            again = "; the last run was killed, or failed: what it did after that is dropped, and done again"
+            again = "; the last run was killed or failed: what it did after its last checkpoint is done again"
             found = f": resumed with {count(self._before, 'page')} and {queued_urls(queued)}"
             return f"{found}{self._added()}{again * self._crawl.cut_short}"
         if self._crawl.cut_short:
-            return (
-                ": begins anew: the last run was killed, or failed, before it had saved a "
-                "page; what it had is dropped"
-            )
+            return ": starting over: the last run was killed or failed before it had saved a page"
         return f": a new crawl{self._far()}"
 
     def _added(self) -> str:
@@ -81,14 +78,14 @@ class Summary:
         )
         seeds = shortened(str(getattr(self._crawler.spider, "seed_lists", "")))
         was = f" of a crawl that began on {begun}, last run with the seeds {shortened(former)}"
-        return f"{was}; {seeds} is added: for a crawl of its own take another JOBDIR"
+        return f"{was}; {seeds} is added to it: to crawl that separately, use another JOBDIR"
 
     def _far(self) -> str:
         """Return a warning about one site's address, of which only that site may be expected."""
         lists = str(getattr(self._crawler.spider, "seed_lists", ""))
         if "://" not in lists or values_of(self._crawler)["URL_SCOPE"] != "any":
             return ""
-        return " of all that the links lead to (scope any); -a scope=host stays on the seeds' hosts"
+        return ", which follows links to any site (scope any); use -a scope=host to stay on the seeds' hosts"
 
     def closed(self, reason: str = "") -> None:
         self._reason = reason
@@ -96,7 +93,7 @@ class Summary:
         lines += [f"nothing was fetched: {line}" for line in self._fates()]
         if scheduler_of(self._crawler).failed is not None:  # the figures are beyond what is kept
             lines[-1:] = (
-                [f"{self._folder} has what the last checkpoint has"]
+                [f"{self._folder} has everything up to the last checkpoint"]
                 if self._folder.exists()
                 else []
             )
@@ -112,7 +109,8 @@ class Summary:
             and self._crawl.parts.counters["answers"] == self._answers_before
         ):
             logger.warning(
-                "%s: the crawl was complete: nothing was left to do. Use another JOBDIR",
+                "%s: the crawl was already complete, with nothing left to do. To crawl again, use "
+                "another JOBDIR",
                 self._folder,
             )
         for line in lines:

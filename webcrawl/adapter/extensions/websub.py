@@ -79,7 +79,7 @@ class WebSub:
         self._scheduler = scheduler
         self._crawl = crawl
         if crawl.parts.signalling is None:  # a spider that makes its requests itself
-            logger.warning("WEBSUB_PORT: no effect, no page of this crawl is fetched again")
+            logger.warning("WEBSUB_PORT: no effect, because this crawl does not fetch pages again")
             return
         self._signalling: Signalling = crawl.parts.signalling
         address = address_of(self._values)
@@ -98,7 +98,9 @@ class WebSub:
         # before the state is closed, which hubs would be looked up in
         scheduler.run.stops.callback(self.closed)
         self._starting = asyncio.get_running_loop().create_task(self._callback.start())
-        logger.info("WebSub: callback on %s port %d, given to hubs as %s", host, port, address)
+        logger.info(
+            "WebSub: listening on %s, port %d; hubs are given the address %s", host, port, address
+        )
         crawl.parts.signalling.offered = self._offered
         self._loop.start(INTERVAL)
 

@@ -32,7 +32,7 @@ class EngineHandle:
         failure: Callable[[], Exception | None],
     ) -> None:
         if engine is None or engine._slot is None:  # noqa: SLF001 - here and below: the slot has no public name
-            raise RuntimeError("the engine has no slot before the scheduler is opened")
+            raise RuntimeError("the engine has no slot until the scheduler is open")
 
         self.engine = engine
         self.slot = engine._slot  # noqa: SLF001

@@ -41,7 +41,7 @@ class ItemProcessor(ItemPipelineManager):
         path = global_object_name(type(mw))
         for name, hook in misspelt(type(mw), PIPELINE_NAMES):
             logger.warning(
-                "ITEM_PIPELINES: %s.%s is used by nobody: is %s meant?", path, name, hook
+                "ITEM_PIPELINES: %s.%s is never called; did you mean %s?", path, name, hook
             )
         if is_module(mw):
             methods = self.methods["process_item"]

@@ -135,7 +135,10 @@ class WebSpider(Spider):
         nothing = not (self.seed_lists or self.start_urls or scheduler.has_pending_requests())
         # a spider's own `start` may call this one, too
         if nothing and type(self).start is WebSpider.start:
-            logger.critical("%s: no seeds, no start_urls, and no start() of its own", self.name)
+            logger.critical(
+                "%s: nothing to crawl: give it -a seeds=, start_urls, or a start() method",
+                self.name,
+            )
             raise CloseSpider("no_seeds")
         for url in self.start_urls:
             yield Request(url)

@@ -102,8 +102,8 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "address of a page about the crawl, or of a mailbox."
         ),
         Setting("BOT_KEY", None, "key file").means(
-            "File with the Ed25519 key that signs every request (Web Bot Auth), which only its owner may read "
-            "(docs/identity.md)."
+            "File with the Ed25519 key that signs every request (Web Bot Auth); only its owner "
+            "may have access to it (docs/identity.md)."
         ),
         Setting("BOT_AGENT", None, "agent origin").means(
             "The https origin at which the public key is published, such as https://bot.example.org; after `string:` "
@@ -120,19 +120,21 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "Seed of every random choice, so that a run can be repeated."
         ),
         Setting("FEATURES", [], "dotted paths").means(
-            "Features of your own: classes that take part in the life of each URL (docs/extending.md)."
+            "Your own features: classes that take part in the life of each URL (docs/extending.md)."
         ),
         Setting("TOP1M_URL", "https://tranco-list.eu/top-1m.csv.zip", HeaderText()).means(
-            "Where to download seeds/top1m.csv from if it is named and missing: rank,domain lines, plain, .gz or .zip."
+            "Where to download seeds/top1m.csv from if it is given as seeds but missing: "
+            "rank,domain lines, plain, .gz or .zip."
         ),
     ),
     "URLs": (
         Setting("URL_SCOPE", "any", "scope").means(
-            "Which links to follow: any, or only those in the seeds' registered domains, in the page's, or on the "
-            "page's host."
+            "Which links to follow: any, only those in the seeds' registered domains, in the "
+            "page's domain, or on the page's host."
         ),
         Setting("URL_FOLLOW", True, Switch()).means(
-            "Follow links. Without, only the seeds are fetched, and what pages link to is written to logs/found.log."
+            "Follow links. If it is off, only the seeds are fetched, and the links of pages are "
+            "written to logs/found.log."
         ),
         Setting("URL_SCHEMES", ["http", "https", "ftp", "gopher"], "schemes").means(
             "Schemes to fetch."
@@ -141,11 +143,11 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "Longest URL to take, in characters."
         ),
         Setting("URL_MAX_DEPTH", 50, WholeNumber(0, MANY)).means(
-            "Deepest page to take, in links from where its site was entered, and the most sites entered on the way "
-            "there."
+            "Maximum number of links followed inside a site after entering it; also the maximum "
+            "number of sites crossed to reach it."
         ),
         Setting("URL_EXCLUDE_FILE", None, "file").means(
-            "File of domains and URL prefixes never to request, not even if they are queued already."
+            "File of domains and URL prefixes never to request, even if their URLs are already queued."
         ),
         Setting("URL_EXCLUDE_EXTENSIONS", URL_EXCLUDE_EXTENSIONS, "extensions").means(
             "Path endings never to fetch: archives, disk images, programs, audio, video, fonts."
@@ -157,20 +159,21 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "RE2 expressions: a URL that matches one of them is dropped."
         ),
         Setting("URL_FILTERS", URL_FILTERS, "filters").means(
-            "The filters that a link must pass, in ascending order; drops are counted per filter. Filters "
-            "that are given are added to these, and None leaves one of these out; a dict that gives one of these a "
-            "number, or is empty, is the whole list."
+            "The filters that a link must pass, in ascending order; drops are counted per filter. "
+            "Your entries are merged into the defaults, and None disables one of them; a dict "
+            "that gives a default filter a number, or is empty, is the whole list."
         ),
         Setting("TRAP_RULES", True, Switch()).means(
             "Enables the trap filters, all together, and from the next start on the "
-            "[folding](frontier.md#families) of URLs whose like bring nothing new."
+            "[folding](frontier.md#families) of URLs that resemble others which brought nothing new."
         ),
         Setting("TRAP_MAX_PAGES", 200, WholeNumber(1, MANY)).means(
-            "Pages to take per host from one endless family: calendar, session ids, long queries, deep paths."
+            "Maximum number of pages per host from one endless family: calendar, session ids, "
+            "long queries, deep paths."
         ),
         Setting("URL_FOLDINGS", [], "dotted paths").means(
-            "Foldings of the form that is compared with URLs seen, never of the form that is fetched; applied in this "
-            "order."
+            "Normalisations for the comparison with seen URLs, applied in this order; the URL "
+            "that is fetched does not change."
         ),
         Setting("URL_HOST_RULES", None, "file").means(
             "File of LARM's host rules (startsWith, endsWith, synonym) for the form that is compared."
@@ -192,7 +195,8 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
     ),
     "The frontier": (
         Setting("FRONTIER", "webcrawl.frontier.state.open_frontier", "dotted path").means(
-            "Where URLs wait for their turn: ours, or a plain one (docs/extending.md#a-frontier)."
+            "Where URLs wait for their turn: webcrawl's own frontier, or a plain one "
+            "(docs/extending.md#a-frontier)."
         ),
         Setting("FRONTIER_MEMORY", 128, WholeNumber(8, TEBIBYTE)).means(
             "MiB of memory for the frontier, whatever the size of the crawl."
@@ -204,7 +208,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "FRONTIER_PRIORITIZER", "webcrawl.frontier.prioritizers.depth.ByDepth", "dotted path"
         ).means("Assigns each link its level, from the link and its history."),
         Setting("SCORER", None, "maybe dotted path").means(
-            "Gives documents scores from 0 to 1, in a process of its own, for prioritizers and tables "
+            "Scores documents from 0 to 1, in a separate process, for prioritizers and tables "
             "(docs/frontier.md#focus)."
         ),
         Setting("CONCURRENT_REQUESTS", 100, WholeNumber(0, 1_000_000)).means(
@@ -214,7 +218,8 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "Mercator's n: the minimum number of host queues in the back-end; 0 means 3 times CONCURRENT_REQUESTS."
         ),
         Setting("FRONTIER_MAX_QUEUES", 30_000, WholeNumber(1, 1_000_000)).means(
-            "Number of host queues that the back-end may grow to while the downloader starves."
+            "Maximum number of host queues to which the back-end grows while the downloader has "
+            "too little to do."
         ),
         Setting(
             "DOMAIN_BUDGET", "webcrawl.frontier.allowances.reputed.ByReputation", "dotted path"
@@ -222,7 +227,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "Decides how many pages a registered domain may have; the other URLs of the domain wait on disk."
         ),
         Setting("DOMAIN_BUDGET_PAGES", 1000, WholeNumber(1, MANY)).means(
-            "Pages that DOMAIN_BUDGET starts from: those of a domain to which one other links."
+            "Pages that DOMAIN_BUDGET starts from: the budget of a domain to which one other domain links."
         ),
     ),
     "Politeness": (
@@ -240,10 +245,10 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("RETRY_AFTER_MAX", 86_400, Number(0, DAY)).means(
             "Longest wait, in seconds, that a Retry-After can impose."
         ),
-        Setting("POLITENESS_PER_IP", False, Switch()).means("Also keep the wait per IP address."),
+        Setting("POLITENESS_PER_IP", False, Switch()).means("Also keep the waits per IP address."),
         Setting("HOST_CONNECTIONS", {}, "host connections").means(
-            "Requests that hosts of these names may have at once, each with its wait; all other hosts have one at a "
-            "time."
+            "Number of concurrent requests for the named hosts, each with its own wait; all other "
+            "hosts get one at a time."
         ),
         Setting("HOST_MAX_PAGES", 0, WholeNumber(0, MANY)).means(
             "Pages to fetch per host; 0 means all."
@@ -256,16 +261,16 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "Seconds before an unreachable host or robots.txt is retried, doubled each time, up to a day."
         ),
         Setting("HOST_PATIENCE", 259_200, Number(0, MANY)).means(
-            "Seconds that a host set aside may be away before it is given up and all its URLs end."
+            "Seconds that a host set aside may be unreachable before it is given up and all its URLs end."
         ),
         Setting("OUTAGE_END_WAIT", 900, Number(0, MANY)).means(
-            "Most seconds until a crawl ends in which only hosts that do not answer have URLs left. It ends after the "
-            "time that the run has taken, if that is shorter, and at least 30 seconds. Their URLs stay, and the same "
-            "command resumes with them."
+            "Maximum number of seconds until a crawl ends in which only unreachable hosts have "
+            "URLs left. It ends after the time that the run has taken, if that is shorter, and at "
+            "least 30 seconds. Their URLs stay, and the same command resumes with them."
         ),
         Setting("STOPPED_STATUS", 0, WholeNumber(0, 125)).means(
-            "Exit status of a run that was stopped, by a signal, a command or a limit, and has lost nothing: another "
-            "one than 0 tells it from a finished crawl."
+            "Exit status of a run that was stopped by a signal, a command or a limit, and has lost "
+            "nothing: a value other than 0 distinguishes it from a finished crawl."
         ),
     ),
     "The network": (
@@ -273,17 +278,18 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "Name servers, as host:port; if there are none, the system's."
         ),
         Setting("DNS_LOOKUP", "webcrawl.net.dns_cares.NameServers", "dotted path").means(
-            "Who asks the name servers; the cache before it stays."
+            "The resolver that asks the name servers; the cache in front of it stays."
         ),
         Setting("HOSTS_FILE", None, "file").means(
             "File in the format of /etc/hosts, looked up before DNS."
         ),
         Setting("PRIVATE_NETWORKS_ALLOWED", [], "networks").means(
-            "Networks to allow connections to although they are loopback, private, link-local, multicast or reserved."
+            "Networks to which connections are allowed although they are loopback, private, "
+            "link-local, multicast or reserved."
         ),
         Setting("PORTS_ALLOWED", [], "ports").means(
-            "Ports to allow although they belong to other services, or for gopher are not usual; also ranges such as "
-            "8000-8099."
+            "Ports to allow although they belong to other services or, for gopher, are unusual; "
+            "also ranges such as 8000-8099."
         ),
         Setting("REDIRECT_MAX_HOPS", 5, WholeNumber(0, 100)).means(
             "Longest chain of redirects to follow."
@@ -301,10 +307,12 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "What to do with a body already seen under another URL: `skip` its processing, or `process` it anyway."
         ),
         Setting("RECOGNISE_FILE", None, "marks file").means(
-            "Table of marks by which walls and their like are known, before the package's own (docs/recognise.md)."
+            "Table of marks that identify block pages and the like, used before the package's own "
+            "table (docs/recognise.md)."
         ),
         Setting("SOFT404_PROBE", 50, WholeNumber(0, MANY)).means(
-            "Pages of a host after which it is asked once for a URL that cannot exist, to know its soft 404s; 0: never."
+            "Number of pages after which a host gets one request for a URL that cannot exist, to "
+            "learn its soft 404s; 0: never."
         ),
         Setting("LINK_SOURCES", "a area frame iframe refresh canonical", "link sources").means(
             "Kinds of links to follow."
@@ -314,12 +322,12 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "hops deep."
         ),
         Setting("RENDER", "off", Choice(("off", AUTO))).means(
-            "`auto`: a browser renders the pages that need scripts, and the crawl finds out which do "
-            "(docs/browser.md); `off`: they are counted and named."
+            "`auto`: a browser renders the pages that need scripts, and the crawl finds out which "
+            "do (docs/browser.md); `off`: such pages are counted and their hosts named."
         ),
         Setting("RENDER_SHARE", 0.5, Number(0.01, 1)).means(
-            "The share of CONCURRENT_REQUESTS that pages may hold in the browser or waiting for it; beyond it, those "
-            "stay as they were sent that have least to gain."
+            "The share of CONCURRENT_REQUESTS that rendering may use. When it is full, the pages "
+            "that would gain least are kept as they were sent."
         ),
         Setting("SITEMAPS", None, Maybe(Switch())).means(
             "Fetch the sitemaps that robots.txt names, and follow their links: of all hosts, of none, or (None) "
@@ -329,7 +337,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "Fetch the feeds that pages name, and follow the links of feeds; None: on with revisits, else off."
         ),
         Setting("PURPOSE", None, "purposes").means(
-            "What the crawl is for; what a site forbids for all of that is not kept (docs/preferences.md)."
+            "The purposes of the crawl; what a site forbids for all of them is not kept (docs/preferences.md)."
         ),
         Setting("OBEY_NOFOLLOW", None, Maybe(Switch())).means(
             "Do not follow links marked nofollow, nor those of pages whose robots words say so; None: on if PURPOSE "
@@ -345,16 +353,15 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "other policies."
         ),
         Setting("REVISIT_RATE", 0, Number(0, 1_000_000)).means(
-            "Pages fetched again per second; 0: as REVISIT_SHARE says. A hive's drones share it."
+            "Pages fetched again per second, by all drones of a hive together; 0: REVISIT_SHARE decides."
         ),
         Setting("REVISIT_SHARE", 0.5, Number(0.01, 0.99)).means(
-            "The part of all fetches that are fetches of known pages, as long as there are new ones; of each host's "
-            "turns, too."
+            "While new URLs remain, the share of fetches (overall and per host) spent on pages already known."
         ),
     ),
     "The archive": (
         Setting("OUTPUTS", "warc cdxj", "outputs").means(
-            "What the crawl writes beside its log, by the names in docs/outputs.md."
+            "What the crawl writes in addition to its log, by the names in docs/outputs.md."
         ),
         Setting("WARC_PREFIX", "webcrawl", Name()).means("Prefix of the archive files' names."),
         Setting("WARC_MAX_SIZE", 1000, WholeNumber(1, TEBIBYTE)).means(
@@ -365,7 +372,8 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "it."
         ),
         Setting("OUTPUT_STORE_KEEP", True, Switch()).means(
-            "Keep those files in JOBDIR, too; otherwise each is removed when its copy in the store was verified."
+            "Keep those files in JOBDIR too; otherwise each is removed after its copy in the "
+            "store has been verified."
         ),
     ),
     "Safety": (
@@ -377,10 +385,11 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "Pause fetching while the disk of JOBDIR has less than this many MiB free."
         ),
         Setting("BANDWIDTH_MAX", 0, Size(10_000, 10**12)).means(
-            "Bytes per second to receive at most, of answers' heads and bodies; of each drone of a hive."
+            "Maximum number of bytes of answers to receive per second; in a hive, for each drone."
         ),
         Setting("CLOSESPIDER_BYTES", 0, Size(1, 10**18)).means(
-            "Stop the crawl after this many bytes of answers, over all its runs; a larger number goes on."
+            "Stop the crawl after this many bytes of answers, over all its runs; resume it with a "
+            "larger number."
         ),
         Setting("CONTROL", True, Switch()).means(
             "Take commands on a Unix socket in JOBDIR, which only the crawl's own user can reach (webcrawl ctl, the "
@@ -426,32 +435,32 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "drones."
         ),
         Setting("HIVE_LEASE", 30.0, Number(1, DAY)).means(
-            "Seconds without a sign of life after which a drone counts as away."
+            "Seconds without a sign of life after which a drone counts as unreachable."
         ),
         Setting("HIVE_FENCE", None, Maybe(Number(1, DAY))).means(
-            "Seconds without an answer of the server after which a drone fetches nothing until it has one: its hosts "
-            "may be others' by then. By default HIVE_LEASE."
+            "Seconds without an answer from the server after which a drone stops fetching until "
+            "it has one, because its hosts may belong to others by then. By default HIVE_LEASE."
         ),
         Setting("HIVE_BATCH_AGE", 15.0, Number(0.05, 600)).means(
             "Seconds for which links for another drone wait at most until there are enough for a batch. A hive of 64 "
             "drones or fewer waits a second, and so does one for drones that have nothing to do."
         ),
         Setting("HIVE_WHEN_DONE", "end", Choice(("end", "wait"))).means(
-            "What the process of a drone does when the crawl of the hive is finished: it ends, or it waits for a "
-            "signal, for engines that restart whatever ends."
+            "What a drone's process does when the crawl is finished: it ends, or it waits for a "
+            "signal, for engines that restart a process that ends."
         ),
         Setting("REDIS_URL", None, Maybe(HeaderText())).means(
             "The Redis or Valkey server of the hive and of scrapy-redis' keys, such as rediss://user@host:6379/0."
         ),
         Setting("REDIS_PASSWORD_FILE", None, "file").means(
-            "File with the server's password, which then stands in no setting."
+            "File with the server's password, to keep it out of the settings."
         ),
         Setting("REDIS_START_URLS_KEY", "%(name)s:start_urls", RedisKey()).means(
-            "The list, set or sorted set in that server from which seeds are taken as they come."
+            "The list, set or sorted set in that server from which seeds are read as they arrive."
         ),
         Setting("MAX_IDLE_TIME_BEFORE_CLOSE", None, Maybe(WholeNumber(0, DAY * 365))).means(
-            "Idle seconds before a crawl that takes seeds from there may end; 0: it never does; none: when nothing is "
-            "left."
+            "Idle seconds before a crawl that reads seeds from there may end; 0: it never ends; "
+            "none: it ends when nothing is left."
         ),
     ),
 }

@@ -139,8 +139,8 @@ SCRAPY_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "Seconds for a whole download, from the name lookup to the last byte."
         ),
         Setting("DOWNLOAD_MIN_RATE", 500, Number(0, 100_000)).means(
-            "Bytes per second that an answer must bring on average after its first 15 seconds, or it ends as at "
-            "DOWNLOAD_TIMEOUT; 0: any."
+            "Minimum average number of bytes per second after the first 15 seconds of an answer; "
+            "a slower one ends as at DOWNLOAD_TIMEOUT. 0: no minimum."
         ),
         Setting("DNS_TIMEOUT", 20, Number(0.1, DAY)).means("Seconds for a name lookup."),
         Setting("ROBOTSTXT_OBEY", True, Switch()).means(

@@ -130,9 +130,11 @@ class MarkTable:
 
     def _add(self, row: Mapping[str, Any]) -> None:
         if not isinstance(row.get("is"), str) or not KIND.fullmatch(row["is"]):
-            raise ValueError(f"a mark whose `is` is {row.get('is')!r}")
+            raise ValueError(f"a mark has `is` = {row.get('is')!r}, which is not a known kind")
         if not any(row.get(key) for key in ("any", "all", "header")):
-            raise ValueError(f"a mark of {row['is']} without `any`, `all` and `header`")
+            raise ValueError(
+                f"a mark of {row['is']} needs at least one of `any`, `all` and `header`"
+            )
         mark = Mark(row["is"], row.get("bare", False), frozenset(row.get("status", ())))
         for group in [*([one] for one in row.get("any", ())), row.get("all", ())]:
             if group:
@@ -198,9 +200,11 @@ def _of(tables: Iterable[Mapping[str, Any]], key: str, name: str) -> list[str]:
 def _table(path: Path | Traversable) -> Mapping[str, Any]:
     table = tomllib.loads(path.read_text(encoding="utf-8"))
     if unknown := table.keys() - KEYS:
-        raise ValueError(f"no table of marks has {min(unknown)!r}")
+        raise ValueError(f"unknown key {min(unknown)!r} in the table of marks")
     if table.get("version", VERSION) != VERSION:
-        raise ValueError(f"version {table['version']} of the table, this program reads {VERSION}")
+        raise ValueError(
+            f"the table has version {table['version']}, but this program reads version {VERSION}"
+        )
     _check(table)
     return table
 
@@ -213,14 +217,14 @@ def _check(table: Mapping[str, Any]) -> None:
     for row in _formed("mark", table.get("mark", []), list):
         for key, value in _formed("mark", row, dict).items():
             if key not in FORMS:
-                raise ValueError(f"no mark has {key!r}")
+                raise ValueError(f"unknown key {key!r} in a mark")
             _formed(key, value, FORMS[key])
         if any(type(status) is not int for status in row.get("status", ())):
-            raise ValueError(f"`status` = {row['status']!r}: must be numbers")
+            raise ValueError(f"`status` = {row['status']!r}: must be a list of numbers")
     for key, names in LISTS.items():
         for name, value in _formed(key, table.get(key, {}), dict).items():
             if name not in names:
-                raise ValueError(f"`{key}` has no {name!r}")
+                raise ValueError(f"`{key}` has an unknown part {name!r}")
             _formed(name, value, list)
 
 
@@ -232,7 +236,7 @@ def _formed(name: str, value: Any, form: type) -> Any:
 
 def _compiled(expression: object, options: Any) -> Any:
     if not isinstance(expression, str):
-        raise TypeError(f"{expression!r} is no expression")
+        raise TypeError(f"{expression!r} is not a valid regular expression")
     try:
         return re2.compile(expression.encode() if options is LATIN else expression, options)
     except re2.error as error:

@@ -194,12 +194,12 @@ RULES = (
     Rule(
         "FRONTIER_PRIORITIZER",
         lambda values: values["FRONTIER_PRIORITIZER"] != FOCUSED[1] or values["FOCUS_LANGUAGES"],
-        "another one without -a languages=, whose pages this one puts first",
+        "another one, unless -a languages= names the languages that this one puts first",
     ),
     Rule(
         "BOT_AGENT",
         lambda values: values["BOT_KEY"] is None or values["BOT_AGENT"] is not None,
-        "set with BOT_KEY: servers have to be told where its public key is",
+        "set with BOT_KEY: servers must learn where its public key is",
     ),
     Rule(
         "BOT_AGENT",
@@ -212,17 +212,17 @@ RULES = (
             not values["HIVE_DRONES"]
             or (values["WEBSUB_PORT"] or 0) + values["HIVE_DRONE"] < 65_536
         ),
-        "at most 65535 with HIVE_DRONE = {HIVE_DRONE} added to it",
+        "at most 65535 after HIVE_DRONE = {HIVE_DRONE} is added",
     ),
     Rule(
         "WEBSUB_PORT",
         lambda values: values["WEBSUB_PORT"] is None or values["REVISIT_POLICY"] != NONE,
-        "none with REVISIT_POLICY = none: what hubs tell of is fetched again",
+        "none with REVISIT_POLICY = none: pages that hubs announce could not be fetched again",
     ),
     Rule(
         "WEBSUB_ADDRESS",
         lambda values: values["WEBSUB_PORT"] is None or values["WEBSUB_ADDRESS"] is not None,
-        "set with WEBSUB_PORT: hubs have to be told where to send",
+        "set with WEBSUB_PORT: hubs must learn where to send",
     ),
     Rule(
         "POLITENESS_MIN_DELAY",
@@ -232,7 +232,7 @@ RULES = (
     Rule(
         "HOST_CONNECTIONS",
         lambda values: not (values["HOST_CONNECTIONS"] and values["POLITENESS_PER_IP"]),
-        "none with POLITENESS_PER_IP, by which an address has one request at a time",
+        "none with POLITENESS_PER_IP, which allows one request at a time per address",
     ),
     Rule(
         "FRONTIER_QUEUES",
@@ -242,7 +242,7 @@ RULES = (
     Rule(
         "FRONTIER_QUEUES",
         lambda values: values["FRONTIER_QUEUES"] > 0 or values["CONCURRENT_REQUESTS"] > 0,
-        "at least 1, because CONCURRENT_REQUESTS = 0 gives no default",
+        "at least 1, because there is no default with CONCURRENT_REQUESTS = 0",
     ),
 )
 
@@ -337,8 +337,8 @@ def check_outputs(outputs: Iterable[str], values: CheckedSettings, given: object
         if lacks := [library for library in LIBRARIES[name] if find_spec(library) is None]:
             raise SettingError("OUTPUTS", given, f"without {name} ({missing(*lacks)})")
     if "changes" in wanted and values["REVISIT_POLICY"] == NONE:
-        lack = "without it nothing is fetched again"
-        raise SettingError("OUTPUTS", given, "without changes, or REVISIT_POLICY set", lack)
+        lack = "without REVISIT_POLICY no page is fetched again"
+        raise SettingError("OUTPUTS", given, "without changes, or REVISIT_POLICY must be set", lack)
 
 
 def check_contact(values: CheckedSettings, option: str = "user_agent=") -> None:

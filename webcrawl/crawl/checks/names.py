@@ -83,7 +83,7 @@ class FilterPaths:
         if path.startswith(OURS) and path not in URL_FILTERS:
             near = get_close_matches(path, URL_FILTERS, 1)
             raise ValueError(
-                f"{path} is none of the filters{f': is {near[0]} meant?' if near else ''}"
+                f"{path} is not a URL filter{f'; did you mean {near[0]}?' if near else ''}"
             )
         return None  # switched off, perhaps because it cannot be imported
 
@@ -144,7 +144,7 @@ def _found(path: Any) -> Any:
     if names is not None and name not in names:
         close = get_close_matches(name, names, 1)
         raise ValueError(
-            f"{path}: the module has no {name}" + (f"; is {close[0]} meant?" if close else "")
+            f"{path}: the module has no {name}" + (f"; did you mean {close[0]}?" if close else "")
         )
     return path
 
@@ -260,7 +260,7 @@ class Purposes:
     def read(self, value: Any, /) -> tuple[str, ...]:
         found = {word.lower() for word in words("" if value is None else value)}
         if unknown := sorted(found - set(PURPOSES)):
-            raise ValueError(f"{', '.join(map(repr, unknown))} is no purpose")
+            raise ValueError(f"unknown: {', '.join(map(repr, unknown))}")
         return tuple(purpose for purpose in PURPOSES if purpose in found)
 
 
@@ -272,7 +272,7 @@ class Languages:
     def read(self, value: Any, /) -> tuple[str, ...]:
         found = {word.lower() for word in words("" if value is None else value)}
         if wrong := sorted(word for word in found if not re.fullmatch("[a-z]{2,3}", word)):
-            raise ValueError(f"{wrong[0]!r} is none")
+            raise ValueError(f"{wrong[0]!r} is not one")
         return tuple(sorted(found))
 
 
@@ -284,10 +284,10 @@ class Outputs:
     def read(self, value: Any, /) -> tuple[str, ...]:
         found = {word.lower() for word in words(value)}
         if unknown := sorted(found - set(NAMES)):
-            raise ValueError(f"{', '.join(map(repr, unknown))} does not exist")
+            raise ValueError(f"unknown: {', '.join(map(repr, unknown))}")
         for name in sorted(found & BESIDE.keys()):
             if BESIDE[name] not in found:
-                raise ValueError(f"{name} is written beside {BESIDE[name]}, and not without it")
+                raise ValueError(f"{name} needs {BESIDE[name]} as well")
         found.update(BRINGS[name] for name in found & BRINGS.keys())
         return tuple(name for name in NAMES if name in found)
 
@@ -325,9 +325,9 @@ class LinkSources:
 def unread(sources: Any, outputs: Iterable[str]) -> Iterator[str]:
     """Names what these values of LINK_SOURCES and OUTPUTS promise and cannot be had here."""
     if _WORDS.read(sources) != LinkSources().read(sources):
-        yield f"LINK_SOURCES: links of PDFs are not read, {MISSING}"
+        yield f"LINK_SOURCES: links in PDFs are not read: {MISSING}"
     if find_spec(LIBRARY) is None and (texts := OF_PDFS.intersection(outputs)):
-        yield f"OUTPUTS: {' and '.join(sorted(texts))} will have nothing of PDFs, {MISSING}"
+        yield f"OUTPUTS: {' and '.join(sorted(texts))} will have no text from PDFs: {MISSING}"
 
 
 # an Indexed Job of Kubernetes, an array of Slurm
@@ -351,7 +351,7 @@ def _ordinal(host: str) -> str:
     found += _ORDINAL.findall(host)
     if not found:
         raise ValueError(
-            f"neither {' nor '.join(OF_ENGINES)} is set, and the host's name, {host}, ends in no number"
+            f"neither {' nor '.join(OF_ENGINES)} is set, and the host name, {host}, does not end in a number"
         )
     return found[0]
 

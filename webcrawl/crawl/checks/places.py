@@ -113,7 +113,7 @@ class MetricsFile:
             raise ValueError
         folder = Path(found).absolute().parent
         if not folder.is_dir():
-            raise ValueError(f"{folder} is no folder")
+            raise ValueError(f"{folder} is not a folder")
         if not os.access(folder, os.W_OK | os.X_OK):
             raise ValueError(f"{folder} is not writable")
         if Path(found).is_dir():
@@ -249,7 +249,7 @@ class HostConnections:
 def _pair(word: str) -> tuple[str, str]:
     name, equals, number = word.rpartition("=")
     if not equals:
-        raise ValueError(f"{word} is not NAME=NUMBER")
+        raise ValueError(f"{word} does not have the form NAME=NUMBER")
     return name, number
 
 
@@ -283,16 +283,18 @@ class KeyFile:
     def read(self, value: Any, /) -> str:
         found = text(os.fspath(value) if isinstance(value, os.PathLike) else value)
         if _CONTENT.search(found):
-            raise Secret("a key itself, it seems: what is wanted is its file")
+            raise Secret("this looks like the key itself; give the path of its file")
         from webcrawl.net.identity.signing_key import BadKey  # noqa: PLC0415 - its library takes 30 ms
 
         try:
             _hold_key(_path(found))
         except FileNotFoundError as error:
             if _BARE.fullmatch(found):
-                raise Secret("there is no such file, and it may be a key itself") from None
+                raise Secret(
+                    "there is no such file; if this is the key itself, give the path of its file"
+                ) from None
             raise ValueError(
-                f"there is no such file: {program()} identity new makes one"
+                f"there is no such file; create one with {program()} identity new"
             ) from error
         except BadKey as error:
             raise ValueError(str(error)) from None

@@ -37,7 +37,9 @@ def _check_proxy_of_all(found: Mapping[str, str]) -> None:
     except BadOption as error:
         raise SettingError(name, shown, f"unset, or {HTTP_PROXY}") from error
     if lacking := sorted(f"{scheme}_proxy" for scheme in PROXIED - found.keys()):
-        allowed = "unset, or beside http_proxy and https_proxy, which are what the crawl heeds"
+        allowed = (
+            "unset, or set along with http_proxy and https_proxy: the crawl uses only those two"
+        )
         raise SettingError(name, shown, allowed, f"set {' and '.join(lacking)}")
 
 

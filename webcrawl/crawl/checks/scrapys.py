@@ -78,14 +78,14 @@ _OWN_TLS = (
 UNHEARD = (
     Unheard(
         "AUTOTHROTTLE_ENABLED AUTOTHROTTLE_DEBUG",
-        "POLITENESS_POLICY says how long a host's wait is",
+        "POLITENESS_POLICY decides how long a host is left alone",
     ),
     Unheard(
         "AUTOTHROTTLE_MAX_DELAY AUTOTHROTTLE_START_DELAY AUTOTHROTTLE_TARGET_CONCURRENCY",
         "see POLITENESS_FACTOR, POLITENESS_MIN_DELAY and POLITENESS_MAX_DELAY",
         fine=_NEVER,
     ),
-    Unheard("COMPRESSION_ENABLED", "compressed bodies are always asked for and decoded", fine=ON),
+    Unheard("COMPRESSION_ENABLED", "compressed bodies are always requested and decoded", fine=ON),
     Unheard(
         "CONCURRENT_REQUESTS_PER_DOMAIN",
         "a host gets one request at a time, unless HOST_CONNECTIONS names it",
@@ -100,14 +100,14 @@ UNHEARD = (
     Unheard("DOWNLOADER_CLIENTCONTEXTFACTORY DOWNLOADER_CLIENT_TLS_METHOD", _OWN_TLS, fine=_NEVER),
     Unheard(
         "DOWNLOADER_CLIENT_TLS_VERBOSE_LOGGING",
-        "the archive has versions and cipher suites, if OUTPUTS has warc",
+        "the archive records TLS versions and cipher suites, if OUTPUTS has warc",
     ),
     Unheard(
         "RANDOMIZE_DOWNLOAD_DELAY DOWNLOAD_DELAY_JITTER",
-        "no wait is drawn by chance: see POLITENESS_POLICY",
+        "no wait is random: see POLITENESS_POLICY",
     ),
     Unheard("DOWNLOAD_SLOTS", "there are no slots: every host has its own queue and wait"),
-    Unheard("DUPEFILTER_DEBUG SCHEDULER_DEBUG", "stats.json counts what is filtered and queued"),
+    Unheard("DUPEFILTER_DEBUG SCHEDULER_DEBUG", "stats.json counts filtered and queued URLs"),
     Unheard(
         "SCHEDULER_DISK_QUEUE SCHEDULER_MEMORY_QUEUE SCHEDULER_PRIORITY_QUEUE SCHEDULER_START_DISK_QUEUE "
         "SCHEDULER_START_MEMORY_QUEUE",
@@ -128,7 +128,9 @@ UNHEARD = (
         fine=_NEVER,
     ),
     Unheard(
-        "RETRY_GIVE_UP_LOG_LEVEL", "crawl.log has a line for each URL that is given up", fine=_NEVER
+        "RETRY_GIVE_UP_LOG_LEVEL",
+        "crawl.log has a line for each URL that was given up",
+        fine=_NEVER,
     ),
     Unheard("ROBOTSTXT_PARSER", "robots.txt is read by the crawl's own parser", fine=_NEVER),
     _without(

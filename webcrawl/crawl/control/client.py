@@ -46,10 +46,10 @@ PAUSE = 0.02  # seconds between two tries to connect
 # seconds without an answer until the crawl is asked how it is, and between two such questions
 SILENCE = 5.0
 ALIVE = 10.0  # seconds for the answer to that, which takes a turn of the event loop
-GONE = "the crawl ended before it answered: look into its log, or ask again"
+GONE = "the crawl ended before it answered: see its log, or repeat the command"
 STILL = (
-    "process %d has answered nothing for %s: it seems that its event loop stands still, see its log; the command is "
-    "carried out if it goes on, and SIGTERM, twice, ends it"
+    "process %d has not answered for %s: its event loop seems to be blocked, see its log; the "
+    "command is carried out when it continues, and sending SIGTERM twice ends it"
 )
 
 
@@ -79,7 +79,7 @@ def request(command: str, words: tuple[str, ...]) -> bytes:
     """Return a request as a line. Raise CommandError if it is too long."""
     line = json.dumps({"command": command, "words": words}).encode() + b"\n"
     if len(line) > LONGEST:
-        raise CommandError(f"{command}: longer than {LONGEST} bytes")
+        raise CommandError(f"{command}: the command is longer than {LONGEST} bytes")
     return line
 
 
@@ -87,11 +87,11 @@ def read_request(line: bytes) -> tuple[str, list[str]]:
     """Return the command and its words. Raise CommandError for anything else that a line can be."""
     values = _read(line)
     if not isinstance(values, dict) or "command" not in values:
-        raise CommandError('a request is a line such as {"command": "status", "words": []}')
+        raise CommandError('a request must be a line such as {"command": "status", "words": []}')
     unknown = sorted(values.keys() - KEYS)
     if unknown:
         raise CommandError(
-            f"{unknown[0][:40]!r}: a request has no such key, only command and words"
+            f"{unknown[0][:40]!r}: unknown key; a request has only command and words"
         )
     command, words = values["command"], values.get("words", [])
     if (
@@ -99,9 +99,9 @@ def read_request(line: bytes) -> tuple[str, list[str]]:
         or not isinstance(words, list)
         or not all(isinstance(one, str) for one in words)
     ):
-        raise CommandError("command must be a text, and words a list of texts")
+        raise CommandError("command must be a string, and words a list of strings")
     if len(words) > MOST_WORDS:
-        raise CommandError(f"more than {MOST_WORDS} words")
+        raise CommandError(f"a command may have at most {MOST_WORDS} words")
     return command, words
 
 
@@ -110,7 +110,7 @@ def answer(given: Any) -> bytes:
     line = json.dumps({"ok": True, "answer": given}).encode() + b"\n"
     if len(line) > LONGEST_ANSWER:
         raise CommandError(
-            f"the answer has {len(line)} bytes, more than {LONGEST_ANSWER}: ask for less"
+            f"the answer has {len(line)} bytes, but at most {LONGEST_ANSWER} can be sent: ask for less"
         )
     return line
 
@@ -136,7 +136,7 @@ def _read(line: bytes) -> Any:
     try:
         return json.loads(line)
     except (ValueError, RecursionError) as error:  # no UTF-8 and too long numbers too; too deep
-        raise CommandError("not one line of JSON") from error
+        raise CommandError("not a single line of JSON") from error
 
 
 # -- the client
@@ -157,7 +157,9 @@ class Client:
         try:
             return read_answer(self._exchange(request(command, words), self._patience, self._look))
         except TimeoutError as error:
-            raise NoAnswer(f"no answer in {count(round(self._patience), 'second')}") from error
+            raise NoAnswer(
+                f"the crawl did not answer within {count(round(self._patience), 'second')}"
+            ) from error
 
     def _look(self, process: int) -> None:
         """Ask the crawl for its status.
@@ -195,12 +197,10 @@ class Client:
             return False
         except PermissionError as error:
             raise CommandError(
-                f"{self._jobdir}: {error.strerror}: only who runs a crawl may command it"
+                f"{self._jobdir}: {error.strerror}: only the user who started a crawl may control it"
             ) from error
         except OSError as error:  # no such folder or socket, or nobody behind it
-            raise NotRunning(
-                f"{self._jobdir}: no crawl is running there, or none that listens"
-            ) from error
+            raise NotRunning(f"{self._jobdir}: no running crawl accepts commands there") from error
         return True
 
 
@@ -230,7 +230,7 @@ def _exchanged(
         if not piece:
             raise NoAnswer(GONE)
         if size > LONGEST_ANSWER:
-            raise CommandError(f"an answer of more than {LONGEST_ANSWER} bytes")
+            raise CommandError(f"the answer has more than {LONGEST_ANSWER} bytes")
         pieces.append(piece)
     return b"".join(pieces)
 
@@ -250,7 +250,7 @@ def sources_of(words: Sequence[str], spool: Callable[[], str]) -> list[str]:
     """
     given = words[1:] if words and words[0] == "add" else words
     if not given or given.count(STDIN) > 1:
-        raise CommandError("usage: seeds add SRC…; - is standard input, once")
+        raise CommandError("usage: seeds add SRC…; - for standard input may be given once")
     # All lists are read before standard input is.
     sources = [word if word == STDIN else source_named(word) for word in given]
     return [spool() if source == STDIN else source for source in sources]
@@ -350,4 +350,4 @@ def _write(folder: int, name: str, stream: IO[bytes]) -> None:
 
 def _must_have_some(size: int) -> None:
     if not size:
-        raise CommandError("standard input: no seeds")
+        raise CommandError("standard input contains no seeds")

@@ -53,7 +53,7 @@ class NoAnswer(CommandError):  # noqa: N818 - as above
 
 def mistake(error: Exception) -> str:
     """Return the words for an error that no command should raise."""
-    return f"the crawl made a mistake, see its log: {error!r}"
+    return f"the command failed because of a bug; see the crawl's log: {error!r}"
 
 
 def url_named(word: str) -> str:
@@ -66,7 +66,7 @@ def url_named(word: str) -> str:
     written = f"[{word}]" if word.count(":") > 1 and not word.startswith("[") else word
     # a URL may have it, but who writes it here means many hosts, and would think that they obey
     if "*" in written:
-        raise CommandError(f"{word[:LONGEST]}: a host is named, and a * stands for nothing here")
+        raise CommandError(f"{word[:LONGEST]}: give the name of one host; * is not a wildcard here")
     if any(mark in written for mark in "/?#@\\ %"):
         raise CommandError(f"{word[:LONGEST]} is neither a host nor a URL")
     return _canonical(f"http://{written}/", word)

@@ -75,20 +75,18 @@ class Commanded(Protocol):
 
 def stop(order: Commanded) -> Answer:
     order.stop()
-    return "stopping: downloads under way have a few seconds, the rest stays for the next run"
+    return "stopping: downloads in progress have a few seconds to finish; the rest is kept for the next run"
 
 
 def pause(order: Commanded) -> Answer:
     if not order.crawl.pause():
-        return "it is paused already"
-    return (
-        "paused, after a restart too, until you resume it; downloads under way go on to their ends"
-    )
+        return "the crawl is already paused"
+    return "paused until you resume it, even after a restart; downloads in progress will finish"
 
 
 def resume(order: Commanded) -> Answer:
     crawl = order.crawl
-    said = "resumed" if crawl.resume() else "it is not paused"
+    said = "resumed" if crawl.resume() else "the crawl is not paused"
     order.wake()
     stopped_by = crawl.outlook.stopped_by
     return f"{said}; but nothing is fetched ({stopped_by})" if stopped_by else said
@@ -175,10 +173,10 @@ def get_for(order: Commanded, domain: str) -> Answer:
 def _domain(word: str) -> str:
     """Return a name without port or path: sheets are for hosts and what is below them."""
     if ":" in word.partition("]")[2 if word.startswith("[") else 0]:
-        raise CommandError(f"{word[:LONGEST]}: a domain or host, without scheme and port")
+        raise CommandError(f"{word[:LONGEST]}: give a domain or host without scheme and port")
     name = host_named(word)
     if name.startswith(ALONE):  # a URL's host may begin so, and its sheet would be another host's
-        raise CommandError(f"{word[:LONGEST]}: a domain or host does not begin with {ALONE}")
+        raise CommandError(f"{word[:LONGEST]}: a domain or host cannot begin with {ALONE}")
     return name
 
 
@@ -189,10 +187,10 @@ def exclude(order: Commanded, *words: str) -> Answer:
     now = time.time()
     wish = wish_of(words, now)
     if not order.crawl.parts.in_force.exclude(wish):
-        return f"{wish.rule} is excluded already"
+        return f"{wish.rule} is already excluded"
     until = f" until {iso(wish.until, fraction=False)}" if wish.until else ""
     holds = "is" if wish.holds(now) else "was"
-    return f"{wish.rule} {holds} excluded{until}{'; outputs made later leave it out' if wish.forget else ''}"
+    return f"{wish.rule} {holds} excluded{until}{'; outputs made from now on leave it out' if wish.forget else ''}"
 
 
 def check_exclude(*words: str) -> None:
@@ -207,8 +205,8 @@ def check_exclude(*words: str) -> None:
 def include(order: Commanded, rule: str) -> Answer:
     order.crawl.parts.in_force.include(rule)
     others = rules_of(_records(order), time.time()).excludes(_first_url(rule))
-    still = f"; another record still names it: excluded {rule}" if others else ""
-    return f"the exclusion of {rule} is taken back; what was dropped meanwhile does not come back{still}"
+    still = f"; another rule still excludes it: `excluded {rule}` shows which" if others else ""
+    return f"{rule} is no longer excluded; URLs that were dropped meanwhile do not come back{still}"
 
 
 def _first_url(rule: str) -> str:
@@ -257,7 +255,9 @@ def host(order: Commanded, word: str, verb: str = "", value: str = "") -> Answer
 def check_host(word: str, verb: str = "", value: str = "") -> None:
     host_named(word)
     if verb and verb not in VERBS:
-        raise CommandError(f"{verb[:40]}: a host can be told to {', '.join(VERBS)}")
+        raise CommandError(
+            f"{verb[:40]}: not a command for a host; the commands are {', '.join(VERBS)}"
+        )
     if bool(value) is not (verb == "delay"):
         raise CommandError(
             f"usage: host NAME {verb}{' SECONDS, or ' + DEFAULT if verb == 'delay' else ''}"
@@ -314,7 +314,7 @@ def _canonical(*urls: str) -> list[str]:
             found.append(canonical(url, max_length=LONGEST_URL))
         except InvalidUrl as error:
             raise CommandError(
-                f"{url[:80]}: not a URL that a crawl could fetch ({error.reason})"
+                f"{url[:80]}: not a URL that a crawl can fetch ({error.reason})"
             ) from error
     return found
 
@@ -323,7 +323,7 @@ def _hosts(order: Commanded) -> HostOrders:
     found = order.crawl.parts.hosts
     order.wake()
     if found is None:
-        raise CommandError("the FRONTIER of this crawl takes no commands on hosts")
+        raise CommandError("the FRONTIER of this crawl has no commands for hosts")
     return found
 
 
@@ -339,7 +339,7 @@ def _options(words: Sequence[str], defaults: Mapping[str, str]) -> list[str]:
         name, equals, value = left.pop(0).partition("=")
         if name not in defaults or not (equals or left):
             raise CommandError(
-                f"{name[:40]}: there are {', '.join(f'{one} VALUE' for one in defaults)}"
+                f"{name[:40]}: unknown option; the options are {', '.join(f'{one} VALUE' for one in defaults)}"
             )
         found[name] = value if equals else left.pop(0)
     return [found[name] for name in defaults]
@@ -448,11 +448,13 @@ def checked(name: str, *words: str) -> Command:
     """
     command, words = _row(name, words)
     if command is None:
-        raise CommandError(f"{_short(name)!r} is no command; there are: {', '.join(COMMANDS)}")
+        raise CommandError(
+            f"{_short(name)!r} is not a command; the commands are {', '.join(COMMANDS)}"
+        )
     if len(words) < command.least or (command.most is not None and len(words) > command.most):
         raise CommandError(f"usage: {command.usage}")
     if any(not word.strip() or not word.isprintable() for word in words):
-        raise CommandError(f"usage: {command.usage}; a word is empty, or not one line of text")
+        raise CommandError(f"usage: {command.usage}; no word may be empty or contain a line break")
     if command.check is not None:
         command.check(*words)
     return command

@@ -34,11 +34,11 @@ def wish_of(words: Sequence[str], now: float) -> OptOut:
     """
     rules, options = _parsed(words)
     if len(rules) != 1:
-        raise CommandError(f"one rule at a time: usage: exclude {USAGE}")
+        raise CommandError(f"give exactly one rule; usage: exclude {USAGE}")
     since = _date(options, SINCE) or now
     until = _date(options, UNTIL)
     if until and until <= since:
-        raise CommandError(f"{UNTIL} {options[UNTIL][:40]}: over already")
+        raise CommandError(f"{UNTIL} {options[UNTIL][:40]}: is in the past")
     return OptOut(
         rules[0],
         since,
@@ -59,13 +59,13 @@ def _parsed(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
         name, equals, value = word.partition("=")
         if name in WITH_TEXT:
             if not (equals or left):
-                raise CommandError(f"{name}: what? usage: exclude {USAGE}")
+                raise CommandError(f"{name} needs a value; usage: exclude {USAGE}")
             text = value if equals else left.pop(0)
             options[name] = text.strip()[:LONGEST]
         elif word == FORGET:
             options[FORGET] = ""
         elif name.startswith("--"):
-            raise CommandError(f"{name[:40]}: usage: exclude {USAGE}")
+            raise CommandError(f"{name[:40]}: unknown option; usage: exclude {USAGE}")
         else:
             rules.append(word)
     return rules, options
@@ -79,7 +79,7 @@ def _date(said: Mapping[str, str], name: str) -> float:
     except ValueError as error:
         written = f"{name} {said[name][:40]}"
         raise CommandError(
-            f"{written}: a date or time, such as 2027-01-31 or 2027-01-31T12:00Z"
+            f"{written}: must be a date or time, such as 2027-01-31 or 2027-01-31T12:00Z"
         ) from error
 
 

@@ -96,19 +96,25 @@ def check_set(name: str, value: str) -> None:
         raise CommandError(str(error)) from error
     if isinstance(kind, File) and found is not None and not Path(found).is_absolute():
         raise CommandError(
-            f"{name} = {value}: give the whole path, for the crawl may run in another folder"
+            f"{name} = {value}: give an absolute path, because the crawl may run in another folder"
         )
 
 
 def _why_not(name: str) -> str:
     if name in KEYS:
-        return f"{name} decides which URLs count as one, and cannot change within a crawl: use another JOBDIR"
+        return (
+            f"{name} decides which URLs count as the same, so it cannot change within a crawl: "
+            "use another JOBDIR"
+        )
     ours = next((one.ours for one in TAKEN if one.theirs == name and one.ours in CHANGEABLE), None)
     if ours is not None:
-        return f"{name} is {ours} here: set that"
+        return f"{name} is called {ours} here: set {ours}"
     if name not in KINDS and name not in SCRAPYS:
-        return f"{name[:40]} is no setting of the crawl; get lists all, and which may change"
-    return f"{name} cannot change while the crawl runs, only in a resumed one; get says which can"
+        return f"{name[:40]} is not a setting of the crawl; `get` lists all settings, and which can change"
+    return (
+        f"{name} cannot change while the crawl runs, only when it is resumed; `get` lists the "
+        "settings that can"
+    )
 
 
 META = "commands in force"
@@ -184,7 +190,11 @@ class InForce(Part):
                 free[name] = value
             elif value != given:
                 logger.info(
-                    "%s = %s of the command line goes before %s by command", name, given, value
+                    "%s = %s from the command line is used; the value %s, set earlier by command, "
+                    "is discarded",
+                    name,
+                    given,
+                    value,
                 )
         return free
 
@@ -213,10 +223,12 @@ class InForce(Part):
         except SettingError as error:
             if name in NEEDED:
                 raise
-            logger.warning("%s = %s by command is not in force any more: %s", name, value, error)
+            logger.warning("%s = %s, set by command, is no longer in force: %s", name, value, error)
         except KeyError:  # a setting of another version
             logger.warning(
-                "%s = %s by command is not in force any more: there is no such setting", name, value
+                "%s = %s, set by command, is no longer in force: this version has no such setting",
+                name,
+                value,
             )
 
     def told(self) -> Iterator[str]:
@@ -251,7 +263,8 @@ class InForce(Part):
         if all(one.rule != rule for one in records):
             last = ", ".join(one.rule for one in records[-5:])
             raise CommandError(
-                f"{rule} is not excluded by command; {f'those are: {last}' if last else 'nothing is'}"
+                f"{rule} is not excluded by command; "
+                f"{f'the latest rules that are: {last}' if last else 'no rule is'}"
             )
         self.excluded.use([one for one in records if one.rule != rule])
 
@@ -259,7 +272,9 @@ class InForce(Part):
         """Return the value as it is understood."""
         check_set(name, value)
         if name not in self._listeners:
-            raise CommandError(f"{name} cannot change in this crawl: what heeds it is switched off")
+            raise CommandError(
+                f"{name} cannot change in this crawl: the part that uses it is switched off"
+            )
         before = self.values
         heard: list[Listener] = []
         try:
@@ -317,7 +332,7 @@ class PausedHosts(Part):
             return False
         if len(self.names) >= MOST:
             raise CommandError(
-                f"{MOST} hosts are paused already: resume one, or exclude what is not to be fetched"
+                f"{MOST} hosts are paused already, which is the maximum: resume one, or use exclude"
             )
         self.names[name] = None
         return True

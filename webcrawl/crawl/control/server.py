@@ -74,7 +74,9 @@ class ControlServer:
         """
         with contextlib.suppress(FileNotFoundError):
             if not stat.S_ISSOCK(self._look().st_mode):
-                raise FileExistsError(errno.EEXIST, "there is something that is no socket", NAME)
+                raise FileExistsError(
+                    errno.EEXIST, "a file that is not a socket is in the way", NAME
+                )
             os.unlink(NAME, dir_fd=self._folder)
         # Linux gives the file the socket's mode: it never has a wider one
         os.fchmod(self._listener.fileno(), MODE)
@@ -83,7 +85,9 @@ class ControlServer:
         self._here = here.st_dev, here.st_ino
         if stat.S_IMODE(here.st_mode) & ~MODE:
             self._remove()
-            raise PermissionError(errno.EPERM, "the file system lets others in", NAME)
+            raise PermissionError(
+                errno.EPERM, "the file system gives other users access to the socket", NAME
+            )
         self._listener.listen(BACKLOG)
 
     def _look(self) -> os.stat_result:
@@ -117,7 +121,7 @@ class ControlServer:
                 connection, _ = await loop.sock_accept(self._listener)
             except OSError as error:
                 # our lack of descriptors or memory; who waits is accepted later
-                logger.debug("control: no connection: %s", error)
+                logger.debug("control: a connection could not be accepted: %s", error)
                 await asyncio.sleep(RETRY)
                 continue
             self._take(loop, connection)
@@ -151,7 +155,9 @@ class ControlServer:
         with contextlib.suppress(OSError):  # TimeoutError is one
             connection.setblocking(False)
             if not _may(connection):
-                await _send(loop, connection, refusal("only who runs a crawl may command it"))
+                await _send(
+                    loop, connection, refusal("only the user who started a crawl may control it")
+                )
                 return
             rest = b""
             while True:
@@ -162,7 +168,10 @@ class ControlServer:
                         await _send(
                             loop,
                             connection,
-                            refusal(f"no line, or one of more than {LONGEST} bytes"),
+                            refusal(
+                                f"the request does not end in a line break, or has more than "
+                                f"{LONGEST} bytes"
+                            ),
                         )
                     return
                 self._open.pop(task, None)
@@ -180,7 +189,9 @@ class ControlServer:
         except CommandError as error:
             return refusal(str(error))
         except Exception as error:  # noqa: BLE001 - a mistake in a command, which is no reason to end the crawl
-            logger.error("control: %s, asked %.200r", with_place(error), line)  # noqa: TRY400
+            logger.error(  # noqa: TRY400
+                "control: %s, in answer to the request %.200r", with_place(error), line
+            )
             return refusal(mistake(error))
 
 

@@ -82,8 +82,12 @@ class Sheets(Part):
                 try:
                     self.sheets.setdefault(name, {})[setting] = read_for_host(setting, value)
                 except (ValueError, KeyError) as error:  # of another version
-                    why = error if isinstance(error, ValueError) else "there is no such setting"
-                    line = "%s = %s by command for %s is not in force any more: %s"
+                    why = (
+                        error
+                        if isinstance(error, ValueError)
+                        else "this version has no such setting"
+                    )
+                    line = "%s = %s, set by command for %s, is no longer in force: %s"
                     logger.warning(line, setting, value, whose(name), why)
 
     def told(self) -> Iterator[str]:
@@ -116,7 +120,9 @@ class Sheets(Part):
         elif name in self.sheets or len(self.sheets) < MOST:
             self.sheets[name] = sheet
         else:
-            raise CommandError(f"there are {MOST} sheets already: take one back first")
+            raise CommandError(
+                f"settings are already set for {MOST} names, which is the maximum: undo one first"
+            )
         self.tell(settings)
 
     def of(self, host: str) -> Mapping[str, Any]:

@@ -91,11 +91,14 @@ class Contact:
             self._away_since = now
             self._told_at = now
             self.absent_since = time.time()
-            logger.warning("the hive's server is away (%s): going on with our own hosts", error)
+            logger.warning(
+                "the hive's server does not answer (%s): this drone continues with its own hosts",
+                error,
+            )
         elif now - self._told_at >= REMIND:
             self._told_at = now
             logger.warning(
-                "the hive's server is away for %.0f s now (%s)", now - self._away_since, error
+                "the hive's server has not answered for %.0f s (%s)", now - self._away_since, error
             )
         self.there.clear()
 
@@ -146,7 +149,7 @@ class Carrying:
                 self._post.outbox.close(time.monotonic(), all=not self._crawling.has_work())
                 await self.send_all()
                 if self._full:
-                    logger.info("the hive's server takes letters again")
+                    logger.info("the hive's server accepts letters again")
                 self._full = False
             except NewEpoch as error:
                 self._contact.begin(error.epoch)
@@ -154,7 +157,7 @@ class Carrying:
                 pause = FULL
                 if not self._full:
                     logger.warning(
-                        "the hive's server is full (%s): letters to other drones wait on our disk",
+                        "the hive's server is full (%s): letters to other drones wait on this drone's disk",
                         error,
                     )
                 self._full = True
@@ -199,9 +202,7 @@ class Carrying:
             try:
                 inbox.received(place, data)
             except ForeignMessage as error:
-                logger.warning(
-                    "a letter in our stream is not of this hive, and passed over: %s", error
-                )
+                logger.warning("a letter in this drone's stream was ignored: %s", error)
                 inbox.skip(place)
             self.handled += 1
             self.taken += len(data)

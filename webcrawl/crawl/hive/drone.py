@@ -91,7 +91,7 @@ class Drone:
     def slots(self) -> SlotMap:
         """Return the slot map that the drone works by."""
         if self.moving.map is None:
-            raise HiveError("the drone has learned no slot map")
+            raise HiveError("the drone has no slot map yet")
         return self.moving.map
 
     def learn(self, slots: SlotMap, lost: Iterable[int] = ()) -> None:

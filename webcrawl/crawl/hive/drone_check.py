@@ -85,18 +85,18 @@ def check_identities(crawls: Mapping[Path, Standing]) -> Iterator[DamagedFile]:
     for crawl, one in crawls.items():
         if one.drone != number_of(crawl):
             yield DamagedFile(
-                one.path, 0, f"table meta, {member.IDENTITY}: this is drone {one.drone}"
+                one.path,
+                0,
+                f"table meta, {member.IDENTITY}: this is the state of drone {one.drone}",
             )
         if first is not None and one.hive != first.hive:
-            why = (
-                f"of the hive {one.hive}, where {first.path.parent.parent.name} is of {first.hive}"
-            )
+            why = f"belongs to the hive {one.hive}, but {first.path.parent.parent.name} belongs to {first.hive}"
             yield DamagedFile(one.path, 0, f"table meta, {member.IDENTITY}: {why}")
         elif first is not None and one.key != first.key:
             yield DamagedFile(
                 one.path,
                 0,
-                f"table meta, key: another one than {first.path.parent.parent.name} has",
+                f"table meta, key: differs from that of {first.path.parent.parent.name}",
             )
 
 
@@ -111,7 +111,8 @@ def check_strangers(crawls: Iterable[Path], drones: Iterable[Standing]) -> Itera
             yield DamagedFile(
                 crawl / STATE,
                 0,
-                f"never let in: drone {number} has its state {known[number]} elsewhere",
+                f"this drone was never let in: the state of drone {number}, {known[number]}, is "
+                "in another folder",
             )
 
 
@@ -148,11 +149,17 @@ def check_post(
                 _number(receiver.received, number, channel),
             )
             if has < first - 1:
-                why = f"letters {has + 1} to {first - 1} of drone {number} are lost: neither drone has them"
+                why = (
+                    f"letters {has + 1} to {first - 1} of drone {number} are lost: neither sender nor "
+                    "receiver has them"
+                )
                 yield DamagedFile(receiver.path, 0, f"table meta, {letter.INBOX}: {why}")
             had = _number(before[other].received, number, channel)
             if had > now[1]:
-                why = f"letter {had} of drone {number} has come, which has sent {now[1]}: one of them is an older copy"
+                why = (
+                    f"letter {had} of drone {number} has arrived, but it has sent only {now[1]}: one of "
+                    "the two is an older copy"
+                )
                 yield DamagedFile(receiver.path, 0, f"table meta, {letter.INBOX}: {why}")
 
 

@@ -227,10 +227,10 @@ class DroneServer(Session):
                 raise OtherServer
             if known:
                 raise HiveError(
-                    f"drone {self._me.drone} was started once more, on {host} (process {pid})"
+                    f"drone {self._me.drone} was started a second time, on {host} (process {pid})"
                 )
             raise HiveError(
-                f"drone {self._me.drone} was given to another folder, on {host} (process {pid})"
+                f"drone {self._me.drone} now belongs to another folder, on {host} (process {pid})"
             )
         raise OtherServer
 
@@ -248,14 +248,14 @@ class DroneServer(Session):
         size = sum(map(len, letters))
         if self._bytes + self._sent + size > self._may_have:
             raise Full(
-                f"the hive's streams have {(self._bytes + self._sent) >> 20} MiB, and may have no more"
+                f"the hive's streams have {(self._bytes + self._sent) >> 20} MiB, which is the limit"
             )
         places = await self._do(lambda: self._add(drone, letters))
         if None in places:
             await self._do(lambda: self._open(drone))
             places = await self._do(lambda: self._add(drone, letters))
             if None in places:
-                raise Away(f"the stream of drone {drone} comes and goes")
+                raise Away(f"the stream of drone {drone} keeps disappearing")
         self._sent += size
         return [place.decode() for place in places]
 

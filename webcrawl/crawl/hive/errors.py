@@ -38,7 +38,7 @@ class AnotherHive(HiveError):  # noqa: N818 - reads as what it is
     def __init__(self, name: str, where: str, *, gives_way: bool = False) -> None:
         """`where`: one of its drones is. `gives_way`: to the first drone of an older hive."""
         super().__init__(
-            f"the server knows another hive named {name}{where}: each needs a HIVE_NAME of its own"
+            f"the server already has another hive named {name}{where}: set a different HIVE_NAME"
         )
         self.gives_way = gives_way
 
@@ -72,7 +72,7 @@ class LaterMap(Exception):  # noqa: N818
 class Away(Exception):  # noqa: N818 - reads as what it is
     """The server does not answer now: the drone goes on with its hosts and tries again later."""
 
-    state = "away"
+    state = "unreachable"
 
 
 class Full(Away):
@@ -88,5 +88,5 @@ class NewEpoch(Exception):  # noqa: N818
     """The streams begin anew: unacknowledged letters are sent again, and old places are void."""
 
     def __init__(self, epoch: str) -> None:
-        super().__init__(f"the server's streams begin anew (epoch {epoch})")
+        super().__init__(f"the server's streams were started over (epoch {epoch})")
         self.epoch = epoch

@@ -88,7 +88,7 @@ class HiveFolder:
             raise HiveError(f"{file}: damaged: {error}") from error
         if is_single:
             raise HiveError(
-                f"{self.path}: holds the crawl of one process: a hive needs a JOBDIR of its own"
+                f"{self.path}: holds the crawl of a single process; use another JOBDIR for a hive"
             )
         return None
 
@@ -165,7 +165,7 @@ class HiveFolder:
         """Reads the folder; HiveError if there is no hive."""
         founding = self.read()
         if founding is None:
-            raise HiveError(f"{self.path}: no hive: {HIVE} is missing")
+            raise HiveError(f"{self.path}: is not a hive: {HIVE} is missing")
         return founding
 
     def write(self, founding: Founding) -> None:
@@ -244,9 +244,12 @@ class HiveFolder:
 
 def _founding(file: Path, found: Any) -> Founding:
     if not isinstance(found, Mapping):
-        raise HiveError(f"{file}: damaged: not a mapping")
+        raise HiveError(f"{file}: damaged: it is not a JSON object")
     if found.get("version") != VERSION:
-        raise HiveError(f"{file}: version {found.get('version')!r}: this program knows {VERSION}")
+        raise HiveError(
+            f"{file}: has version {found.get('version')!r}, but this program reads "
+            f"version {VERSION}"
+        )
     try:
         founding = msgspec.convert(found, Founding)
     except msgspec.ValidationError as error:

@@ -90,7 +90,8 @@ def pack(message: Letter, hive: bytes, most: int = LARGEST) -> bytes:
     items = msgpack.packb(message.items, unicode_errors=SURROGATES)
     if len(items) > most:
         raise TooLong(
-            f"{len(message.items)} items for another drone take {len(items)} bytes, a letter has {most}"
+            f"{len(message.items)} items for another drone take {len(items)} bytes, but a letter "
+            f"holds at most {most}"
         )
     head = HEAD.pack(
         MAGIC,
@@ -121,32 +122,28 @@ def read(data: bytes, expected: bytes | None = None) -> tuple[bytes, Letter]:
     Raise ForeignMessage for other bytes.
     """
     if not data.startswith(MAGIC):
-        raise ForeignMessage(
-            "a message of this hive was expected, but its first bytes are not those of one"
-        )
+        raise ForeignMessage("it does not begin like a letter of a hive")
     if len(data) < START:
-        raise ForeignMessage("a message is damaged: it ends within its head")
+        raise ForeignMessage("it is damaged: it ends within its head")
     _, version, kind, sender, generation, channel, number, count, hive = HEAD.unpack_from(data)
     if version != VERSION:
         raise ForeignMessage(
-            f"a message was written by version {version} of the hive, this program reads {VERSION}"
+            f"it was written in version {version} of the format, but this program reads version {VERSION}"
         )
     frame = data[START:]
     if CRC.unpack_from(data, HEAD.size)[0] != crc32_of_many(
         frame, crc32_of_many(data[: HEAD.size])
     ):
-        raise ForeignMessage("a message is damaged: its checksum is wrong")
+        raise ForeignMessage("it is damaged: its checksum is wrong")
     if expected not in (None, hive):
-        raise ForeignMessage("a message is of another hive, which has the same name on this server")
+        raise ForeignMessage("it belongs to another hive that has the same name on this server")
     try:
         what = Kind(kind)
     except ValueError as error:
-        raise ForeignMessage(
-            f"a message is of kind {kind}, which this program does not know"
-        ) from error
+        raise ForeignMessage(f"it is of kind {kind}, which this program does not know") from error
     if sender >= MOST_DRONES or (what in EXACT) != bool(number) or (what in EXACT) != bool(channel):
         raise ForeignMessage(
-            f"a message says that drone {sender} sent it with number {number}: no hive has that"
+            f"it claims to be number {number} from drone {sender}, which is impossible"
         )
     message = Letter(what, sender, generation, number, _items(frame), channel)
     _check_items(message.items, count)
@@ -160,16 +157,16 @@ def _items(frame: bytes) -> Any:
             data, strict_map_key=False, ext_hook=_refuse, unicode_errors=SURROGATES
         )
     except (msgpack.UnpackException, ValueError, TypeError) as error:
-        raise ForeignMessage(f"the items of a message cannot be read: {error!r}") from error
+        raise ForeignMessage(f"its items cannot be read: {error!r}") from error
 
 
 def _refuse(code: int, _data: bytes) -> Any:
-    raise ValueError(f"an extension of type {code}")
+    raise ValueError(f"it has an extension of type {code}")
 
 
 def _check_items(items: Any, count: int) -> None:
     if not isinstance(items, list) or len(items) != count:
-        raise ForeignMessage("a message does not have as many items as it says")
+        raise ForeignMessage("the number of its items differs from what its head says")
 
 
 # -- letters of other drones
@@ -245,7 +242,8 @@ class Inbox(Part):
         expected = number + 1 if channel == message.channel else 1
         if message.number > expected:
             raise HiveError(
-                f"drone {message.sender} sent message {message.number}, but {expected} has not come: messages were lost"
+                f"drone {message.sender} sent letter {message.number}, but letter {expected} has "
+                "not arrived: letters were lost"
             )
         return message.number == expected
 

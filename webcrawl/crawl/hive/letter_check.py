@@ -183,7 +183,7 @@ class LetterCheck:
             self._told = True
             shown = f"{item!r:.120}"
             self._tell(
-                "an item of a letter is refused: %s (%s); others like it are only counted",
+                "an item of a letter was refused: %s (%s); further ones are counted, but not logged",
                 error,
                 shown,
             )
@@ -191,13 +191,13 @@ class LetterCheck:
 
     def _record(self, record: Any) -> None:
         if not isinstance(record, bytes):
-            raise UnsoundError("no packed link")
+            raise UnsoundError("not a packed link")
         if not record.isascii():
             record.decode()
         if PLAIN.fullmatch(record):
             return
         if not RECORD.fullmatch(record):
-            raise UnsoundError("no packed link")
+            raise UnsoundError("not a packed link")
         self._check(unpack(record))
 
     def _request(self, item: Any) -> None:
@@ -207,13 +207,13 @@ class LetterCheck:
     def _vote(self, item: Any) -> None:
         _, url = _typed(item, Vote)
         if not PAGE.fullmatch(url):  # by hand: as a pattern of the type it takes ten times as long
-            raise UnsoundError("no link between two pages")
+            raise UnsoundError("not a link between two pages")
 
     def _robots(self, item: Any) -> None:
         robots = _typed(item, RobotsLetter)
         self._record(robots.record)
         if not is_prerequisite(robots.record):
-            raise UnsoundError("no answer to a robots.txt")
+            raise UnsoundError("not an answer to a request for robots.txt")
         if robots.chain:
             self._check(Link("http://a/", chain=robots.chain))
 
@@ -221,7 +221,7 @@ class LetterCheck:
         """Check a piece of a slot; of a list of URLs the sound ones stay."""
         piece = _typed(item, Piece)
         if piece.slot >= slots:
-            raise UnsoundError("no slot of this hive")
+            raise UnsoundError("not a slot of this hive")
         value = _typed(piece.value, PIECES[piece.kind])
         match piece.kind:
             case "urls" | "held":
@@ -229,9 +229,9 @@ class LetterCheck:
             case "later":
                 item[3] = [waiting for waiting in piece.value if self._is(self._waiting, waiting)]
             case "keys" if len(value) % KEY_BYTES:
-                raise UnsoundError("no fingerprints")
+                raise UnsoundError("not a list of fingerprints")
             case "host" if len(piece.value) == WITHOUT_MISSING:
-                raise UnsoundError("nothing that a host shows")
+                raise UnsoundError("not valid data about a host's rendering")
             case "host":
                 self._host(value)
 
@@ -241,10 +241,10 @@ class LetterCheck:
 
     def _host(self, host: HostRecord) -> None:
         if len(host.missing) not in (0, FORM.size):
-            raise UnsoundError("nothing that a host shows")
+            raise UnsoundError("not valid data about a host's rendering")
         rows = (host.row, *(origin[-1] for origin in host.origins))
         if not all(_are_failures(row) for row in rows if row is not None):
-            raise UnsoundError("no failures of a host")
+            raise UnsoundError("not a valid record of a host's failures")
         if not all(_is_origin_of(host.name, text) for _, text, *_ in host.origins if text):
             raise UnsoundError("an origin of another host")
         if host.wall is not None:
@@ -270,12 +270,13 @@ class LetterCheck:
         try:
             self._check(link)
             if len(record) > LONGEST:
-                raise UnsoundError(f"it is longer than a letter may be, {LARGEST >> 20} MiB")
+                raise UnsoundError(f"it is too long for a letter (limit {LARGEST >> 20} MiB)")
         except ValueError as error:
             if is_prerequisite(record):
                 return replace(link, request="").pack()
             self._lose(
-                f"letter {error}", f"{link.url} cannot go to the drone that has its host: {error}"
+                f"letter {error}",
+                f"{link.url} cannot be sent to the drone that has its host: {error}",
             )
             return None
         return record
@@ -312,7 +313,7 @@ def check_letters(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFi
             yield snapshot.damaged(f"table meta, {name}: {flaw}", value=value)
     for drone, last in numbers.ends():
         yield snapshot.damaged(
-            f"table meta, {outbox.META}: drone {drone} has exact letters, but not up to {last}"
+            f"table meta, {outbox.META}: the last exact letter for drone {drone} should be {last}, but is not"
         )
 
 
@@ -338,12 +339,12 @@ class _Numbers:
         """Return the reason why this letter does not belong here, or nothing if it does."""
         self.author = self.author or (hive, message.sender)
         if self.author != (hive, message.sender):
-            return "another drone's"
+            return "it is a letter of another drone"
         if row.exact != (message.kind in EXACT):
-            return f"a letter of kind {message.kind.name} in the other lane"
+            return f"a letter of kind {message.kind.name} is in the wrong lane"
         channel, _ = self.channels.get(row.drone, (0, 0))
         if row.exact and (message.number, message.channel) != (row.number, channel):
-            return f"has number {message.number} of channel {message.channel}, not of {channel}"
+            return f"has number {message.number} of channel {message.channel}, but belongs to channel {channel}"
         return ""
 
     def ends(self) -> Iterator[tuple[int, int]]:

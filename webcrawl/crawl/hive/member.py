@@ -51,14 +51,14 @@ def take_up(db: CrawlDB, name: str, drone: int) -> Identity:
     jobdir = db.folder.parent
     if before is None and db.get(KEY) is not None:
         raise HiveError(
-            f"{jobdir}: holds a crawl of its own, which cannot become a drone: use another JOBDIR"
+            f"{jobdir}: holds a crawl that is not part of a hive and cannot become a drone: use another JOBDIR"
         )
     if before is not None and before.name != name and db.get(KEY) is None:
         before = None  # that hive has never let it in
     if before is not None and (before.name, before.drone) != (name, drone):
         raise HiveError(
-            f"{jobdir}: is drone {before.drone} of the hive {before.name}, not drone {drone} of {name}: "
-            "use another JOBDIR"
+            f"{jobdir}: belongs to drone {before.drone} of the hive {before.name}, not to drone "
+            f"{drone} of {name}: use another JOBDIR"
         )
     identity = Identity(
         before.id if before else os.urandom(8).hex(), name, drone, before.run + 1 if before else 1
@@ -84,8 +84,8 @@ def refuse_drone(db: CrawlDB) -> None:
     if identity is not None:
         jobdir: Path = db.folder.parent
         raise HiveError(
-            f"{jobdir}: is drone {identity.drone} of the hive {identity.name}: start it by `{program()} hive`, "
-            "or with its HIVE_ settings"
+            f"{jobdir}: belongs to drone {identity.drone} of the hive {identity.name}: start it "
+            f"with `{program()} hive`, or with its HIVE_ settings"
         )
 
 

@@ -166,5 +166,5 @@ def waits_for(look: HiveLook, members: Collection[int], lost: Collection[int] = 
         return "the new map"
     for drone in sorted(drones.difference(members)):
         if look.reports[drone].state != DroneState.RETIRED:
-            return f"drone {drone}, which gives away what it has"
+            return f"drone {drone}, which is handing over its hosts"
     return ""

@@ -195,7 +195,7 @@ def read_name(name: str) -> RowName:
         _, _, drone, kind, number = name.split("/")
         return RowName(int(drone), (_PLAIN, _EXACT).index(kind) == 1, int(number))
     except ValueError as error:
-        raise ValueError("not the name of a letter") from error
+        raise ValueError("not a valid name of a letter") from error
 
 
 @dataclass(slots=True)
@@ -418,7 +418,7 @@ class Outbox:
         lane = self._lanes[drone, letter.exact]
         if letter.number != lane.next:
             raise ValueError(
-                f"letter {letter.number} for drone {drone} was sent when it was the turn of {lane.next}"
+                f"letter {letter.number} for drone {drone} was sent, but letter {lane.next} was next"
             )
         lane.sent(order(place))
         self._counts["sent"] += 1
@@ -478,7 +478,7 @@ class Outbox:
         for item in items:
             drone = route(kind, item)
             if drone == gone:
-                raise ValueError(f"an item of lost drone {gone} was given to it again")
+                raise ValueError(f"an item was sent to drone {gone}, which is lost")
             self.put(drone, kind, (item,))
 
     # -- what there is

@@ -70,7 +70,7 @@ class SlotMap:
         members = tuple(sorted(there))
         if not members or not 0 <= members[0] <= members[-1] < MOST_DRONES:
             raise ValueError(
-                f"drones {members}: one or more are needed, with numbers from 0 to {MOST_DRONES - 1}"
+                f"drones = {members}: must be one or more numbers from 0 to {MOST_DRONES - 1}"
             )
         owners = array("H")
         slots = self.slots_of(groups)
@@ -247,7 +247,7 @@ def read_regions(path: Path) -> dict[str, tuple[int, ...]]:
         drones = words[1].split(",") if len(words) == 2 else []
         if not drones or not all(one.isdecimal() and int(one) < MOST_DRONES for one in drones):
             raise HiveError(
-                f"{path}, line {number}: expected a suffix and numbers of drones, such as: de 0,1"
+                f"{path}, line {number}: expected a domain ending and numbers of drones, such as: de 0,1"
             )
         regions[words[0].strip(".").lower()] = tuple(map(int, drones))
     return regions

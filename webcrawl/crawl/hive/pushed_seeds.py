@@ -69,7 +69,7 @@ class Taking:
             if isinstance(answer, bytes):
                 kind = answer.decode()
                 raise HiveError(
-                    f"{self._source}: is a {kind} in the server; seeds stand in a list, set or sorted set"
+                    f"{self._source}: is a {kind} in the server; seeds must be in a list, set or sorted set"
                 )
             found, length = answer
             # of a former run, of a lost drone, or the answer was lost

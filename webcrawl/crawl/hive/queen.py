@@ -115,7 +115,7 @@ class Report:
     def refusal(self, number: int) -> str:
         """Return the reason why this command was not carried out, or nothing if it was."""
         if len(self.refusals) >= REFUSALS and number < self.refusals[0][0]:
-            return "more were refused since than it tells of: whether this one was is not known"
+            return "it is not known whether this command was refused: too many were refused since"
         return dict(self.refusals).get(number, "")
 
     def stats(self) -> dict[str, Any]:
@@ -144,7 +144,7 @@ class Report:
         """
         try:
             if len(data) > LARGEST:
-                raise ValueError(f"{len(data)} bytes")
+                raise ValueError(f"it has {len(data)} bytes, which is too many")
             report = msgspec.msgpack.decode(data, type=cls)
         except ILLEGIBLE as error:
             raise ForeignMessage(f"a drone's report cannot be read: {error!r}") from error
@@ -327,8 +327,8 @@ def _is_idle(before: Report, after: Report) -> bool:
 def _missing_notice(drone: int, view: _View) -> str:
     report = view.reports.get(drone)
     is_stopped = report is not None and report.state == DroneState.STOPPING
-    why = "was stopped" if is_stopped else "is not heard of"
-    return f"{_named(drone, view)} {why}; its hosts and the links to them wait for it"
+    why = "was stopped" if is_stopped else "has sent no sign of life"
+    return f"{_named(drone, view)} {why}; its hosts, and links to them, wait until it is back"
 
 
 def _named(drone: int, view: _View) -> str:
@@ -377,7 +377,7 @@ def _awaited(view: _View, wanted: Wanted) -> str:
     is decided of it. Only slots to and from a drone that is lost are not waited for.
     """
     for drone in sorted(view.lost.intersection(view.map.drones, view.alive)):
-        return f"drone {drone}, which was given up and is there"
+        return f"drone {drone}, which was given up but is running"
     drones = (wanted.members - wanted.lost).union(view.taking_part())
     return unsettled(view.reports, view.alive, view.map, drones, view.lost)
 
@@ -393,9 +393,9 @@ def unsettled(
     for drone in sorted(drones):
         report = reports.get(drone)
         if report is None or drone not in alive:
-            return f"drone {drone}, which is not there"
+            return f"drone {drone}, which is not running"
         if report.generation != slots.generation or {*report.moving}.difference(lost):
-            return f"drone {drone}, which has slots to exchange"
+            return f"drone {drone}, which is still exchanging slots"
     return ""
 
 
@@ -426,7 +426,7 @@ class Telling:
         try:
             rewrite(self._path, plain(found).encode())
         except OSError as error:  # the figures are in the server, too
-            logger.warning("%s: not written: %s", self._path, error)
+            logger.warning("%s: cannot be written: %s", self._path, error)
         if last or now - self._said_at >= SAY:
             self._said_at = now
             trouble = f"{found['trouble']}, " if found.get("trouble") else ""
@@ -471,14 +471,14 @@ class Reign:
         for line in decided.notices:
             logger.warning("%s", line)
         if decided.waits and decided.waits != self._waits:
-            logger.info("the change of the hive's drones waits for %s", decided.waits)
+            logger.info("the change in the number of drones waits for %s", decided.waits)
         self._waits = decided.waits
         if decided.map is not None:
             for drone in sorted(decided.lost):
                 await self._server.give_up(drone)
             await self._server.publish_map(decided.map)
         for drone in sorted(decided.forgotten.intersection(beat.members)):
-            logger.warning("drone %d is lost: its hosts are others' now", drone)
+            logger.warning("drone %d is lost: its hosts now belong to other drones", drone)
             await self._server.forget(drone)
         if decided.rest:
             await self._server.let_rest()
@@ -493,9 +493,7 @@ class Reign:
             self._released.update(there)
             await self._server.command(RELEASE, *there)
         for drone in sorted(drones.difference(beat.alive)):
-            logger.info(
-                "drone %d has given away all it had, and is no part of the hive any more", drone
-            )
+            logger.info("drone %d has handed over all its hosts and left the hive", drone)
             self._released.discard(drone)
             await self._server.forget(drone)
 

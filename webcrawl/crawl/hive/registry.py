@@ -355,7 +355,7 @@ class HiveRecord:
         except (ValueError, TypeError) as error:
             raise HiveError(f"the hive's record in the server cannot be read: {error!r}") from error
         raise HiveError(
-            f"the hive's record in the server has format {version}, and this webcrawl knows {FORMAT}"
+            f"the hive's record in the server has format {version}, but this program reads format {FORMAT}"
         )
 
 
@@ -389,7 +389,7 @@ def entered(
     gone = registry.gone | me.gone
     if me.state in gone:
         raise HiveError(
-            f"{me.jobdir}: its drone was taken out of the hive; to join it again, begin with an empty JOBDIR"
+            f"{me.jobdir}: its drone was removed from the hive; to join again, start with an empty JOBDIR"
         )
     record, known = registry.record, dict(registry.drones)
     if record is None or _gives_way(record, known, me):
@@ -417,8 +417,8 @@ def entered(
             else f"another folder (its state is {state})"
         )
         raise HiveError(
-            f"drone {me.drone} of this hive has its state in {where}, not in {me.jobdir}: start it there, or give its "
-            f"part of the web to others first ({program()} hive adopt); if that is another hive, set HIVE_NAME"
+            f"drone {me.drone} of this hive has its state in {where}, not in {me.jobdir}: start it there, or hand over "
+            f"its hosts to other drones first ({program()} hive adopt); if that is another hive, set HIVE_NAME"
         )
     known[me.drone] = me.identity
     # nobody is left who could know of an older hive
@@ -453,7 +453,7 @@ def _gives_way(record: HiveRecord, known: Mapping[int, bytes], me: Member) -> bo
 def _check(record: HiveRecord, registry: Registry, me: Member) -> None:
     if me.key not in (None, record.key):
         raise HiveError(
-            f"{me.jobdir} belongs to another hive than the one that the server knows by this name: set HIVE_NAME to "
+            f"{me.jobdir} does not belong to the hive that the server knows by this name: set HIVE_NAME to "
             f"tell them apart"
         )
     if me.partition != record.partition:

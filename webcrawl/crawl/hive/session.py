@@ -54,15 +54,15 @@ OLDEST = (6, 2)  # XTRIM MINID, XADD NOMKSTREAM
 REFUSALS = (
     (
         ("AuthenticationError", "AuthenticationWrong", "AuthorizationError", "NOAUTH", "WRONGPASS"),
-        "does not let us in",
+        "refuses the login",
     ),
-    (("NoPermissionError", "NOPERM", " permission"), "does not give our user a right"),
+    (("NoPermissionError", "NOPERM", " permission"), "does not give its user the necessary rights"),
     (
         ("MovedError", "CROSSSLOT", "ClusterCrossSlot"),
-        "is part of a cluster, and the hive needs one that stands alone",
+        "is part of a cluster, but a hive needs a standalone server",
     ),
-    (("CERTIFICATE_VERIFY_FAILED",), "has a certificate that is not to be trusted"),
-    (("WRONGTYPE",), "holds something else under a key of the hive"),
+    (("CERTIFICATE_VERIFY_FAILED",), "has a certificate that cannot be trusted"),
+    (("WRONGTYPE",), "has other data under a key of the hive"),
 )
 MEMORY_FULL = ("OutOfMemoryError", "OOM", "used memory > 'maxmemory'")
 NOT_NOW = (
@@ -140,7 +140,7 @@ def legible() -> Iterator[None]:
         yield
     except ILLEGIBLE as error:
         raise HiveError(
-            f"what the server has of the hive cannot be read, somebody else writes to it: {error!r}"
+            f"the hive's data in the server cannot be read; another program may be writing to it: {error!r}"
         ) from error
 
 
@@ -160,7 +160,7 @@ def _meaning(error: Exception, words: str) -> Exception:
     if _has_sign(text, MEMORY_FULL):
         return Full(words)
     if isinstance(error, exceptions.ResponseError) and not _has_sign(text, NOT_NOW):
-        return HiveError(f"REDIS_URL: the server refuses a command: {words}")
+        return HiveError(f"REDIS_URL: the server refused a command: {words}")
     return Away(f"{type(error).__name__}: {words}")
 
 
@@ -177,11 +177,12 @@ async def check(client: Client) -> int:
     found = tuple(int(part) for part in str(server["redis_version"]).split(".")[:2])
     if found < OLDEST:
         raise HiveError(
-            f"REDIS_URL: the server is Redis {server['redis_version']}; Redis 6.2 or Valkey is needed"
+            f"REDIS_URL: the server is Redis {server['redis_version']}, but must be Redis 6.2 or "
+            "later, or Valkey"
         )
     if server.get("redis_mode", server.get("server_mode")) == "cluster":
         raise HiveError(
-            "REDIS_URL: the server is part of a cluster; the hive needs one that stands alone"
+            "REDIS_URL: the server is part of a cluster, but a hive needs a standalone server"
         )
     memory = await client.info("memory")
     policy = str(memory.get("maxmemory_policy", "noeviction"))
@@ -302,7 +303,7 @@ class Session:
                     raise NewEpoch(self._epoch)
                 self._same()
                 return found
-        raise Away("what the server has of the hive comes and goes")
+        raise Away("the hive's data in the server keeps disappearing")
 
     async def _again(self) -> None:
         try:
@@ -341,7 +342,7 @@ class Session:
                 if lease and await self._held(pipe, registry.drones.get(me.drone)):
                     if self._clock() > until:
                         raise HiveError(
-                            f"drone {me.drone} of this hive runs already, on another machine"
+                            f"drone {me.drone} of this hive is already running on another machine"
                         )
                     await pipe.unwatch()
                     await self._pause(1.0)

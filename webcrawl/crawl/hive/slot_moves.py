@@ -107,7 +107,7 @@ class Moving(Part):
     def stays(self) -> str:
         """Return the reason why no slot can leave, or nothing if slots can."""
         store = f"{type(self._seen).__module__}.{type(self._seen).__name__}"
-        return f"a {store} cannot give fingerprints away" if self.leaving is None else ""
+        return f"a {store} cannot hand over its fingerprints" if self.leaving is None else ""
 
     # -- the map
 

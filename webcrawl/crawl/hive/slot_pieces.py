@@ -282,7 +282,9 @@ class Coming:
         slots = [slot for slot, source in self.sources.items() if source == drone]
         for slot in slots:
             came = self._counts.pop(slot, [0, 0, 0, 0])
-            self._lost(f"slot {slot} is lost with drone {drone}; of it had come: {_said(came)}")
+            self._lost(
+                f"slot {slot} is lost with drone {drone}; only this had arrived: {_said(came)}"
+            )
             self._arrived(slot)
         return slots
 
@@ -328,7 +330,7 @@ class Coming:
         if came != sent:
             self.torn = True
             self._lost(
-                f"slot {slot} did not come whole: {_said(came)} came, and {_said(sent)} were sent"
+                f"slot {slot} did not arrive whole: {_said(came)} arrived of {_said(sent)} sent"
             )
         self._arrived(slot)
         return slot

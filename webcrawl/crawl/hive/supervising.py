@@ -34,15 +34,15 @@ MOST_TOLD = 1000  # messages
 UNDONE = (
     (
         ("store/waiting",),
-        "files not sent or verified: {number}; {program} export store does it, or the next start",
+        "files not sent or verified yet: {number}; run `{program} export store`, or start the hive again",
     ),
     (
         ("requests/unkept", f"status/{Status.NO_METHOD:d}"),
-        "requests of the spider lost: {number}, as its log says",
+        "requests of the spider lost: {number} (its log says which)",
     ),
     (
         ("seed_lists_away",),
-        "lists of seeds not read to the end: {number}, as its log says",
+        "lists of seeds not read to the end: {number} (its log says which)",
     ),
 )
 
@@ -184,7 +184,9 @@ class Supervisor:
             logger.info("stopping the drones; a second signal ends them at once")
             self.stop()
         elif self._kill_at is None:
-            logger.warning("ending the drones at once: their state is as of their last checkpoints")
+            logger.warning(
+                "ending the drones at once: they will resume from their last checkpoints"
+            )
             self._kill_at = now + MERCY
             self._send(signal.SIGTERM)
 
@@ -195,7 +197,9 @@ class Supervisor:
         self.stopping = True
         self._send(signal.SIGTERM)
         for number in self.down:
-            logger.warning("drone %d was down: the next start of the hive starts it too", number)
+            logger.warning(
+                "drone %d was not running: the next start of the hive starts it too", number
+            )
             self._failed = True
 
     def checkpoint(self) -> None:
@@ -235,13 +239,13 @@ class Supervisor:
         if status == 0:
             self._ended(number, now)
         elif status > 0 and (left := self._left(number)):
-            logger.error("drone %d: ended, but %s", number, left)
+            logger.error("drone %d ended, but left something undone: %s", number, left)
             self._failed = True
             self._ended(number, now)
         elif self.stopping:
             self._ended_badly(number, status)
         elif number not in self._wanted:
-            logger.info("drone %d ended with %s: it is no longer wanted", number, _how(status))
+            logger.info("drone %d ended with %s; it is no longer needed", number, _how(status))
         else:
             self._died(number, process, status)
 
@@ -263,14 +267,14 @@ class Supervisor:
         if self.stopping or reason is None or reason in AS_PLANNED:
             return
         if self._stop_at is None and self.running:
-            logger.info("drone %d has ended (%s): the others end too", number, reason)
+            logger.info("drone %d has ended (%s), so the others are stopped too", number, reason)
             self._stop_at = now + TOGETHER
 
     def _ended_badly(self, number: int, status: int) -> None:
         # by which it ends before it listens
         if self._kill_at is None and status != -signal.SIGTERM:
             logger.error(
-                "drone %d ended with %s: its state is as of its last checkpoint",
+                "drone %d ended with %s: it will resume from its last checkpoint",
                 number,
                 _how(status),
             )
@@ -280,7 +284,7 @@ class Supervisor:
         wait = process.died(status)
         if wait is not None:
             logger.warning(
-                "drone %d died (%s): it is started again in %g s%s",
+                "drone %d died (%s); it is restarted in %g s%s",
                 number,
                 _how(status),
                 wait,
@@ -288,7 +292,10 @@ class Supervisor:
             )
             return
         logger.error(
-            "drone %d ended %d times in a row soon after its start; its last lines:", number, TRIES
+            "drone %d ended soon after its start %d times in a row, so the hive stops; its last "
+            "lines:",
+            number,
+            TRIES,
         )
         for line in process.said:
             logger.error("drone %d: %s", number, line)

@@ -106,7 +106,9 @@ class NoOutput(PipelineOutput):
     """The output of a command without a JOBDIR, such as `scrapy parse --pipelines`: none."""
 
     def __init__(self, path: str) -> None:
-        logger.warning("%s is not written: this is no crawl, and has no JOBDIR", path)
+        logger.warning(
+            "%s is not written, because this command is not a crawl and has no JOBDIR", path
+        )
 
     def write(self, data: bytes) -> None:
         pass
@@ -123,7 +125,7 @@ def open_output(run: Run, path: str, dropped: type[Exception] = Dropped) -> Pipe
     strange = place.is_absolute() or ".." in place.parts or not place.parts
     if strange or place.parts[0] in OWN or place.as_posix() in BESIDE:
         raise ValueError(
-            f"{path!r}: an output is a file below JOBDIR, and not one of the crawl's own"
+            f"{path!r}: an output must be a file below JOBDIR, and not one of the crawl's own files"
         )
     if not run.is_open:
         return NoOutput(path)

@@ -81,7 +81,7 @@ class Need:
             for name, pace in (("shells", self.shells), ("others", self.others))
         )
         found = f"{self.changed} of {self.rendered} had more text or links than the server sent"
-        return f"{often}; {found}, in {self.milliseconds / 1000:.1f} s of the browser's time"
+        return f"{often}; {found}, in {self.milliseconds / 1000:.1f} s of browser time"
 
     def pack(self) -> bytes:
         paces = (self.shells.same, self.shells.passed, self.others.same, self.others.passed)
@@ -96,7 +96,7 @@ class Need:
         if not all(
             isinstance(one, int) and one >= 0 for one in (shells, passed, others, gone, *counts)
         ):
-            raise ValueError("not counts")
+            raise ValueError("not valid counts")
         return cls(RenderPace(shells, passed), RenderPace(others, gone), *counts)
 
 

@@ -167,10 +167,11 @@ class Unused:
         if not (split.is_fixed and pages and split.rate() > most):
             return
         self._next = now + HOUR
-        turn = f"before it is as old as REVISIT_AGE, {split.age:g} s, except at a signal"
+        turn = f"before it is as old as REVISIT_AGE, {split.age:g} s, unless a change is announced"
         why = f"within {self._floor():g} s" if split.early else turn
         logger.warning(
-            "REVISIT_RATE allows %g revisits per second, of which %g can be used: %s, and none is fetched again %s",
+            "REVISIT_RATE allows %g revisits per second, but only %g can be used: there are %s, "
+            "and none is fetched again %s",
             split.rate(),
             round(most, 4),
             count(pages, "page"),

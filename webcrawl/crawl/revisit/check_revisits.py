@@ -58,12 +58,13 @@ def _records(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
         noted = number_of_records(snapshot)
         if noted != found["revisits"]:
             yield snapshot.damaged(
-                f"table meta, {SORTED}: {noted} records, the buckets have {found['revisits']}"
+                f"table meta, {SORTED}: there should be {noted} records, but the buckets have "
+                f"{found['revisits']}"
             )
     for which in QUEUES:
         for (name, _, end, _), (_, start, _, _) in pairwise(_buckets(snapshot, which)):
             if end > start:
-                yield snapshot.damaged(f"table meta, {name}: it overlaps the next one")
+                yield snapshot.damaged(f"table meta, {name}: this bucket overlaps the next one")
 
 
 def _buckets(snapshot: Snapshot, which: str) -> Iterator[tuple[str, int, int, bytes]]:
@@ -77,7 +78,7 @@ def _buckets(snapshot: Snapshot, which: str) -> Iterator[tuple[str, int, int, by
             value[0] if value else len(WIDTHS),
         )
         if at is None or width not in range(len(WIDTHS)) or int(at[0], 16) % (1 << WIDTHS[width]):
-            raise snapshot.damaged(f"table meta, {name}: not a bucket", value=value)
+            raise snapshot.damaged(f"table meta, {name}: not a valid bucket", value=value)
         yield name, int(at[0], 16), int(at[0], 16) + (1 << WIDTHS[width]), value[1:]
 
 
@@ -121,13 +122,13 @@ def _ahead(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
         found["ahead"] += 1
         what = f"table ahead, {row[0]}"
         if not rowcrc.agrees(rowcrc.ahead, row):
-            yield snapshot.damaged(f"{what}: checksum", value=row[2])
+            yield snapshot.damaged(f"{what}: wrong checksum", value=row[2])
             continue
         try:
             if row[2]:
                 unpack(row[2])
             elif row[1] > 0:
-                yield snapshot.damaged(f"{what}: fetched, but nothing was found")
+                yield snapshot.damaged(f"{what}: was fetched, but has no outcome")
         except ERRORS as error:
             yield snapshot.damaged(f"{what}: {error}", value=row[2])
 
@@ -150,7 +151,7 @@ def _listed(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
         found["listings"] += 1
         what = f"table listed, {listing}"
         if not rowcrc.agrees(listings.checksum, row):
-            yield snapshot.damaged(f"{what}: checksum")
+            yield snapshot.damaged(f"{what}: wrong checksum")
             continue
         try:
             deltas = listings.columns(count, keys, 8).view("<u8")
@@ -159,7 +160,7 @@ def _listed(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
             yield snapshot.damaged(f"{what}: {error}")
             continue
         if not deltas[1:].all() or sum(map(int, deltas)) >= 1 << 64:
-            yield snapshot.damaged(f"{what}: keys are not in order")
+            yield snapshot.damaged(f"{what}: the keys are not in order")
 
 
 def _subscriptions(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
@@ -167,9 +168,9 @@ def _subscriptions(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedF
         token, _, _, page, _, state, *_ = row
         found["subscriptions"] += 1
         if not rowcrc.agrees(subscriptions.checksum, row):
-            yield snapshot.damaged(f"table subscription, {token}: checksum")
+            yield snapshot.damaged(f"table subscription, {token}: wrong checksum")
         elif not is_link(page) or state not in [*SubscriptionState]:
-            yield snapshot.damaged(f"table subscription, {token}: not a subscription")
+            yield snapshot.damaged(f"table subscription, {token}: not a valid subscription")
 
 
 TABLES: dict[str, tuple[Callable[[bytes], Any], str]] = {  # how a value is read, and what it is
@@ -185,9 +186,9 @@ def check_host_tables(snapshot: Snapshot) -> Iterator[DamagedFile]:
             continue
         for row in snapshot.rows(f"SELECT host, data, crc FROM {table}"):
             if not rowcrc.agrees(rowcrc.of_host, row):
-                yield snapshot.damaged(f"table {table}, {row[0]}: checksum")
+                yield snapshot.damaged(f"table {table}, {row[0]}: wrong checksum")
                 continue
             try:
                 unpacked(row[1])
             except Exception:  # noqa: BLE001 - msgpack's and struct's have no common base
-                yield snapshot.damaged(f"table {table}, {row[0]}: not {what}")
+                yield snapshot.damaged(f"table {table}, {row[0]}: cannot be read as {what}")

@@ -160,7 +160,7 @@ class Ahead:
             return None
         _, since, data, _ = rows[0]
         if not rowcrc.agrees(rowcrc.ahead, rows[0]):
-            raise DamagedFile(self._db.path, 0, f"table ahead, {key}: checksum")
+            raise DamagedFile(self._db.path, 0, f"table ahead, {key}: wrong checksum")
         try:
             return since, unpack(data) if data else None
         except ValueError as error:

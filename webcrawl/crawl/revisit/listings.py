@@ -116,7 +116,7 @@ class Listed:
             return np.empty(0, np.uint64), np.empty(0, np.uint32), -1
         row = rows[0]
         if not rowcrc.agrees(checksum, row):
-            raise self._damaged(listing, "checksum")
+            raise self._damaged(listing, "wrong checksum")
         _, count, read, keys, dates, _ = row
         deltas = self._columns(listing, count, keys, 8).view(np.uint64)
         return (
@@ -146,7 +146,7 @@ def columns(count: int, data: bytes, width: int) -> NDArray[np.uint8]:
     """Return the bytes of so many numbers, in their order. Raises ValueError."""
     planes = np.frombuffer(unpack(data, MAX_URLS * width), np.uint8)
     if len(planes) != count * width:
-        raise ValueError("count")
+        raise ValueError("wrong number of keys")
     return np.ascontiguousarray(planes.reshape(width, count).T).reshape(-1)
 
 

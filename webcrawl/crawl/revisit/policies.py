@@ -123,7 +123,9 @@ class Weighed:
         except Exception:  # somebody else's code; a page must not be lost by it
             if not self._told:
                 logger.exception(
-                    "REVISIT_POLICY: %s counts as 1, and so do others that fail", link.url
+                    "REVISIT_POLICY: the importance of %s could not be computed, so it counts as "
+                    "1; further failures are not logged",
+                    link.url,
                 )
             self._told = True
             return 1.0

@@ -88,7 +88,7 @@ def unpack(data: bytes) -> PageRecord:
     record, at = _unpacked(data)
     path, space, url = data[at:].partition(b" ")
     if not space or not url:
-        raise ValueError("a page's record without its URL")
+        raise ValueError("the record of a page has no URL")
     record.path = path.decode("ascii")
     record.url = url.decode()
     return record
@@ -108,7 +108,7 @@ def record_in(entry: bytes) -> PageRecord:
     """Return the record of an entry. Raise ValueError if this is none."""
     mark = mark_of(entry)
     if mark not in MARKS:
-        raise ValueError(f"not a page's record: {entry[:80]!r}")
+        raise ValueError(f"not a valid record of a page: {entry[:80]!r}")
     data = entry[TIME + 1 + (TIME if mark == ASK_BY else 0) :]
     if mark != SIGNAL:
         return unpack(data)
@@ -252,9 +252,9 @@ def _unpacked(data: bytes) -> tuple[PageRecord, int]:
             at = start + length
             copy_of = data[start:at].decode()
     except (struct.error, IndexError, UnicodeDecodeError) as error:
-        raise ValueError(f"not a page's record: {data[:80]!r}") from error
+        raise ValueError(f"not a valid record of a page: {data[:80]!r}") from error
     if at > len(data) or size > LONGEST_ETAG:
-        raise ValueError(f"not a page's record: {data[:80]!r}")
+        raise ValueError(f"not a valid record of a page: {data[:80]!r}")
     shape, span, weight = floats
     fetched = seconds + part / 256
     return PageRecord(

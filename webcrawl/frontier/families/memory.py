@@ -39,7 +39,7 @@ class Memory:
             not (len(young) & -len(young)) == len(young)
             or not FIRST <= len(old) <= len(young) <= LARGEST
         ):
-            raise ValueError("a memory of another size")
+            raise ValueError("the saved memory of URL families has an impossible size")
         memory = cls()
         memory.young = bytearray(young)
         memory.old = old

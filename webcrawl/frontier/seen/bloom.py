@@ -45,7 +45,7 @@ class KeyLog:
         self.end = self.begin
         for first, count in rows:
             if first != self.end:
-                raise DamagedFile(db.path, 0, f"table meta, {KEY_ROWS}{self.end}: not there")
+                raise DamagedFile(db.path, 0, f"table meta, {KEY_ROWS}{self.end}: missing")
             self.end += count
         self._rows = deque(first for first, _ in rows)
         self._keys = array("Q")  # the unfinished row
@@ -188,7 +188,7 @@ class BloomSeen:
         self._journal.append(new, found)
         if self._state.new > self._warn_above:
             self._warn_above = self._state.new + self._bloom.capacity // 10
-            line = "seen: %d keys in a Bloom filter for %d: about one new URL in %d is lost"
+            line = "seen: the Bloom filter holds %d keys, but was made for %d: about one new URL in %d is lost"
             logger.warning(line, self._state.new, self._bloom.capacity, 1 / self._error_rate())
         return len(new)
 

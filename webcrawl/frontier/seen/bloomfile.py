@@ -53,7 +53,7 @@ def read_bits(path: Path) -> BloomFilter:
         with regular(path) as file:
             return read_file(path, file)
     except FileNotFoundError as error:
-        raise DamagedFile(path, 0, "the checkpoint names it, but it is not there") from error
+        raise DamagedFile(path, 0, "the file is missing, though the checkpoint names it") from error
 
 
 def read_file(path: Path, file: BinaryIO) -> BloomFilter:
@@ -62,13 +62,15 @@ def read_file(path: Path, file: BinaryIO) -> BloomFilter:
     bloom = BloomFilter(capacity, error_rate)
     bits = memoryview(bloom.bitarray)
     if len(bits) != size:
-        raise DamagedFile(path, 8, f"{size} bytes of bits, where its capacity needs {len(bits)}")
+        raise DamagedFile(
+            path, 8, f"it has {size} bytes of bits, but its capacity needs {len(bits)}"
+        )
     crc = zlib.crc32(head)
     for at in range(0, size, PIECE):
         bits[at : at + PIECE] = file.read(min(PIECE, size - at))
         crc = zlib.crc32(bits[at : at + PIECE], crc)
     if file.read() != CRC.pack(crc):
-        raise DamagedFile(path, HEADER.size, "checksum")
+        raise DamagedFile(path, HEADER.size, "wrong checksum")
     return bloom
 
 
@@ -76,7 +78,7 @@ def _header(path: Path, file: BinaryIO) -> tuple[bytes, float, int, int]:
     """The header as bytes, the filter's error rate and capacity, and the number of bytes of bits."""
     head = file.read(HEADER.size)
     if not head.startswith(MAGIC) or len(head) < HEADER.size:
-        raise DamagedFile(path, 0, "not a Bloom filter's file")
+        raise DamagedFile(path, 0, "not a file of a Bloom filter")
     _, version, error_rate, capacity, size = HEADER.unpack(head)
     expected = HEADER.size + size + CRC.size
     if (
@@ -94,7 +96,7 @@ def check_bits(path: Path) -> Iterator[DamagedFile]:
         with regular(path) as file:
             yield from check_file(path, file)
     except FileNotFoundError:
-        yield DamagedFile(path, 0, "the checkpoint names it, but it is not there")
+        yield DamagedFile(path, 0, "the file is missing, though the checkpoint names it")
 
 
 def check_file(path: Path, file: BinaryIO) -> Iterator[DamagedFile]:
@@ -108,4 +110,4 @@ def check_file(path: Path, file: BinaryIO) -> Iterator[DamagedFile]:
     while left and (piece := file.read(min(PIECE, left))):
         crc, left = zlib.crc32(piece, crc), left - len(piece)
     if file.read() != CRC.pack(crc):
-        yield DamagedFile(path, HEADER.size, "checksum")
+        yield DamagedFile(path, HEADER.size, "wrong checksum")

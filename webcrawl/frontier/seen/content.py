@@ -88,7 +88,7 @@ class ContentSeen:
     def holds(self, digest: bytes) -> bool:
         """Return whether a digest was added before."""
         if len(digest) != SIZE:
-            raise ValueError(f"a digest of {len(digest)} bytes, not {SIZE}")
+            raise ValueError(f"a digest must have {SIZE} bytes, not {len(digest)}")
         self._adopt(wait=False)
         return digest in self._fresh or digest in self._frozen or self._on_disk(digest)
 
@@ -117,7 +117,7 @@ class ContentSeen:
         self._runs.adopt(change)
         self._changed = True
         merged, files = count(len(self._frozen), "digest"), count(len(self._runs.runs), "file")
-        logger.info("content seen: merged %s, %s", merged, files)
+        logger.info("duplicate bodies: merged %s, now %s", merged, files)
         self._frozen = set()
 
     def stats(self) -> dict[str, int | float]:
@@ -152,7 +152,9 @@ class ContentSeen:
 def _stored(db: CrawlDB) -> set[bytes]:
     value = db.get(NAME) or b""
     if len(value) % SIZE:
-        raise DamagedFile(db.path, 0, f"table meta, {NAME}: {len(value)} bytes are no digests")
+        raise DamagedFile(
+            db.path, 0, f"table meta, {NAME}: {len(value)} bytes are not a whole number of digests"
+        )
     return {value[at : at + SIZE] for at in range(0, len(value), SIZE)}
 
 

@@ -50,7 +50,7 @@ class Fuse:
     def __enter__(self) -> None:
         if self.failure is not None:
             raise StoreError(
-                f"{self._folder}: unusable since: {words_of(self.failure)}"
+                f"{self._folder}: cannot be used after an earlier error: {words_of(self.failure)}"
             ) from self.failure
 
     def __exit__(

@@ -363,5 +363,5 @@ def _stored(db: CrawlDB) -> Keys:
     value = db.get(NAME) or b""
     keys = np.frombuffer(value[: len(value) & ~7], "<u8").astype(np.uint64) if value else NO_KEYS
     if len(value) % 8 or bool((keys[1:] <= keys[:-1]).any()):
-        raise DamagedFile(db.path, 0, f"table meta, {NAME}: not ascending keys")
+        raise DamagedFile(db.path, 0, f"table meta, {NAME}: the keys are not in ascending order")
     return keys

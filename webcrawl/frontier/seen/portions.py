@@ -89,7 +89,7 @@ class Portions:
         self.ready_at = now + PACE
         ((number, *row),) = self._db.query(FIRST)
         if not rowcrc.agrees(rowcrc.portion, row):
-            raise DamagedFile(self._db.path, 0, f"table portion, {number}: checksum")
+            raise DamagedFile(self._db.path, 0, f"table portion, {number}: wrong checksum")
         try:
             portion = Portion.unpack(zstd_frame.unpack(row[3]))
         except (ValueError, TypeError) as error:

@@ -201,7 +201,9 @@ class SeenFiles:
         try:
             run = Run(path)
         except (FileNotFoundError, ValueError):  # a name may be damaged
-            self.damages.append(DamagedFile(path, 0, "missing, named by the checkpoint"))
+            self.damages.append(
+                DamagedFile(path, 0, "the file is missing, though the checkpoint names it")
+            )
         except DamagedFile as damage:
             self.damages.append(damage)
         else:
@@ -210,14 +212,16 @@ class SeenFiles:
             if store == "url":
                 self.url_runs.append(run)
             if (run.count, run.columns) != (count, COLUMNS[store]):
-                why = f"{run.count} keys where the checkpoint says {count}"
+                why = f"it has {run.count} keys, but the checkpoint says {count}"
                 self.damages.append(DamagedFile(path, path.stat().st_size, why))
 
     def _open_bloom(self, path: Path) -> None:
         try:
             self.bloom = path, self._closing.enter_context(regular(path))
         except (FileNotFoundError, NotADirectoryError, ValueError):  # a name may be damaged
-            self.damages.append(DamagedFile(path, 0, "missing, named by the checkpoint"))
+            self.damages.append(
+                DamagedFile(path, 0, "the file is missing, though the checkpoint names it")
+            )
 
     @property
     def keys(self) -> int:
@@ -300,11 +304,15 @@ class RunSet:
         try:
             run = Run(path)
         except FileNotFoundError as error:
-            raise DamagedFile(path, 0, "the checkpoint names it, but it is not there") from error
+            raise DamagedFile(
+                path, 0, "the file is missing, though the checkpoint names it"
+            ) from error
         if (run.count, run.columns) != (count, self._columns):
             run.close()
             raise DamagedFile(
-                path, path.stat().st_size, f"{run.count} keys where the checkpoint says {count}"
+                path,
+                path.stat().st_size,
+                f"it has {run.count} keys, but the checkpoint says {count}",
             )
         self._db.presence.add(path, path.stat().st_size)
         return run

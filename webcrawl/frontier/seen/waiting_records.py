@@ -168,7 +168,7 @@ class WaitingRecords:
             np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64))) + 4 * count
         )
         if ends[-1] != len(data):
-            raise self._damaged(first, f"{len(data)} bytes where {ends[-1]} should be")
+            raise self._damaged(first, f"has {len(data)} bytes instead of {ends[-1]}")
         return _Row(first, data, ends)
 
     # -- whole
@@ -183,7 +183,7 @@ class WaitingRecords:
     def _stored_keys(self, first: int) -> bytes:
         (row,) = self._db.query("SELECT seq, keys, crc FROM waiting WHERE seq = ?", (first,))
         if not rowcrc.agrees(rowcrc.waiting, row):
-            raise self._damaged(first, "checksum of the keys")
+            raise self._damaged(first, "wrong checksum of the keys")
         keys: bytes = row[1]
         return keys
 
@@ -226,7 +226,7 @@ class _Piece:
 def _stored_piece(name: str, value: bytes) -> _Piece:
     count = COUNT.unpack_from(value)[0] if len(value) >= COUNT.size else -1
     if len(value) != COUNT.size + (count + 7) // 8:
-        raise ValueError("verdicts of the wrong length")
+        raise ValueError("the verdicts have the wrong length")
     return _Piece(
         int(name.removeprefix(VERDICTS)),
         count,
@@ -255,11 +255,11 @@ class Verdicts:
         at = pieces[0].first if pieces else end
         for piece in pieces:
             if piece.first != at:
-                raise self._damaged(at, "no verdict")
+                raise self._damaged(at, "the verdict is missing")
             at = piece.end
         is_whole = pieces[0].first <= begin if pieces else begin == end
         if at != end or not is_whole:
-            raise self._damaged(begin, "no verdict")
+            raise self._damaged(begin, "the verdict is missing")
         return deque(pieces)
 
     def _piece(self, name: str, value: bytes) -> _Piece:

@@ -92,7 +92,8 @@ class Command(ScrapyCommand):
         self._own = own_settings(self.settings)
         if self._given("JOBDIR") and Path(self._own["JOBDIR"], "state").exists():
             _refuse(
-                f"demo: JOBDIR = {self._own['JOBDIR']}: already holds a crawl of an earlier demo web"
+                f"demo: JOBDIR = {self._own['JOBDIR']}: already holds a crawl of an earlier demo "
+                "web: use another JOBDIR"
             )
         wanted = {
             "USER_AGENT": "webcrawl-demo/1.0 (+http://site0.test/)",

@@ -174,10 +174,10 @@ class ChangingPages:
     def __init__(self, world: Web, median: float, scale: float, began: float) -> None:
         if not 0 < median <= 10_000:
             raise ValueError(
-                f"{median:g} changes per page and day: allowed is more than 0, up to 10,000"
+                f"{median:g} changes per page and day: must be more than 0 and at most 10,000"
             )
         if not 0 < scale <= 10_000_000:
-            raise ValueError(f"time scale {scale:g}: allowed is more than 0, up to 10,000,000")
+            raise ValueError(f"time scale {scale:g}: must be more than 0 and at most 10,000,000")
         self.world = world
         self.began = began
         self.day = DAY / scale

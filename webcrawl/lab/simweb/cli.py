@@ -60,10 +60,10 @@ OPTIONS: tuple[tuple[str, Callable[[str], object], object, str, str], ...] = (
     ("--size", str, "20000-40000", "LOW-HIGH", "size of a page in bytes (default %(default)s)"),
     ("--links", int, 40, "N", "links per page (default %(default)s)"),
     ("--addresses", int, 32, "N", "number of addresses that the hosts share (default %(default)s)"),
-    ("--large", int, 0, "N", "add a good site of N pages, large0.test"),
+    ("--large", int, 0, "N", "add a well-behaved site of N pages, large0.test"),
     (
         *("--changes", float, 0.0, "RATE"),
-        "let pages change, half of them more than RATE times a day; without kinds of change, in all ways",
+        "let pages change, half of them more than RATE times per day; without kinds, in all ways",
     ),
     (
         *("--time-scale", float, 1.0, "S"),
@@ -143,7 +143,7 @@ def _check_ports(options: argparse.Namespace) -> None:
     for name in ("port", "dns_port", "tls_port"):
         port = getattr(options, name)
         if not 0 <= port <= HIGHEST_PORT:
-            raise UsageError(f"--{name.replace('_', '-')} {port}: allowed is 0 to {HIGHEST_PORT}")
+            raise UsageError(f"--{name.replace('_', '-')} {port}: must be from 0 to {HIGHEST_PORT}")
 
 
 def _sizes(text: str) -> tuple[int, int]:
@@ -163,7 +163,9 @@ def _world(options: argparse.Namespace) -> World:
     _check_ports(options)
     sizes = _sizes(options.size)
     if not 0 <= options.latency <= MAX_LATENCY:
-        raise UsageError(f"--latency {options.latency:g}: allowed is 0 to {MAX_LATENCY:g} seconds")
+        raise UsageError(
+            f"--latency {options.latency:g}: must be from 0 to {MAX_LATENCY:g} seconds"
+        )
     mix = even(kind.strip() for kind in options.kinds.split(",") if kind.strip())
     if options.changes and not has_changes(mix):
         mix |= changing()

@@ -56,9 +56,13 @@ class SimulatedOutage:
                 f"{self.kind}: not an outage of the synthetic web; docs/simweb.md lists them"
             )
         if self.retry_after and not self.kind.startswith(("host_", "robots_", "pages_")):
-            raise ValueError(f"{self.kind}: an outage without answers has no Retry-After")
+            raise ValueError(
+                f"{self.kind}: retry_after is not possible, because this outage gives no answers"
+            )
         if self.what == "uplink" and self.targets != ("*",):
-            raise ValueError(f"{self.kind}: the uplink is everybody's, and takes no targets")
+            raise ValueError(
+                f"{self.kind}: takes no targets, because the uplink is shared by all hosts"
+            )
 
     @property
     def what(self) -> str:
@@ -222,7 +226,7 @@ class Board:
     def _add(self, outage: SimulatedOutage) -> SimulatedOutage:
         for target in outage.targets:
             if not set("*?[") & set(target) and not self._known(outage.what, target):
-                raise ValueError(f"{outage.kind}: there is no {target} that it could hit")
+                raise ValueError(f"{outage.kind}: {target} does not exist")
         self.all.append(outage)
         self.changed()
         return outage

@@ -35,7 +35,7 @@ class Annex:
                     f"{kind}: not a trap of the synthetic web; docs/simweb.md lists all"
                 )
         if any(pages < 1 for pages in large):
-            raise ValueError(f"large sites of {[*large]} pages: each has at least one")
+            raise ValueError(f"large sites of {[*large]} pages: each needs at least one page")
         self._hosts = hosts
         self._zoo = tuple(zoo)
         self._large = tuple(large)
@@ -308,13 +308,13 @@ def address(index: int) -> str:
 def _validate(hosts: int, pages: int, size: tuple[int, int], links: int, addresses: int) -> None:
     if not 1 <= hosts <= pages:
         raise ValueError(
-            f"{hosts} hosts and {pages} pages: at least one host and one page per host are needed"
+            f"{hosts} hosts and {pages} pages: must be at least one host and one page per host"
         )
     if not 0 <= size[0] <= size[1] <= 2_000_000:
         raise ValueError(
-            f"page sizes {size}: allowed is 0 to 2,000,000 bytes, the smaller one first"
+            f"page sizes {size}: must be from 0 to 2,000,000 bytes, the smaller one first"
         )
     if not 10 <= links <= 60:
-        raise ValueError(f"{links} links per page: allowed is 10 to 60")
+        raise ValueError(f"{links} links per page: must be from 10 to 60")
     if not 1 <= addresses <= MAX_ADDRESSES:
-        raise ValueError(f"{addresses} addresses: allowed is 1 to {MAX_ADDRESSES}")
+        raise ValueError(f"{addresses} addresses: must be from 1 to {MAX_ADDRESSES}")

@@ -199,7 +199,7 @@ def _advice(rows: Sequence[CacheRow]) -> list[str]:
         return []
     what = f"{best:,} entries are enough, and a crawl has {CACHE_SIZE:,}"
     if region is None:
-        return ["", f"size makes no difference here: {what}"]
+        return ["", f"the size makes no difference here: {what}"]
     return ["", f"most is gained between {region[0]:,} and {region[1]:,} entries: {what}"]
 
 

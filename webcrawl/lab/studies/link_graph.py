@@ -98,15 +98,16 @@ def read_graph(
     for page, link in links_of(given):
         if not page:
             raise NoTrace(
-                f"{' '.join(map(str, given))}: a link without its page; a graph has edges, a page and a link"
+                f"{' '.join(map(str, given))}: some links have no page; every edge of a graph "
+                "must have a page and a link"
             )
         heads.append(numbers.setdefault(page, len(numbers)))
         tails.append(numbers.setdefault(link, len(numbers)))
     if not numbers:
-        raise NoTrace(f"{' '.join(map(str, given))}: no links")
+        raise NoTrace(f"{' '.join(map(str, given))}: contains no links")
     for seed in seeds:
         if seed not in numbers:
-            raise NoTrace(f"{seed}: no page of this graph")
+            raise NoTrace(f"{seed}: is not a page of this graph")
     starts = [*dict.fromkeys(numbers[seed] for seed in seeds)] or [0]
     hosts, domains = _sites(numbers)
     ends = np.array(heads, np.int64), np.array(tails, np.int64)

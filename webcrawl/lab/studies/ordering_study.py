@@ -60,13 +60,13 @@ def _of_list(path: Path) -> dict[str, float]:
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except UnicodeDecodeError:
-        raise NoTrace(f"{path}: no text") from None
+        raise NoTrace(f"{path}: is not a text file") from None
     for number, line in enumerate(lines, 1):
         name, _, score = line.strip().partition("\t")
         try:
             found[name] = float(score or 1)
         except ValueError:
-            raise NoTrace(f"{path}, line {number}: {score!r} is no score") from None
+            raise NoTrace(f"{path}, line {number}: {score!r} is not a score") from None
     found.pop("", None)
     return found
 

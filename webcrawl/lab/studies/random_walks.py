@@ -106,7 +106,7 @@ def read_walk(jobdir: Path, burn_in: int = BURN_IN) -> WalkVisits:
             walkers.append(walker)
     if not pages:
         raise NoWalk(
-            f"{path}: {lines} lines, and no visit to a page after the first {burn_in} steps of each walker"
+            f"{path}: has {lines} lines, but no visit to a page after the first {burn_in} steps of each walker"
         )
     return WalkVisits([*numbers], np.array(pages), np.array(walkers), lines, came, failed)
 
@@ -121,12 +121,14 @@ def _rows(path: Path) -> Iterator[tuple[int, int, str, str, int]]:
                     _, walker, step, url, how, _, status = line.rstrip("\n").split("\t")
                     numbers = _whole(walker), _whole(step), _whole(status)
                 except ValueError:
-                    raise NoWalk(f"{path}: line {number} is none of a walk") from None
+                    raise NoWalk(f"{path}: line {number} is not a line of a walk") from None
                 yield numbers[0], numbers[1], url, how, numbers[2]
     except FileNotFoundError:
-        raise NoWalk(f"{path}: missing: this is no JOBDIR of {program()} crawl walk") from None
+        raise NoWalk(
+            f"{path}: is missing: this is not the JOBDIR of a `{program()} crawl walk`"
+        ) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise NoWalk(f"{path}: {getattr(error, 'strerror', None) or 'no text'}") from error
+        raise NoWalk(f"{path}: {getattr(error, 'strerror', None) or 'not a text file'}") from error
 
 
 def _whole(text: str) -> int:
@@ -147,11 +149,11 @@ def read_index(path: Path) -> set[str]:
                     try:
                         urls.add(canonical(text))
                     except InvalidUrl:
-                        raise NoWalk(f"{path}: {text[:100]!r} is no URL") from None
+                        raise NoWalk(f"{path}: {text[:100]!r} is not a URL") from None
     except (*UNREADABLE, UnicodeDecodeError) as error:
         raise NoWalk(f"{path}: {getattr(error, 'strerror', None) or error}") from error
     if not urls:
-        raise NoTrace(f"{path}: no URLs")
+        raise NoTrace(f"{path}: contains no URLs")
     return urls
 
 

@@ -95,20 +95,20 @@ def read_trace(
     if len(found) == 1 and _is_ours(found[0]):
         if owner is not None:
             raise NoTrace(
-                f"{found[0]}: has fingerprints only, so that it cannot be divided among drones"
+                f"{found[0]}: has only fingerprints, so it cannot be divided among drones"
             )
         trace = _fingerprints(found[0])
         if not trace.urls:
-            raise NoTrace(f"{found[0]}: no links")
+            raise NoTrace(f"{found[0]}: contains no links")
         return trace
     if any(_is_ours(path) for path in found):
         raise NoTrace(
-            "what URL_TRACE has written is read alone: its fingerprints mean nothing elsewhere"
+            "a trace written by URL_TRACE must be read alone: its fingerprints mean nothing in other traces"
         )
     links = chain.from_iterable(map(_links, found))
     trace = _numbered(_breadth_first(links) if crawled else links, owner)
     if not trace.urls:
-        raise NoTrace(f"{' '.join(map(str, found))}: no links")
+        raise NoTrace(f"{' '.join(map(str, found))}: contain no links")
     return trace
 
 
@@ -120,7 +120,7 @@ def links_of(paths: Iterable[Path]) -> Iterator[Looked]:
     for path in found:
         if _is_ours(path):
             raise NoTrace(
-                f"{path}: has fingerprints only, and does not say on which page a link is"
+                f"{path}: has only fingerprints, and does not record on which page a link is"
             )
     return chain.from_iterable(map(_links, found))
 
@@ -130,7 +130,7 @@ def _files(paths: Iterable[Path], places: Sequence[str]) -> list[Path]:
     for path in found:
         if path.exists() and not path.is_file():
             raise NoTrace(
-                f"{path}: not a file; what comes through a pipe has to be in one, for it is read twice"
+                f"{path}: is not a regular file: save piped data to a file first, because it is read twice"
             )
     return found
 
@@ -222,7 +222,7 @@ def _owned(owner: Callable[[str], int], url: str) -> int:
         return owner(host_of(url))
     except (ValueError, IndexError):
         raise NoTrace(
-            f"{url[:100]!r} is no URL: this trace cannot be divided among drones"
+            f"{url[:100]!r} is not a URL: this trace cannot be divided among drones"
         ) from None
 
 
@@ -240,7 +240,7 @@ def _links(path: Path) -> Iterator[Looked]:
     except UNREADABLE as error:
         raise NoTrace(f"{path}: {getattr(error, 'strerror', None) or error}") from error
     except UnicodeDecodeError as error:
-        raise NoTrace(f"{path}: neither a trace nor a text") from error
+        raise NoTrace(f"{path}: is neither a trace nor a text") from error
 
 
 def opened(path: Path) -> AbstractContextManager[IO[str]]:
@@ -260,7 +260,7 @@ def _of_text(path: Path, file: IO[str]) -> Iterator[Looked]:
     if first is None:
         return
     if "\0" in first or len(first) > HEAD:
-        raise NoTrace(f"{path}: neither a trace nor a text")
+        raise NoTrace(f"{path}: is neither a trace nor a text")
     yield from _form(path, first)(chain((first,), lines))
 
 
@@ -279,7 +279,7 @@ def _form(path: Path, first: str) -> Callable[[Iterable[str]], Iterator[Looked]]
             return lambda lines: _of_edges(path, lines, mark)
     if len(fields) > 1:
         raise NoTrace(
-            f"{path}: its first line has {len(fields)} columns, and is no edge: a page and a link"
+            f"{path}: its first line has {len(fields)} columns, but an edge needs two: a page and a link"
         )
     return lambda lines: (("", line) for line in lines)
 
@@ -307,7 +307,8 @@ def _of_edges(path: Path, lines: Iterable[str], mark: str) -> Iterator[Looked]:
         ends = line.split(mark)
         if len(ends) != 2:
             raise NoTrace(
-                f"{path}: {line[:100]!r} is no edge as those before: a page and a link, {MARKS[mark]} between"
+                f"{path}: {line[:100]!r} is not an edge like those before: a page and a link, "
+                f"separated by {MARKS[mark]}"
             )
         yield ends[0], ends[1]
 
@@ -324,7 +325,7 @@ def _of_table(path: Path) -> Iterator[Looked]:
                 field.name for field in file.schema_arrow if str(field.type) in TEXTS
             }.issuperset(ENDS):
                 raise NoTrace(
-                    f"{path}: not a table of links: it lacks the texts {' and '.join(ENDS)}"
+                    f"{path}: is not a table of links: it lacks the columns {' and '.join(ENDS)}"
                 )
             for batch in file.iter_batches(batch_size=ROWS, columns=[*ENDS]):
                 for page, link in zip(

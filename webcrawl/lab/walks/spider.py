@@ -37,17 +37,20 @@ LOG = "logs/walk.log"
 BY_DEPTH = "webcrawl.frontier.prioritizers.depth.ByDepth"  # as good as none: a walk has no depth
 UNLIMITED = "webcrawl.frontier.allowances.unlimited.Unlimited"
 NEEDS: Needs = {
-    "FRONTIER": (OURS, "the default: a walk has a frontier of its own"),
+    "FRONTIER": (OURS, "the default, because a walk has a frontier of its own"),
     "FRONTIER_PRIORITIZER": (
         BY_DEPTH,
-        "the default: else a walker may wait for ever behind others",
+        "the default, because a walker could otherwise wait for ever behind others",
     ),
-    "URL_FOLLOW": (True, "on: a walk follows links"),
-    "HIVE_DRONES": (0, "0: drones divide URLs among them, and a walk goes wherever links lead"),
-    "REVISIT_POLICY": ("none", "none: a walk comes back by itself"),
-    "REQUISITES": (False, "off: a walk follows links"),
-    "SITEMAPS": (None, "off: a sitemap is no link of a page"),
-    "CONTENT_SEEN": ("process", "process: walks need the links of every page"),
+    "URL_FOLLOW": (True, "on, because a walk follows links"),
+    "HIVE_DRONES": (
+        0,
+        "0, because drones divide URLs among them, but a walk goes wherever links lead",
+    ),
+    "REVISIT_POLICY": ("none", "none, because a walk comes back to pages by itself"),
+    "REQUISITES": (False, "off, because a walk follows links"),
+    "SITEMAPS": (None, "off, because a link in a sitemap is not a link of a page"),
+    "CONTENT_SEEN": ("process", "process, because walks need the links of every page"),
     "DOMAIN_BUDGET": (
         UNLIMITED,
         "Unlimited: what is fetched again has nothing new, and would use up any budget",
@@ -189,7 +192,8 @@ class OpenedWalk:
         # With other rules the visits before and after would be of two different walks
         if str(before) != str(self.rules):
             raise OtherTerms(
-                f"{db.folder.parent}: a walk with {before}, now {self.rules}: change it back, or use another JOBDIR"
+                f"{db.folder.parent}: this walk began with {before}, but now has {self.rules}: "
+                "change that back, or use another JOBDIR"
             )
         random = Random(f"walk {values['RANDOM_SEED']}")
         return partial(
@@ -271,10 +275,10 @@ def walk_rules(arguments: Mapping[str, str]) -> WalkRules:
     given = {name: value for name, value in arguments.items() if value}
     if "since" in given:
         raise RulesError(
-            f"-a since={given['since']}: not with a walk, which fetches every page each time"
+            f"-a since={given['since']}: is not possible with a walk, which fetches every page each time"
         )
     if given.get("follow") == "0":
-        raise RulesError("-a follow=0: not with a walk, which is made of links")
+        raise RulesError("-a follow=0: is not possible with a walk, which follows links")
     default = WalkRules()
     jump = given.get("jump", default.jump)
     if jump not in JUMPS:

@@ -48,7 +48,7 @@ def check_walk(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]
     numbered = sum(1 for _ in snapshot.rows(ROWS, (NUMBER, NUMBER + END)))
     if numbered != hosts:  # each host's row has its number, so that these are all
         yield snapshot.damaged(
-            f"table meta, {META}: {hosts} hosts are counted, {numbered} have a number"
+            f"table meta, {META}: {hosts} hosts are counted, but {numbered} have a number"
         )
 
 
@@ -62,17 +62,19 @@ def _flaw(state: dict[str, Any]) -> str:
     Random().setstate((version, tuple(words), gauss))  # raises if this is no state of a generator
     numbers = sorted(number for _, number, _, _ in state["at"])
     if numbers != [*range(walkers)]:
-        return f"the walkers are not those from 0 to {walkers - 1}, each in one place"
+        return f"the walkers must be numbered from 0 to {walkers - 1}, each in one place"
     has_rules = 0 <= restart <= 1 and isinstance(jump, str)
     if not has_rules or state["visits"] < 0:
-        return "not rules, and a number of visits"
+        return "must be rules and a number of visits"
     return next(filter(None, (_place_flaw(*place) for place in state["at"])), "")
 
 
 def _place_flaw(url: str, number: int, step: int, how: str) -> str:
     """Return what is wrong with the place of one walker, or an empty text."""
     is_starting = not url and how == START
-    return f"walker {number} starts, after steps" if is_starting and step else ""
+    return (
+        f"walker {number} is at the start, though it has made steps" if is_starting and step else ""
+    )
 
 
 def _starts(
@@ -92,12 +94,12 @@ def _starts(
         rows += 1
     if rows != count:
         yield snapshot.damaged(
-            f"table meta, {META}: {count} rows {prefix}N are counted, there are {rows}"
+            f"table meta, {META}: there should be {count} rows {prefix}N, but there are {rows}"
         )
 
 
 def _seed(_: str, row: bytes) -> str:
-    return "" if row.decode() else "no URL"
+    return "" if row.decode() else "not a URL"
 
 
 def _pages(snapshot: Snapshot, number: str, row: bytes) -> str:

@@ -56,7 +56,7 @@ async def misfits(networks: Sequence[Network], asked: NameLookup) -> list[str]:
         elif not names:
             found.append(f"{address} has no name")
         elif not any([address in (await asked.addresses(name) or ()) for name in names]):
-            found.append(f"{address} is called {names[0]}, which has other addresses")
+            found.append(f"{address} has the name {names[0]}, which resolves to other addresses")
     return found
 
 

@@ -147,7 +147,7 @@ def fetch(url: str, now: Callable[[], float] = time.time) -> Published:
         raise NotPublished(f"{origin}{PATH}: {words_of(error)}") from error
     if response.status != 200:
         raise NotPublished(
-            f"{origin}{PATH}: status {response.status}, must be 200: redirects are not followed either"
+            f"{origin}{PATH}: status {response.status}, but it must be 200; redirects are not followed"
         )
     if len(content) > LONGEST:
         raise NotPublished(f"{origin}{PATH}: more than {LONGEST} bytes")
@@ -171,9 +171,9 @@ def _origin(url: str) -> str:
         raise NotPublished(f"{url}: {error}") from error
     names_more = any((parts.username, parts.query, parts.fragment))
     if parts.scheme != "https" or not parts.hostname or names_more:
-        raise NotPublished(f"{url}: not an https origin, such as https://bot.example.org")
+        raise NotPublished(f"{url}: expected an https origin, such as https://bot.example.org")
     if parts.path not in ("", "/", PATH):
-        raise NotPublished(f"{url}: the directory is at {PATH} of its origin, and nowhere else")
+        raise NotPublished(f"{url}: the directory must be at {PATH} of its origin")
     return _https_origin(parts.hostname, port)
 
 

@@ -55,7 +55,7 @@ def keys_of(content: bytes) -> Iterator[tuple[bytes | None, Finding]]:
     if not isinstance(keys, list):
         raise Unreadable("the directory is not a JSON object with a list of keys")
     if not keys:
-        raise Unreadable("a directory without keys")
+        raise Unreadable("the directory contains no keys")
     for one in keys[:MOST_KEYS]:
         yield _key(one)
     if len(keys) > MOST_KEYS:
@@ -78,11 +78,12 @@ def _key(one: object) -> tuple[bytes | None, Finding]:
         )
     if keyid in PUBLISHED:
         return None, Finding(
-            f"key {keyid}: the test key of RFC 9421, which everybody has", wrong=True
+            f"key {keyid}: is the published test key of RFC 9421, so anyone can sign with it",
+            wrong=True,
         )
     # Verifiers look for the thumbprint (RFC 7638), whatever the directory calls the key
     if said.get("kid", keyid) != keyid:
-        return None, Finding(f"key {keyid}: its kid is not its thumbprint", wrong=True)
+        return None, Finding(f"key {keyid}: its kid differs from its thumbprint", wrong=True)
     return public, Finding(f"key {keyid}: Ed25519")
 
 
@@ -93,7 +94,7 @@ def check_fields(fields: Mapping[str, str]) -> Iterator[Finding]:
     """
     kind = fields.get("content-type", "none").partition(";")[0].strip().lower()
     if kind != key_directory.MEDIA_TYPE:
-        yield Finding(f"Content-Type: {kind}, must be {key_directory.MEDIA_TYPE}", wrong=True)
+        yield Finding(f"Content-Type is {kind}, but must be {key_directory.MEDIA_TYPE}", wrong=True)
 
 
 def check_response(
@@ -104,26 +105,27 @@ def check_response(
     There must be one of each key, which says for how long it holds.
     """
     if "signature-input" not in fields:
-        yield Finding("the response is not signed: anybody could publish these keys as his own")
+        yield Finding("the response is not signed, so anyone could publish these keys as their own")
         return
     signed = set()
     digest = f"sha-256=:{b64encode(sha256(content).digest()).decode('ascii')}:"
     if fields.get("content-digest", digest) != digest:
         yield Finding(
-            "Content-Digest is not that of the content: write all files anew, and together",
+            "Content-Digest does not match the content: write all files again, and publish them together",
             wrong=True,
         )
     response = _Response(fields, _Request("GET", f"https://{authority}{key_directory.PATH}", {}))
     for one in _signatures(fields, key_directory.TAG):
         if not one.covers("@authority", req=True) or not one.covers("content-digest"):
             yield Finding(
-                f"{one.label}: does not cover what it must: {key_directory.COMPONENTS}", wrong=True
+                f"{one.label}: does not cover the required components: {key_directory.COMPONENTS}",
+                wrong=True,
             )
             continue
         yield from _checked(one, response, keys, now)
         signed.add(one.parameters.get("keyid"))
     for keyid in keys.keys() - signed:
-        yield Finding(f"key {keyid}: no signature of the response by it", wrong=True)
+        yield Finding(f"key {keyid}: has not signed the response", wrong=True)
 
 
 def check_request(raw: bytes, keys: Mapping[str, bytes], now: float) -> Iterator[Finding]:
@@ -180,7 +182,7 @@ def _signatures(fields: Mapping[str, str], tag: str) -> Iterator[_Signature]:
         raise Unreadable(f"Signature-Input or Signature: {error}") from error
     for label, (covered, parameters) in inputs.items():
         if not isinstance(covered, list) or not isinstance(values.get(label, ("", {}))[0], bytes):
-            raise Unreadable(f"{label}: no list of components, or no signature")
+            raise Unreadable(f"{label}: the list of components or the signature is missing")
         if parameters.get("tag") == tag:
             yield _Signature(label, tag, covered, parameters)
 
@@ -191,7 +193,7 @@ def _dictionary(text: str) -> dict[str, tuple[Any, dict[str, Any]]]:
     Raise ValueError if it is no dictionary.
     """
     if len(text) > LONGEST:  # http_sf takes 0.3 s for half a megabyte of `a;`
-        raise ValueError("longer than a field may be")
+        raise ValueError("the field is too long")
     try:
         return dict(http_sf.parse(text.encode(), tltype="dictionary"))  # type: ignore[arg-type]
     except http_sf.StructuredFieldError as error:
@@ -205,13 +207,13 @@ def _agent(one: _Signature, field: str) -> Iterator[Finding]:
         try:
             agent, parameters = f'"{_dictionary(field)[one.label][0]}"', {"key": one.label}
         except (ValueError, KeyError):
-            yield Finding(f"{one.label}: Signature-Agent has no member of this name", wrong=True)
+            yield Finding(f"{one.label}: Signature-Agent has no member with this name", wrong=True)
             return
     yield Finding(f"{one.label}: says that its keys are at {agent}")
     if not one.covers("signature-agent", **parameters):
         yield Finding(f"{one.label}: does not cover its member of Signature-Agent", wrong=True)
     if not one.covers("@authority") and not one.covers("@target-uri"):
-        yield Finding(f"{one.label}: does not cover the authority", wrong=True)
+        yield Finding(f"{one.label}: does not cover @authority", wrong=True)
 
 
 # The library takes 400 µs for a signature, against 34 here when requests are signed: what an
@@ -242,16 +244,17 @@ def _checked(
         verifier.verify(message, max_age=None, expect_tag=one.tag, expect_label=one.label)
     except HTTPMessageSignaturesException as error:
         yield Finding(
-            f"{one.label}: {str(error) or f'not a signature of this by key {keyid}'}", wrong=True
+            f"{one.label}: {str(error) or f'is not a valid signature of this message by key {keyid}'}",
+            wrong=True,
         )
         return
     created, expires = one.parameters.get("created"), one.parameters.get("expires")
     if type(created) is not int or type(expires) is not int:
-        yield Finding(f"{one.label}: does not say from when to when it holds", wrong=True)
+        yield Finding(f"{one.label}: does not say when it begins and expires", wrong=True)
         return
     yield Finding(f"{one.label}: signed by key {keyid}, from {_when(created)} to {_when(expires)}")
     if created > now:
-        yield Finding(f"{one.label}: begins in the future, by this machine's clock", wrong=True)
+        yield Finding(f"{one.label}: is not valid yet, by this machine's clock", wrong=True)
     if expires <= now:
         yield Finding(f"{one.label}: has expired, by this machine's clock", wrong=True)
 
@@ -262,7 +265,7 @@ def _request(raw: bytes) -> _Request:
     first, *lines = head.split("\n")
     words = first.split(" ")
     if len(words) != 3 or not words[2].startswith("HTTP/"):
-        raise Unreadable("it does not begin with the first line of a request")
+        raise Unreadable("it does not begin with a request line")
     fields: dict[str, str] = {}
     for line in lines:
         name, colon, value = line.partition(":")
@@ -272,7 +275,7 @@ def _request(raw: bytes) -> _Request:
     host, path = fields.get("host", ""), words[1]
     # else another part of the URL would say whose request it is
     if not host or NO_HOST.intersection(host):
-        raise Unreadable("it has no valid Host")
+        raise Unreadable("it has no valid Host header")
     return _Request(
         words[0], f"http://{host}{path if path.startswith('/') else f'/{path}'}", fields
     )
@@ -306,7 +309,9 @@ def look(place: str, agent: str, now: float) -> tuple[dict[str, bytes], list[Fin
         findings += check_response(published.content, published.fields, authority, keys, now)
     elif published.fields:
         findings.append(
-            Finding("its signatures are not checked without --agent, the origin they are for")
+            Finding(
+                "its signatures were not checked: give --agent with the origin that they are for"
+            )
         )
     findings += _clock(published.ahead)
     return keys, findings
@@ -330,7 +335,7 @@ def _clock(ahead: float | None) -> Iterator[Finding]:
     if ahead is not None and abs(ahead) > FAR:
         which = "ahead of" if ahead > 0 else "behind"
         text = (
-            f"this machine's clock is {abs(ahead):.0f} seconds {which} the server's: its "
-            "signatures may not be accepted"
+            f"this machine's clock is {abs(ahead):.0f} seconds {which} the server's: servers may "
+            "reject its signatures"
         )
         yield Finding(text, wrong=True)

@@ -62,7 +62,7 @@ class SigningKey:
         key = cls(_parsed(_private_bytes(path)))
         if key.keyid in PUBLISHED:
             raise BadKey(
-                f"it is the test key of RFC 9421, which everybody has: make one with {program()} identity new"
+                f"it is the published test key of RFC 9421: make your own with {program()} identity new"
             )
         return key
 
@@ -170,13 +170,13 @@ def _from_jwk(data: bytes) -> Ed25519PrivateKey:
     except (ValueError, RecursionError):
         raise BadKey("it is not JSON that can be read") from None
     if "keys" in found:
-        raise BadKey("it is a set of keys: one JWK is needed")
+        raise BadKey("it is a set of keys, but must be a single JWK")
     public = public_key(found)
     if "d" not in found:
-        raise BadKey("it is a public key: the private one is needed")
+        raise BadKey("it is a public key, but must be the private one")
     private = Ed25519PrivateKey.from_private_bytes(_decoded(found, "d"))
     if private.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw) != public:
-        raise BadKey("its x is not the public key of its d")
+        raise BadKey("its public key (x) does not belong to its private key (d)")
     return private
 
 

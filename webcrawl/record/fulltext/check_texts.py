@@ -69,7 +69,7 @@ class TextFileCheck:
             self._next = None
             return
         if end < length:
-            yield DamagedFile(path, end, "the last member is cut")
+            yield DamagedFile(path, end, "the last member is cut off")
             self._next = None
 
     def rest(self) -> Iterator[DamagedFile]:
@@ -80,15 +80,15 @@ class TextFileCheck:
         self._found["texts"] += 1
         flaw = _flaw(line)
         if flaw:
-            yield DamagedFile(path, at, f"a page's line: {flaw}")
+            yield DamagedFile(path, at, f"not a valid line of a page: {flaw}")
             self._next = None
             return
         ordinal, url = line["ordinal"], line["url"]
         if self._next is not None and ordinal != self._next:
-            yield DamagedFile(path, at, f"page {ordinal} where {self._next} should be")
+            yield DamagedFile(path, at, f"expected page {self._next}, found page {ordinal}")
         self._next = ordinal + 1
         if not self._is_each(visible(url)):
-            yield DamagedFile(path, at, f"page {ordinal}, {url}: not in {LOG}")
+            yield DamagedFile(path, at, f"page {ordinal}, {url}: is not in {LOG}")
         self._lines[ordinal] = TextLine(path, at, url, "change" in line)
         if len(self._lines) >= AROUND:
             yield from self._compare()
@@ -114,11 +114,11 @@ class TextFileCheck:
 
 def _flaw(line: Any) -> str:
     if not isinstance(line, dict):
-        return "no object"
+        return "not a JSON object"
     wrong = [name for name, kind in KEYS.items() if not isinstance(line.get(name), kind)]
     if wrong:
         return ", ".join(wrong)
-    return "no number" if line["ordinal"] < 0 else ""
+    return "the page number is negative" if line["ordinal"] < 0 else ""
 
 
 def _urls(path: Path, length: int) -> Iterator[str]:
@@ -181,7 +181,7 @@ class CrawlIndex:
         if urls == [line.url]:
             before = next(iter(contents.numbers(line.url)), ordinal) if line.again else ordinal
             self._found["indexed"] += before == ordinal
-            return "" if before == ordinal else f"page {before} too, which was the same page before"
+            return "" if before == ordinal else f"page {before} too, an earlier copy of this page"
         if urls:
             return " ".join(urls)
         if ordinal >= contents.until:
@@ -204,7 +204,7 @@ class CrawlIndex:
         else:
             if has.count > has.until:
                 yield self._damaged(
-                    f"{has.count} pages, the last of which is number {has.until - 1}"
+                    f"it has {has.count} pages, more than its last page number, {has.until - 1}, allows"
                 )
 
     def _damaged(self, why: str) -> DamagedFile:
@@ -262,10 +262,10 @@ def _file_flaw(path: Path) -> str:
         length, magic = struct.unpack("<II", end) if len(end) == 8 else (0, 0)
         whole = size - 8 - length
         if magic != MAGIC or whole < 0:
-            return "its end is missing"
+            return "the end of the file is missing"
         file.seek(whole)
         try:
             wanted = json.loads(file.read(length))["crc"]
         except (ValueError, LookupError, TypeError):
             return "its checksum cannot be read"
-        return "" if crc_of(file, whole) == wanted else "checksum"
+        return "" if crc_of(file, whole) == wanted else "wrong checksum"

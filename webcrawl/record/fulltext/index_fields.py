@@ -333,7 +333,9 @@ def _site(value: str) -> str:
     except InvalidUrl:
         url = "http:///?"
     if url.split("/", 3)[3]:
-        raise BadQuery(f"site:{value}: the name of a host, or its end, such as example.org")
+        raise BadQuery(
+            f"site:{value}: expected a host name, or the end of one, such as example.org"
+        )
     return f'site:"{host_of(url)}"^0'
 
 
@@ -344,7 +346,7 @@ def _day(value: str) -> str:
             return f"{date(*(int(part or 1) for part in found.groups()))}T00:00:00Z"
     except ValueError:
         pass
-    raise BadQuery(f"{value}: a day, a month or a year, such as 2026-11-30, 2026-11 or 2026")
+    raise BadQuery(f"{value}: expected a day, month or year, such as 2026-11-30, 2026-11 or 2026")
 
 
 _FILTERS: dict[str, Callable[[str], str]] = {

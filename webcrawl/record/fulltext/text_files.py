@@ -277,7 +277,7 @@ def pages(path: Path, offset: int, data: bytes) -> Iterator[dict[str, Any]]:
         for line in data.split(b"\n")[:-1]:
             yield json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise DamagedFile(path, offset, f"not the lines of pages: {error}") from error
+        raise DamagedFile(path, offset, f"the lines of pages cannot be read: {error}") from error
 
 
 def member(jobdir: Path, place: TextPlace) -> Iterator[dict[str, Any]]:
@@ -308,7 +308,7 @@ def members(
             while piece := unpacked.read(LARGEST):
                 data += piece
                 if len(data) > LARGEST:
-                    raise DamagedFile(path, offset, f"a member of more than {LARGEST} bytes")
+                    raise DamagedFile(path, offset, f"a member has more than {LARGEST} bytes")
             after = unpacked.place.offset
             yield offset, after, bytes(data)
             offset = after
@@ -322,5 +322,5 @@ def _open(jobdir: Path, number: int) -> tuple[Path, BinaryIO]:
     path = jobdir / name_of(number)
     file = open_noted(jobdir, name_of(number))
     if file is None:
-        raise Missing(f"{path}: moved or removed, and the index does not have its pages")
+        raise Missing(f"{path}: moved or removed before its pages were indexed")
     return path, file

@@ -37,7 +37,7 @@ from webcrawl.store.worker import SYSTEMS, Worker
 
 FOLDER = "index"
 LOCK = ".lock"  # the end of tantivy's locks' names
-ANEW = "it is made anew of text/ by the next start after rm -r"
+ANEW = "to have the next start rebuild it from text/, run rm -r"
 HEAP = 64_000_000  # bytes that tantivy's one indexing thread may fill before it writes a segment
 
 
@@ -62,13 +62,15 @@ def _refuse_pipes(folder: Path) -> None:
     """Tantivy would wait for their other ends."""
     for path in folder.iterdir():
         if path.is_fifo():
-            raise BrokenIndex(f"{path}: it is not a regular file")
+            raise BrokenIndex(f"{path}: is not a regular file")
 
 
 def how_made(folder: Path) -> str:
     """Return the command that makes an index from any archive."""
     jobdir, place = (shlex.quote(str(path)) for path in (folder.parent, for_reading(folder.parent)))
-    return f"{program()} process {jobdir} -s OUTPUTS=index -s JOBDIR={place} makes one, to be searched there"
+    return (
+        f"`{program()} process {jobdir} -s OUTPUTS=index -s JOBDIR={place}` builds one in {place}"
+    )
 
 
 def opened(folder: Path) -> tantivy.Index:
@@ -157,7 +159,8 @@ class TextIndexWriter:
         count, until = pages(self._index.searcher())
         if count > until:
             raise BrokenIndex(
-                f"{self._folder}: has {count} pages, the last of which is number {until - 1}; {ANEW} {self._folder}"
+                f"{self._folder}: is damaged: it has {count} pages, but the last number is "
+                f"{until - 1}; {ANEW} {self._folder}"
             )
         return count, until
 

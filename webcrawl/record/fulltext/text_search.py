@@ -145,7 +145,7 @@ class IndexSearch:
         self._index = opened(jobdir / FOLDER)
         if self._index.schema != schema():
             raise BrokenIndex(
-                f"{jobdir / FOLDER}: made by another version: {how_made(jobdir / FOLDER)}"
+                f"{jobdir / FOLDER}: this index was built by another version: {how_made(jobdir / FOLDER)}"
             )
         with told(jobdir / FOLDER):
             self._searcher = searcher = self._index.searcher()
@@ -208,7 +208,7 @@ class IndexSearch:
         """BadQuery if it is not understood."""
         if len(query) > LONGEST or query.count("(") > DEEPEST:
             raise BadQuery(
-                f"{query[:SHOWN]}: longer than {LONGEST} characters, or more than {DEEPEST} parentheses"
+                f"{query[:SHOWN]}: a query may have at most {LONGEST} characters and {DEEPEST} parentheses"
             )
         if not has_text(query):
             raise BadQuery(

@@ -53,13 +53,13 @@ def read_address(text: str) -> str:
         raise BadAddress("", shown)
     scheme, rest = match[1], match[2]
     if shown != text:
-        raise BadAddress("credentials are taken from the environment, never from an address", shown)
+        raise BadAddress("it contains credentials; put them into the environment instead", shown)
     if scheme == FILE and not rest.startswith("/"):
-        raise BadAddress("three slashes: file:///mnt/archive", shown)
+        raise BadAddress("a folder needs three slashes, as in file:///mnt/archive", shown)
     if scheme == "memory":
-        raise BadAddress("what is in memory ends with this process", shown)
+        raise BadAddress("a store in memory would be lost with this process", shown)
     if ".." in rest.split("/"):
-        raise BadAddress("without ..", shown)
+        raise BadAddress("the path must not contain ..", shown)
     return f"{scheme}://{rest.rstrip('/') or '/'}"
 
 
@@ -74,7 +74,8 @@ def check_packages(address: str) -> None:
         get_filesystem_class(scheme)
     except ImportError as error:
         raise BadAddress(
-            f"{' '.join(str(error).split())}: {install('fsspec')} brings what s3:// needs", address
+            f"{' '.join(str(error).split())}: {install('fsspec')} installs what s3:// needs",
+            address,
         ) from error
     except ValueError as error:
         raise BadAddress(f"{scheme}:// is not known to fsspec", address) from error
@@ -145,7 +146,7 @@ class StoreFolder:
             else self._root.strip("/").partition("/")[0]
         )
         if not self._fs.exists(root) and root != self._root:
-            raise FileNotFoundError(f"{root}: no such bucket; it is not created")
+            raise FileNotFoundError(f"{root}: no such bucket; create it first")
 
     def size(self, name: str) -> int | None:
         """Return the length of the file there, or None if there is none."""
@@ -213,7 +214,7 @@ class StoreFolder:
         root = Path(self._root)
         mount = root if number_of(root) is None else root.parent
         if not mount.is_dir():
-            raise FileNotFoundError(f"{mount}: no such folder; it is not created")
+            raise FileNotFoundError(f"{mount}: no such folder; create it first")
 
     def _path(self, name: str) -> str:
         return f"{self._root.rstrip('/')}/{name}"

@@ -66,7 +66,7 @@ class StoredFile:
             or not isinstance(found["length"], int)
             or not isinstance(found["address"], str)
         ):
-            raise TypeError(f"not a stored file: {data!r}")
+            raise TypeError(f"not a valid record of a stored file: {data!r}")
         return cls(**found)
 
 
@@ -121,7 +121,10 @@ def not_looked_at(jobdir: Path, folder: str, endings: tuple[str, ...]) -> Iterat
         if name.startswith(f"{folder}/") and name.endswith(endings)
     ]
     if found:
-        yield f"{jobdir}/{folder}: {count(len(found), 'file')} in the store, not looked at: {addresses(found)}"
+        yield (
+            f"{jobdir}/{folder}: {count(len(found), 'file')} in the store, which is not read: "
+            f"{addresses(found)}"
+        )
 
 
 def addresses(found: Iterable[str]) -> str:
@@ -136,8 +139,11 @@ GRACE = 5.0  # seconds that it waits when it was told to stop
 OFTEN = 5.0  # seconds between two checkpoints at the end
 # Seconds between two checks of what has arrived: a store may be away for half a minute
 POLL = 0.1
-LEFT = "%s: %s still to be sent there, or verified: %s export store %s does it, or the next start"
-REFUSED = "%s: %s refused, as said above: once that is mended, %s export store %s does it, or the next start"
+LEFT = "%s: %s not sent or verified yet: run `%s export store %s`, or start the crawl again"
+REFUSED = (
+    "%s: %s refused for the reasons above: fix them, then run `%s export store %s`, or "
+    "start the crawl again"
+)
 
 
 class FileStorage(Part):
@@ -384,11 +390,11 @@ def copied(
                 f"{where}: {count(files, 'file')} stored, {size} bytes"
                 + (f"; {count(before, 'file')} at earlier addresses" if before else "")
                 + (
-                    f"; {figures['store/waiting']} still to be sent or verified"
+                    f"; {figures['store/waiting']} not sent or verified yet"
                     if storing.is_behind
                     else ""
                 ),
                 not storing.is_behind,
             )
     for path in sorted(jobdir.glob(f"warc/*.warc.gz{OPEN}")):
-        yield f"{path}: not finished: start the crawl again, which finishes it", False
+        yield f"{path}: is not finished: start the crawl again to finish it", False

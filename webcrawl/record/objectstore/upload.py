@@ -80,13 +80,16 @@ def upload(
     """
     size, there, is_new = _size(path), place.size(name), name not in begun
     if crc is not None and _crc(path, going) != crc:  # its copy would count as sound
-        raise StoreRefusal(f"{path}: damaged, and so not stored: {program()} verify says where")
+        raise StoreRefusal(
+            f"{path}: is damaged, so it was not stored: `{program()} verify` shows where"
+        )
     sums = FileChecksums()
     if there == size and is_new and _is_there(place, path, name, sums, going):
         return sums, READ
     if there is not None and is_new and not _is_beginning(place, path, name, there, going):
         raise StoreRefusal(
-            f"{name} exists in the store with another content: another crawl's, or damaged? It is not replaced"
+            f"{name} is in the store already with different content (from another crawl, or "
+            "damaged) and was not replaced"
         )
     sums = FileChecksums()
     # The store is asked not to replace a file (If-None-Match): by the look above alone, two crawls
@@ -101,13 +104,13 @@ def verify(place: StoreFolder, name: str, sums: FileChecksums, going: Going) -> 
     """Check the store's bytes by its checksum, or else by reading; return how. Raise Differs."""
     size = place.size(name)
     if size != sums.length:
-        raise Differs(f"{name}: {size} bytes are in the store, {sums.length} were sent")
+        raise Differs(f"{name}: {sums.length} bytes were sent, but the store has {size}")
     # S3 sums the parts that it has got. Where its sum is of something else, as with KMS, the copy
     # is read back.
     if place.says(name) in sums.etags:
         return CHECKSUM
     if digest(place, name, going) != sums.sha256:
-        raise Differs(f"{name}: what is read back is not what was sent")
+        raise Differs(f"{name}: the content that was read back differs from what was sent")
     return READ
 
 
@@ -140,7 +143,9 @@ def _pieces(path: Path) -> Iterator[bytes]:
 
 def _unreadable(path: Path, error: OSError) -> Exception:
     return (
-        error if is_ours(error) else StoreRefusal(f"{path}: {error.strerror or error}: not stored")
+        error
+        if is_ours(error)
+        else StoreRefusal(f"{path}: {error.strerror or error}; the file was not stored")
     )
 
 
@@ -162,7 +167,7 @@ def _sent(path: Path, sums: FileChecksums, crc: int | None, going: Going) -> Ite
         sums.add(piece)
         yield piece
     if crc is not None and sums.crc != crc:
-        raise Differs(f"{path}: changed while it was sent")
+        raise Differs(f"{path}: the file changed while it was being sent")
 
 
 def _is_there(place: StoreFolder, path: Path, name: str, sums: FileChecksums, going: Going) -> bool:
@@ -303,15 +308,22 @@ class UploadThread:
             self._told.clear()
         if type(error) not in self._told:  # another kind of failure is news
             self._told.add(type(error))
-            whose = "this machine lacks something" if lack(error) else "finished files wait here"
+            whose = (
+                "this machine is out of resources"
+                if lack(error)
+                else "finished files stay here for now"
+            )
             logger.warning(
-                "%s: %s: %s; tried again, less and less often", self._address, why, whose
+                "%s: %s; %s, and the upload is retried at growing intervals",
+                self._address,
+                why,
+                whose,
             )
 
     def _answers(self) -> None:
         if self.is_away:
             logger.info(
-                "%s: takes files again, after %.0f s",
+                "%s accepts files again after %.0f s",
                 self._address,
                 self._clock() - self._away_since,
             )

@@ -72,10 +72,10 @@ def parsed(address: str) -> SplitResult:
     parts = urlsplit(address.removeprefix(SERVER))
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
         raise ValueError(
-            "not the address of a CDX server, such as cdx+http://localhost:8080/collection"
+            "expected the address of a CDX server, such as cdx+http://localhost:8080/collection"
         )
     if parts.username is not None or parts.fragment:
-        raise ValueError("no address of a CDX server: a user's name or a fragment is in it")
+        raise ValueError("the address of a CDX server must not contain a user name or a fragment")
     return parts
 
 
@@ -109,7 +109,7 @@ class CdxServer:
         The capture is of this URL, or of another one of the host or folder.
         """
         if self._clock() < self._until:
-            raise CdxServerError(f"{self.address}: left alone after a failure")
+            raise CdxServerError(f"{self.address}: not asked for now, because it failed")
         captures = self._asked(url)
         for digest, identical in digests_of(answer, self._algorithms):
             if digest in captures:
@@ -196,7 +196,7 @@ class CdxServer:
             self._algorithms.add(algorithm(capture.digest))
             found[capture.digest] = max(found.get(capture.digest, one), one)
         if bad and bad == len(lines):
-            raise ValueError(f"its answer is no index: {lines[0][:60]!r}")
+            raise ValueError(f"its answer is not an index: {lines[0][:60]!r}")
         return found
 
     def _get(self, target: str) -> bytes:

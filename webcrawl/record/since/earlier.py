@@ -235,7 +235,9 @@ class Earlier:
         if line.digest and not _has(exchange, line.digest):
             self._lose(
                 path,
-                ValueError(f"the record at byte {line.offset} of {line.file} has another payload"),
+                ValueError(
+                    f"the record at byte {line.offset} of {line.file} has a different payload"
+                ),
             )
             raise Damaged
         return exchange
@@ -273,7 +275,7 @@ class Earlier:
             )
             if right and not failed:
                 return record, method
-            error, is_there = ValueError(f"{file}: no such record at byte {line.offset}"), True
+            error, is_there = ValueError(f"{file}: the record is not at byte {line.offset}"), True
             break
         self._lose(path, error)
         if is_there:
@@ -286,7 +288,9 @@ class Earlier:
         if path not in self._told and len(self._told) < TOLD:
             self._told.add(path)
             logger.warning(
-                "since: %s: %s; without their records, pages are fetched whole", path, error
+                "since: %s: %s; pages whose earlier records are missing are fetched in full",
+                path,
+                error,
             )
 
 

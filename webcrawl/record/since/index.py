@@ -87,7 +87,7 @@ class IndexBuilder:
             try:
                 yield from self._read(number, path)
             except FileReadError as error:
-                self.told.append(f"{path}: {error}: nothing more of it is read")
+                self.told.append(f"{path}: {error}: the rest of it was not read")
         if len(self._files) > MOST_FILES:
             self.told.append(
                 f"{len(self._files)} index files: only the first {MOST_FILES} are read"
@@ -112,7 +112,7 @@ class IndexBuilder:
                 self._divide()
             yield
         if bad:
-            self.told.append(f"{path}: lines that cannot be read: {bad}, left out")
+            self.told.append(f"{path}: {count(bad, 'line')} could not be read")
 
     def _unpacked(self, number: int, path: Path) -> Iterator[list[bytes]]:
         """Yield and keep the lines of a packed file, in which they could not be found again."""
@@ -246,7 +246,10 @@ def check(files: Sequence[Path]) -> None:
 
 
 def nothing_in(files: Sequence[Path]) -> str:
-    return f"-a since: no capture in {', '.join(map(str, files[:3]))}: nothing to compare with"
+    return (
+        f"-a since: {', '.join(map(str, files[:3]))} contain no captures, so there is nothing "
+        "to compare with"
+    )
 
 
 class EarlierIndex:
@@ -370,7 +373,7 @@ def check_since(state: Path, found: Counter[str]) -> Iterator[DamagedFile]:
     try:
         run = Run(path)
     except FileNotFoundError:
-        yield DamagedFile(path, 0, "missing, though it was made")
+        yield DamagedFile(path, 0, "the file is missing, though it had been made")
         return
     with contextlib.closing(run):
         found["earlier captures"] += run.count

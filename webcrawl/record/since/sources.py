@@ -112,7 +112,7 @@ def _sources(argument: str, jobdir: Path) -> EarlierSources:
             _add_files(part, own, found)
     if not found.files and not found.servers:
         raise NoEarlier(
-            ": names no earlier crawl: a JOBDIR, a .cdxj file or a folder of them, cdx+http://…"
+            " is empty: give the JOBDIR of an earlier crawl, a .cdxj file or a folder of them, or cdx+http://…"
         )
     return found
 
@@ -129,12 +129,12 @@ def _add_files(part: str, own: Path, found: EarlierSources) -> None:
     except OSError as error:
         raise NoEarlier(f"{part}: {error.strerror or error}") from error
     if _is_within(own, [path.resolve() / INDEX, *files]):
-        raise NoEarlier(f"{part}: holds this crawl's own JOBDIR: name an earlier crawl")
+        raise NoEarlier(f"{part}: contains this crawl's own JOBDIR; name an earlier crawl")
     # The earlier crawl may itself have compared with a server only
     has_new_servers = len(found.servers) > servers_before
     if not files and not has_new_servers:
         why = "".join(f"; {line}" for line in found.left_out)
-        raise NoEarlier(f"{part}: no finished index of an archive in it (*{INDEX}){why}")
+        raise NoEarlier(f"{part}: contains no finished index of an archive (*{INDEX}){why}")
     found.files += [file for file in files if file not in found.files]
 
 
@@ -164,13 +164,13 @@ def _named(path: Path, part: str, found: EarlierSources) -> Iterator[Path]:
     """Yield the index files that a path names, and note what is left out."""
     if path.is_file():
         if not path.name.endswith(INDEXES):
-            raise NoEarlier(f"{part}: neither an index file ({', '.join(INDEXES)}) nor a folder")
+            raise NoEarlier(f"{part}: is neither an index file ({', '.join(INDEXES)}) nor a folder")
         yield path.resolve()
     elif path.is_dir():
         yield from _inside(path, found)
         for crawl in crawls_of(path):
             if not crawl.is_dir():
-                found.left_out.append(f"{crawl}: this drone's folder is missing: left out")
+                found.left_out.append(f"{crawl}: left out, because this drone's folder is missing")
             yield from _before(crawl, found)
             yield from _inside(crawl / "warc", found)
     else:
@@ -185,7 +185,9 @@ def _before(crawl: Path, found: EarlierSources) -> Iterator[Path]:
         elif Path(path).is_file():
             yield Path(path)
         else:
-            found.left_out.append(f"{path}: which {crawl} refers to, is gone: left out")
+            found.left_out.append(
+                f"{path}: left out, because the file that {crawl} refers to is missing"
+            )
 
 
 def _inside(folder: Path, found: EarlierSources) -> Iterator[Path]:
@@ -195,7 +197,7 @@ def _inside(folder: Path, found: EarlierSources) -> Iterator[Path]:
     try:
         names = sorted(path.name for path in folder.iterdir())
     except OSError as error:
-        found.left_out.append(f"{folder}: {error.strerror}: left out")
+        found.left_out.append(f"{folder}: left out: {error.strerror}")
         return
     found.left_out += _unreadable(folder, names)
     for name in names:
@@ -205,7 +207,7 @@ def _inside(folder: Path, found: EarlierSources) -> Iterator[Path]:
         if path.is_file():
             yield path
         else:
-            found.left_out.append(f"{path}: not a file: left out")
+            found.left_out.append(f"{path}: left out, because it is not a file")
 
 
 def _unreadable(folder: Path, names: Sequence[str]) -> Iterator[str]:
@@ -222,9 +224,9 @@ def _unreadable(folder: Path, names: Sequence[str]) -> Iterator[str]:
             unfinished += 1
     without_index = sum(archive not in indexed for archive in archives)
     if without_index:
-        yield f"{folder}: archive files without an index: {without_index}, left out"
+        yield f"{folder}: left out archive files without an index: {without_index}"
     if unfinished:
         yield (
-            f"{folder}: unfinished files: {unfinished}, left out; "
+            f"{folder}: left out unfinished files: {unfinished}; "
             "if that crawl was killed, resume it first"
         )

@@ -64,7 +64,9 @@ def check_tables(
         return
     streams = {name for name in noted if name.endswith(STREAM)}
     if odd := streams ^ growing.keys():
-        yield snapshot.damaged(f"table meta, {', '.join(notes)}: {min(odd)} is noted once only")
+        yield snapshot.damaged(
+            f"table meta, {', '.join(notes)}: {min(odd)} is noted in only one of two places"
+        )
         return
     if find_spec("pyarrow") is None:
         found[UNREAD] += bool(noted)
@@ -138,7 +140,7 @@ class _Table:
                 else:
                     if count != expected:
                         self.damages.append(
-                            DamagedFile(path, 0, f"{count} rows, {expected} are noted")
+                            DamagedFile(path, 0, f"it has {count} rows, but {expected} are noted")
                         )
             yield from repeat(None, max(0, expected - count))
 
@@ -185,13 +187,13 @@ class ArchivePlaceCheck:
         except TornRecord as torn:
             return f"{name} has no record at byte {offset}: {torn}"
         if record is None:
-            return f"{name} has no record at byte {offset}: the file ends before it"
+            return f"{name} has no record at byte {offset}: the file ends before that"
         date = record.fields.get("warc-date", "-").rstrip("Z")  # WARC 1.0: whole seconds
         fetched = time.isoformat(timespec="milliseconds")
         if record.length != length or record.kind not in TYPES or not fetched.startswith(date):
-            return f"{name} has another record at byte {offset}"
+            return f"{name} has a different record at byte {offset}"
         if record.kind != "conversion" and _has_other(record.fields, f"sha1:{digest}"):
-            return f"{name} has another payload at byte {offset}"
+            return f"{name} has a different payload at byte {offset}"
         return ""
 
     def _of(self, name: str) -> BinaryIO | None:
@@ -257,14 +259,14 @@ def check_pages(
                 yield _odd(
                     jobdir,
                     number,
-                    f"{status} {url}, where crawl.log has {' '.join(line or ('no line',))}",
+                    f"it has {status} {url}, but crawl.log has {' '.join(line or ('no line',))}",
                 )
             if counted and not _are_of(url, islice(left, count)):
                 counted = False
                 yield _odd(
                     jobdir,
                     number,
-                    f"{url} has other links than its {count} rows of the table links",
+                    f"{url}: its {count} rows in the table links are not all of this page",
                 )
             is_archived = place[0] is not None
             if is_archived:
@@ -273,9 +275,9 @@ def check_pages(
                 if why:
                     yield _odd(jobdir, number, f"{url}: {why}")
         if agrees and next(lines, None) is not None:
-            yield DamagedFile(log, 0, f"more lines than {FOLDER}/ has pages")
+            yield DamagedFile(log, 0, f"it has more lines than {FOLDER}/ has pages")
         if sum(1 for _ in left) and counted:
-            yield DamagedFile(jobdir / FOLDER, 0, "more links than its pages have")
+            yield DamagedFile(jobdir / FOLDER, 0, "it has more links than its pages have")
 
 
 def _are_of(url: str, links: Iterable[Sequence[Any] | None]) -> bool:
@@ -321,7 +323,7 @@ def check_alone(
                 yield DamagedFile(
                     jobdir / FOLDER,
                     0,
-                    f"row {number - 1} of {table}: crawl.log has no {status} {url}",
+                    f"row {number - 1} of {table}: crawl.log has no line {status} {url}",
                 )
     if next(rows, None) is not None:
-        yield DamagedFile(jobdir / FOLDER, 0, f"more rows of {table} than were noted")
+        yield DamagedFile(jobdir / FOLDER, 0, f"it has more rows of {table} than were noted")

@@ -113,7 +113,7 @@ class CrawlTable:
     def add(self, crawl: Path) -> None:
         """Add what one crawl has made, as of its last checkpoint if it has one."""
         if not crawl.is_dir():
-            self.left_out.append(f"{crawl}: this drone's folder is missing: left out")
+            self.left_out.append(f"{crawl}: left out, because this drone's folder is missing")
         noted, rows = self._noted(crawl)
         here = {
             path.relative_to(crawl).as_posix()
@@ -135,16 +135,16 @@ class CrawlTable:
         """Note that so many rows are in no finished file."""
         runs = is_locked(crawl)
         self.is_cut = self.is_cut or not runs
-        why = "the crawl runs" if runs else "resume the crawl, which finishes them"
+        why = "the crawl is running" if runs else "resume the crawl to finish them"
         number = count(rows, self.table.removesuffix("s"))
-        self.left_out.append(f"{crawl}: {number} not in a finished file: left out: {why}")
+        self.left_out.append(f"{crawl}: left out {number}, not in a finished file yet: {why}")
 
     def _leave_out_files(self, crawl: Path, gone: Sequence[str]) -> None:
         """Note that these finished files are missing, and where a store has them."""
         stored = elsewhere(crawl)
         places = addresses(stored[name] for name in gone if name in stored)
         why = f"in the store ({places})" if places else "no longer here"
-        self.left_out.append(f"{crawl}: {count(len(gone), 'file')} of {self.table} {why}: left out")
+        self.left_out.append(f"{crawl}: left out {count(len(gone), 'file')} of {self.table}: {why}")
 
     def _noted(self, crawl: Path) -> tuple[list[str], int]:
         """Return the names of the files that are finished, and how many rows are in none of them."""

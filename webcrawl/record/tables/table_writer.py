@@ -136,7 +136,10 @@ class Conversions:
             return self._worker.result(job) if job is not None else None
         except (OSError, MemoryError) as error:
             logger.warning(
-                "%s%s: not written yet: %s", self._root / file.name, PARQUET, words_of(error)
+                "%s%s: could not be written yet: %s",
+                self._root / file.name,
+                PARQUET,
+                words_of(error),
             )
         return None
 
@@ -149,7 +152,7 @@ def _convert(disk: Disk, source: Path, target: Path, rows: int) -> Made:
         raise _damaged(source, error) from error
     made = write_parquet(disk, target, schema, _sound(source))
     if made[1] != rows:
-        raise DamagedFile(source, 0, f"{made[1]} rows, {rows} are noted")
+        raise DamagedFile(source, 0, f"it has {made[1]} rows, but {rows} are noted")
     return made
 
 

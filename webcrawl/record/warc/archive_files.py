@@ -50,7 +50,7 @@ def packed(package: Path, endings: tuple[str, ...]) -> list[Path]:
         _check_entry(entry)
     # Thousands of entries may be the same bytes
     if sum(entry.file_size for entry in wanted) > package.stat().st_size:
-        raise OSError("its directory names more bytes than it has")
+        raise OSError("its directory lists more bytes than the package has")
     return sorted(package / entry.filename for entry in wanted)
 
 
@@ -59,12 +59,12 @@ def _check_entry(entry: ZipInfo) -> None:
     inside = PurePosixPath(entry.filename)
     # A path of ours would lead to another file
     if inside.is_absolute() or ".." in inside.parts:
-        raise OSError(f"{entry.filename}: a name that leads out of it")
+        raise OSError(f"{entry.filename}: this name leads out of the package")
     if inside.suffix == WACZ:
-        raise OSError(f"{entry.filename} is a package within it: unpack it first")
+        raise OSError(f"{entry.filename} is a package inside the package: unpack it first")
     is_encrypted = entry.flag_bits & 1
     if entry.compress_type != ZIP_STORED or is_encrypted:
-        raise OSError(f"{entry.filename} is compressed within it: unpack it first")
+        raise OSError(f"{entry.filename} is compressed inside the package: unpack it first")
 
 
 def _entries(package: Path) -> dict[str, ZipInfo]:
@@ -106,7 +106,7 @@ class _Stored(io.RawIOBase):
             header = self._file.read(HEADER)
         except (*BROKEN, KeyError) as error:
             self._file.close()
-            raise OSError(f"not in the package: {error}") from error
+            raise OSError(f"the file is not in the package: {error}") from error
         name_size = int.from_bytes(header[26:28], "little")
         extra_size = int.from_bytes(header[28:30], "little")
         self._begin = entry.header_offset + HEADER + name_size + extra_size
@@ -154,7 +154,8 @@ def archive_files(arguments: Sequence[str]) -> tuple[list[Path], list[Path]]:
             shown = readable(name)
             if shown != name:
                 raise NoArchive(
-                    f"{shown}: strange characters, by which nothing can note how far it was read"
+                    f"{shown}: the path has control or invalid characters, so progress cannot be "
+                    "recorded under it: rename it"
                 )
             if name in found:
                 again.append(path)
@@ -167,7 +168,10 @@ def _named(argument: str) -> Iterator[Path]:
     """Yield the archive files that an argument names. Raise NoArchive if there are none."""
     path = Path(argument)
     if argument == "-":
-        raise NoArchive("-: an archive on standard input could not be resumed: name a file")
+        raise NoArchive(
+            "-: archives cannot be read from standard input, as reading could not be "
+            "resumed: give a file"
+        )
     if path.is_dir():
         yield from _of_folder(path)
     elif path.exists():
@@ -187,7 +191,8 @@ def _of_folder(folder: Path) -> Iterator[Path]:
         return
     if packages:
         logger.warning(
-            "%s: WACZ packages are left out, which may have the same archives: name those to read",
+            "%s: WACZ packages are left out, because they may have the same archives; name the "
+            "packages to read them",
             folder,
         )
     yield from files
@@ -220,7 +225,7 @@ def _of_drones(jobdir: Path) -> list[Path]:
         raise NoArchive(str(error)) from error
     for crawl in crawls:
         if not crawl.is_dir():
-            logger.warning("%s: this drone's folder is missing: left out", crawl)
+            logger.warning("%s: left out, because this drone's folder is missing", crawl)
     return list(chain.from_iterable(_inside(crawl / "warc") for crawl in crawls))
 
 
@@ -242,7 +247,7 @@ def _readable(path: Path) -> Path:
     try:
         with path.open("rb") as file:
             if not file.seekable():
-                raise NoArchive(f"{path}: not a file: it could not be resumed")
+                raise NoArchive(f"{path}: is not a file, so reading it could not be resumed")
     except OSError as error:
         raise NoArchive(f"{path}: {(error.strerror or str(error)).lower()}") from error
     return path

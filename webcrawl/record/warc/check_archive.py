@@ -86,11 +86,11 @@ def _place(fields: dict[str, str], info: str, *, first: bool) -> str:
             raise TornRecord("the file does not begin with a warcinfo record")
         return fields["WARC-Record-ID"]
     if is_info:
-        raise TornRecord("a warcinfo record that is not the first")
+        raise TornRecord("a second warcinfo record")
     named = fields.get("WARC-Warcinfo-ID")
     is_known = info != "?"  # the first record may be damaged
     if is_known and named != info:
-        raise TornRecord(f"WARC-Warcinfo-ID: {named} where the file has {info}")
+        raise TornRecord(f"WARC-Warcinfo-ID is {named}, but the file's warcinfo record has {info}")
     return info
 
 
@@ -106,7 +106,7 @@ def _record(member: UnpackedStream) -> dict[str, str]:
     if has_payload and wanted and payload != wanted:
         raise TornRecord("payload digest mismatch")
     if _rest(member) != BETWEEN:
-        raise TornRecord("longer than its Content-Length")
+        raise TornRecord("the record is longer than its Content-Length")
     return fields
 
 
@@ -127,7 +127,7 @@ def _digests(member: UnpackedStream, length: int, *, with_head: bool) -> tuple[s
     while left:
         piece = member.read(min(left, PIECE))
         if not piece:
-            raise TornRecord(f"{left} bytes shorter than its Content-Length")
+            raise TornRecord(f"the record is {left} bytes shorter than its Content-Length")
         left -= len(piece)
         block.update(piece)
         if with_head:
@@ -148,14 +148,14 @@ def _fields(head: bytes) -> dict[str, str]:
     try:
         lines = head[version.end() : -4].decode().split("\r\n")
     except UnicodeDecodeError as error:
-        raise TornRecord(f"fields: {error}") from error
+        raise TornRecord(f"the fields are not UTF-8: {error}") from error
     matches = [FIELD.fullmatch(line) for line in lines]
     fields = {match[1]: match[2] for match in matches if match is not None}
     missing = MANDATORY - set(fields)
     if missing:
-        raise TornRecord(f"its fields: {', '.join(sorted(missing))}")
+        raise TornRecord(f"missing fields: {', '.join(sorted(missing))}")
     if None in matches or not fields["Content-Length"].isdecimal():
-        raise TornRecord("its fields: one is none, or no Content-Length")
+        raise TornRecord("a field is malformed, or Content-Length is not a number")
     return fields
 
 
@@ -188,7 +188,7 @@ class IndexLines:
         for at, line in lines_of(self._file, self._length):
             why = self._take(line, at)
             if why or (is_sorted and line < before):
-                yield DamagedFile(self._path, at, why or "not sorted")
+                yield DamagedFile(self._path, at, why or "the line is not in sorted order")
             before = line
 
     def _take(self, line: bytes, at: int) -> str:
@@ -198,7 +198,7 @@ class IndexLines:
         except BadLine as error:
             return str(error)
         if found.file != self._archive:
-            return f"of no record of {self._archive}"
+            return f"the line belongs to no record of {self._archive}"
         offset = found.offset
         if offset >= self._until:
             return ""
@@ -236,10 +236,12 @@ class IndexLines:
         right = hash((surt(url), stamp(fields["WARC-Date"]), url, str(length)))
         if says != right or digest != right_digest:
             yield DamagedFile(
-                self._path, place, f"not what the record at byte {at} of {self._archive} says"
+                self._path,
+                place,
+                f"the line differs from the record at byte {at} of {self._archive}",
             )
 
     def rest(self) -> Iterator[DamagedFile]:
         """Yield the lines for which the archive had no record."""
         for at, (place, *_) in self._lines.items():
-            yield DamagedFile(self._path, place, f"{self._archive} has no such record at byte {at}")
+            yield DamagedFile(self._path, place, f"{self._archive} has no record at byte {at}")

@@ -165,7 +165,7 @@ class RecordReader:
                     return record
         self.ended = True
         if not self._any and not self.is_open:
-            raise NotWarc(f"{self._path}: not a WARC file: no record in it")
+            raise NotWarc(f"{self._path}: not a WARC file: it contains no record")
         return None
 
     def sound(self) -> Iterator[ReadRecord]:
@@ -178,7 +178,7 @@ class RecordReader:
             if record is None:
                 return
             if not self._is_gzip or record.place.skip or record.after.skip:
-                raise TornRecord("not a gzip member by itself")
+                raise TornRecord("the record is not a gzip member of its own")
             yield record
 
     def close(self) -> None:
@@ -186,7 +186,7 @@ class RecordReader:
 
     def _not_arc(self, path: Path) -> None:
         if self._unpacked.begins(ARC, STARTS):
-            raise NotWarc(f"{path}: an ARC file: `warcio recompress` writes it as a WARC file")
+            raise NotWarc(f"{path}: this is an ARC file: `warcio recompress` converts it to WARC")
 
     def _next(self) -> ReadRecord | None:
         unpacked = self._unpacked
@@ -205,7 +205,7 @@ class RecordReader:
         # Some programs write fewer line ends than two, or more. Reading on to the end of a member
         # checks its sum.
         if not unpacked.ended() and not is_whole and not unpacked.begins(START, STARTS):
-            raise TornRecord("longer than its Content-Length")
+            raise TornRecord("the record is longer than its Content-Length")
         record = ReadRecord(
             fields.get("warc-type", "").lower(), fields, block, size, self.place, unpacked.place
         )
@@ -216,7 +216,7 @@ class RecordReader:
         """Return the head of a record. Raise TornRecord if it has the end of garbage, and seems to go on."""
         head = self._unpacked.until(END_OF_HEAD, LONGEST)
         if NEXT.search(head, 1):
-            raise TornRecord("no end of a record's head", within=True)
+            raise TornRecord("the head of a record has no end", within=True)
         return head
 
     def _block(self, size: int) -> bytes:
@@ -239,7 +239,7 @@ class RecordReader:
             elif not self._unpacked.cross():
                 raise TornRecord(f"the file ends {left} bytes before a record's end", ends=True)
             elif self._unpacked.begins(START, STARTS):
-                raise TornRecord(f"{left} bytes shorter than its Content-Length")
+                raise TornRecord(f"the record is {left} bytes shorter than its Content-Length")
         return b"".join(parts)
 
     def _skip(self, torn: TornRecord) -> None:
@@ -320,7 +320,7 @@ def _fields(head: bytes) -> dict[str, str]:
     fields = {name: " ".join(texts) for name, texts in values.items()}
     length = fields.get("content-length", "")
     if not (length.isascii() and length.isdecimal() and len(length) < 19):
-        raise TornRecord(f"Content-Length: {length[:40]!r}", within=True)
+        raise TornRecord(f"Content-Length is not a number: {length[:40]!r}", within=True)
     return fields
 
 

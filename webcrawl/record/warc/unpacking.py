@@ -115,14 +115,14 @@ def _zstd(file: BinaryIO, start: bytes) -> PackingForm:
     file.seek(8)
     data = file.read(size) if size <= LARGEST else b""
     if len(data) < size or not size:
-        raise Unpackable("no dictionary that can be read")
+        raise Unpackable("its zstd dictionary cannot be read")
     try:
         if data.startswith(FRAME):
             data = zstd.ZstdDecompressor(options=OPTIONS).decompress(data, LARGEST)
         dictionary = zstd.ZstdDict(data, is_raw=not data.startswith(b"\x37\xa4\x30\xec"))
         zstd.ZstdDecompressor(dictionary, OPTIONS)  # looks into it
     except (*ERRORS, ValueError) as error:
-        raise Unpackable(f"its dictionary: {error}") from error
+        raise Unpackable(f"its zstd dictionary cannot be used: {error}") from error
     return PackingForm(lambda: zstd.ZstdDecompressor(dictionary, OPTIONS), FRAME, 8 + size)
 
 
@@ -159,7 +159,9 @@ class UnpackedStream:
             short = not piece
             left -= len(piece)
         if short:
-            raise TornRecord("the file ends before the place to go on from", ends=True)
+            raise TornRecord(
+                "the file ends before the place at which reading should resume", ends=True
+            )
 
     @property
     def place(self) -> RecordStart:
@@ -184,7 +186,7 @@ class UnpackedStream:
             try:
                 made = coding.decompress(data, PIECE)
             except ERRORS as error:
-                raise Unpackable(f"compression: {error}") from error
+                raise Unpackable(f"cannot be decompressed: {error}") from error
             if coding.eof:
                 self._packed = coding.unused_data
             if made:
@@ -255,7 +257,7 @@ class UnpackedStream:
         found, seen = mark.search(self._data), 0
         while found is None:
             if len(self._data) > most:
-                raise TornRecord("no end of a record's head", within=True)
+                raise TornRecord("the head of a record has no end", within=True)
             seen = max(0, len(self._data) - 4)
             if not self.more() and not self.cross():
                 raise TornRecord("the file ends within a record's head", ends=True)

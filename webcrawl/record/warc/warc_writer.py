@@ -109,7 +109,7 @@ class WarcFiles:
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[A-Za-z0-9._-]+", self.prefix):
-            raise ValueError(f"a WARC file's name cannot begin with {self.prefix!r}")
+            raise ValueError(f"the name of a WARC file cannot begin with {self.prefix!r}")
 
 
 class WarcWriter:
@@ -230,7 +230,7 @@ class WarcWriter:
         """Write everything pending, because someone has asked where an unwritten record will be."""
         if get_ident() != self._thread:  # two threads that write would mix up records
             raise RuntimeError(
-                "until a record is written, only the event loop's thread may ask where it lies"
+                "only the event loop's thread may ask where a record is before it is written"
             )
         self._settle()
 
@@ -241,7 +241,7 @@ class WarcWriter:
     def _put_all(self, captures: Iterator[CaptureRecords]) -> None:
         if self._broken is not None:
             raise StoreError(
-                f"{FOLDER}: unusable since: {words_of(self._broken)}"
+                f"{FOLDER}: cannot be used after an earlier error: {words_of(self._broken)}"
             ) from self._broken
         try:
             for capture in captures:

@@ -107,13 +107,13 @@ def _read(path: Path, data: bytes) -> tuple[str, list[int]]:
         raise DamagedFile(path, 0, "not a mapping")
     if values.get("version") != VERSION:
         raise StateVersion(
-            f"{path}: of version {values.get('version')!r}, this program reads {VERSION}"
+            f"{path}: has version {values.get('version')!r}, but this program reads version {VERSION}"
         )
     name, drones = values.get("name"), values.get("drones")
     if not isinstance(name, str) or not isinstance(drones, list):
-        raise DamagedFile(path, 0, "no name, or no list of drones")
+        raise DamagedFile(path, 0, "the name or the list of drones is missing")
     if not all(type(drone) is int and drone >= 0 for drone in drones):
-        raise DamagedFile(path, 0, f"drones {drones!r}: not their numbers")
+        raise DamagedFile(path, 0, f"drones = {drones!r}: must be a list of numbers")
     return name, drones
 
 

@@ -36,28 +36,28 @@ pack: Callable[[tuple[Any, ...]], bytes] = msgpack.packb  # of these fields, as 
 def read(row: Row) -> DomainRow:
     """ValueError if the row is damaged."""
     if not rowcrc.agrees(rowcrc.domain, row):
-        raise ValueError("checksum")
+        raise ValueError("wrong checksum")
     try:
         return DomainRow(row[0], row[1], row[2], *msgpack.unpackb(row[3]))
     except (ValueError, TypeError) as error:
-        raise ValueError("no domain record") from error
+        raise ValueError("not a domain record") from error
 
 
 def check(row: Row) -> DomainRow:
     """Return a row that has nothing wrong in it; ValueError for any other."""
     found = read(row)
     if not all(map(isinstance, found[3:], FIELDS)):
-        raise ValueError("no domain record")
+        raise ValueError("not a domain record")
     if (
         not found.name
         or min(found.rank, found.used, found.debt, found.old) < 0
         or found.rank > MOST
     ):
-        raise ValueError("counts below nothing, or more links than are counted")
+        raise ValueError("negative counts, or more links than are counted")
     return found
 
 
 def check_sources(sources: object) -> str:
     """Return the fault of a row of `linked`; empty if it has none."""
     sound = isinstance(sources, bytes) and 0 < len(sources) <= MOST * TAG and not len(sources) % TAG
-    return "" if sound else f"not the hashes of 1 to {MOST} domains"
+    return "" if sound else f"must be the hashes of 1 to {MOST} domains"

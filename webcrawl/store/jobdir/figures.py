@@ -104,23 +104,23 @@ COUNTERS = (
     Figure(
         "pages",
         "pages",
-        "Answers of status 2xx that ended their URLs: not robots.txt, sitemaps, walls.",
+        "Answers of status 2xx that ended their URLs, without robots.txt, sitemaps and block pages.",
     ),
-    Figure("bytes", "received_bytes", "Bytes of the heads and bodies of answers, as they came."),
+    Figure("bytes", "received_bytes", "Bytes of the heads and bodies of answers, as received."),
     Figure("links", "links", "Links found in pages."),
     Figure("seeds", "seeds", "Seeds read.", largest),
-    Figure("bad_seeds", "bad_seeds", "Lines of seed lists that are no seeds.", largest),
+    Figure("bad_seeds", "bad_seeds", "Lines of seed lists that are not seeds.", largest),
     Figure("lookups", "seen_lookups", "URLs looked up among those seen."),
     Figure("cache_hits", "seen_cache_hits", "Look-ups that the cache of popular URLs answered."),
     Figure("seen/new", "seen_new_urls", "Look-ups of URLs that turned out to be new."),
     Figure("seen/merges", "seen_merges", "Merges of waiting URLs with the sorted files."),
-    Figure("seen/merge_seconds", "seen_merge_seconds", "Time that these merges took."),
+    Figure("seen/merge_seconds", "seen_merge_seconds", "Time spent on these merges."),
     Figure("frontier/added", "frontier_added_urls", "URLs put into the frontier."),
     Figure("frontier/taken", "frontier_taken_urls", "URLs handed out for download."),
     Figure(
         "frontier/hosts answered",
         "hosts_answered",
-        "Hosts that have given a first page, be it a redirect or a 404.",
+        "Hosts that have given a first answer, including redirects and errors such as 404.",
     ),
     Figure(
         "frontier/hosts set aside",
@@ -130,25 +130,26 @@ COUNTERS = (
     Figure(
         "frontier/hosts given up",
         "hosts_given_up",
-        "Hosts given up: away for HOST_PATIENCE, or without an address or protocol that the crawl can use.",
+        "Hosts given up: unreachable for HOST_PATIENCE, or without an address or protocol that "
+        "the crawl can use.",
     ),
     Figure("outage/count", "outages", "Outages of our own network."),
-    Figure("outage/seconds", "outage_seconds", "How long these have lasted.", largest),
+    Figure("outage/seconds", "outage_seconds", "Total duration of these outages.", largest),
     Figure(
-        "outage/put_back", "outage_repeated_requests", "Requests to be made again because of them."
+        "outage/put_back", "outage_repeated_requests", "Requests repeated because of these outages."
     ),
     Figure("errors", "unexpected_errors", "Unexpected errors, as in logs/errors.log."),
     Figure("hive/sent", "hive_sent_links", "Links sent to other drones."),
     Figure("hive/received", "hive_received_links", "Links that came from other drones."),
     Figure("hive/letters/bytes", "hive_sent_bytes", "Bytes of the letters closed."),
-    Figure("hive/letters/again", "hive_letters_again", "Letters sent once more."),
-    Figure("revisit/taken", "revisits_taken", "Fetches of known pages, whatever came of them."),
+    Figure("hive/letters/again", "hive_letters_again", "Letters sent again."),
+    Figure("revisit/taken", "revisits_taken", "Fetches of known pages, with any outcome."),
     Figure(
         "revisit/forgotten",
         "revisit_forgotten_pages",
-        "Pages gone for so long that they are not asked for any more.",
+        "Pages gone for so long that they are no longer requested.",
     ),
-    Figure("revisit/moved", "revisit_moved_pages", "Pages that were redirected for good."),
+    Figure("revisit/moved", "revisit_moved_pages", "Pages that were redirected permanently."),
 )
 GAUGES = (
     Figure("queued", "queued_urls", "URLs in the frontier."),
@@ -159,15 +160,15 @@ GAUGES = (
         "URLs among these beyond the budgets of their domains, or folded.",
     ),
     Figure("over_budget/domains", "over_budget_domains", "Domains beyond their budgets."),
-    Figure("in_flight", "downloads", "Downloads under way."),
-    Figure("slots", "download_slots", "Downloads that can be under way at once; 0 is no limit."),
+    Figure("in_flight", "downloads", "Downloads in progress."),
+    Figure("slots", "download_slots", "Maximum number of concurrent downloads; 0 is no limit."),
     Figure("seen/keys", "seen_urls", "Different URLs known."),
     Figure("seen/waiting", "seen_waiting_urls", "URLs that wait for the next merge."),
     Figure("seen/runs", "seen_files", "Sorted files of URLs known."),
     Figure(
         "links/waiting",
         "waiting_links",
-        "Links of large pages that enter the crawl little by little.",
+        "Links of large pages that have not been added to the crawl yet.",
     ),
     Figure(
         "checkpoint_at",
@@ -192,19 +193,19 @@ GAUGES = (
     ),
     Figure("hive/server_up", "hive_server_up", "1 if the server of the hive answers, else 0."),
     Figure("hive/slots", "hive_slots", "Slots of the web that belong to this drone."),
-    Figure("hive/slots/leaving", "hive_slots_leaving", "Slots on their way to other drones."),
-    Figure("hive/slots/coming", "hive_slots_coming", "Slots on their way to this drone."),
+    Figure("hive/slots/leaving", "hive_slots_leaving", "Slots being moved to other drones."),
+    Figure("hive/slots/coming", "hive_slots_coming", "Slots being moved to this drone."),
     Figure(
         "hive/letters/unacknowledged",
         "hive_letters_waiting",
-        "Letters that nobody has acknowledged yet.",
+        "Letters that have not been acknowledged yet.",
     ),
-    Figure("hive/letters/memory", "hive_letters_memory_bytes", "Memory that letters take."),
+    Figure("hive/letters/memory", "hive_letters_memory_bytes", "Memory used by letters."),
     Figure("revisit/records", "revisit_pages", "Pages that are fetched again."),
     Figure(
         "revisit/waiting",
         "revisit_waiting_pages",
-        "Pages among these that wait for their hosts, their turn having come.",
+        "Pages among these that are due and wait for their hosts.",
     ),
     Figure(
         "revisit/let_go",
@@ -228,7 +229,7 @@ GAUGES = (
     Figure(
         "store/waiting",
         "store_waiting_files",
-        "Finished files that have none yet, or one that is to be verified again.",
+        "Finished files without a verified copy yet.",
     ),
 )
 WITHOUT_METRIC = (

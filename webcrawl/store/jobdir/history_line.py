@@ -175,5 +175,5 @@ def _revisited(row: Mapping[str, Any]) -> RevisitMoment | None:
 
 def _number(value: Any, least: float = 0.0) -> float:
     if type(value) not in (int, float) or not least <= value < LARGEST:
-        raise ValueError(f"{value!r:.20}: no number")
+        raise ValueError(f"{value!r:.20} is not a valid number")
     return float(value)

@@ -306,7 +306,7 @@ def read(row: Row) -> HostRow:
     """Return the row's fields. Raise ValueError if the row is damaged."""
     name, number, data, _ = row
     if not rowcrc.agrees(rowcrc.host, row):
-        raise ValueError("checksum")
+        raise ValueError("wrong checksum")
     if number not in STATES:
         raise ValueError(f"{number} is not a valid State")
     try:
@@ -361,13 +361,13 @@ def _has_bad_failures(_: HostRow, values: list[Any]) -> bool:
 
 # In this order: what comes later relies on the types that were checked before.
 FLAWS: tuple[tuple[str, Callable[[HostRow, list[Any]], bool]], ...] = (
-    ("no host record", _has_other_fields),
-    ("no wall", _has_bad_wall),
-    ("no sitemaps", _has_bad_listed),
-    ("no origin", _has_bad_origins),
-    ("no priority", _has_bad_priorities),
-    ("times and counts below nothing", _has_bad_amounts),
-    ("no failures in a row", _has_bad_failures),
+    ("not a host record", _has_other_fields),
+    ("not a valid record of a block page", _has_bad_wall),
+    ("not a valid list of sitemaps", _has_bad_listed),
+    ("not a valid origin", _has_bad_origins),
+    ("not a valid priority", _has_bad_priorities),
+    ("negative times or counts, or no name", _has_bad_amounts),
+    ("not a valid record of failures", _has_bad_failures),
 )
 
 

@@ -270,7 +270,7 @@ def check_lines(
         found["lines"] += 1
         found[name] += 1
         if not fits(line) or not _is_text(line):
-            why = "no line of this log" if line.endswith(b"\n") else "the last line is cut"
+            why = "not a line of this log" if line.endswith(b"\n") else "the last line is cut off"
             yield DamagedFile(path, at, f"{why}: {line[:60]!r}")
 
 
@@ -303,7 +303,7 @@ def check_tags(snapshot: Snapshot, path: Path) -> Iterator[DamagedFile]:
     lines = path.read_text(errors="replace").splitlines()
     for number, line in enumerate(lines, 1):
         if not TAGS_ROW.fullmatch(line):
-            yield DamagedFile(path, 0, f"line {number} is no row of counts: {line[:60]!r}")
+            yield DamagedFile(path, 0, f"line {number} is not a row of counts: {line[:60]!r}")
             return
     position = snapshot.get(TAGS_POSITION)
     if position is None or snapshot.get("clean") != b"1":  # it is written ahead of each COMMIT
@@ -313,7 +313,7 @@ def check_tags(snapshot: Snapshot, path: Path) -> Iterator[DamagedFile]:
     except (ValueError, TypeError):  # reported with the other positions
         return
     if lines != noted:
-        yield DamagedFile(path, 0, "not the counts of the last checkpoint")
+        yield DamagedFile(path, 0, "the counts differ from those of the last checkpoint")
 
 
 # -- the last unexpected errors, each with its traceback

@@ -41,7 +41,7 @@ def value(snapshot: Snapshot, name: str, read: Callable[[bytes], T], default: T)
     """
     for row in snapshot.rows("SELECT name, value, crc FROM meta WHERE name = ?", (name,)):
         if not rowcrc.agrees(rowcrc.meta, row):
-            raise snapshot.damaged(f"table meta, {name}: checksum", value=row[1])
+            raise snapshot.damaged(f"table meta, {name}: wrong checksum", value=row[1])
         try:
             return read(row[1])
         except UNREADABLE as error:
@@ -131,7 +131,7 @@ def check(snapshot: Snapshot) -> Iterator[DamagedFile]:
     """
     data = snapshot.get(KEY)
     if data is not None and len(data) != KEY_BYTES:
-        yield snapshot.damaged(f"table meta, {KEY}: {len(data)} bytes, not {KEY_BYTES}")
+        yield snapshot.damaged(f"table meta, {KEY}: has {len(data)} bytes instead of {KEY_BYTES}")
     for name in MAPPINGS:
         data = snapshot.get(name)
         try:
@@ -161,11 +161,13 @@ def _check_archive(snapshot: Snapshot) -> Iterator[DamagedFile]:
     number, _, path = archive.partition(" ")
     is_noted = not path or bool(list(snapshot.rows("SELECT 1 FROM output WHERE path = ?", (path,))))
     if not number.isdecimal() or not is_noted:
-        yield snapshot.damaged(f"table meta, warc: {archive!r} is not a number and a noted output")
+        yield snapshot.damaged(
+            f"table meta, warc: {archive!r}: expected a number and the name of a noted output"
+        )
 
 
 def check_sums(snapshot: Snapshot) -> Iterator[DamagedFile]:
     """Yield the checksum of every row."""
     for row in snapshot.rows("SELECT name, value, crc FROM meta"):
         if not rowcrc.agrees(rowcrc.meta, row):
-            yield snapshot.damaged(f"table meta, {row[0]}: checksum", value=row[1])
+            yield snapshot.damaged(f"table meta, {row[0]}: wrong checksum", value=row[1])

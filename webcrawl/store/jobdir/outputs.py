@@ -51,11 +51,13 @@ def each_noted(
     for row in snapshot.rows(NOTED):
         name, length, bytes_crc, _ = row
         if not rowcrc.agrees(rowcrc.output, row):
-            yield snapshot.damaged(f"table output, {name}: checksum")
+            yield snapshot.damaged(f"table output, {name}: wrong checksum")
             continue
         name = str(name)
         if not _is_inside(name) or not isinstance(length, int) or length < 0:
-            yield snapshot.damaged(f"table output: {length!r} bytes of {row[0]!r}")
+            yield snapshot.damaged(
+                f"table output: {row[0]!r} with {length!r} bytes is not a valid entry"
+            )
             continue
         file = open_noted(jobdir, name)
         if file is not None:

@@ -114,7 +114,7 @@ class SavedFifo:
 def unpack(saved: bytes, blocks: QueueBlocks, what: str = "a saved queue") -> SavedFifo:
     """Return the inverse of `SavedFifo.pack`."""
     if len(saved) < HEAD.size:
-        raise blocks.damaged(f"{what} is cut short")
+        raise blocks.damaged(f"{what} is cut off")
     packing, count, place, size = HEAD.unpack_from(saved)
     body = saved[HEAD.size :]
     if packing == ZSTD:
@@ -157,7 +157,9 @@ class SavedQueues:
             found += 1
             yield record
         if found != queue.count:
-            raise self.damaged(f"{what}: a queue of {queue.count} records has {found}")
+            raise self.damaged(
+                f"{what}: the queue should hold {queue.count} records, but has {found}"
+            )
 
     def pieces(self, saved: bytes) -> Iterator[bytes]:
         """Yield the records of a queue with their lengths, some hundred at a time.
@@ -197,12 +199,14 @@ class SavedQueues:
         while at < len(data):
             start, end = bounds(data, at)
             if end > len(data) or at < place < end:
-                raise self.damaged(f"{what}: a record is cut")
+                raise self.damaged(f"{what}: a record is cut off")
             if at >= place:
                 yield data[start:end]
             at = end
         if at < place:
-            raise self.damaged(f"{what}: the queue continues at byte {place} of {len(data)}")
+            raise self.damaged(
+                f"{what}: the queue should continue at byte {place}, but has only {len(data)} bytes"
+            )
 
     def check_blocks(self, found: Counter[str]) -> Iterator[DamagedFile]:
         """Yield blocks that no queue or more than one queue names.
@@ -211,12 +215,14 @@ class SavedQueues:
         """
         named = np.sort(np.frombuffer(self._named, np.uint64))
         for number in np.unique(named[1:][named[1:] == named[:-1]]).tolist():
-            yield self.damaged(f"table {self._table}, {number}: two queues name it")
+            yield self.damaged(
+                f"table {self._table}, block {number}: more than one queue refers to it"
+            )
         for (number,) in self._snapshot.rows(f"SELECT id FROM {self._table}"):
             found["blocks"] += 1
             at = np.searchsorted(named, np.uint64(number))
             if at == len(named) or named[at] != number:
-                yield self.damaged(f"table {self._table}, {number}: no queue names it")
+                yield self.damaged(f"table {self._table}, block {number}: no queue refers to it")
 
 
 def link_flaw(record: bytes, host: str | None = None) -> str:

@@ -198,7 +198,8 @@ class Snapshot:
             odd = (needed - found) | (found - set(made.execute(LAYOUT)))
         if odd:
             raise self.damaged(
-                f"table sqlite_schema, {min(str(row[1]) for row in odd)}: not the definition of this version"
+                f"table sqlite_schema, {min(str(row[1]) for row in odd)}: differs from the "
+                "definition in this version"
             )
 
     def __enter__(self) -> Self:
@@ -216,7 +217,7 @@ class Snapshot:
         """Raise Changed if what was read without a lock may be a mixture of old and new."""
         if self._still is not None and self._stamp() != self._still:
             raise Changed(
-                f"{self.path.parent}: a crawl was started on it meanwhile: run this command again"
+                f"{self.path.parent}: a crawl started while this command was reading: run the command again"
             )
 
     def rows(self, sql: str, args: Sequence[Any] = ()) -> Iterator[Any]:

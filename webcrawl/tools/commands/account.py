@@ -43,7 +43,7 @@ class Command(ToolCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 2:
-            raise usage_error(f"a folder and a site: {program()} account JOBDIR DOMAIN")
+            raise usage_error(f"give a folder and a site: {program()} account JOBDIR DOMAIN")
         try:
             if opts.list_records:
                 self._list(Path(args[0]), args[1])
@@ -77,7 +77,7 @@ class Command(ToolCommand):
         what = (
             f"{len(account.requests)} requests"
             if account.requests
-            else "no request to it is known of"
+            else "no request to it is recorded"
         )
         say(f"{target}: {site.name}, {what}")
 

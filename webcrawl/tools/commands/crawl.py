@@ -321,14 +321,12 @@ class Command(CrawlCommand):
             self.exitcode = ExitStatus.FAILED
 
     def _opened(self) -> None:
-        self._on_exit = (
-            "%s has ended the crawl, as a kill would: it resumes from its last checkpoint"
-        )
+        self._on_exit = "%s ended the crawl at once: it will resume from its last checkpoint"
 
     def _closed(self, reason: str) -> None:
         self._closed_well = True
         self._reason = reason
-        self._on_exit = "%s has ended the process, after the crawl was closed"
+        self._on_exit = "%s ended the process after the crawl was closed"
 
 
 def _wait_if_wanted(values: CheckedSettings) -> None:

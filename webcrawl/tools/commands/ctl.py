@@ -105,7 +105,7 @@ class Command(ToolCommand):
                 raise CommandError(str(damage)) from damage
             if not saved.found:
                 raise
-            sys.stderr.write(f"{readable(str(error))}: this is as of the last checkpoint\n")
+            sys.stderr.write(f"{readable(str(error))}: the answer is from the last checkpoint\n")
             return saved.ask(*words)
 
     def _asked_crawl(self, jobdir: str, command: str, words: list[str]) -> Any:
@@ -171,7 +171,7 @@ def _why(jobdir: Path, words: Sequence[str]) -> WhyAnswer:
                 return why(jobdir, words[0])
     except (StoreError, OSError) as error:
         raise CommandError(str(error)) from error
-    raise NotRunning(f"{jobdir}: no crawl is running there, or none that listens")
+    raise NotRunning(f"{jobdir}: no running crawl accepts commands there")
 
 
 def _line(usage: str, says: str) -> str:

@@ -98,7 +98,8 @@ class DocumentsCommand(ToolCommand):
             for source, its in made.items():
                 if not (its.files or its.left_out):
                     complain(
-                        f"{source}: has made no documents, as the others have: left out; export it by itself"
+                        f"{source}: left out, because it has made no documents, unlike the "
+                        "others; export it separately"
                     )
             self.exitcode = self.exitcode or _tell_left_out(made.values())
         else:
@@ -280,7 +281,7 @@ def _note(sources: list[str], note: Path) -> None:
     asked = os.fsencode("\n".join(str(Path(source).resolve()) for source in sources))
     if note.exists() and note.read_bytes() != asked:
         raise ValueError(
-            f"{note.parent}: has documents of other archives, as an interrupted export left it: remove it"
+            f"{note.parent}: was left by an interrupted export of other archives: remove it"
         )
     note.write_bytes(asked)
 

@@ -62,11 +62,11 @@ class NewKey(IdentityCommand):
         try:
             key = SigningKey.new(Path(name))
         except FileExistsError:
-            self.fail(f"{name}: is there already: a key is not overwritten")
+            self.fail(f"{name}: already exists; a key is never overwritten")
         except OSError as error:
             self.fail(f"{name}: {error.strerror or error}")
         else:
-            say(f"{name}: Ed25519 key {key.keyid}, for its owner alone")
+            say(f"{name}: Ed25519 key {key.keyid}, readable only by its owner")
 
 
 class KeyDirectory(IdentityCommand):
@@ -105,7 +105,7 @@ class KeyDirectory(IdentityCommand):
         if len(keys) < len(opts.key):
             return
         if len({key.keyid for key in keys}) < len(keys):
-            self.fail("--key: the same key twice")
+            self.fail("--key: the same key is given twice")
             return
         created = int(time.time()) - directory.BACK
         content = directory.body(keys)
@@ -120,7 +120,8 @@ class KeyDirectory(IdentityCommand):
             f"{folder / directory.HEADERS}, {folder / directory.NGINX}: fields of the response, for a web server"
         )
         say(
-            f"signed for {agent} until {iso(created + days * directory.DAY, fraction=False)}: repeat this before then"
+            f"signed for {agent} until {iso(created + days * directory.DAY, fraction=False)}: run this command "
+            "again before then"
         )
 
     def _key(self, name: str) -> SigningKey | None:
@@ -188,7 +189,10 @@ class IdentityCheck(IdentityCommand):
                 )
             )
         except TimeoutError:
-            self.fail("--addresses: the name servers are too slow to tell whether their names fit")
+            self.fail(
+                "--addresses: the name servers were too slow, so the names of the addresses "
+                "were not checked"
+            )
         except (DnsFailed, SettingError) as error:
             self.fail(f"--addresses: {error}")
         else:
@@ -234,11 +238,11 @@ class IdentityPage(IdentityCommand):
                 say_all(text)
                 return
             Path(opts.o).write_text(text, encoding="utf-8")
-            say(f"{opts.o}: for the address in USER_AGENT")
+            say(f"{opts.o}: publish it at the address in USER_AGENT")
             if found.networks:
                 place = Path(opts.o).with_name(ADDRESSES)
                 place.write_text(listed(found.networks, now), encoding="utf-8")
-                say(f"{place}: to publish beside it")
+                say(f"{place}: publish it next to that page")
         except SettingError as error:
             self.fail(str(error))
         except OSError as error:

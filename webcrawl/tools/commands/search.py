@@ -51,7 +51,7 @@ class Command(ToolCommand):
             args.remove("--")
         query = " ".join(args[1:])
         if not query.strip():
-            raise usage_error(f"a folder and words: {program()} search JOBDIR WORDS...")
+            raise usage_error(f"give a folder and words: {program()} search JOBDIR WORDS...")
         most = whole("-n", opts.most, 1, MOST)
         fail = partial(self._fail, as_json=opts.json)
         try:

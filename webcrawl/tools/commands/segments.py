@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
 URLS = 1_000_000
 MOST = 1_000_000_000
-UNTOUCHED = "nothing was asked for since this segment was built: if its crawl was killed, crawl it, for no other has it"
+UNTOUCHED = (
+    "nothing was requested since this segment was built: if its crawl was killed, crawl the "
+    "segment again, because no other segment has its URLs"
+)
 STORES = {
     "exact": "webcrawl.frontier.seen.disk.DiskSeen",
     "bloom": "webcrawl.frontier.seen.bloom.BloomSeen",
@@ -93,7 +96,7 @@ def _build(settings: Settings, jobdirs: list[Path], opts: argparse.Namespace) ->
         raise CannotStart(f"-o {target}: {'is a folder' if target.is_dir() else 'no such folder'}")
     # a file would take the place of a device, or of /dev/stdout
     if target.exists() and not target.is_file():
-        raise CannotStart(f"-o {target}: is no file")
+        raise CannotStart(f"-o {target}: is not a file")
     crawls = [left for jobdir in jobdirs for left in left_by(jobdir, trusted_code(settings))]
     values = _values(settings, crawls[0].values)
     with SegmentBuilder(
@@ -127,10 +130,10 @@ def _build(settings: Settings, jobdirs: list[Path], opts: argparse.Namespace) ->
             f"{answer['known']} known"
         )
     else:
-        say(f"{target}: segment {builder.number}, which had been made and not handed over")
+        say(f"{target}: segment {builder.number}, which had been built earlier but not delivered")
     if lost:
         what = "crawl or table" if lost == 1 else "crawls or tables"
-        sys.stderr.write(f"{lost} {what} could not be read: the links are missing\n")
+        sys.stderr.write(f"{lost} {what} could not be read, so its links are missing\n")
     return int(lost > 0)
 
 

@@ -83,7 +83,11 @@ def _summary(jobdir: str, found: Counter[str]) -> list[str]:
     from webcrawl.tools.verify_crawl import ABSENT  # noqa: PLC0415 - as above
 
     held = [f"{found['over budget']} over their domains' budgets"] if found["over budget"] else []
-    held += [f"{found['folded']} folded: their like brought nothing new"] if found["folded"] else []
+    held += (
+        [f"{found['folded']} folded, because similar URLs brought nothing new"]
+        if found["folded"]
+        else []
+    )
     over = f" ({', '.join(held)})" if held else ""
 
     def many(name: str, noun: str) -> str:
@@ -99,35 +103,37 @@ def _summary(jobdir: str, found: Counter[str]) -> list[str]:
     ]
     if cut := _cut(found):
         lines.append(
-            f"archive: {count(sum(cut.values()), 'record')} of bodies that are cut: {by_type(cut)}"
+            f"archive: {count(sum(cut.values()), 'record')} with truncated bodies: {by_type(cut)}"
         )
     if found["revisits"] or found["ahead"]:
         lines.append(
-            f"revisits: {many('revisits', 'page')} waiting, {found['ahead']} fetched ahead of their turns"
+            f"revisits: {many('revisits', 'page')} waiting, {found['ahead']} fetched ahead of time"
         )
     if found["letters"]:
         lines.append(f"hive: {many('letters', 'letter')} not acknowledged, {many('items', 'item')}")
     if found["texts"]:
         lines.append(f"text: {many('texts', 'page')}{_of_index(found)}")
     lines += [
-        f"{name.removeprefix(ABSENT)}: finished, and no longer here"
+        f"{name.removeprefix(ABSENT)}: was finished, but is no longer here"
         for name in found
         if name.startswith(ABSENT)
     ]
     lines += [
-        f"{count(found[name], 'file')} in {name.removeprefix(IN_STORE)}, not looked at"
+        f"{count(found[name], 'file')} in {name.removeprefix(IN_STORE)}, not checked"
         for name in found
         if name.startswith(IN_STORE)
     ]
     if found["rows"]:
-        have = "crawl.log and the archive have" if found["archived rows"] else "crawl.log has"
-        lines.append(f"tables: {many('rows', 'page')}, as {have} them")
+        have = "crawl.log and the archive" if found["archived rows"] else "crawl.log"
+        lines.append(f"tables: {many('rows', 'page')}, in agreement with {have}")
     if found["changes"]:
-        lines.append(f"changes: {many('changes', 'row')}, as crawl.log has them")
+        lines.append(f"changes: {many('changes', 'row')}, in agreement with crawl.log")
     if found["documents"]:
-        lines.append(f"documents: {found['documents']}, of pages that crawl.log has")
+        lines.append(f"documents: {found['documents']}, all of pages in crawl.log")
     if found[UNREAD]:
-        lines.append(f"tables: only their checksums were looked at: {install('pyarrow')}")
+        lines.append(
+            f"tables: only their checksums were checked; {install('pyarrow')} to check their content"
+        )
     return [*lines, *_beyond(found)]
 
 
@@ -135,14 +141,18 @@ def _beyond(found: Counter[str]) -> Iterator[str]:
     """Yield lines on what lies behind the last checkpoint."""
     if found["behind"]:
         again = (
-            "the last run was killed, or failed; resumed, it drops them and does those pages again"
+            "the last run was killed or failed; when resumed, the crawl drops them and fetches "
+            "those pages again"
         )
         yield f"{count(found['behind'], 'byte')} after the last checkpoint do not count: {again}"
     if found["foreign"]:
-        others = "the last run ended with it, so something else has written them"
+        others = "the last run ended with that checkpoint, so another program has written them"
         yield f"{count(found['foreign'], 'byte')} after the last checkpoint do not count: {others}"
     if found["unsaved"]:
-        yield f"{count(found['unsaved'], 'byte')} are not part of a checkpoint yet: the crawl runs"
+        yield (
+            f"{count(found['unsaved'], 'byte')} are not part of a checkpoint yet, because the "
+            "crawl is running"
+        )
 
 
 def _cut(found: Counter[str]) -> dict[str, int]:
@@ -157,7 +167,7 @@ def _queued(found: Counter[str]) -> str:
 
     others = [name.removeprefix(OTHER) for name in found if name.startswith(OTHER)]
     return (
-        f"the URLs of {others[0]} are not looked at"
+        f"the URLs of {others[0]} were not checked"
         if others
         else f"{count(found['queued'], 'URL')} queued"
     )
@@ -173,7 +183,7 @@ def _of_hive(found: Counter[str]) -> list[str]:
         ("hosts in use", "host"),
     )
     drones, *others = (count(found[figure], word) for figure, word in many)
-    return [f"hive: {drones}; {', '.join(others)} in use, each of one drone"]
+    return [f"hive: {drones}; {', '.join(others)} in use, each in only one drone"]
 
 
 def _of_index(found: Counter[str]) -> str:

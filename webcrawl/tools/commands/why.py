@@ -21,7 +21,7 @@ from webcrawl.tools.tool_command import ToolCommand, complain, read_enough, usag
 if TYPE_CHECKING:
     from webcrawl.tools.why.answer import WhyAnswer
 
-USAGE = f"a folder and a URL: {program()} why JOBDIR URL, or --file URLS"
+USAGE = f"give a folder and a URL: {program()} why JOBDIR URL, or --file URLS"
 
 
 class Command(ToolCommand):
@@ -49,7 +49,7 @@ class Command(ToolCommand):
             raise usage_error(USAGE)
         if "://" in args[0]:
             raise usage_error(
-                f"{args[0]}: is a URL, where the crawl's folder goes: {program()} why JOBDIR URL"
+                f"{args[0]} is a URL, but the crawl's folder must come first: {program()} why JOBDIR URL"
             )
         try:
             self._answer(Path(args[0]), args[1:], opts)
@@ -69,7 +69,7 @@ class Command(ToolCommand):
             if opts.file is not None:
                 _print_many(
                     crawls.answers(_lines(opts.file)),
-                    f"{opts.file}: no URL in it",
+                    f"{opts.file}: contains no URL",
                     as_json=opts.json,
                 )
             else:

@@ -26,8 +26,10 @@ from webcrawl.net import http_answerer
 logger = logging.getLogger(__name__)
 
 HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+        "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+    ),
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Cache-Control": "no-store",
@@ -97,7 +99,7 @@ class AccessGuard:
             raise
         except Exception as error:
             logger.exception("%s", request.path_qs)
-            why = "an error of the dashboard: where it was started, it says which\n"
+            why = "an error in the dashboard; see the terminal where it was started\n"
             raise web.HTTPInternalServerError(text=why, headers=HEADERS) from error
         if not answer.prepared:
             answer.headers.update(HEADERS)
@@ -105,7 +107,7 @@ class AccessGuard:
 
     async def _checked(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         if not self.knows_host(request.headers.get("Host")):
-            raise web.HTTPMisdirectedRequest(text="this server has another name\n")
+            raise web.HTTPMisdirectedRequest(text="this server does not have that name\n")
         if request.method not in ("GET", "HEAD", "POST"):
             raise web.HTTPMethodNotAllowed(request.method, ["GET", "POST"])
         if request.method != "POST" and "token" in request.query:
@@ -128,15 +130,15 @@ class AccessGuard:
 
     async def _check_form(self, request: web.Request) -> None:
         if not self.knows_origin(request.headers):
-            raise web.HTTPForbidden(text="a form of another page\n")
+            raise web.HTTPForbidden(text="this form is from another page\n")
         if request.content_type != FORM_TYPE:
-            raise web.HTTPUnsupportedMediaType(text="not a form\n")
+            raise web.HTTPUnsupportedMediaType(text="the request is not a form\n")
         try:
             form = await request.post()
         except (ValueError, LookupError, web.RequestPayloadError) as error:
             # in no encoding, or none that we know
-            raise web.HTTPBadRequest(text="a form that cannot be read\n") from error
+            raise web.HTTPBadRequest(text="the form cannot be read\n") from error
         if not self.has_form_token(form.get("form")):
             raise web.HTTPForbidden(
-                text="the form is not one of this dashboard, or of an earlier start: load it again\n"
+                text="the form is not from this dashboard, or from before its restart: load the page again\n"
             )

@@ -149,10 +149,13 @@ def _is_number(value: Any) -> bool:
 MOST_WORDS, LONGEST = 200, 4096  # words of a command, and characters of all of them
 FOR_HOST = ("host", "queue", "robots")  # commands whose first word is a host
 DESTROYING = {  # commands that cannot be taken back, as `host HOST drop` cannot, and what they do
-    "stop": "The run ends: downloads under way have a few seconds. Run the same command to resume.",
-    "exclude": "Queued URLs that this rule names are dropped as they come up; include does not bring them back.",
+    "stop": "The run ends: downloads in progress have a few seconds. Run the same command to resume.",
+    "exclude": (
+        "Queued URLs that match this rule are dropped when their turn comes; include does "
+        "not bring them back."
+    ),
 }
-DROPPING = "The URLs that wait there are given up, and do not come back."
+DROPPING = "The URLs queued there are given up and do not come back."
 
 
 @dataclass(frozen=True)
@@ -187,7 +190,7 @@ def read(form: Mapping[str, str]) -> CommandOrder:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise CommandError(f"a quote is missing: {error}") from error
+        raise CommandError(f"a quotation mark is missing: {error}") from error
     if len(words) > MOST_WORDS:
         raise CommandError(f"more than {MOST_WORDS} words")
     return CommandOrder(name, tuple(words))
@@ -196,13 +199,13 @@ def read(form: Mapping[str, str]) -> CommandOrder:
 def commands_content(shown: ShownCrawl, host: str) -> Html:
     """Return a form for each command."""
     if not shown.sample.answers:
-        why = "Nobody is there to command: the crawl does not run, or does not listen."
+        why = "The crawl is not running, or does not accept commands."
         return section(None, "Commands", note(why))
     forms = [_form(shown, command, host) for command in COMMANDS.values()]
     return section(
         None,
         "Commands",
-        note(f"As {program()} ctl gives them."),
+        note(f"The same commands as those of {program()} ctl."),
         tag("div", *forms, class_="forms"),
     )
 

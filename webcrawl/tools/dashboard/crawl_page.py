@@ -64,7 +64,9 @@ def crawls_parts(crawls: Sequence[ShownCrawl], where: str) -> Parts:
             "div",
             tag("h2", "No crawl yet"),
             note(
-                "There is none in ", tag("code", where), ". It appears here as soon as one begins:"
+                "There is no crawl in ",
+                tag("code", where),
+                ". A crawl appears here as soon as it starts:",
             ),
             tag("pre", f"{program()} crawl web -a seeds=seeds/small.txt"),
             class_="empty",
@@ -278,7 +280,7 @@ def _drones(shown: ShownCrawl) -> Html | None:
         None,
         "Drones",
         table(None, head, rows, "Drones"),
-        note("Those whose folders are on this machine."),
+        note("Only drones whose folders are on this machine."),
     )
 
 
@@ -340,11 +342,9 @@ def does(sample: CrawlSample, moments: Sequence[Moment]) -> str:
         case "stopped":
             said = _end(sample)
         case "stopping":
-            said = (
-                f"finishing {numbers.count(int(sample.number('in_flight')), 'download')} under way"
-            )
+            said = f"finishing {numbers.count(int(sample.number('in_flight')), 'download')} in progress"
         case "paused":
-            said = "fetches nothing until somebody resumes it"
+            said = "paused: fetches nothing until it is resumed"
         case _:
             said = str(sample.figures.get("trouble") or "") or _turns(sample, rate_of(moments))
     return as_sentence(said)
@@ -358,19 +358,19 @@ def _end(sample: CrawlSample) -> str:
     left = (
         f"{numbers.count(queued, 'URL')} of hosts set aside or over their domains' budgets{alike}"
     )
-    return f"finished, but for {left}" if queued else "finished: nothing is left to fetch"
+    return f"finished, except for {left}" if queued else "finished: nothing is left to fetch"
 
 
 def _turns(sample: CrawlSample, rate: float) -> str:
     """Return whose turn it is, of a crawl that may fetch."""
     queued, turns = int(sample.number("queued")), sample.turns
     if not queued and not turns.asked:
-        return "nothing is queued: it looks for more, or is about to end"
+        return "nothing is queued: the crawl is looking for more, or is about to end"
     if not turns.asked and queued == int(sample.number("aside")):
         later = (
-            "are tried again now and then"
+            "are retried now and then"
             if sample.number("aside_due")
-            else "wait until somebody resumes them"
+            else "wait until they are resumed"
         )
         return f"all {numbers.number(queued)} queued URLs are of hosts set aside, which {later}"
     speed = f"{numbers.number(float(f'{rate:.2g}'))} pages per second" if rate else ""
@@ -383,7 +383,7 @@ def signs(sample: CrawlSample, moments: Sequence[Moment], jobdir: Path) -> Itera
         yield as_sentence(sample.note)
     errors = int(sample.number("errors"))
     if errors:
-        yield f"{numbers.count(errors, 'unexpected error')}: logs/errors.log says which."
+        yield f"{numbers.count(errors, 'unexpected error')}, see logs/errors.log."
     free = free_bytes(jobdir)
     if free is not None and free < LITTLE_DISK:
         yield f"The disk has {numbers.size(free)} left."
@@ -403,4 +403,7 @@ def _signs_between(before: Moment, last: Moment) -> Iterator[str]:
     unreached = last.mix["unreachable"] - before.mix["unreachable"]
     if ended >= FEW and unreached > UNREACHED * ended:
         share = numbers.percent(unreached, ended)
-        yield f"{share} of what ended lately got no answer: the hosts are away, or our own network is."
+        yield (
+            f"{share} of the URLs that ended recently got no answer: the hosts or our own network "
+            "may be down."
+        )

@@ -81,7 +81,7 @@ def look(known: WatchedCrawl, ask: Ask) -> CrawlSample:
         sample = _look(known.jobdir, ask)
         # a drone's folder may be on another machine
         if sample.state == "new" and not known.jobdir.is_dir():
-            return replace(sample, state="gone", note="its folder is no longer there")
+            return replace(sample, state="gone", note="its folder no longer exists")
         return sample
     drones = {drone.id: _look(drone.jobdir, ask) for drone in known.drones}
     return together(drones)
@@ -91,7 +91,7 @@ def _look(jobdir: Path, ask: Ask) -> CrawlSample:
     try:
         figures = ask(jobdir, "status")
         if not isinstance(figures, Mapping):
-            raise CommandError("an answer of another form")  # noqa: TRY301 - as one that cannot be read
+            raise CommandError("the answer has an unexpected form")  # noqa: TRY301 - as one that cannot be read
     except NotRunning:
         return _left(jobdir, time.time())
     except CommandError as error:
@@ -110,7 +110,7 @@ def _left(jobdir: Path, now: float) -> CrawlSample:
             now,
             "silent",
             figures,
-            "it runs, and does not listen to commands: these are its last saved figures",
+            "it is running, but does not accept commands: these are its last saved figures",
         )
     if not figures:
         return CrawlSample(now, "new", figures, "it has saved no figures yet")
@@ -158,7 +158,7 @@ def _hive_note(samples: Sequence[CrawlSample], state: str) -> str:
     if not running:
         return next((sample.note for sample in samples if sample.state == state), "")
     if running < len(samples):
-        return f"{running} of {len(samples)} drones run here"
+        return f"{running} of {len(samples)} drones are running here"
     return ""
 
 

@@ -150,7 +150,7 @@ class DashboardServer:
             await self._found()
             known = self._finder.get(name)
         if known is None:
-            raise web.HTTPNotFound(text="there is no such crawl\n")
+            raise web.HTTPNotFound(text="no such crawl\n")
         return self._watch(known)
 
     async def _shown(self, watch: CrawlWatch) -> ShownCrawl:
@@ -305,7 +305,8 @@ def _tell(guard: AccessGuard, host: str, say: Callable[[str], None]) -> None:
     say(f"dashboard: {guard.address()}")
     if not is_loopback(host):
         say(
-            "whoever reads the network can read this address: better listen on loopback, and come by ssh -L"
+            "anyone who can read the network traffic can read this address: better listen on "
+            "loopback, and connect through ssh -L"
         )
 
 
@@ -331,7 +332,7 @@ class ConnectionLackReport:
             loop.default_exception_handler(context)
         elif loop.time() >= self._next:
             self._next = loop.time() + SAID
-            self._say(f"no connection can be taken until others are closed: {error.strerror}")
+            self._say(f"no connection can be accepted until others are closed: {error.strerror}")
 
 
 async def _serve(

@@ -103,7 +103,7 @@ class TabContents:
             )
         if tab == "seeds":
             read, bad = int(shown.sample.number("seeds")), int(shown.sample.number("bad_seeds"))
-            unread = f", {numbers.count(bad, 'line')} that could not be read" if bad else ""
+            unread = f", {numbers.count(bad, 'line')} could not be read" if bad else ""
             return tag(
                 "p", f"{numbers.count(read, 'seed')} read from the lists{unread}.", class_="lead"
             )
@@ -117,14 +117,14 @@ class TabContents:
     ) -> tuple[Any, str]:
         """Return the answer of a crawl to a command that only asks, or why there is none."""
         if not shown.sample.answers:
-            return None, "The crawl does not run, or does not answer."
+            return None, "The crawl is not running, or does not answer."
         try:
             found = await watch.asked(
                 (name, *words), lambda: self._ask(watch.known.jobdir, name, *words)
             )
             return _by_drone(found) if watch.known.drones else found, ""
         except CommandError as error:
-            if "is no command" in str(error):  # of an earlier version
+            if "is not a command" in str(error):  # of an earlier version
                 return None, f"This crawl does not know the command {name}."
             return None, f"{error}."
         except NotRunning:
@@ -140,7 +140,7 @@ class TabContents:
     async def _why_page(self, watch: CrawlWatch, shown: ShownCrawl, url: str) -> Html:
         found, failed = None, ""
         if len(url) > LONGEST:
-            url, failed = "", f"A URL of more than {LONGEST} characters."
+            url, failed = "", f"The URL has more than {LONGEST} characters."
         elif url:
             try:
                 found = await watch.asked(("why", url), lambda: self._why(watch.known.jobdir, url))
@@ -274,7 +274,7 @@ def _log(shown: ShownCrawl, name: str, found: Sequence[str]) -> Html:
     split = [line.split() for line in found]
     if name == "crawl.log" and all(len(fields) == FIELDS for fields in split):
         return join(
-            note("The latest first."), table([_row(fields) for fields in split], shown.link, name)
+            note("Latest first."), table([_row(fields) for fields in split], shown.link, name)
         )
     return _as_written(found)
 

@@ -210,7 +210,7 @@ class LogFindings:
         """Add a line of crawl.log; ValueError, IndexError or OverflowError if it is damaged."""
         found = fields(line)
         if found is None:
-            raise ValueError("no line of this log")
+            raise ValueError("not a line of this log")
         _, code, sent, url, path, _, _, _, fetched, _, seed, notes = found
         status = int(code)
         # a dash: the field has no value

@@ -251,11 +251,11 @@ def bound(source: ReportSource) -> Html:
         for cause, (seconds, share) in shares(source.counters).items()
     ]
     if not rows:
-        return section("bound", "What bounded it", note("Nobody has looked at it while it ran."))
+        return section("bound", "What bounded it", note("It was not measured while the crawl ran."))
     return section(
         "bound",
         "What bounded it",
-        note("Once a second the crawl names the one thing that it waits for most."),
+        note("Once per second the crawl records what it waits for most."),
         table("bound-table", HEAD, rows, "Time of the crawl, by what bounded it"),
     )
 
@@ -292,12 +292,12 @@ def _forecast(source: ReportSource, written: int) -> Html:
     statistics = source.statistics
     ended = sum(statistics.outcomes.values())
     if not ended:
-        return note("No URL has ended yet, so nothing can be said of what the rest will need.")
+        return note("No URL has ended yet, so the disk space for the rest cannot be estimated.")
     each = written / ended
     need = each * source.queued
     forecast = (
-        f"Each URL that ended took {numbers.size(each)}. The {numbers.number(source.queued)} that are queued would "
-        f"need about {numbers.size(need)}, and the links that they lead to come on top."
+        f"Each URL that ended took {numbers.size(each)}. The {numbers.number(source.queued)} "
+        f"queued URLs would need about {numbers.size(need)}, plus what their links need."
     )
     if source.free is None:
         return note(forecast)
@@ -330,9 +330,11 @@ def terms(source: ReportSource, defaults: Mapping[str, str]) -> Html:
         return section(
             "settings",
             "Settings",
-            note("The state does not say with which settings the crawl was run."),
+            note("The state does not record the settings of the crawl."),
         )
     head = [TableColumn("Setting"), TableColumn("Value"), TableColumn("Default")]
     return section(
-        "settings", "Settings", table("terms-table", head, rows, "What differs from the defaults")
+        "settings",
+        "Settings",
+        table("terms-table", head, rows, "Settings that differ from the defaults"),
     )

@@ -41,7 +41,8 @@ def read_all(jobdir: Path, read: Callable[[Path], ReportSource] = read_source) -
     source = ReportSource.together(jobdir, [read(crawl.path) for crawl in JobDir.all(jobdir)])
     missing = absent_drones(jobdir)
     source.odd += [
-        f"{drone.name} has no crawl in it: what that drone did is not counted" for drone in missing
+        f"{drone.name} contains no crawl, so the work of that drone is not counted"
+        for drone in missing
     ]
     return source
 
@@ -163,9 +164,9 @@ def _state(source: ReportSource) -> Html:
         else "its last checkpoint, of"
     )
     return join(
-        f"Spider {spider}. The crawl is running, or was killed: this is {each} ",
+        f"Spider {spider}. The crawl is running, or was killed; this report shows {each} ",
         at,
-        ". What was done since is not counted.",
+        ". Later work is not counted.",
     )
 
 
@@ -180,7 +181,7 @@ def odd(source: ReportSource, log: LogFindings) -> Html | None:
         found.append(f"{LOG} lacks {numbers.size(log.missing)} that the checkpoint counts.")
     if not source.complete:
         found.append(
-            "This crawl has not kept statistics from its beginning on: they were made from its log."
+            "This crawl did not keep statistics from its start, so they were made from its log."
         )
     return tag("div", *map(note, found), class_="warn") if found else None
 
@@ -212,7 +213,7 @@ class LiveReport:
         self._defaults = defaults
         self._logs = [crawl / LOG for crawl in crawls]
         self._begin()
-        self.sections: Mapping[str, Html] = {"note": note("The report is being read.")}
+        self.sections: Mapping[str, Html] = {"note": note("The report is being prepared.")}
 
     def _begin(self) -> None:
         self.log = LogFindings(seeds=SeedTable(SEEDS), room=SEEDS)
@@ -224,7 +225,9 @@ class LiveReport:
             left = self.read_logs()
             source = read_all(self._jobdir)
         except (StoreError, OSError) as error:
-            self.sections = {"note": note(f"No figures of a checkpoint: {error}.")}
+            self.sections = {
+                "note": note(f"The figures of the last checkpoint cannot be read: {error}.")
+            }
             return
         source.statistics.outcomes -= self.log.walled + self._behind_walls(source)
         made = {
@@ -262,7 +265,7 @@ class LiveReport:
 
     def _note(self, source: ReportSource, left: int) -> Html:
         more = (
-            f" {numbers.size(left)} of crawl.log are not read yet: this page goes on."
+            f" {numbers.size(left)} of crawl.log have not been read yet; this page updates itself."
             if left
             else ""
         )

@@ -16,9 +16,10 @@ from webcrawl.tools.report.log_summary import LogFindings, SeedRow
 from webcrawl.tools.report.report_source import CrawlHosts, ReportSource
 
 OVER = "{} over budget, with {}"
-FOLDED = "{} with folded URLs, whose like brought nothing new: {}"
+FOLDED = "{} with folded URLs (similar URLs brought nothing new): {}"
 LET_IN = (
-    "Walls are not evaded: one URL of each host is tried now and then, and all are fetched once it opens. An owner "
+    "The crawl does not evade block pages: it tries one URL of each host now and then, and "
+    "fetches all once a page comes. An owner "
     "lets this crawl in by its signed requests (Web Bot Auth: BOT_KEY, BOT_AGENT) or by its addresses; the page that "
     f"`{program()} identity page` makes has both."
 )
@@ -69,7 +70,7 @@ def seeds(source: ReportSource, log: LogFindings) -> Html:
     if log.seeds.more:
         parts.append(
             note(
-                f"{numbers.number(log.seeds.more)} lines are of further seeds, for which there was no room."
+                f"{numbers.number(log.seeds.more)} lines belong to further seeds, for which there was no room."
             )
         )
     return section("seeds", "Seeds", join(*parts))
@@ -184,7 +185,7 @@ def _aside(source: ReportSource) -> Html:
 def _walls(source: ReportSource) -> Html:
     state = source.state
     if not state.walls:
-        return note("No host is behind a wall.")
+        return note("No host answers with block pages.")
     cells: list[list[Cell]] = [
         [host.name, f"wall: {host.vendor}", host.answers, host.since, host.urls, host.due]
         for host in state.walls
@@ -201,7 +202,7 @@ def _walls(source: ReportSource) -> Html:
     each = ", ".join(
         f"{vendor}: {numbers.number(many)}" for vendor, many in state.vendors.most_common()
     )
-    caption = f"{numbers.count(state.vendors.total(), 'host')} behind walls ({each})"
+    caption = f"{numbers.count(state.vendors.total(), 'host')} behind block pages ({each})"
     return join(table("walls-table", head, cells, caption), note(LET_IN))
 
 

@@ -147,7 +147,7 @@ class SegmentBuilder:
             elif left.outputs.get(LOG):  # otherwise it has requested nothing yet
                 self._lose(
                     1,
-                    f"{left.jobdir}: it has neither {FOUND} nor tables, so its links are missing: {AGAIN}",
+                    f"{left.jobdir}: has neither {FOUND} nor tables, so its links are missing: {AGAIN}",
                 )
 
     def _meet(self, left: EarlierCrawl) -> None:
@@ -157,7 +157,7 @@ class SegmentBuilder:
         name, whose = f"{WHOSE}{left.jobdir.resolve()}", blake2b(left.key, digest_size=8).digest()
         if self._db.get(name) not in (None, whose):
             logger.warning(
-                "%s: another crawl than was read here before: it is read from its beginning",
+                "%s: now holds another crawl than before, so it is read from its beginning",
                 left.jobdir,
             )
             for path in (LOG, FOUND):
@@ -173,7 +173,7 @@ class SegmentBuilder:
 
     def _found(self, records: Sequence[Packed]) -> None:
         if not all(map(is_link, records)):
-            raise StoreError(f"{FOUND}: damaged: a line that is no link")
+            raise StoreError(f"{FOUND}: damaged: a line is not a link")
         self._crawl.found(records)
 
     def _asked(self, lines: Sequence[bytes]) -> None:
@@ -188,7 +188,7 @@ class SegmentBuilder:
         start = int(self._db.get(name) or b"0")
         if start > left.outputs.get(path, 0):
             raise StoreError(
-                f"{left.jobdir / path}: shorter than it was when {start} bytes of it were read"
+                f"{left.jobdir / path}: {start} bytes were read earlier, but the file is now shorter"
             )
         for lines, end in left.lines(path, start):
             take(lines)

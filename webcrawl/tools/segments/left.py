@@ -93,10 +93,10 @@ class EarlierCrawl:
                     yield piece.split(b"\n"), after
                 if os.fstat(file.fileno()).st_size < end:
                     raise DamagedFile(
-                        self.jobdir / path, after, f"the file ends early, {end} bytes are noted"
+                        self.jobdir / path, after, f"the file ends early: {end} bytes are expected"
                     )
                 if after < end:
-                    raise DamagedFile(self.jobdir / path, after, "no end of the line")
+                    raise DamagedFile(self.jobdir / path, after, "the line has no end")
         except OSError as error:
             raise StoreError(f"{self.jobdir / path}: {error.strerror or error}") from error
 
@@ -107,7 +107,7 @@ def left_by(jobdir: Path, trusted: Collection[str] = ()) -> list[EarlierCrawl]:
     `trusted`: code that its settings may name.
     """
     for crawl in absent_drones(jobdir):
-        logger.warning("%s: nothing of this drone is here: left out", crawl)
+        logger.warning("%s: left out, because this drone's folder is missing", crawl)
     return [_read(crawl, trusted) for crawl in JobDir.all(jobdir)]
 
 
@@ -121,7 +121,7 @@ def _read(jobdir: JobDir, trusted: Collection[str]) -> EarlierCrawl:
             for name in (IN_FORCE, LEARNED)
         )
         if terms.get("spider") == SPIDER:
-            raise NoCrawl(f"{jobdir.path}: not a crawl: the index of its segments")
+            raise NoCrawl(f"{jobdir.path}: is not a crawl, but the index of segments")
         return EarlierCrawl(
             jobdir.path,
             _values(terms, in_force.get("set") or {}, trusted),
@@ -138,7 +138,8 @@ def _nameable(paths: list[Path]) -> list[Path]:
     for path in paths:
         if (shown := readable(str(path))) != str(path):
             raise NoCrawl(
-                f"{shown}: strange characters, by which nothing can note how far it was read"
+                f"{shown}: the path has control or invalid characters, so progress cannot be "
+                "recorded under it: rename it"
             )
     return paths
 
@@ -242,7 +243,7 @@ class TableReader:
                 may_come_later = page is None and not left.clean
                 if may_come_later:  # its row may be in a file that is not finished
                     logger.warning(
-                        "%s: the crawl runs, or was killed: %s is left for later",
+                        "%s: the crawl is running or was killed, so %s is left for later",
                         left.jobdir,
                         path.name,
                     )
@@ -257,7 +258,7 @@ class TableReader:
             if path.name.startswith("links-") and not self._is_read(path):
                 self._lose(
                     1,
-                    f"{path}: taken away before it was read: copy it back, or its links are missing",
+                    f"{path}: was removed before it was read: copy it back, or its links are missing",
                 )
 
     def forget(self, left: EarlierCrawl) -> None:

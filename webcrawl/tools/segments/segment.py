@@ -74,7 +74,10 @@ class LinkPool(Part):
             path = self._folder / name
             if not path.is_file() or path.stat().st_size != size:
                 raise DamagedFile(
-                    path, 0, f"missing, or not of {size} bytes: URLs wait there for a segment"
+                    path,
+                    0,
+                    f"missing, or does not have {size} bytes: it holds the URLs that "
+                    "wait for a segment",
                 )
 
     def add(self, records: Sequence[Packed]) -> None:

@@ -31,7 +31,7 @@ from webcrawl.tools.supervisor.hive_run import command, given_by_command
 from webcrawl.tools.supervisor.servers import DEFAULT, HiveTarget, MakeOperator
 
 ALIVE = "was alive within HIVE_LEASE seconds; without"
-LATER = "; the change goes on when it is back"
+LATER = "; the change continues when it is back"
 LOOKS = 0.5  # seconds between two
 # seconds in which a server or drones that died are there again, if anybody starts them
 SILENCE = 15.0
@@ -82,10 +82,8 @@ def stopped(folder: HiveFolder) -> str:
     wanted = folder.known().wanted
     if not wanted:
         return f"{folder.path}: the hive {state}: start it first"
-    change = f"the change to {count(len(wanted), 'drone')} has not ended"
-    return (
-        f"{folder.path}: the hive {state}, and {change}: start it again, and it goes on with that"
-    )
+    change = f"the change to {count(len(wanted), 'drone')} is not complete"
+    return f"{folder.path}: the hive {state}, and {change}: start the hive again to complete it"
 
 
 def check_given_up(look: HiveLook, drone: int) -> None:
@@ -177,7 +175,7 @@ async def _until_settled(waiting: ChangeWaiter, say: Say, still: Callable[[], No
             said = waits
         still()
         await asyncio.sleep(LOOKS)
-    say(f"the web is shared by {count(len(waiting.members), 'drone')} now")
+    say(f"the hive now has {count(len(waiting.members), 'drone')}")
 
 
 class ChangeWaiter:
@@ -219,7 +217,7 @@ class ChangeWaiter:
             self._check_wanted(look.wanted)
         waits = waits_for(look, self.members, self._lost)
         if not waits and self._folder is not None:  # hive.json does not say yet that it has ended
-            return "the drones that leave"
+            return "the drones that leave the hive"
         return waits
 
     def _check_drones(self, look: HiveLook) -> None:
@@ -228,7 +226,7 @@ class ChangeWaiter:
             self._heard = self._clock()
         elif self._is_silent():
             raise CannotStart(
-                "no drone of this hive is there any more: the change goes on when they are started again"
+                "no drone of this hive is running any more: the change continues when they are started again"
             )
 
     def _check_wanted(self, wanted: Collection[int]) -> None:
@@ -253,7 +251,7 @@ class ChangeWaiter:
 
 def _overtaken(wanted: Collection[int]) -> CannotStart:
     return CannotStart(
-        f"others were asked for since then: drones {', '.join(map(str, sorted(wanted)))}"
+        f"another change was requested since then, to the drones {', '.join(map(str, sorted(wanted)))}"
     )
 
 
@@ -284,9 +282,10 @@ def _await_fence(target: HiveTarget, drone: int, say: Say) -> None:
     if not seconds:
         return
     say(
-        f"waiting for {seconds:.0f} s: until then drone {drone} may fetch, if it is only cut off from the server."
+        f"waiting for {seconds:.0f} s: until then drone {drone} may still fetch, if it is only "
+        "cut off from the server."
     )
-    say("with --now there is no waiting, and two drones may ask the same hosts for so long")
+    say("--now skips this wait; two drones may then fetch from the same hosts during that time")
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         time.sleep(LOOKS)
@@ -311,7 +310,7 @@ def _adopt_later(folder: HiveFolder, drone: int, say: Say, *, sure: bool) -> int
     try:
         slots = folder.saved_map()
         if drone not in {*folder.known().drones, *(slots.leaving if slots else ())}:
-            raise CannotStart(f"--drone {drone}: no member of this hive")
+            raise CannotStart(f"--drone {drone}: this hive has no such drone")
         _without(folder.known(), drone)
         figures = folder.figures(drone)
         queued, pages = (int(figures.get(name, 0)) for name in ("queued", "pages"))
@@ -321,14 +320,14 @@ def _adopt_later(folder: HiveFolder, drone: int, say: Say, *, sure: bool) -> int
             else "its URLs, its pages"
         )
         say(f"lost with the state of drone {drone} are {known},")
-        say("what it has seen, and links for others that they had not got")
+        say("what it has seen, and links for other drones that had not arrived")
         _say_what_follows(say)
         if not sure:
             say("nothing was changed: repeat the command with --yes to give it up")
             return 1
         _, after = folder.change(lambda now: _without(now, drone))
         left = count(len(after.wanted or after.drones), "drone")
-        say(f"the others take over its hosts when the hive is started, with {left}")
+        say(f"the other drones take over its hosts when the hive is started, with {left}")
         return 0
     finally:
         lock.close()
@@ -342,7 +341,7 @@ def _without(founding: Founding, drone: int) -> Founding:
 
 
 def _say_what_follows(say: Say) -> None:
-    say("pages of these hosts are fetched again when somebody links to them or a seed names them;")
+    say("pages of these hosts are fetched again when a page links to them or a seed names them;")
     say(
         "the other drones send their unacknowledged links again, and seeds are read from the beginning"
     )
@@ -401,7 +400,8 @@ def adopt(
 
 def _refuse(drone: int, status: int) -> NoReturn:
     raise CannotStart(
-        f"drone {drone} ended with exit status {status} before all was given away: repeat the command"
+        f"drone {drone} ended with exit status {status} before it had handed over everything: "
+        "repeat the command"
     )
 
 
@@ -410,21 +410,21 @@ def _check_folder(name: str, look: HiveLook, drone: int, found: FoundIdentity) -
     told, report, its = f"--jobdir {found.jobdir}", look.reports.get(drone), found.identity
     if its is None:
         raise CannotStart(
-            f"{told}: holds a crawl of its own, and is not drone {drone} of the hive {name}"
+            f"{told}: holds a crawl that is not part of a hive, not drone {drone} of the hive {name}"
         )
     if (its.name, its.drone) != (name, drone):
         raise CannotStart(
-            f"{told}: is drone {its.drone} of the hive {its.name}, not drone {drone} of {name}"
+            f"{told}: belongs to drone {its.drone} of the hive {its.name}, not to drone {drone} of {name}"
         )
     if found.key and look.key and found.key != look.key:
-        raise CannotStart(f"{told}: belongs to another hive of the name {name}")
+        raise CannotStart(f"{told}: belongs to another hive with the name {name}")
     if report is not None and report.identity != its.id:
         where = f"{report.jobdir} on {report.host}"
         raise CannotStart(
             f"{told}: drone {drone} of this hive has its state in another folder, {where}"
         )
     if drone in look.leases:
-        raise CannotStart(f"--drone {drone}: it {ALIVE} --jobdir it gives away what it has")
+        raise CannotStart(f"--drone {drone}: it {ALIVE} --jobdir it hands over everything itself")
     if is_held(found.jobdir / "state"):
         raise CannotStart(f"{told}: another process is using it")
 
@@ -452,21 +452,24 @@ def drone_command(
 
 def _check_silent(look: HiveLook, drone: int) -> None:
     if drone in look.leases:
-        raise CannotStart(f"--drone {drone}: it {ALIVE} --lost it gives away what it has")
+        raise CannotStart(f"--drone {drone}: it {ALIVE} --lost it hands over everything itself")
 
 
 def _losses(look: HiveLook, drone: int) -> Iterator[str]:
     _check_silent(look, drone)
     if look.map is None or drone not in {*look.map.drones, *look.map.leaving}:
-        raise CannotStart(f"--drone {drone}: no member of this hive")
+        raise CannotStart(f"--drone {drone}: this hive has no such drone")
     slots = len(look.map.owned(drone))
-    yield f"drone {drone} owns {slots} of {len(look.map.owners)} parts of the web; lost with its state are"
+    yield (
+        f"drone {drone} owns {slots} of {len(look.map.owners)} parts of the web; the "
+        "following is lost with its state:"
+    )
     report = look.reports.get(drone)
     if report is None:
-        yield "  its URLs queued, what it has seen, and its archive: how many, the server does not know"
+        yield "  its queued URLs, what it has seen, and its archive (the server does not know how many)"
     else:
         figures = report.figures
         queued = count(int(figures.get("queued", 0)), "URL")
         yield f"  {queued} queued for {count(int(figures.get('hosts', 0)), 'host')}"
         yield f"  {count(int(figures.get('pages', 0)), 'page')} in its archive, {report.jobdir} on {report.host}"
-        yield f"  {count(report.unacknowledged, 'letter')} of links for others"
+        yield f"  {count(report.unacknowledged, 'letter')} with links for other drones"

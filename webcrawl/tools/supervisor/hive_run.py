@@ -53,9 +53,9 @@ from webcrawl.tools.supervisor.watching import (
 ADDON = "webcrawl.WebcrawlAddon"
 DRONE = (*PYTHON, "-m", "scrapy", "crawl")
 NOT_GIVEN = {  # by -s
-    "HIVE_DRONES": "-n says how many drones there are",
+    "HIVE_DRONES": "use -n to set the number of drones",
     "HIVE_DRONE": "each drone gets its own number",
-    "HIVE_WHEN_DONE": "it is for drones that other programs start; hive ends when all drones have",
+    "HIVE_WHEN_DONE": "only for drones that other programs start; `hive` ends when all its drones have ended",
 }
 
 
@@ -91,8 +91,9 @@ class HivePlan:
         if left := self.folder.begun():
             if self._wanted != len(left):
                 raise CannotStart(
-                    f"{self.folder.path}: hive.json is missing, and {count(len(left), 'drone')} are there: say "
-                    f"-n {len(left)}, so that none is left out"
+                    f"{self.folder.path}: hive.json is missing, but the folder holds "
+                    f"{count(len(left), 'drone')}: give "
+                    f"-n {len(left)} so that none is left out"
                 )
             return Founding(name, self._spider.name, partition, left[-1] + 1, left)
         return Founding(name, self._spider.name, partition, drones, tuple(range(drones)))
@@ -102,11 +103,12 @@ class HivePlan:
         if self._wanted not in (0, len(before.drones)):
             has = count(len(before.drones), "drone")
             raise CannotStart(
-                f"{path}: has {has}: start it without -n, then {program()} hive resize {path} -n {self._wanted}"
+                f"{path}: has {has}: start it without -n, then run `{program()} hive resize "
+                f"{path} -n {self._wanted}`"
             )
         if self._spider.name != before.spider:
             raise CannotStart(
-                f"{path}: a hive of the spider {before.spider}, not of {self._spider.name}"
+                f"{path}: is a hive of the spider {before.spider}, not of {self._spider.name}"
             )
         for setting, now, was in (
             ("HIVE_NAME", name, before.name),
@@ -163,7 +165,7 @@ class HivePlan:
         ours = issubclass(load_object(own["SCHEDULER"]), FrontierScheduler)
         if not ours and ADDON not in map(path_of, own.getdict("ADDONS")):
             raise CannotStart(
-                f"SCHEDULER = {own['SCHEDULER']!r}: only webcrawl's own shares a crawl"
+                f"SCHEDULER = {own['SCHEDULER']!r}: a hive needs webcrawl's own scheduler"
             )
         if own.getdict("FEEDS"):
             raise CannotStart(
@@ -297,7 +299,7 @@ class HiveRun:
             else f"resumed by {drones} with {count(before, 'page')}"
         )
         change = (
-            f"; the change to {count(len(founding.wanted), 'drone')} goes on"
+            f"; the change to {count(len(founding.wanted), 'drone')} continues"
             if founding.wanted
             else ""
         )
@@ -313,7 +315,7 @@ class HiveRun:
         found = saved(self._folder)
         if not found["drones"]:
             logger.critical(
-                "%s: moved or removed: its drones have what their last checkpoints have",
+                "%s was moved or removed; its drones have everything up to their last checkpoints",
                 self._folder.path,
             )
             return 1
@@ -321,7 +323,9 @@ class HiveRun:
         lines = last_lines(self._folder.path, found, time.monotonic() - begun, before)
         reasons = {drone.get("reason") for drone in found.get("drones", ())}
         if stats_file.STORE_FAILED in reasons:  # more came than is kept
-            lines[-1:] = [f"{self._folder.path} has what the last checkpoints of its drones have"]
+            lines[-1:] = [
+                f"{self._folder.path} has everything up to the last checkpoints of its drones"
+            ]
         report = [report_command(self._folder.path)] if found["answers"] or found["pages"] else []
         for line in [*lines, *report, *self._nothing(found), stopped_by(found.get("reason") or "")]:
             if line:
@@ -333,12 +337,12 @@ class HiveRun:
     def _nothing(self, found: Mapping[str, Any]) -> Iterator[str]:
         """Say where it is told why nothing came, to all drones or one: its proxy, perhaps."""
         if got_nothing(found, self._plan.hops):
-            yield f"nothing was fetched: the warnings of the drones say why, in {self._folder.log(0).parent}"
+            yield f"nothing was fetched: see the warnings of the drones in {self._folder.log(0).parent}"
             return
         for one in found["drones"]:
             if one.get("failures") and not (one.get("answers") or one.get("pages")):
                 log = self._folder.log(one["drone"])
-                yield f"drone {one['drone']} has fetched nothing: its warnings say why, in {log}"
+                yield f"drone {one['drone']} has fetched nothing: see its warnings in {log}"
 
     async def _say_who_shares(self, founding: Founding) -> None:
         """Said at each start: a server that nobody has used yet knows nothing of it.
@@ -391,7 +395,7 @@ class HiveRun:
         try:
             stats_file.write(self._folder.path, stats_file.plain(found))
         except OSError as error:
-            logger.warning("%s: not written: %s", self._folder.stats, error)
+            logger.warning("%s: cannot be written: %s", self._folder.stats, error)
 
 
 @contextmanager

@@ -252,18 +252,18 @@ def _sums(found: Sequence[Mapping[str, Any]], common: Mapping[str, Any]) -> str:
     queen = f", the queen is drone {common['queen']}" if common["queen"] is not None else ""
     sums = f"{_drones(common)}{queen}; {count(pages, 'page')} ({rate:.1f}/s), {queued} queued"
     if common["server_bytes"]:
-        sums += f"; {common['server_bytes'] / 1e6:.1f} MB of links on their way"
+        sums += f"; {common['server_bytes'] / 1e6:.1f} MB of links in transit"
     return sums
 
 
 def _why_old(common: Mapping[str, Any]) -> str:
     """Return, for the end of a line, why the figures are of checkpoints; empty if they are not."""
     if common.get("another"):
-        why = "the server knows another hive of this name"
+        why = "the server has another hive of this name"
     elif common.get("unnamed"):
-        why = "-s REDIS_URL names their server"
+        why = "give -s REDIS_URL with the hive's server for live figures"
     elif common.get("unheard") and common["running"]:
-        why = "their server does not answer now"
+        why = "the hive's server does not answer now"
     else:
         return ""
     return f"; as of their last checkpoints: {why}"
@@ -275,10 +275,12 @@ def _drones(common: Mapping[str, Any]) -> str:
     if state != RUNNING:
         drones = count(meant, "drone")
         if common["changing"]:
-            return f"{state}: the change to {drones} has not ended, and goes on at the next start"
+            return (
+                f"{state}: the change to {drones} is not complete, and continues at the next start"
+            )
         return f"{state}, {drones}"
-    others = f", {meant} meant" if running != meant else ""
-    change = ": the change goes on" if common["changing"] else ""
+    others = f", {meant} intended" if running != meant else ""
+    change = ": the change continues" if common["changing"] else ""
     return f"{count(running, 'drone')} running{others}{change}"
 
 

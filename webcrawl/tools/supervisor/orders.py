@@ -50,7 +50,9 @@ class HiveClient:
         """Ask as Client.ask does. May also raise HiveError, or CannotStart if the folder holds no hive."""
         look = self._look()
         if name not in COMMANDS:
-            raise CommandError(f"{name[:40]!r} is no command; there are: {', '.join(COMMANDS)}")
+            raise CommandError(
+                f"{name[:40]!r} is not a command; the commands are {', '.join(COMMANDS)}"
+            )
         if name == "status":
             return progress(look, self._left(look))
         if name == "seeds":  # each drone reads all of them, and keeps its own
@@ -113,10 +115,13 @@ class HiveClient:
         members = look.map.drones if look.map is not None else ()
         away = [drone for drone in members if drone not in look.leases]
         if away and name == "exclude" and not self._target.has_own_server:
-            raise NoAnswer(f"{UNKEPT}drone {away[0]} is away, and hears of it when it is back")
+            raise NoAnswer(
+                f"{UNKEPT}drone {away[0]} is not running, and receives the command when it is back"
+            )
         if away and self._target.has_own_server:
             raise NoAnswer(
-                f"{UNKEPT}drone {away[0]} is away, and hears of it only if the server lives until then"
+                f"{UNKEPT}drone {away[0]} is not running, and receives the command only if the "
+                "server keeps running until it is back"
             )
 
     # -- which drone
@@ -126,7 +131,7 @@ class HiveClient:
         founding = self._target.founding
         if founding is None or look.map is None:
             raise CommandError(
-                f"{word}: name the hive by its JOBDIR, which says how the web is divided"
+                f"{word}: give the hive by its JOBDIR, which records how the web is divided"
             )
         partition = partition_of(founding.partition, RegisteredDomains()).dividing(look.map)
         return look.map.owners[partition.slot(host_named(word))]
@@ -135,7 +140,9 @@ class HiveClient:
         """Return the drones that run in folders of this one on this machine."""
         folder = self._target.folder
         if folder is None:
-            raise CommandError(f"{self._target.text}: for that, name the hive by its JOBDIR")
+            raise CommandError(
+                f"{self._target.text}: for this command, give the hive by its JOBDIR"
+            )
         return [drone for drone in sorted(look.leases) if _is_here(look, drone, folder)]
 
     def _client(self, look: HiveLook, drone: int) -> Client:
@@ -145,7 +152,7 @@ class HiveClient:
             report, (host, pid) = look.reports.get(drone), look.places.get(drone, ("", 0))
             where = f"{host}:{report.jobdir if report else ''} (process {pid})"
             raise CommandError(
-                f"that is drone {drone}'s, which runs elsewhere: {program()} ctl on {where}"
+                f"this belongs to drone {drone}, which runs elsewhere: run `{program()} ctl` there, on {where}"
             )
         return Client(folder.drone(drone), self._patience)
 
@@ -154,7 +161,7 @@ class HiveClient:
         folder = self._target.folder
         if folder is None or self._here(look) != sorted(look.leases):
             raise CommandError(
-                "-: drones on other machines cannot read it: name a list that all can read"
+                "-: drones on other machines cannot read standard input: give a list that all can read"
             )
         return spooled(folder.path, self._stdin)
 
@@ -197,7 +204,8 @@ async def given(
     missed = [str(drone) for drone in away if _is_missed(look, drone, number)]
     if missed:
         raise NoAnswer(
-            f"{name}: drones {', '.join(missed)} went away before they answered; they will know it"
+            f"{name}: drones {', '.join(missed)} ended before they answered; they receive the "
+            "command when they are back"
         )
     done = [one for one in there if not _is_behind(look, one, number)]
     return f"{name}: done by {count(len(done), 'drone')}"
@@ -216,7 +224,9 @@ async def _look_after(operator: Operator, name: str, number: int) -> HiveLook:
             return look
         if time.monotonic() > end:
             drones = ", ".join(map(str, waiting))
-            raise NoAnswer(f"{name}: drones {drones} have not answered; they will know it")
+            raise NoAnswer(
+                f"{name}: drones {drones} have not answered yet; they will receive the command"
+            )
         await asyncio.sleep(LOOKS)
 
 

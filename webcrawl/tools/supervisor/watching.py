@@ -155,12 +155,12 @@ class HiveWatch:
     def _check_server(self) -> None:
         try:
             if self._server is not None and self._server.check():
-                logger.warning("the hive's server died, and was started again")
+                logger.warning("the hive's server died and was restarted")
         except OSError as error:
             # no memory, no processes, no descriptors: the drones go on without it
             self._say(
                 "server",
-                f"the hive's server died, and cannot be started: {error.strerror or error}",
+                f"the hive's server died and cannot be restarted: {error.strerror or error}",
             )
         else:
             self._said.pop("server", None)
@@ -199,7 +199,7 @@ class HiveWatch:
             return
         self._said.pop("write", None)
         if before.wanted and not now.wanted:
-            logger.info("the web is shared by %s now", count(len(now.drones), "drone"))
+            logger.info("the hive now has %s", count(len(now.drones), "drone"))
 
 
 class HiveProgressDisplay:

@@ -85,14 +85,17 @@ def pack(
             _remembered(_index(path, folder), folder, forgotten, found) for path in archives.paths
         ]
         if found["forgotten"]:
-            yield f"{count(found['forgotten'], 'record')} of sites that want to be forgotten {STAY}"
+            yield f"{count(found['forgotten'], 'record')} of sites that asked to be forgotten {STAY}"
         both = list(zip(archives.paths, indexes, strict=True))
         first = first_of(indexes)
         if cut := _cut_answers(both):
             yield f"{count(cut.total(), 'answer')} cut: {by_type(cut)}"
         lacking = unanswered(_elsewhere(both, first), indexes, first)
         if lacking:
-            yield f"{count(lacking, 'record')} without a body, which earlier archives have{_compared_with(crawls)}"
+            yield (
+                f"{count(lacking, 'record')} without a body, which is in earlier "
+                f"archives{_compared_with(crawls)}"
+            )
         with (folder / "package").open("wb+") as file:
             with WaczPackage(file, now) as package:
                 for path in archives.paths:
@@ -123,7 +126,9 @@ def _index(archive: Path, folder: Path) -> Path:
     try:
         make_index(archive, made)
     except TornRecord as torn:
-        raise CannotPack(f"{archive}: damaged ({torn}): {program()} verify says where") from torn
+        raise CannotPack(
+            f"{archive}: is damaged ({torn}): `{program()} verify` shows where"
+        ) from torn
     return made
 
 
@@ -171,7 +176,7 @@ def _as_indexed(archive: Path) -> Iterator[None]:
         yield
     except (TornRecord, NotWarc, ValueError, KeyError, IndexError) as error:
         raise CannotPack(
-            f"{archive}: not as its index says ({error}): {program()} verify says where"
+            f"{archive}: does not match its index ({error}): `{program()} verify` shows where"
         ) from error
 
 
@@ -261,14 +266,16 @@ def _folder(target: Path) -> Iterator[Path]:
 
 def _refuse_existing(target: Path) -> None:
     if target.exists() or target.is_symlink():
-        raise CannotPack(f"{target}: exists already: remove it, or choose another name with -o")
+        raise CannotPack(f"{target}: already exists: remove it, or choose another name with -o")
 
 
 def _refuse_full(folder: Path, archives: list[Path]) -> None:
     """Refuse a disk without room: the archive is copied, so its size is known."""
     needed, free = sum(path.stat().st_size for path in archives), shutil.disk_usage(folder).free
     if free < needed:
-        raise CannotPack(f"{folder}: {free // MIB} MiB are free, {needed // MIB + 1} are needed")
+        raise CannotPack(
+            f"{folder}: {free // MIB} MiB are free, but {needed // MIB + 1} MiB are needed"
+        )
 
 
 def _name(whole: Path, target: Path) -> None:

@@ -45,8 +45,8 @@ from webcrawl.store.outputs import FINISHED
 from webcrawl.tools.wacz.warc_records import media_type, records, status
 
 FOLDER = "warc"
-IN_STORE = ": they lie in the store; copy them back first"
-NOT_HERE = ": those that there were are no longer here"
+IN_STORE = ": all are in the store; copy them back first"
+NOT_HERE = ": its files are no longer here"
 NONE_YET = ": the crawl has not finished its first"
 
 
@@ -71,7 +71,7 @@ def archives_of(jobdir: Path, *, running: bool) -> PackableArchives:
     begun = [name for name in names if name.endswith(ARCHIVE + OPEN)]
     if begun and not running:
         raise CannotPack(
-            f"{folder / begun[0]}: not finished: start the crawl again, which finishes it"
+            f"{folder / begun[0]}: is not finished: start the crawl again to finish it"
         )
     _refuse_unpackable(folder, names)
     gone = _gone(jobdir, names)
@@ -81,8 +81,8 @@ def archives_of(jobdir: Path, *, running: bool) -> PackableArchives:
     left_out = []
     for name in gone:
         path = f"{FOLDER}/{name}"
-        left_out.append(f"{path}: {_why_gone(stored, path)}: left out")
-    left_out += [f"{FOLDER}/{name}: not finished yet: left out" for name in begun]
+        left_out.append(f"{path}: left out, because it {_why_gone(stored, path)}")
+    left_out += [f"{FOLDER}/{name}: left out, because it is not finished yet" for name in begun]
     return PackableArchives([folder / name for name in here], left_out)
 
 
@@ -103,7 +103,8 @@ def _refuse_unpackable(folder: Path, names: Sequence[str]) -> None:
     for name in names:
         if name.endswith(ARCHIVE) and (shown := readable(name)) != name:
             raise CannotPack(
-                f"{folder}/{shown}: strange characters, by which the index cannot name it"
+                f"{folder}/{shown}: the name has control or invalid characters, which an index "
+                "cannot have: rename it"
             )
 
 
@@ -118,8 +119,8 @@ def _why_none(gone: Sequence[str], begun: Sequence[str], stored: Mapping[str, st
 
 def _why_gone(stored: Mapping[str, str], name: str) -> str:
     if name in stored:
-        return f"lies in the store: {stored[name]}/{name}"
-    return "finished, and no longer here"
+        return f"is in the store: {stored[name]}/{name}"
+    return "is no longer here"
 
 
 def archives_of_all(jobdirs: Sequence[Path]) -> PackableArchives:
@@ -135,13 +136,13 @@ def archives_of_all(jobdirs: Sequence[Path]) -> PackableArchives:
         try:
             found = archives_of(jobdir, running=is_held(jobdir / "state"))
         except NothingToPack as nothing:
-            left_out.append(f"{nothing}: left out")
+            left_out.append(f"left out: {nothing}")
             continue
         left_out += [f"{jobdir.name}/{line}" for line in found.left_out]
         for path in found.paths:
             if path.name in paths:
                 raise CannotPack(
-                    f"{path}: the same name as {paths[path.name]}: pack the drones one by one"
+                    f"{path}: has the same name as {paths[path.name]}: pack the drones one by one"
                 )
             paths[path.name] = path
     if not paths:
@@ -280,5 +281,7 @@ def _line(record: ReadRecord, archive: str, asked: str, about: Mapping[str, str]
     line = f"{start}{mime(kind)}{came}{asked}{why}{where}{end(archive)}".encode()
     # a field that would begin others, or another line
     if SHAPE.fullmatch(line) is None or _ENDS.search(digest):
-        raise TornRecord(f"byte {record.place.offset}: a record whose fields fit in no index")
+        raise TornRecord(
+            f"byte {record.place.offset}: the fields of this record do not fit in an index"
+        )
     return line

@@ -79,7 +79,7 @@ class OpenedCrawls:
         self._alive = alive
         self._closing = ExitStack()
         self._gatherings: dict[OpenedCrawl, FactFinder] = {}
-        absent = [f"{crawl}: nothing of this drone is here" for crawl in absent_drones(jobdir)]
+        absent = [f"{crawl}: this drone's folder is missing" for crawl in absent_drones(jobdir)]
         try:
             for crawl in JobDir.all(jobdir):
                 source = self._closing.enter_context(OpenedCrawl(crawl.path, trusted))
@@ -263,7 +263,7 @@ def _where(facts: UrlFacts) -> str:
     if facts.known:
         return facts.known
     if facts.waiting is not None:
-        return "among those that wait to be looked up"
+        return "among the links that wait to be looked up"
     if facts.place is not None:
         return "a queue"
     if facts.lines:
@@ -293,7 +293,7 @@ def ask(source: OpenedCrawl, urls: Sequence[str]) -> Live | None:
     except NotRunning:
         return None
     except CommandError as error:
-        source.odd.append(f"the running crawl could not be asked: {error}")
+        source.odd.append(f"the running crawl did not answer: {error}")
     return found
 
 

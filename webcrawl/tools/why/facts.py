@@ -169,7 +169,7 @@ def pace_of(
         float((live or {}).get("wait", 0.0)) if (live or {}).get("rule") not in OF_FAILURES else 0.0
     )
     if now > SLOWED * usual:
-        return HostPace(now, "slowed down: it answers later than it did")
+        return HostPace(now, "slowed down, because it answers more slowly than before")
     return HostPace(usual, _because(host, usual, values))
 
 
@@ -177,7 +177,7 @@ def _because(host: HostFacts, usual: float, values: CheckedSettings) -> str:
     if host.delay.is_crawl_delay:
         longest = values["CRAWL_DELAY_MAX"]
         bounded = (
-            f", bounded by CRAWL_DELAY_MAX = {longest:g}" if longest < host.crawl_delay else ""
+            f", limited by CRAWL_DELAY_MAX = {longest:g}" if longest < host.crawl_delay else ""
         )
         return f"the Crawl-delay of its robots.txt is {host.crawl_delay:g}{bounded}"
     for setting in ("POLITENESS_MIN_DELAY", "POLITENESS_MAX_DELAY"):
@@ -185,7 +185,7 @@ def _because(host: HostFacts, usual: float, values: CheckedSettings) -> str:
             return f"{setting} = {usual:g}"
     policy = values["POLITENESS_POLICY"].rpartition(".")[2]
     if not host.downloads:
-        return f"{policy}: it is new"
+        return f"{policy}: the host is new"
     factor = values["POLITENESS_FACTOR"]
     return f"{policy}: its last download took {host.downloads[-1]:.2f} s, POLITENESS_FACTOR = {factor:g}"
 

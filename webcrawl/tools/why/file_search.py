@@ -178,7 +178,7 @@ class ArchiveIndexes:
             except FileNotFoundError:
                 self.gone += 1
             except OSError as error:
-                self.unread.append(f"{name}: {error.strerror}: what it would say is missing here")
+                self.unread.append(f"{name}: {error.strerror}: its information is missing here")
         for entries in found.values():
             entries.sort(key=lambda entry: entry.stamp)
         return found

@@ -130,7 +130,7 @@ class FactFinder:
         """Yield a line for each part of the archive that was not looked at."""
         if indexes.gone:
             is_stored = self._source.has_stored_indexes
-            where = "lie in the store" if is_stored else "are no longer in the folder"
+            where = "are in the store" if is_stored else "are no longer in the folder"
             yield f"{indexes.gone} indexes of the archive {where}"
         if indexes.cut:
             yield "the index of the archive file that is being written: its first 64 MiB"

@@ -87,7 +87,7 @@ def _in_tables(
     tables = [name for name in names if where(source.jobdir, name) is not None]
     if gone := len(names) - len(tables):
         place = "in the store" if source.stored.keys() & {*names} else "no longer here"
-        cut.append(f"the table links, but {count(gone, 'file')} {place}")
+        cut.append(f"the table links, except for {count(gone, 'file')} {place}")
     if len(found) == len(urls):
         return
     rows = 0
@@ -99,7 +99,7 @@ def _in_tables(
             rows += _in_table(source, name, urls, found)
         except Exception as error:  # noqa: BLE001 - pyarrow's, of any kind, for bytes of any kind
             source.odd.append(f"{name}: {' '.join(str(error).split())}")
-            cut.append("the table links, but what is damaged")
+            cut.append("the table links, except for its damaged parts")
 
 
 def _in_table(

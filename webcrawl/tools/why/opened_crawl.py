@@ -122,7 +122,7 @@ class OpenedCrawl:
                 if self.outputs.get(name):
                     regular(self.jobdir / name).close()
             except OSError as error:
-                self.odd.append(f"{name}: {error.strerror}: what it would say is missing here")
+                self.odd.append(f"{name}: {error.strerror}: its information is missing here")
                 self.is_all = False
 
     # -- the crawl's own parts, opened on the checkpoint

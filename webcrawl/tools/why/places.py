@@ -94,7 +94,7 @@ class SeenSnapshot:
         if self._bloom is not None:
             for key in wanted.tolist():
                 if key not in found and key in self._bloom:
-                    found[key] = "the Bloom filter, which takes a few URLs for known that are not"
+                    found[key] = "the Bloom filter, which takes a few new URLs for known ones"
         return found
 
     def waiting(self, keys: Collection[int]) -> dict[int, SubmittedLink]:

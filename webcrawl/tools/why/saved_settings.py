@@ -73,7 +73,7 @@ def values_of(
         default = getattr(defaults, name)
         written = _written(name, terms[name]) if name in terms else default
         if name in CODE and not may_load(str(written), trusted):
-            odd.append(f"{name} = {written}: not webcrawl's own, and not looked at")
+            odd.append(f"{name} = {written}: not one of webcrawl's own values, so it was not used")
             written = default
         if name == "URL_FOLDINGS":
             written = _trusted(name, written, trusted, odd)
@@ -132,7 +132,7 @@ def _trusted(name: str, written: Any, trusted: Container[str], odd: list[str]) -
     paths = written.split(BETWEEN) if isinstance(written, str) else list(written)
     kept = [path for path in paths if path != NONE and may_load(path, trusted)]
     odd += [
-        f"{name}: {path} is not webcrawl's own, and not looked at"
+        f"{name}: {path} is not part of webcrawl, so it was not used"
         for path in paths
         if path not in (*kept, NONE)
     ]

@@ -40,9 +40,9 @@ from webcrawl.urls.host_names import RegisteredDomains, sites, steps
 
 WHY = {
     "scheme": "its scheme is not one that this crawler speaks (http, https, ftp, gopher)",
-    "syntax": "it is not a URL: an absolute one is needed, such as http://example.com/page",
-    "host": "it has no host, or one that is not possible in DNS",
-    "encoding": "it has characters that no encoding knows",
+    "syntax": "it is not an absolute URL, such as http://example.com/page",
+    "host": "it has no host, or a host name that is impossible in DNS",
+    "encoding": "it has characters that cannot be encoded",
     "length": "it is longer than URL_MAX_LENGTH",
 }
 SHOWN = 2000  # characters of what was asked for; a URL may be of any length
@@ -66,7 +66,7 @@ class CanonicalForm:
         return found
 
 
-STANDARD_FORM = "it is written as the URL standard says"
+STANDARD_FORM = "it is rewritten in the URL standard's form"
 
 
 def form_of(asked: str, longest: int, foldings: Sequence[Folding]) -> CanonicalForm:
@@ -92,7 +92,7 @@ def _changes(asked: str, url: str) -> list[str]:
         return []
     changes = []
     if url_without_credentials(asked) != asked:
-        changes.append("user name and password: left out")
+        changes.append("user name and password: removed")
     try:
         before = urlsplit(asked.strip())
         after = urlsplit(url)
@@ -100,7 +100,7 @@ def _changes(asked: str, url: str) -> list[str]:
         return [*changes, STANDARD_FORM]
     changes += _changed_parts(before, after)
     if before.fragment or asked.endswith("#"):
-        changes.append("fragment: left out, it is never sent to a server")
+        changes.append("fragment: removed, because it is never sent to a server")
     return changes or [STANDARD_FORM]
 
 
@@ -240,9 +240,9 @@ def first_refusal(verdicts: list[FilterVerdict]) -> FilterVerdict | None:
 
 
 SCOPES = {
-    "host": "URL_SCOPE = host: links to another host than their page's are not followed",
-    "domain": "URL_SCOPE = domain: links to another registered domain than their page's are not followed",
-    "seeds": "URL_SCOPE = seeds: no seed is of its registered domain",
+    "host": "URL_SCOPE = host: links to another host are not followed",
+    "domain": "URL_SCOPE = domain: links to another registered domain are not followed",
+    "seeds": "URL_SCOPE = seeds: no seed is in its registered domain",
 }
 SETTINGS = {  # that say what a filter leaves out
     "scheme": "URL_SCHEMES",
@@ -254,9 +254,9 @@ SETTINGS = {  # that say what a filter leaves out
     "trap_family": "TRAP_MAX_PAGES",
 }
 TRAPS = {
-    "trap_repeats": "TRAP_RULES: parts of its path come again and again, as where relative links lead into themselves",
-    "trap_growth": "TRAP_RULES: it has too many segments, parameters that repeat, or escapes of escapes",
-    "trap_calendar": "TRAP_RULES: a calendar page more than two years ahead",
+    "trap_repeats": "TRAP_RULES: parts of its path repeat, as when relative links lead ever deeper",
+    "trap_growth": "TRAP_RULES: it has too many path segments, repeated parameters, or nested escapes",
+    "trap_calendar": "TRAP_RULES: it is a calendar page more than two years ahead",
 }
 
 
@@ -281,7 +281,7 @@ def rule_of(refusal: FilterRefusal) -> str:
     name, kind = refusal.filter.name, type(refusal.filter)
     if name in TEXTS:
         return TEXTS[name](refusal)
-    return TRAPS.get(name, f"the filter {kind.__module__}.{kind.__qualname__} refuses it")
+    return TRAPS.get(name, f"the filter {kind.__module__}.{kind.__qualname__} rejects it")
 
 
 def _depth(refusal: FilterRefusal) -> str:
@@ -333,12 +333,12 @@ def _excludes(line: str, url: str) -> bool:
 
 def _port(refusal: FilterRefusal) -> str:
     authority = refusal.url.split("/", 3)[2]
-    return f"the port of {authority} belongs to another service; PORTS_ALLOWED does not name it"
+    return f"the port of {authority} belongs to another service; PORTS_ALLOWED does not allow it"
 
 
 def _extension(refusal: FilterRefusal) -> str:
     name = refusal.url.partition("?")[0].rpartition("/")[2]
-    return f"URL_EXCLUDE_EXTENSIONS: no pages are expected in files named {name[:80]}"
+    return f"URL_EXCLUDE_EXTENSIONS: the name {name[:80]} has one of these endings"
 
 
 def _expression(refusal: FilterRefusal) -> str:
@@ -353,15 +353,13 @@ def _expression(refusal: FilterRefusal) -> str:
 
 def _known_path(refusal: FilterRefusal) -> str:
     name = next((name for name, rule in RULES.items() if Lines(rule).among([refusal.url])), "")
-    return (
-        f"the known path {name}: another view of a page, a form or a button, not a page of its own"
-    )
+    return f"the known path {name} leads to another view of a page, a form or a button, not to a page of its own"
 
 
 def _family(refusal: FilterRefusal) -> str:
     most, host = refusal.values["TRAP_MAX_PAGES"], host_of(refusal.url)
     kinds = "calendar pages, session ids, long queries or deep paths"
-    return f"TRAP_MAX_PAGES = {most}: so many pages of its kind ({kinds}) were let in from {host}"
+    return f"TRAP_MAX_PAGES = {most}: that many pages of its kind ({kinds}) were already accepted from {host}"
 
 
 TEXTS: dict[str, Callable[[FilterRefusal], str]] = {

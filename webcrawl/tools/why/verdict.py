@@ -46,7 +46,7 @@ FETCHED, QUEUED, SEEN, REFUSED, DROPPED, UNKNOWN = (
 STATES = (FETCHED, QUEUED, SEEN, REFUSED, DROPPED, UNKNOWN)
 BY_RULE = frozenset((Status.OUT_OF_SCOPE, Status.EXCLUDED, Status.ROBOTS_FORBIDDEN))
 EXCLUDED = "it was excluded while it waited"
-FORBIDDEN = "its host's name leads to an address that PRIVATE_NETWORKS_ALLOWED does not allow"
+FORBIDDEN = "its host's name resolves to an address that PRIVATE_NETWORKS_ALLOWED does not allow"
 ENDS = {
     Status.DNS_FAILED: "its host's name has no address",
     Status.CONNECT_FAILED: "no connection to its host could be made",
@@ -54,11 +54,13 @@ ENDS = {
     Status.TIMEOUT: "there was no answer in time",
     Status.UNEXPECTED: "an unexpected error happened: see logs/errors.log",
     Status.UNSUPPORTED: "it is a URL that cannot be requested",
-    Status.ROBOTS_UNREACHABLE: "the robots.txt of its host could not be fetched, so nothing there may be",
+    Status.ROBOTS_UNREACHABLE: (
+        "its host's robots.txt could not be fetched, and without it nothing may be fetched"
+    ),
     Status.OUT_OF_SCOPE: "it was out of scope when its turn came",
     Status.EXCLUDED: f"{EXCLUDED}, or {FORBIDDEN}",
     Status.DROPPED: "its host was given up by command",
-    Status.HOST_BUDGET: "its host had given HOST_MAX_PAGES pages, or as many URLs as its sitemaps may bring",
+    Status.HOST_BUDGET: "its host had reached HOST_MAX_PAGES, or the limit on URLs from its sitemaps",
     Status.HOST_RETIRED: "its host was given up",
     Status.NO_METHOD: "its request names a method or value that the spider no longer had",
     Status.REFUSED: "a class of FEATURES refused it",
@@ -153,21 +155,23 @@ def _for_how_long(facts: UrlFacts) -> str:
 def _under_way(facts: UrlFacts) -> UrlVerdict | None:
     """Judge a URL that was found, and is in no queue yet."""
     if facts.waiting is not None and facts.waiting.judged:
-        return UrlVerdict(SEEN, "on its way", "it was found, and is on its way into the queues")
+        return UrlVerdict(SEEN, "on its way", "it was discovered, but is not queued yet")
     if facts.waiting is not None:
         return UrlVerdict(
             SEEN,
             "on its way",
-            "it was found, and waits to be looked up among the URLs that are known",
+            "it was discovered, and waits for the check whether it is already known",
         )
     if facts.live is not None and facts.live.get("known") and not facts.known:
         return UrlVerdict(
-            SEEN, "on its way", "it was found since the last checkpoint, and waits for its turn"
+            SEEN,
+            "on its way",
+            "it was discovered since the last checkpoint, and waits for its turn",
         )
     if facts.large_page:
         large = f"it is a link of a large page, {facts.large_page}"
         return UrlVerdict(
-            SEEN, "on its way", f"{large}, whose links enter the crawl a thousand at a time"
+            SEEN, "on its way", f"{large}, whose links are added a thousand at a time"
         )
     return (
         UrlVerdict(SEEN, "left for later", _left(facts.later)) if facts.later is not None else None
@@ -176,10 +180,13 @@ def _under_way(facts: UrlFacts) -> UrlVerdict | None:
 
 def _left(later: LinkLeftForLater) -> str:
     if later.where == IN_SEGMENT:
-        return f"it is in a segment that was built, {later.file}, which this crawl has not read up to there"
+        return f"it is in the segment {later.file}, which this crawl has not read that far"
     if later.where == IN_POOL:
-        return f"it was found, and waits in the pool of {later.file} for a later segment"
-    return f"it was found, and is left for a later segment: in {later.file}, which `{program()} segments build` reads"
+        return f"it was discovered, and waits in the pool of {later.file} for a later segment"
+    return (
+        f"it was discovered, and is left for a later segment in {later.file}, which "
+        f"`{program()} segments build` reads"
+    )
 
 
 def _without_end(facts: UrlFacts) -> UrlVerdict:
@@ -189,11 +196,17 @@ def _without_end(facts: UrlFacts) -> UrlVerdict:
         return refused
     if facts.is_known and facts.host is not None and facts.host.retired:
         end = _end(facts.host.retired)
-        return UrlVerdict(DROPPED, f"status {facts.host.retired}: {end}", f"{end}: its URLs ended")
-    if facts.is_known:
-        more = ", as far as was looked (below): --all looks through all" if facts.looked else ""
         return UrlVerdict(
-            SEEN, "no trace", f"it is known, but neither a queue nor a log has it{more}"
+            DROPPED, f"status {facts.host.retired}: {end}", f"{end}, so its URLs ended"
+        )
+    if facts.is_known:
+        more = (
+            ", as far as they were searched (see below); --all searches everything"
+            if facts.looked
+            else ""
+        )
+        return UrlVerdict(
+            SEEN, "no trace", f"the crawl knows this URL, but it is in no queue and no log{more}"
         )
     if facts.linked is not None:
         return UrlVerdict(
@@ -205,9 +218,11 @@ def _without_end(facts: UrlFacts) -> UrlVerdict:
         return UrlVerdict(
             UNKNOWN,
             "not found",
-            "it is no seed that was read, and no page that was fetched links to it",
+            "no seed that was read names it, and no fetched page links to it",
         )
-    return UrlVerdict(UNKNOWN, "not found", "the crawl has not found a link to it that it follows")
+    return UrlVerdict(
+        UNKNOWN, "not found", "the crawl has not found a link to it that it could follow"
+    )
 
 
 # Each returns None if it does not apply. The order is that of docs/why.md; the last one always
@@ -262,7 +277,7 @@ def _left_out(name: str, leaves: str, more: str) -> UrlVerdict:
 
 def _linked(page: str, kind: str) -> str:
     if kind == REDIRECT:
-        return f"{page} redirects to it, but a redirect too many (REDIRECT_MAX_HOPS)"
+        return f"{page} redirects to it, but this redirect is beyond REDIRECT_MAX_HOPS and"
     setting = ", see LINK_SOURCES" if kind in KINDS and kind not in FOLLOWED else ""
     return f"{page} links to it, but that link (of the kind {kind}{setting})"
 
@@ -278,7 +293,10 @@ def _behind_wall(facts: UrlFacts) -> str:
     if row is None:
         return ""
     since = moment(iso(row.since + facts.ahead))
-    return f"; its host is behind a wall: {row.vendor}, {count(row.answers, 'answer')} since {since}. {TRIED}"
+    return (
+        f"; its host answers with block pages ({row.vendor}): {count(row.answers, 'answer')} "
+        f"since {since}. {TRIED}"
+    )
 
 
 def _answered(facts: UrlFacts, answered: CrawlLine) -> str:
@@ -306,7 +324,7 @@ def _last_revisit(facts: UrlFacts, answered: CrawlLine) -> str:
             said += f", and {found}"
     last = facts.lines[-1]
     if last is not answered and REVISIT in last.annotations:
-        said += f"; to fetch it again failed at {moment(last.time)}, with status {last.status}"
+        said += f"; fetching it again failed at {moment(last.time)}, with status {last.status}"
     return said
 
 
@@ -317,16 +335,16 @@ def _next_revisit(facts: UrlFacts) -> str:
     if facts.in_flight:
         return "; it is being fetched again right now"
     if facts.place is not None:
-        return "; its turn to be fetched again has come: it waits in a queue"
+        return "; it is due to be fetched again and waits in a queue"
     if facts.again:
-        return "; it is fetched again when its turn comes"
+        return "; it will be fetched again when it is due"
     return ""
 
 
 def _cut(answered: CrawlLine) -> str:
     """Return why not all of its body was taken; begins with a semicolon."""
     why = next((note for note in answered.annotations if note.startswith(TRUNCATED)), "")
-    return f"; its body was cut: {CUTS.get(why.replace(':', '/'), why)}" if why else ""
+    return f"; its body was truncated: {CUTS.get(why.replace(':', '/'), why)}" if why else ""
 
 
 def _withheld(answered: CrawlLine) -> str:
@@ -336,25 +354,28 @@ def _withheld(answered: CrawlLine) -> str:
     ]
     if not notes:
         return ""
-    return f"; but withheld: its owner forbids it for all of PURPOSE, by {notes[0].replace('+', ' and ')}"
+    return (
+        "; but it was withheld, because its owner forbids it for every purpose in PURPOSE, "
+        f"by {notes[0].replace('+', ' and ')}"
+    )
 
 
 LOOKS = {  # by what words or structure show, which may err
-    UNKNOWN_WALL: "a wall, of a vendor that is not known",
-    "ratelimit": "a word that too much was asked",
-    "login": "a form to log in",
-    "consent": "a form that asks for consent",
-    "soft404": "what its host shows for pages that it does not have",
-    "parked": "a domain trader's page",
-    "default": "a page that a server's package brings",
-    "maintenance": "a word that the site is away for a while",
-    "shell": "a page that its scripts have to make",
+    UNKNOWN_WALL: "a block page of an unknown vendor",
+    "ratelimit": "a notice of too many requests",
+    "login": "a login form",
+    "consent": "a consent form",
+    "soft404": "its host's page for missing URLs",
+    "parked": "a parked domain's page",
+    "default": "a web server's default page",
+    "maintenance": "a maintenance notice",
+    "shell": "a page that needs its scripts",
 }
 
 
 def _kind_of_wall(vendor: str) -> str:
-    return {"denial": "a denial", "script": "a script that asks again"}.get(
-        vendor, f"the wall of {vendor}"
+    return {"denial": "a denial of access", "script": "a script that requests the page again"}.get(
+        vendor, f"the block page of {vendor}"
     )
 
 
@@ -362,13 +383,13 @@ def _instead(answered: CrawlLine) -> str:
     """Return what the answer is instead of a new page; begins with a semicolon."""
     vendor = _wall(answered)
     if vendor:
-        return f"; but that is not the page: it is {_kind_of_wall(vendor)}"
+        return f"; but that is not the page, it is {_kind_of_wall(vendor)}"
     looks = next((LOOKS[note] for note in answered.annotations if note in LOOKS), "")
     if looks:
         return f"; it looks like {looks}"
     same = DUPLICATE in answered.annotations
     return (
-        "; another URL had the same body before: CONTENT_SEEN says what is done then"
+        "; another URL had the same body before (CONTENT_SEEN decides what is done then)"
         if same
         else ""
     )
@@ -379,23 +400,27 @@ def _leads(facts: UrlFacts) -> str:
 
 
 WAITS = {  # by where it waits; what it waits for, or behind
-    places.HOST: "it waits in the queue of its host, {before}",
-    places.BUDGET: "{over_budget}: it waits for more, {before}",
-    places.FAMILY: "URLs like it brought nothing new: it waits behind all others of its domain, {before}; "
-    "TRAP_RULES=0 fetches it",
+    places.HOST: "it waits in its host's queue, {before}",
+    places.BUDGET: "{over_budget}: it waits for a larger budget, {before}",
+    places.FAMILY: (
+        "similar URLs brought nothing new, so it waits behind all others of its domain, {before}; "
+        "TRAP_RULES=0 fetches it"
+    ),
     places.LINE: "it waits until others of its domain, address or origin are done, {before}",
     places.FRONT: "it waits in the front-end at level {level}, {before} there",
 }
-UNTRIED = "it was not tried yet, and waits in its host's queue until that may be asked"
+UNTRIED = "it was not tried yet, and waits in its host's queue until politeness allows a request"
 
 
 def _queued(facts: UrlFacts, place: QueuePlace) -> str:
     if place.where != places.RETRY:
-        before = f"{count(place.place, 'URL')} before it" if place.place else "it is the next"
+        before = (
+            f"with {count(place.place, 'URL')} before it" if place.place else "and is the next one"
+        )
         over_budget = _over_budget(facts)
         said = WAITS[place.where].format(before=before, level=place.level, over_budget=over_budget)
     elif place.has_failed:
-        said = f"it failed, and waits in its host's queue to be tried again{_last_try(facts)}"
+        said = f"it failed, and waits in its host's queue for a retry{_last_try(facts)}"
     else:  # its turn had come, and its host wants to be left alone, or was to be asked first
         said = UNTRIED
     if facts.host is not None and facts.host.is_paused:
@@ -412,9 +437,7 @@ def _robots_ahead(facts: UrlFacts) -> str:
         return f", and will end when its turn comes: {_forbidden(facts)}"
     if found.verdict == RobotsState.UNREACHABLE:
         tries = f", tried {count(found.tries, 'time')}" if found.tries else ""
-        return (
-            f"; {robots_url(found.origin)} could not be fetched{tries}: without it nothing may be"
-        )
+        return f"; {robots_url(found.origin)} could not be fetched{tries}, and without it nothing may be fetched"
     return ""
 
 
@@ -422,7 +445,7 @@ def _last_try(facts: UrlFacts) -> str:
     """Return the archived answer, if that is why it failed; begins with a semicolon."""
     status, cut = facts.last_try
     if cut:
-        return f"; its last answer, {status}, was cut: {CUTS.get(f'truncated/{cut}', cut)}"
+        return f"; its last answer, {status}, was truncated: {CUTS.get(f'truncated/{cut}', cut)}"
     return f"; its last answer was {status}" if status >= 400 else ""
 
 
@@ -431,9 +454,9 @@ def _over_budget(facts: UrlFacts) -> str:
     domain = facts.domain
     if domain is not None and domain.budget is not None and domain.pages < domain.budget:
         if domain.debt >= domain.lead:
-            return f"of the pages let in from its domain, {domain.debt} had nothing new or are not answered yet"
-        return "its domain has far more URLs than it may have pages"
-    return "its domain has had the pages it may have"
+            return f"of the pages accepted from its domain, {domain.debt} had nothing new or have no answer yet"
+        return "its domain has far more URLs than its budget of pages"
+    return "its domain has used up its budget of pages"
 
 
 def _forbidden(facts: UrlFacts) -> str:
@@ -452,14 +475,16 @@ def _ended(facts: UrlFacts, line: CrawlLine) -> UrlVerdict:
         )
     if PROXY in line.annotations:
         return UrlVerdict(
-            DROPPED, "its proxy", f"its proxy did not get through, at {moment(line.time)}"
+            DROPPED, "its proxy", f"its proxy could not reach the server, at {moment(line.time)}"
         )
-    given_up = " (not asked for: its host was given up)" if GIVEN_UP in line.annotations else ""
+    given_up = (
+        " (not requested, because its host was given up)" if GIVEN_UP in line.annotations else ""
+    )
     state = REFUSED if line.status in BY_RULE else DROPPED
     end = _excluded(facts) if line.status == Status.EXCLUDED else _end(line.status)
     said = f"{end}{given_up}, at {moment(line.time)}"
     if line.status == Status.HOST_BUDGET and _is_spent(facts):
-        said += "; with a larger HOST_MAX_PAGES it comes in another JOBDIR, or with --fresh"
+        said += "; to fetch it, use a larger HOST_MAX_PAGES with another JOBDIR or --fresh"
     return UrlVerdict(state, f"status {line.status}: {end}", said)
 
 
@@ -492,7 +517,7 @@ def what_now(facts: UrlFacts, in_force: Mapping[str, Any]) -> str:
     """Say what would happen if a page linked to it now."""
     refusal = first_refusal(facts.filters)
     if facts.form.invalid:
-        return "it would be left out: it is no URL for this crawl"
+        return "it would be left out, because it is not a URL for this crawl"
     if refusal is not None:
         return f"it would be left out by the filter {refusal.name}: {refusal.rule}"
     pause = ""
@@ -500,15 +525,18 @@ def what_now(facts: UrlFacts, in_force: Mapping[str, Any]) -> str:
         pause = " (the crawl is paused: nothing is fetched until `resume`)"
     if facts.is_known or facts.later is not None:
         already = "the crawl knows it" if facts.is_known else "it is left for a later segment"
-        return f"nothing new: {already} already{pause}"
+        return f"nothing: {already} already{pause}"
     if facts.skipped:
-        return f"it would be left out again, unless it were found in another place: {facts.skipped[-1][1]}{pause}"
+        return (
+            f"it would be left out again ({facts.skipped[-1][1]}), unless it was found in another "
+            f"place{pause}"
+        )
     return f"{_when_queued(facts)}{pause}"
 
 
 def _retry_of(host: str) -> str:
     retry = f"{program()} ctl JOBDIR host {host} retry"
-    return f"with a larger HOST_MAX_PAGES its host goes on after {retry}"
+    return f"with a larger HOST_MAX_PAGES its host continues after `{retry}`"
 
 
 def _when_queued(facts: UrlFacts) -> str:
@@ -519,7 +547,7 @@ def _when_queued(facts: UrlFacts) -> str:
         return f"it would be queued, and end when its turn comes: {end}"
     budget = _used_up_budget(facts)
     if budget is not None:
-        return f"it would wait until its domain may have more than {count(budget, 'page')}"
+        return f"it would wait until its domain's budget is more than {count(budget, 'page')}"
     if facts.host is not None and facts.host.is_paused:
         return "it would be queued, and fetched once its host is resumed by command"
     needs_robots = facts.robots is not None and facts.robots.verdict == RobotsState.UNKNOWN

@@ -53,10 +53,10 @@ def _filters(details: Mapping[str, Any]) -> Iterator[str]:
     said = [one for one in filters if one["verdict"] != "passes"]
     passed = len(filters) - len(said)
     if not said and filters:
-        yield f"all {passed} let it pass: {', '.join(one['name'] for one in filters)}"
+        yield f"all {passed} accept it: {', '.join(one['name'] for one in filters)}"
     for one in said:
         if one["verdict"] == REFUSES:
-            yield f"{one['name']} refuses it: {one['rule']}"
+            yield f"{one['name']} rejects it: {one['rule']}"
         elif one["verdict"] == UNASKED:
             yield f"{one['name']} could not be asked: {one['rule']}"
 
@@ -103,7 +103,7 @@ def _robots(details: Mapping[str, Any]) -> Iterator[str]:
     if robots is None:
         return
     if robots["rule"] is None:
-        why = ", no rule speaks of it" if robots["verdict"] == "allowed" else ""
+        why = ", no rule matches" if robots["verdict"] == "allowed" else ""
         yield f"{robots['verdict']}{why}"
     else:
         line = f", line {robots['line']} of" if robots["line"] else ", a rule of"
@@ -126,7 +126,7 @@ def _host(details: Mapping[str, Any]) -> Iterator[str]:
     yield f"{host['host']}: {paused}{host['health_in_words']}; {pages}, {queued} queued"
     at_once = host["connections"]["at_once"]
     several = f", {at_once} requests at once" if at_once > 1 else ""
-    yield f"asked every {host['delay']['seconds']:g} s ({host['delay']['because']}){several}"
+    yield f"one request every {host['delay']['seconds']:g} s ({host['delay']['because']}){several}"
     is_to_be_asked = host["queued"] or details.get("queue")
     if host["next_turn"] and is_to_be_asked:
         yield f"not before {moment(host['next_turn'])}"
@@ -135,7 +135,7 @@ def _host(details: Mapping[str, Any]) -> Iterator[str]:
     if host["rendering"]:
         yield f"rendered: {host['rendering']}"
     if host["last_failure"]:
-        yield f"failed last at {moment(host['last_failure']['at'])} with {host['last_failure']['status']}"
+        yield f"last failed at {moment(host['last_failure']['at'])} with {host['last_failure']['status']}"
     yield from map(_origin, host["origins"])
 
 
@@ -165,9 +165,9 @@ def _scores(details: Mapping[str, Any]) -> Iterator[str]:
     if scores["score"] is not None:
         yield f"{scores['score']:.3f}"
     if scores["worth"] is not None:
-        yield f"worth {scores['worth']:.3f} by what links to it and by its site"
+        yield f"priority {scores['worth']:.3f}, by the pages that link to it and by its site"
     if scores["site_pages"]:
-        yield f"{scores['site']:.3f} is its site's, by {count(scores['site_pages'], 'page')}"
+        yield f"{scores['site']:.3f} is the mean of {count(scores['site_pages'], 'page')} of its site"
 
 
 def _log(details: Mapping[str, Any]) -> Iterator[str]:
@@ -184,9 +184,9 @@ def _archive(details: Mapping[str, Any]) -> Iterator[str]:
         if "command" in one:
             yield one["command"]
         elif "stored" in one:
-            yield f"the file lies in the store: {one['stored']}"
+            yield f"the file is in the store: {one['stored']}"
         else:
-            yield "the file is no longer there"
+            yield "the file is no longer here"
     yield from _before(details, "archive")
 
 
@@ -194,12 +194,12 @@ def _before(details: Mapping[str, Any], name: str) -> Iterator[str]:
     """Yield how many earlier ones are not shown."""
     more = details.get("counts", {}).get(name, 0) - VISITS
     if more > 0:
-        yield f"and {more:,} before"
+        yield f"and {more:,} earlier ones"
 
 
 def _drone(details: Mapping[str, Any]) -> Iterator[str]:
     if "drone" in details:
-        yield f"{details['drone']}{'' if details['owned'] else ', whose URL it is not'}"
+        yield f"{details['drone']}{'' if details['owned'] else ', which does not own this URL'}"
 
 
 def _list(name: str) -> Callable[[Mapping[str, Any]], Sequence[str]]:
@@ -212,7 +212,7 @@ def _now(details: Mapping[str, Any]) -> Iterator[str]:
 
 def _as_of(details: Mapping[str, Any]) -> Iterator[str]:
     if details["as_of"]:
-        live = ", and the crawl was asked" if details.get("live") else ""
+        live = ", and the running crawl" if details.get("live") else ""
         yield f"the checkpoint of {moment(details['as_of'])}{live}"
 
 
@@ -221,11 +221,14 @@ def _again(details: Mapping[str, Any]) -> Iterator[str]:
     if again is None:
         return
     if again["due"] is None:
-        yield "is not wanted within the budget; the policy is asked again once per month"
+        yield "not within the budget; the policy decides again once per month"
     else:
-        yield f"due {moment(again['due'])}, early or late as the budget has it"
+        yield f"due {moment(again['due'])}, earlier or later as the budget allows"
     visits = count(again["visits"], "visit")
-    yield f"last fetched {moment(again['fetched'])}; changed at {again['changes']:,} of {visits} since the first"
+    yield (
+        f"last fetched {moment(again['fetched'])}; changed at {again['changes']:,} of "
+        f"{visits} since the first"
+    )
 
 
 PARTS: dict[str, Callable[[Mapping[str, Any]], Iterator[str] | Sequence[str]]] = {

@@ -89,10 +89,10 @@ class ExclusionFilter:
                     return
                 self._read(stamp)
             self._complaint = ""
-            logger.info("%s: read again, now %s", self._path, self._rules)
+            logger.info("%s: read again; it now has %s", self._path, self._rules)
         except RulesError as error:
             if str(error) != self._complaint:  # once, not at every look
-                logger.warning("keeping the old exclusions: %s", error)
+                logger.warning("%s; the previous exclusions stay in force", error)
             self._complaint = str(error)
 
     def _look(self) -> tuple[int, int]:

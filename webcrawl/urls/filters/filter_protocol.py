@@ -143,9 +143,7 @@ def keep_of(one: UrlFilter) -> Callable[[list[str], Origin], list[str]]:
             kept = one.keep(urls, origin)
         except BaseException as error:  # noqa: BLE001 - a panic of a library in Rust is no Exception
             raise_own("URL_FILTERS", name, error)
-        return answer(
-            "URL_FILTERS", name, kept, sound, "a list of those of the given URLs that pass"
-        )
+        return answer("URL_FILTERS", name, kept, sound, "a list of the given URLs that pass")
 
     return checked_keep
 
@@ -163,7 +161,7 @@ def named_filter(path: str, setup: Setup) -> UrlFilter | None:
     except RulesError:
         raise
     except Exception as error:  # anything may be wrong with a class of the user's own
-        raise RulesError(f"URL_FILTERS: {path} cannot be made: {error!r}") from error
+        raise RulesError(f"URL_FILTERS: {path} cannot be created: {error!r}") from error
     if made is None:
         return None
     has_keep, has_name = (
@@ -172,7 +170,7 @@ def named_filter(path: str, setup: Setup) -> UrlFilter | None:
     )
     if not (has_keep and has_name):
         near = hint(made, "name" if has_keep else "keep")
-        line = "a filter has a name and a method keep(urls, origin) (docs/urls.md)"
+        line = "a filter must have a name and a method keep(urls, origin) (docs/urls.md)"
         raise RulesError(f"URL_FILTERS: {path}: {line}{near}")
     found: UrlFilter | None = made
     return found
@@ -234,7 +232,9 @@ Keep = Callable[[list[str], Origin], list[str]]
 def _refuse_equal_names(names: list[str]) -> None:
     """Raise RulesError if two filters have one name: links are counted by these names."""
     if twice := [name for name in names if names.count(name) > 1]:
-        raise RulesError(f"URL_FILTERS: two filters have the same name: {', '.join(twice)}")
+        raise RulesError(
+            f"URL_FILTERS: more than one filter is named {', '.join(dict.fromkeys(twice))}"
+        )
 
 
 def _stages(filters: Sequence[UrlFilter]) -> list[tuple[Lines | None, list[tuple[str, Keep]]]]:

@@ -259,7 +259,7 @@ class Seeds:
     def __init__(self, src: str, limit: int | None = None, max_length: int = MAX_LENGTH) -> None:
         paths = list_paths(src)
         if not paths:
-            raise SeedError(f"{src!r}: names no list of seeds")
+            raise SeedError(f"{src!r} does not name a list of seeds")
         if limit is not None and limit < 1:
             raise SeedError(f"limit {limit}: must be a whole number from 1")
         self._sources = [
@@ -315,8 +315,8 @@ class Seeds:
         begins_anew = self.taken < read
         if in_turns and not expected and begins_anew:
             unread = (
-                "the segment before was not read to its end: its URLs after the first %d are "
-                "not crawled; it was %s"
+                "the previous segment was not read to its end, so its URLs after the first %d are "
+                "not crawled: %s"
             )
             logger.warning(unread, read, before.src)
 

@@ -44,7 +44,7 @@ _DOMAIN = re.compile(r"([-.0-9A-Z_a-z\x80-\U0010ffff]+)(:\d+)?([/?#].*)?")
 _NUMBERS = re.compile(r"[\d.]+")
 
 
-UNSENT = "user and password are not sent: the seed is crawled without them"
+UNSENT = "user and password were removed from the seed, which is crawled without them"
 
 
 def has_credentials(text: str) -> bool:
@@ -156,7 +156,9 @@ class CsvRows:
         if not any(found[:2]):
             return None
         if not _FOUND.fullmatch("".join(f" {field}" for field in found)):
-            raise BadLineError("does not say how its URL was found")
+            raise BadLineError(
+                "has columns about how its URL was found, but no valid values in them"
+            )
         return found
 
 
@@ -373,7 +375,9 @@ def _as_seed_error(path: str) -> Iterator[None]:
 def _damage(error: Exception) -> str:
     """Return an unpacker's message, unless it quotes the file, which `seeds add` may have named."""
     said = str(error) or "ends in the middle"
-    return "is damaged, or not packed as its name says" if "'" in said or '"' in said else said
+    return (
+        "is damaged, or is not compressed as its name says" if "'" in said or '"' in said else said
+    )
 
 
 def _blocks(file: _Bytes, most: int | None = None) -> Iterator[bytes]:

@@ -17,7 +17,7 @@ class ClockCache:
 
     def __init__(self, size: int) -> None:
         if size < 1:
-            raise ValueError(f"a cache of {size} entries")
+            raise ValueError(f"a cache needs at least 1 entry, not {size}")
         self._size = size
         self._hand = 0
         self._marks = bytearray(size)

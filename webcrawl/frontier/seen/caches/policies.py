@@ -14,7 +14,7 @@ class RandomCache:
 
     def __init__(self, size: int, chance: Random | None = None) -> None:
         if size < 1:
-            raise ValueError(f"a cache of {size} entries")
+            raise ValueError(f"a cache needs at least 1 entry, not {size}")
         self._size = size
         self._draw = (chance or Random(0)).random
         self._items: list[int] = []
@@ -52,7 +52,7 @@ class LruCache:
 
     def __init__(self, size: int) -> None:
         if size < 1:
-            raise ValueError(f"a cache of {size} entries")
+            raise ValueError(f"a cache needs at least 1 entry, not {size}")
         self._missed: list[int] = []
         self._ask = lru_cache(maxsize=size)(self._missed.append)
 
