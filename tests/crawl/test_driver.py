@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from tests.support.waiting import eventually
+from tests.support.warc_crawl import exchange
 from webcrawl.base.model import Link, Outcome
 from webcrawl.crawl import barrier as module
 from webcrawl.crawl.barrier import Barrier
@@ -386,3 +387,33 @@ class TestBarrier:
             await shutting
 
         self.run(script)
+
+
+def test_bodies_that_a_step_empties():
+    """An answer whose body a step lets go of takes as much room as it had, and gives it all back."""
+    steps = Steps(
+        *(page(f"http://a.test/{n}", exchange=exchange(body=bytes(100))) for n in range(9))
+    )
+
+    def visit(trips):
+        for trip in trips:
+            trip.exchange.body = b""
+        return [[trip] for trip in trips]
+
+    steps.visit = visit
+    run(steps, until_rest, room=250)
+    assert len(steps.done) == 9
+
+
+def test_the_page_under_way_while_pages_are_visited():
+    """No single page is under way while several are visited, whoever asked for it."""
+    under_way = []
+    steps = Steps(*(page(f"http://a.test/{n}") for n in range(3)))
+
+    def visit(trips):
+        under_way.append(page_under_way())
+        return [[trip] for trip in trips]
+
+    steps.visit = visit
+    run(steps, until_rest)
+    assert {*under_way} == {None}

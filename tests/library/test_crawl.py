@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from http import HTTPStatus
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,6 +18,7 @@ import webcrawl
 from tests.support.net_proxy import Proxy, proxying
 from tests.support.places import ROOT
 from tests.support.plain_site import Site, serving
+from webcrawl.crawl import disk_space
 from webcrawl.crawl.checks import SettingError
 from webcrawl.library import Crawling, NothingFetched
 from webcrawl.store.errors import StateLocked
@@ -526,3 +528,21 @@ def test_proxy_that_cannot_be_used(site, monkeypatch):
     monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:9")
     with pytest.raises(SettingError, match="ALL_PROXY in the environment"):
         crawl(site)
+
+
+def test_disk_that_is_nearly_full(site, monkeypatch):
+    """Nothing is fetched while the disk has too little room, and all once it has more."""
+    free, fetched = [0] * 8 + [1 << 40], []
+    pages = []
+
+    def usage(_):
+        fetched.append(len(pages))
+        return SimpleNamespace(free=free.pop(0) if len(free) > 1 else free[0])
+
+    monkeypatch.setattr(disk_space, "INTERVAL", 0.05)
+    monkeypatch.setattr("shutil.disk_usage", usage)
+    for page in crawl(site, min_free_disk=1):
+        pages.append(page)  # noqa: PERF402 - `usage` looks at it meanwhile
+    assert numbers(pages) == list(range(1, PAGES + 1))
+    # one page of the host may have been under way at the first look
+    assert fetched[8] <= 1

@@ -6,17 +6,18 @@ Crawls with callbacks, middlewares or handlers of other projects run on Scrapy's
 The life of a URL:
 
     take      the frontier hands out a link whose host may be asked now; it travels on as a Trip
-    fetch     in a task of its own, until the outcome is known. Then it waits at the barrier while a checkpoint is taken
+    fetch     in a task of its own, until the outcome is known. Then it enters the barrier, which keeps it back only
+              while a checkpoint is taken
     visit     pages at hand are read together, one stage after the other, and their links are submitted
     process   each page goes through the processors; a page that has to wait there goes on in a task of its own
-    finish    what the page writes is written, its URL is booked, and it leaves the barrier
+    finish    what the page writes is written, its URL is booked or put back, and it leaves the barrier
 
-A failure, an answer that is to be asked for again, and what the end of the crawl cuts short go from
-`fetch` straight to `finish`. A robots.txt is heard instead of visited, alone, because links may
-wait for it.
+A failure, an answer that is to be asked for again, and a fetch that the end of the crawl cuts short
+go from `fetch` straight to `finish`. What the crawl fetches for itself, a robots.txt or a probe, is
+heard instead of visited, alone, because links may wait for it.
 
 Pages are read together because a stage then finds its code and its tables in the processor's
-caches, and because a page then needs no task: 5 % of all CPU time
+caches, and because a page then needs no task, which saves 5 % of all CPU time
 (docs/decisions/adapter-fastpath.md).
 """
 
@@ -38,11 +39,11 @@ from webcrawl.crawl.trip import PAGE, Trip
 logger = logging.getLogger(__name__)
 
 STARTS = 0.01  # seconds of a turn of the event loop for which fetches are begun
-# Turns of the event loop while 100 million URLs were merged: 99 % took up to 72 ms with 64 pages or
-# 30 ms, 38 ms with 24 or 20 ms, and 25 ms with 16 or 10 ms, which cost 3 to 6 % more CPU.
-MOST = 24  # pages that are read in one turn: fewer cost more
-TURN = 0.02  # seconds that they may take: fewer follow after some that took longer
-SELDOM = 1.0  # seconds after which a look that nobody has asked for is worth it
+# While 100 million URLs were merged, 99 % of the event loop's turns took up to 72 ms with MOST = 64
+# and TURN = 0.03, 38 ms with 24 and 0.02, and 25 ms with 16 and 0.01, at 3 to 6 % more CPU.
+MOST = 24  # pages that are visited in one turn: smaller batches cost more CPU per page
+TURN = 0.02  # seconds that they should take: after a batch that took longer the next is smaller
+SELDOM = 1.0  # seconds: `look` does nothing if the last look was less than this ago
 
 PageOrError = Iterable[Page] | Exception  # of one answer: its page, or why there is none
 
@@ -53,41 +54,49 @@ class Steps(Protocol):
     def may_begin(self) -> bool:
         """Return whether one more fetch may begin.
 
-        Nothing holds the crawl, a slot is free, and so is memory.
+        Not if all slots are taken, if sockets or bandwidth lack, or if the program is paused.
+        Whoever ends that calls `wake`.
         """
 
     def take(self) -> Trip | None:
-        """Return the next trip, or None if nothing is due.
+        """Return the next trip, or None if nothing may be fetched now.
 
-        Whoever returned None sees to it that `wake` is called in time.
+        That is so if nothing is due, if the crawl is paused, or if the network is out and no host is
+        to be tried. Whoever returns None sees to it that `wake` is called in time.
         """
 
     async def fetch(self, trip: Trip) -> bool:
-        """Fetches it, and notes the outcome in the trip.
+        """Fetch it, and note the outcome in the trip. A download that fails raises nothing.
 
-        Return whether there is an answer to go on with.
+        Return whether there is an answer, which is visited unless the trip comes again.
         """
 
     def hear(self, trip: Trip) -> PageOrError:
-        """Books what a robots.txt says."""
+        """Note what a robots.txt says, or what a probe for missing pages shows."""
 
     def visit(self, trips: Sequence[Trip]) -> list[PageOrError]:
         """Return the pages of these answers; their links are submitted."""
 
     async def process(self, trip: Trip, page_or_error: PageOrError) -> None:
-        """Takes what was made of an answer through the processors."""
+        """Take what was made of an answer through the processors.
+
+        It begins outside of any task: before its first wait there is no `asyncio.current_task`.
+        """
 
     def finish(self, trip: Trip) -> None:
-        """Books it. It is called once for each trip."""
+        """Book the URL, put it back to be tried again, or leave it to the next run.
+
+        It leaves the barrier in any case. It is called once for each trip, and must not raise.
+        """
 
     def fail(self, error: Exception) -> None:
-        """Ends the crawl, because of this: the state on disk stays that of the last checkpoint."""
+        """End the crawl because of this: the state on disk stays that of the last checkpoint."""
 
     def rest(self) -> None:
-        """Nothing is under way, and nothing is due."""
+        """Nothing of this loop is under way, and `take` returned None: the crawl may be over."""
 
     def give_up(self) -> None:
-        """Pages that are in the processors will not come back."""
+        """Hear that pages in the processors will not come back, before `forsake` ends them."""
 
 
 class Driver:
@@ -111,7 +120,10 @@ class Driver:
         self._read_now = 0  # answers that were read in this turn, and are not yet in the processors
         # in the processors
         self._waiting: dict[Trip, tuple[asyncio.Task[None], Coroutine[Any, Any, None]]] = {}
-        self._size = 0  # bytes of those
+        # Bytes of the answers that are ready or in the processors, and of all of them together. A
+        # step may empty a body, so what was added is what is taken away again.
+        self._sizes: dict[Trip, int] = {}
+        self._size = 0
         self._most = MOST
         self._starts_next = False
         self._reads_next = False
@@ -133,7 +145,7 @@ class Driver:
     # -- take and fetch
 
     def wake(self) -> None:
-        """Has it look for what is due, in the next turn of the event loop."""
+        """Look for what is due, once, in the next turn of the event loop."""
         if not self._starts_next:
             self._starts_next = True
             self._loop.call_soon(self._start)
@@ -146,6 +158,7 @@ class Driver:
     def _start(self) -> None:
         """Start whatever is due. Once STARTS seconds have passed, leave the rest to the next turn."""
         self._starts_next = False
+        PAGE.set(None)  # the event loop runs this with the page of whoever called `wake`
         self._looked = self._loop.time()
         begun = self._clock()
         while not self._closed:
@@ -182,7 +195,7 @@ class Driver:
             if not has_answer or trip.comes_again:
                 self._end(trip)
             else:
-                self._size += _size(trip)
+                self._count_in(trip)
                 if trip.link is not None and trip.link.is_own:
                     self._hear(trip)
                 else:
@@ -191,16 +204,24 @@ class Driver:
             if self._was_held:  # else all that is due was begun, and this host is not due yet
                 self.wake()
 
+    def _count_in(self, trip: Trip) -> None:
+        size = self._sizes[trip] = len(trip.exchange.body) if trip.exchange is not None else 0
+        self._size += size
+
     # -- visit and process
 
     def go_on(self) -> None:
-        """Reads the pages that are ready when this turn of the event loop is over."""
+        """Visit the pages that are ready in the next turn of the event loop.
+
+        The barrier calls this, too, when it lets pages through again.
+        """
         if not self._reads_next:
             self._reads_next = True
             self._loop.call_soon(self._read)
 
     def _read(self) -> None:
         self._reads_next = False
+        PAGE.set(None)  # as in `_start`
         if not self._ready or not self._barrier.may_begin():
             return
         trips, self._ready = self._ready[: self._most], self._ready[self._most :]
@@ -247,14 +268,14 @@ class Driver:
         except BaseException as error:  # noqa: BLE001 - as above
             self._broken(error, trip)
         finally:
-            self._size -= _size(trip)
+            self._size -= self._sizes.pop(trip)
             self._waiting.pop(trip, None)
             self._end(trip)
 
     # -- finish
 
     def _end(self, trip: Trip) -> None:
-        if trip.booked:  # it was forsaken
+        if trip.booked:  # `forsake` has finished it
             return
         self._steps.finish(trip)
         if self._closed:
@@ -263,10 +284,7 @@ class Driver:
             self.wake()
 
     def _broken(self, error: BaseException, trip: Trip) -> None:
-        """Note an error of a task; what was cancelled is left to the next run.
-
-        What else nobody has handled is a mistake in code.
-        """
+        """Leave a cancelled trip to the next run. Log any other error, which is a bug."""
         if isinstance(error, asyncio.CancelledError):
             trip.abandoned = True
         else:
@@ -275,7 +293,10 @@ class Driver:
     # -- the end
 
     def close(self) -> asyncio.Future[None]:
-        """Begins nothing more; what it returns is done when all that is under way is finished."""
+        """Begin no more fetches. What is under way, ready pages too, goes on to its end.
+
+        The future is done when all of it is finished.
+        """
         self._closed = True
         drained = self._drained = self._loop.create_future()
         self._look_whether_drained()
@@ -286,27 +307,23 @@ class Driver:
             self._drained.set_result(None)
 
     def unreturned(self) -> dict[Trip, Any]:
-        """Return the coroutines of pages that wait for something in the processors."""
+        """Return the coroutines of the pages that wait in the processors, to say what hangs."""
         return {trip: rest for trip, (_, rest) in self._waiting.items()}
 
     def cancel(self) -> None:
-        """Leaves these pages to the next run."""
+        """Cancel the pages that wait in the processors, and leave them to the next run."""
         for trip, (task, _) in [*self._waiting.items()]:
             trip.abandoned = True
             task.cancel()
 
     def forsake(self) -> None:
-        """End the way of pages that have gone on; what they still do counts for nothing."""
+        """Finish the pages that did not stop when cancelled; what they still do is ignored."""
         left = [*self._waiting]
         if left:
             self._steps.give_up()
         self._waiting.clear()
         for trip in left:
             self._end(trip)
-
-
-def _size(trip: Trip) -> int:
-    return len(trip.exchange.body) if trip.exchange is not None else 0
 
 
 async def _resumed(rest: Coroutine[Any, Any, None], waits_for: Any) -> None:

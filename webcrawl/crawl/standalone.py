@@ -250,10 +250,10 @@ class Standalone:
             self.driver.wake()
 
     def may_begin(self) -> bool:
-        network = self.network
-        return not (
-            self.is_full or network.shortage.paused or network.bandwidth.held or self.run.failed
-        )
+        network, in_force = self.network, self.run.crawl.parts.in_force
+        if self.is_full or in_force.held or self.run.failed:
+            return False
+        return not (network.shortage.paused or network.bandwidth.held)
 
     def take(self) -> Trip | None:
         while True:
