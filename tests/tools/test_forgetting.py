@@ -176,7 +176,7 @@ class TestPackages:
 
         stay = "are in no index and no list of this package; their bytes are still in its archive files"
         assert said == [
-            f"6 records of sites that want to be forgotten {stay}: scrapy account --list-records"
+            f"6 records of sites that asked to be forgotten {stay}: scrapy account --list-records"
         ]
         wacz = zipfile.ZipFile(target)
         index = gzip.decompress(wacz.read("indexes/index.cdx.gz"))

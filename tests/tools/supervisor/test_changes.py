@@ -304,7 +304,7 @@ class TestAdopt:
         [
             (["--drone", "x"], "--drone x: must be a whole number from 0 to 65534"),
             (["--drone", "1", "--lost"], "--drone 1: it was alive within "),
-            (["--drone", "7", "--lost"], "--drone 7: no member of this hive"),
+            (["--drone", "7", "--lost"], "--drone 7: this hive has no such drone"),
         ],
     )
     def test_an_order_that_makes_no_sense_changes_nothing(self, url, words, line):
