@@ -155,8 +155,8 @@ class TestAccount:
         account.wishes[:] = [OptOut("b.test", NOW - 20, until=NOW - 10)]
         later = f"{page(account, NOW)}"
 
-        assert ("for good" in now, "this has expired" in now) == (True, False)
-        assert ("for good" in later, "this has expired" in later) == (False, True)
+        assert ("permanently" in now, "this has expired" in now) == (True, False)
+        assert ("permanently" in later, "this has expired" in later) == (False, True)
 
     def test_no_other_is(self, job):
         """Other sites' records are not an owner's business."""
