@@ -155,8 +155,8 @@ class TestAccount:
         account.wishes[:] = [OptOut("b.test", NOW - 20, until=NOW - 10)]
         later = f"{page(account, NOW)}"
 
-        assert ("for good" in now, "this has expired" in now) == (True, False)
-        assert ("for good" in later, "this has expired" in later) == (False, True)
+        assert ("permanently" in now, "this has expired" in now) == (True, False)
+        assert ("permanently" in later, "this has expired" in later) == (False, True)
 
     def test_no_other_is(self, job):
         """Other sites' records are not an owner's business."""
@@ -176,7 +176,7 @@ class TestPackages:
 
         stay = "are in no index and no list of this package; their bytes are still in its archive files"
         assert said == [
-            f"6 records of sites that want to be forgotten {stay}: scrapy account --list-records"
+            f"6 records of sites that asked to be forgotten {stay}: scrapy account --list-records"
         ]
         wacz = zipfile.ZipFile(target)
         index = gzip.decompress(wacz.read("indexes/index.cdx.gz"))

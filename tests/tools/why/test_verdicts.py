@@ -277,7 +277,7 @@ ROWS = [
     ("the crawl knows this URL, but it is in no queue and no log{}", {"known": "F"}, NEW),
     ("no trace", {"known": "F"}, NEW),
     (
-        ", as far as was looked (below): --all looks through all",
+        ", as far as they were searched (see below); --all searches everything",
         {"known": "F", "looked": ["x"]},
         {"known": "F"},
     ),
