@@ -514,7 +514,7 @@ class TestServed:
     )
     def test_impossible_rates_are_refused(self, options):
         """Rates and time scales have bounds."""
-        with pytest.raises(ValueError, match="allowed"):
+        with pytest.raises(ValueError, match="must be more than 0 and at most"):
             World(1, 1, **options)
 
     def test_kinds_of_change_need_no_rate(self):
