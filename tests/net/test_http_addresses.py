@@ -169,7 +169,7 @@ class TestAddresses:
             async with client(Names(a=["localhost"]), Anything()) as http:
                 await http.fetch("http://a.test/")
 
-        with pytest.raises(ConnectFailed, match="not an address"):
+        with pytest.raises(ConnectFailed, match="not an IP address"):
             run(go(), loop)
 
     def test_a_name_without_an_address(self, loop):

@@ -196,7 +196,7 @@ def test_another_line_among_edges(tmp_path, line):
 def test_a_pipe(tmp_path):
     """What can be read only once is refused, before anything of it is gone."""
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(NoTrace, match="pipe: not a file"):
+    with pytest.raises(NoTrace, match="pipe: is not a regular file"):
         read_trace([tmp_path / "pipe"])
 
 

@@ -93,7 +93,7 @@ def test_a_row_that_cannot_be(state, changes, what):
         ("walk/host/x", msgpack.packb([(1, "http://h0/0")]), "walk/host/x: "),
         ("walk/host/03", msgpack.packb([(1, "http://h0/0")]), "walk/host/03: not counted"),
         ("walk/number/h0", b"77", "h0 has another number"),
-        ("walk/number/h9", b"5", "5 hosts are counted, 6 have a number"),
+        ("walk/number/h9", b"5", "5 hosts are counted, but 6 have a number"),
         ("walk/seed/4", b"", "walk/seed/4: not a URL"),
     ],
 )

@@ -87,7 +87,7 @@ def test_an_index_that_cannot_be_read(copy):
     assert done.stdout.endswith("10 pages\n")
     assert done.stderr == (
         f"{copy}/drone-1/index: no index: `scrapy process {copy}/drone-1 -s OUTPUTS=index "
-        f"-s JOBDIR={copy}/drone-1-read` builds one in {copy}/drone-1-read; its pages are not in this list\n"
+        f"-s JOBDIR={copy}/drone-1-read` builds one in {copy}/drone-1-read; its pages are not among these\n"
     )
 
 

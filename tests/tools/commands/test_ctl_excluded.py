@@ -11,9 +11,7 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.urls.exclusion_rules import OptOut
 
 NOW = 1_800_000_000.0
-STOPPED = (
-    "no crawl is running there, or none that listens: the answer is from the last checkpoint\n"
-)
+STOPPED = "no running crawl accepts commands there: the answer is from the last checkpoint\n"
 
 
 def state(folder, *wishes):
@@ -73,11 +71,11 @@ def test_of_a_hive(tmp_path):
 
 
 def test_where_no_crawl_is(tmp_path):
-    """Where there is no state, nothing is shown, and the exit status is 2 as for every command."""
+    """Where there is no state, nothing is shown, and the exit status is 3 as for every command."""
     done = excluded(tmp_path)
 
     assert (done.returncode, done.stderr) == (
-        2,
+        3,
         f"{tmp_path}: no running crawl accepts commands there\n",
     )
 

@@ -180,7 +180,7 @@ def test_an_existing_crawl_is_refused(tmp_path):
         1,
         "",
         f"demo: JOBDIR = {tmp_path}: already holds a crawl of an earlier demo web: use "
-        "another JOBDIR: use another JOBDIR\n",
+        "another JOBDIR\n",
     )
 
 

@@ -87,7 +87,10 @@ def test_commands_of_units(unit):
         "",
         *shlex.split(re.search("^ExecStart=(.*)$", text, re.MULTILINE)[1]),
     ]
-    parser, kind = ArgumentParser(), {"crawl": crawl.Command, "hive": hive.HiveRunning}[name]
+    parser, kind = (
+        ArgumentParser(conflict_handler="resolve"),
+        {"crawl": crawl.Command, "hive": hive.HiveRunning}[name],
+    )
     made = kind()
     made.settings = Settings()
     made.add_options(parser)

@@ -84,9 +84,7 @@ class TestLeftOut:
             db.close()
 
         assert exported(tmp_path / "job", tmp_path / "a.parquet") == (0, sorted(URLS[2:]))
-        why = (
-            "because it is because it is in the store (s3://bucket)" if stored else "no longer here"
-        )
+        why = "in the store (s3://bucket)" if stored else "no longer here"
         assert (
             capsys.readouterr().err == f"{tmp_path / 'job'}: left out 1 file of documents: {why}\n"
         )

@@ -24,7 +24,7 @@ LOGROTATE = (ROOT / "docs/deploy/logrotate.conf").read_text(encoding="utf-8")
 CTL = [
     shlex.split(found)
     for text in (OPERATIONS, CRONTAB)
-    for found in re.findall(r"scrapy ctl (?:crawls/web|\$JOB) ([^`\n>#]*)", text)
+    for found in re.findall(r"(?:scrapy|webcrawl) ctl (?:crawls/web|\$JOB) ([^`\n>#]*)", text)
 ]
 FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0.01, "CHECKPOINT_INTERVAL": 0.3}
 
@@ -95,7 +95,7 @@ class TestCron:
         """The line that begins the crawl has options and settings that there are."""
         (line,) = self.lines("crawl")
         scrapy, name, *words = shlex.split(line.partition("&& ")[2])
-        parser, made = ArgumentParser(), crawl_command.Command()
+        parser, made = ArgumentParser(conflict_handler="resolve"), crawl_command.Command()
         made.settings = Settings()
         made.add_options(parser)
         options, spider = parser.parse_known_args(words)

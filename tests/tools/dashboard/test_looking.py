@@ -316,11 +316,11 @@ class TestSigns:
         [
             ({"trouble": "our network is out"}, "Our network is out."),
             ({"trouble": "", "waits": "waits 9 s for a.test"}, "Waits 9 s for a.test."),
-            ({"state": "paused"}, "Fetches nothing until somebody resumes it."),
-            ({"state": "stopping"}, "Finishing 4 downloads under way."),
+            ({"state": "paused"}, "Paused: fetches nothing until it is resumed."),
+            ({"state": "stopping"}, "Finishing 4 downloads in progress."),
             (
                 {"queued": 0, "in_flight": 0, "aside": 0},
-                "Nothing is queued: it looks for more, or is about to end.",
+                "Nothing is queued: the crawl is looking for more, or is about to end.",
             ),
             (
                 {"queued": 7, "in_flight": 0, "aside_due": 1.0},

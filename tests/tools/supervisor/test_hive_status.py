@@ -109,7 +109,7 @@ class TestStatus:
 
         assert [line.split()[1] for line in (first, second)] == ["running", "stopped"]
         assert last == (
-            "web: 1 drone running, 2 meant; 14 pages (0.0/s), 6 queued; as of their last checkpoints: "
+            "web: 1 drone running, 2 intended; 14 pages (0.0/s), 6 queued; as of their last checkpoints: "
             "give -s REDIS_URL with the hive's server for live figures"
         )
 
@@ -142,7 +142,7 @@ class TestStatus:
         goes_on = "the change to 3 drones is not complete, and continues at the next start"
         assert stopped.startswith(f"web: stopped: {goes_on}; ")
         assert runs.startswith(
-            "web: 2 drones running, 3 meant: the change continues, the queen is drone 0; "
+            "web: 2 drones running, 3 intended: the change continues, the queen is drone 0; "
         )
         assert waits == "the change waits for drone 2, which is not running"
 
@@ -306,7 +306,7 @@ def test_hive_status_while_the_server_is_away(tmp_path):
     found, common = rows(target)
 
     assert [row["state"] for row in found] == ["running", "stopped"]
-    assert "web: 1 drone running, 2 meant; 3 pages" in table(found, common)[-1]
+    assert "web: 1 drone running, 2 intended; 3 pages" in table(found, common)[-1]
     assert "the hive's server does not answer now" in table(found, common)[-1]
     target.running = lambda drone: False
     assert table(*rows(target))[-1] == "web: stopped, 2 drones; 3 pages (0.0/s), 0 queued"
@@ -387,7 +387,7 @@ def last_line(**more):
     [
         ({"server_bytes": 2_500_000}, "2.5 MB"),
         ({"queen": 1}, "drone 1"),
-        ({"meant": 3}, "3 meant"),
+        ({"meant": 3}, "3 intended"),
         ({"changing": True}, "change"),
         ({"another": True}, "another hive"),
         ({"unnamed": True}, "REDIS_URL"),
