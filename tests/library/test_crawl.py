@@ -274,7 +274,7 @@ class TestSeeds:
     def test_no_seed_has_an_answer(self):
         """The loop says why, and does not just end."""
         more = {"host_patience": 1, "host_retry_wait": 0.2, "outage_end_wait": 1}
-        with pytest.raises(NothingFetched, match=r"127\.0\.0\.1:1: the connection is refused"):
+        with pytest.raises(NothingFetched, match=r"127\.0\.0\.1:1: connection refused"):
             list(crawl("http://127.0.0.1:1/", **more))
 
     def test_lines_that_are_no_seeds(self):
@@ -293,7 +293,7 @@ class TestSettings:
                 {"scope": "host", "settings": {"URL_SCOPE": "any"}},
                 "scope: URL_SCOPE is given twice",
             ),
-            ({"render": "auto"}, "RENDER: is for a crawl in Scrapy's process"),
+            ({"render": "auto"}, "RENDER: works only in Scrapy's process"),
         ],
     )
     def test_that_have_no_effect(self, more, line):

@@ -146,7 +146,9 @@ def test_a_database_that_is_full_says_so_and_keeps_the_checkpoint(tmp_path):
     db.set("x", b"2")
     with pytest.raises(StoreError, match="database or disk is full"):
         db.set("y", bytes(1 << 20))
-    with pytest.raises(StoreError, match="unusable since: database or disk is full"):
+    with pytest.raises(
+        StoreError, match="cannot be used after an earlier error: database or disk is full"
+    ):
         db.checkpoint()
     db.close()
 

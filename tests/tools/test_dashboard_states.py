@@ -86,7 +86,9 @@ class TestStates:
         assert "killed" not in text
         assert "The crawl is not running, or does not accept commands" in orders
 
-    @pytest.mark.parametrize(("due", "words"), [(0, "until it is resumed"), (9.0, "tried again")])
+    @pytest.mark.parametrize(
+        ("due", "words"), [(0, "until they are resumed"), (9.0, "which are retried")]
+    )
     def test_it_waits(self, tmp_path, due, words):
         """All URLs left are of hosts set aside: those that were paused by command wait for
         somebody.

@@ -173,7 +173,7 @@ class TestLeftOut:
         job = tabled(tmp_path / "job", "http://b.test/")
 
         assert made(tmp_path) == ({("a.test", "c.test"): 1}, 0)
-        why = "1 link, not in a finished file yet: the crawl runs"
+        why = "left out 1 link, not in a finished file yet: the crawl is running"
         assert capsys.readouterr().err == f"{tmp_path}/job: {why}\n"
         job.close()
 

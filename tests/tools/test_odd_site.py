@@ -126,7 +126,7 @@ class TestReport:
 
         assert "404: 2" in wrong
         assert "500: 3" in wrong
-        assert "1 URL ended so" in wrong
+        assert "1 URL ended with one" in wrong
         assert "anubis: 1" in wrong
         assert "3 URLs (forbidden by robots.txt)" in wrong
         refused = [row[2] for row in odd.report.numbers("wrong-table") if "refused" in row[1]]
@@ -188,7 +188,7 @@ class TestReport:
     def test_the_rest_fits_on_the_disk(self, odd):
         """What is queued is compared with what is free."""
         assert re.search(
-            rf"\b{len(AWAY) + 1} that are queued\b.*\benough\b", odd.report.section("disk")
+            rf"\bThe {len(AWAY) + 1} queued URLs\b.*\benough\b", odd.report.section("disk")
         )
 
     def test_settings_that_differ(self, odd):

@@ -369,7 +369,7 @@ class TestRefusals:
             ),
             (
                 {"SCHEDULER": "scrapy.core.scheduler.Scheduler"},
-                "SCHEDULER = 'scrapy.core.scheduler.Scheduler': only ",
+                "SCHEDULER = 'scrapy.core.scheduler.Scheduler': a hive needs ",
             ),
         ],
     )
@@ -415,7 +415,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("words", "settings", "why"),
         [
-            (["-n", 3], {}, "has 2 drones: start it without -n, then scrapy hive resize {} -n 3"),
+            (["-n", 3], {}, "has 2 drones: start it without -n, then run `scrapy hive resize {} -n 3`"),
             ([], {"HIVE_NAME": "other"}, "HIVE_NAME = other: {} was founded with web"),
             ([], {"HIVE_PARTITION": "host"}, "HIVE_PARTITION = host: {} was founded with domain"),
         ],
@@ -465,7 +465,7 @@ class TestRefusals:
         [
             ("{", "damaged: "),
             ("[]", "damaged: it is not a JSON object"),
-            ('{"version": 2}', "version 2, but this program reads version 1"),
+            ('{"version": 2}', "has version 2, but this program reads version 1"),
             ('{"version": 1}', "damaged: Object missing required field `name`"),
         ],
     )

@@ -246,7 +246,7 @@ class TestResuming:
 
         assert job.run(first.with_name(f"moved-{first.name}"), pipelines=("Lines",)) == 1
         assert "the record that an earlier run did not finish is missing" in job.log
-        assert "cannot be read: again 1" in job.log
+        assert "could not be read: again 1" in job.log
 
     @pytest.mark.campaign
     def test_code_that_blocks(self, pages, job):
@@ -280,7 +280,7 @@ class TestLosses:
         path.write_bytes(data)
 
         assert job.run(pages, pipelines=("Lines",)) == 1
-        assert "cannot be read: damaged 1" in job.log
+        assert "could not be read: damaged 1" in job.log
         assert set(URLS) - set(job.lines()) <= set(URLS)
         assert job.run(pages, pipelines=("Lines",)) == 1
 

@@ -204,7 +204,7 @@ class TestSettings:
         }
         line = told({"seeds": str(seeds)}, JOBDIR=str(tmp_path / "job"), URL_FILTERS=filters)
 
-        assert line == "URL_FILTERS: more than one filter is named length, length"
+        assert line == "URL_FILTERS: more than one filter is named length"
 
     def test_a_name_server_that_does_not_answer(self, tmp_path, seeds):
         """If none of the name servers answers, the line names them."""

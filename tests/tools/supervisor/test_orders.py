@@ -371,7 +371,7 @@ def test_an_address(asked):
 def test_nobody_is_there(tmp_path, asked):
     """Without a server nobody says that no drone runs: it may be one that the settings do not name."""
     with pytest.raises(
-        NotRunning, match="the hive is not running, or -s REDIS_URL=… must name its server"
+        NotRunning, match="the hive is not running, or has a server that -s REDIS_URL=… must name"
     ):
         HiveClient(Settings(), str(tmp_path), 1.0, None).ask("status")
 

@@ -65,11 +65,11 @@ def test_a_sound_drone(drone):
         (
             PLAIN(2),
             b"letter",
-            f"{PLAIN(2)}: a message of this hive was expected, but its first bytes",
+            f"{PLAIN(2)}: it does not begin like a letter of a hive",
         ),
         (PLAIN(2), letter()[:-1], f"{PLAIN(2)}: it is damaged: its checksum is wrong"),
-        (PLAIN(2), letter(sender=3), f"{PLAIN(2)}: another drone's"),
-        (PLAIN(2), letter(hive=b"another"), f"{PLAIN(2)}: another drone's"),
+        (PLAIN(2), letter(sender=3), f"{PLAIN(2)}: it is a letter of another drone"),
+        (PLAIN(2), letter(hive=b"another"), f"{PLAIN(2)}: it is a letter of another drone"),
         (PLAIN(2), letter(items=[b"none L   0   "]), f"{PLAIN(2)}: not a link: b'none L   0   '"),
         (
             PLAIN(2),
@@ -82,7 +82,7 @@ def test_a_sound_drone(drone):
             letter(Kind.SLOT, number=2, channel=7),
             f"{EXACT(1)}: has number 2 of channel 7, but belongs to channel ",
         ),
-        (EXACT(2), None, "hive/outbox: the last exact letter for drone 1 should be , but is not2"),
+        (EXACT(2), None, "hive/outbox: the last exact letter for drone 1 should be 2, but is not"),
         ("hive/out/one", letter(), "hive/out/one: not a valid name of a letter"),
         ("hive/outbox", b"\xc1", "hive/outbox: "),
         ("hive/outbox", msgpack.packb([[1, 2]]), "hive/outbox: ValueError"),

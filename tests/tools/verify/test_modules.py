@@ -122,7 +122,8 @@ def test_as_many_urls_as_lines(copy):
     assert told(copy, saved(lines=lines)) == ([], lines)
     (damage,), _ = told(copy, saved(lines=lines + 1))
     assert (
-        f"table meta, statistics: of {lines + 1} URLs, logs/crawl.log has {lines} lines" in damage
+        f"table meta, statistics: they count {lines + 1} URLs, but logs/crawl.log has {lines} lines"
+        in damage
     )
 
 

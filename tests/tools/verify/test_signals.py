@@ -103,4 +103,4 @@ def test_a_row_that_nobody_wrote(state, table, data, what):
     (line,), _ = damage(
         state, f"UPDATE {table} SET data = ?, crc = ?", data, rowcrc.of_host("a.test", data)
     )
-    assert line.endswith(f"not {what}")
+    assert line.endswith(f"cannot be read as {what}")

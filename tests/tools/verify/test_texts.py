@@ -92,7 +92,7 @@ def test_what_a_crawl_leaves_agrees(job, monkeypatch):
         (lambda lines: lines.insert(2, lines[1]), "expected page 2, found page 1"),
         (lambda lines: lines[2].pop("text"), "not a valid line of a page: text"),
         (lambda lines: lines[2].update(ordinal="2"), "not a valid line of a page: ordinal"),
-        (lambda lines: lines.__setitem__(2, 7), "not a valid line of a page: no object"),
+        (lambda lines: lines.__setitem__(2, 7), "not a valid line of a page: not a JSON object"),
         (
             lambda lines: lines[2].update(url="http://b.test/"),
             "page 2, http://b.test/: is not in logs/crawl.log",
@@ -225,7 +225,7 @@ class TestTheIndex:
             (lambda data: None, "missing"),
             (lambda data: data[:-1], "the end of the file is missing"),
             (lambda data: b"", "the end of the file is missing"),
-            (lambda data: data[:9] + bytes([data[9] ^ 1]) + data[10:], "checksum"),
+            (lambda data: data[:9] + bytes([data[9] ^ 1]) + data[10:], "wrong checksum"),
         ],
     )
     def test_every_byte_of_the_index_is_looked_at(self, mine, ending, harm, why):

@@ -305,7 +305,7 @@ class TestRows:
                 "URLs should be queued, but the queues hold",
             ),
             ("UPDATE meta SET value = x'80' WHERE name = 'frontier'", "table meta, frontier: "),
-            ("UPDATE meta SET value = x'00' WHERE name = 'key'", "table meta, key: 1 bytes"),
+            ("UPDATE meta SET value = x'00' WHERE name = 'key'", "table meta, key: has 1 bytes"),
             (
                 "UPDATE meta SET value = x'00' WHERE name = 'tallies'",
                 "table meta, tallies: not a mapping",
@@ -317,7 +317,7 @@ class TestRows:
             ("UPDATE meta SET value = x'7b' WHERE name = 'seen.state'", "table meta, seen.state: "),
             (
                 "UPDATE meta SET value = x'00' WHERE name = 'content.fresh'",
-                "table meta, content.fresh: 1 bytes",
+                "table meta, content.fresh: its 1 bytes",
             ),
             (
                 "INSERT OR REPLACE INTO meta VALUES ('seen.fresh', zeroblob(16), 0)",

@@ -124,7 +124,7 @@ class TestRunning:
         assert command("scrapy", "ctl", job, "why").returncode == 1
         running.kill()
         gone = command("scrapy", "ctl", job, "why", url)
-        assert (gone.returncode, gone.stdout) == (2, "")
+        assert (gone.returncode, gone.stdout) == (3, "")
 
     def test_what_a_killed_crawl_wrote_after_its_checkpoint(self, simweb, tmp_path):
         """It does not count any more: the next run fetches it again."""
