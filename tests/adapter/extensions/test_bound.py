@@ -47,6 +47,7 @@ class Watched:
             ready_hosts=ready_hosts,
             waits=lambda: SimpleNamespace(rules=Counter()),
             servers=SimpleNamespace(names=""),
+            has_lost_server=False,
         )
         parts = SimpleNamespace(
             counters=self.counters,

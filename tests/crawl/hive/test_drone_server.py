@@ -155,7 +155,7 @@ async def test_memory_of_the_machine_bounds_the_streams(tmp_path):
         async with drones(server.url) as (one, _):
             for _ in range(12):
                 await one.send(1, [bytes(4 << 20)])
-            with pytest.raises(Full, match="may have no more"):
+            with pytest.raises(Full, match="which is the limit"):
                 await one.send(1, [bytes(4 << 20)])
 
 
