@@ -220,7 +220,9 @@ class TestResuming:
         assert ("the next run processes them; the first is http://a.test/20" in job.log) == (
             status == 0
         )
-        assert ("1 page cancelled in the pipelines; the same command" in job.log) == (status == 0)
+        assert ("1 page cancelled in the pipelines; run the same command" in job.log) == (
+            status == 0
+        )
 
         assert job.run(pages, pipelines=("Lines",)) == 0
         assert job.lines() == URLS
