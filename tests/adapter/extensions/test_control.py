@@ -70,7 +70,7 @@ def test_no_sockets_here(extension_of, monkeypatch, caplog, why):
 @pytest.mark.parametrize(
     ("checkpoint", "why"),
     [
-        (lambda: asyncio.sleep(60), "done, but no checkpoint has it yet"),
+        (lambda: asyncio.sleep(60), "done, but no checkpoint includes it yet"),
         (lambda: fail(StoreError("disk full")), "done, but it was not saved: disk full"),
         (lambda: fail(CommandError("switched off")), "done, but it was not saved: switched off"),
     ],

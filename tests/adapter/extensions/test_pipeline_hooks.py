@@ -101,7 +101,9 @@ class TestPositions:
             db.checkpoint()
             pipeline.position, pipeline.call = position, call
             db.set("pages", b"2")
-            with pytest.raises(StoreError, match=r"test_pipeline_hooks\.Remembering\.checkpoint: "):
+            with pytest.raises(
+                StoreError, match=r"test_pipeline_hooks\.Remembering\.checkpoint failed: "
+            ):
                 db.checkpoint()
         with closing(CrawlDB(tmp_path / "state")) as db:
             pipeline = Remembering()
@@ -210,7 +212,7 @@ class TestCrawls:
         said = crawl.output.read_text()
 
         assert (status, crawl.stats["reason"]) == (1, "store_failed")
-        assert "myproject.titles.TitlesFilePipeline.checkpoint: ZeroDivisionError" in said
+        assert "myproject.titles.TitlesFilePipeline.checkpoint failed: ZeroDivisionError" in said
         assert "ZeroDivisionError" in (crawl.jobdir / "logs/errors.log").read_text()
         assert list(verify(crawl.jobdir, Counter())) == []
 
@@ -232,7 +234,7 @@ class TestCrawls:
 
         assert crawl.run() == 1
         assert (
-            "TitlesFilePipeline.restore: FileNotFoundError('titles.tsv')"
+            "TitlesFilePipeline.restore failed: FileNotFoundError('titles.tsv')"
             in crawl.output.read_text()
         )
         assert server.log.hits == []
