@@ -81,7 +81,9 @@ class TestMade:
     )
     def test_what_lacks_something_is_refused(self, name, why):
         """The line has the setting, the class, and what it lacks."""
-        with pytest.raises(RulesError, match=f"^FRONTIER: {HERE}.{name}: a frontier has {why}$"):
+        with pytest.raises(
+            RulesError, match=f"^FRONTIER: {HERE}.{name}: a frontier must have {why}$"
+        ):
             made("FRONTIER", f"{HERE}.{name}", Thing)
 
     def test_a_lack_of_memory_is_no_fault_of_the_class(self):

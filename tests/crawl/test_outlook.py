@@ -81,9 +81,9 @@ def test_a_drone_that_has_lost_its_server(state, is_lost):
     one.servers.watch(lambda: Absence("the hive's server", time.time()))
 
     assert one.has_lost_server == is_lost
-    assert one.stands_still.startswith("waits for the hive's server, away since") == (
-        not state.get("paused")
-    )
+    assert one.stands_still.startswith(
+        "waits for the hive's server, which has not answered since"
+    ) == (not state.get("paused"))
 
 
 def test_a_drone_whose_lease_is_not_confirmed():

@@ -186,7 +186,7 @@ class TestWaiting:
             trip.abandoned = True
             task.cancel()
 
-        with pytest.raises(DownloadCancelledError, match="the crawl ends"):
+        with pytest.raises(DownloadCancelledError, match="the crawl is ending"):
             self.wait(self.forever, end)
 
     def test_a_lack(self):
