@@ -311,7 +311,8 @@ class TestDaily:
                     earlier
                 )
                 assert (
-                    f"What it had is in crawls/shop.{earlier} ({earlier} earlier crawl" in said
+                    f"The earlier crawl is kept in crawls/shop.{earlier} ({earlier} earlier crawl"
+                    in said
                     or not earlier
                 )
         assert {path.name for path in (project / "crawls").iterdir()} == {

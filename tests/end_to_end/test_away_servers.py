@@ -52,7 +52,7 @@ def check_last_lines(crawl, name):
     line = rf"{waits_for(name).pattern}: restart it, then run the same command to resume"
     assert re.search(line, last), last
     assert "bound by a server that does not answer" in last
-    assert f"({name}); what helps: that server: start it again" in last
+    assert f"({name}); what helps: that server: restart it" in last
 
 
 def test_the_server_of_the_seeds(tmp_path, server):

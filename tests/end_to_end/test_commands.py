@@ -53,7 +53,7 @@ class TestPause:
 
         running = crawl.start()
         wait_until(lambda: len(asked(server)) > 10)
-        assert console("pause").startswith("paused,")
+        assert console("pause").startswith("paused until")
         assert console("pause") == "the crawl is already paused"
         wait_until(lambda: console("status")["in_flight"] == 0)
         half = len(asked(server))

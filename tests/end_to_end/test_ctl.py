@@ -101,17 +101,17 @@ def test_status(ctl):
 
 
 def test_a_refusal_is_one_line_and_status_1(ctl):
-    """What is refused is one line and 1; as JSON the line is the error."""
+    """What is refused is one line and 1; as JSON the line is the error. No command at all is a wrong use."""
     assert ctl("jump") == (1, ctl("jump")[1])
     assert ctl("jump")[1].startswith("'jump' is not a command; the commands are stop, ")
-    assert ctl.json("set", "X", "1")[1]["error"].startswith("X is no setting of the crawl")
+    assert ctl.json("set", "X", "1")[1]["error"].startswith("X is not a setting of the crawl")
     assert ctl("exclude")[1].startswith("usage: exclude RULE [--by WHO]")
-    assert ctl()[0] == 1
+    assert ctl()[0] == 2
 
 
 def test_pause_and_resume(ctl):
     """A pause is seen in the state."""
-    assert ctl.json("pause")[1]["answer"].startswith("paused,")
+    assert ctl.json("pause")[1]["answer"].startswith("paused until")
     assert ctl.json("status")[1]["state"] == "paused"
     assert ctl("resume") == (0, "resumed\n")
     assert ctl.json("status")[1]["state"] == "running"
@@ -179,7 +179,7 @@ def test_set(ctl):
 @pytest.mark.parametrize(
     ("name", "value", "why"),
     [
-        ("scope", "seeds", "URL_SCOPE was any, now seeds: the seeds' domains were not noted"),
+        ("scope", "seeds", "URL_SCOPE was any, now seeds: the seeds' domains were not recorded"),
         ("URL_EXCLUDE", "a(", "URL_EXCLUDE = 'a\\('"),
         ("URL_EXCLUDE_FILE", "rules.txt", "there is no such file"),
         ("URL_FOLDINGS", "none", "decides which URLs count as the same"),
@@ -261,11 +261,11 @@ def test_fewer_slots(ctl):
     ctl.ask("set", "POLITENESS_MIN_DELAY", "0.2")
 
 
-def test_without_a_crawl_that_runs_the_status_is_2(tmp_path):
-    """Where no crawl runs the exit status is 2, whatever the command."""
+def test_without_a_crawl_that_runs_the_status_is_3(tmp_path):
+    """Where no crawl runs the exit status is 3, whatever the command."""
     for words in (["status"], ["seeds", "add", "-"], ["jump"]):
         assert scrapy(["ctl", str(tmp_path), *words, "--json"], ROOT, tmp_path / "out") == 3
-    assert "no crawl is running there" in (tmp_path / "out").read_text()
+    assert "no running crawl accepts commands there" in (tmp_path / "out").read_text()
 
 
 @pytest.mark.campaign
@@ -338,7 +338,7 @@ class TestKill:
         again = crawl.start()
         console.ask("resume")
         assert again.wait() == 1
-        assert "1 list of seeds cannot be read to the end" in crawl.output.read_text()
+        assert "1 list of seeds could not be read to the end" in crawl.output.read_text()
         away.rename(more)
 
         assert crawl.run() == 0

@@ -154,7 +154,7 @@ def test_a_scorer_that_fails_loses_no_page(tmp_path, scorer, said):
     assert {*pages(crawl)} == {*range(PAGES)}
     output = crawl.output.read_text()
     assert said in output
-    assert f"{crawl.stats['scores/failed']} pages without a score" in output
+    assert f"{crawl.stats['scores/failed']} pages fetched and kept, but not scored" in output
     assert output.count("No score for") == 5
 
 

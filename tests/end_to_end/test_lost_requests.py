@@ -50,7 +50,7 @@ class TestLambdas:
         text = said(crawl)
 
         assert noted(tmp_path) == {"page": 3, "second": 1}
-        (line,) = re.findall(r".*no method of the spider: use one, as in callback=.*", text)
+        (line,) = re.findall(r".*is not a method of the spider: use one, as in callback=.*", text)
         assert (
             "lambda/0> cannot be kept on disk: its callback Lambdas.parse.<locals>.<lambda>" in line
         )
@@ -59,7 +59,7 @@ class TestLambdas:
             text.count("its cb_kwargs 'answer' has a TextResponse, which cannot be kept on disk")
             == 1
         )
-        assert "4 requests of the spider lost, as the log says" in text
+        assert "4 requests of the spider lost, because they could not be kept on disk" in text
         assert crawl.stats["requests/unkept"] == 4
         assert crawl.stats["reason"] == "finished"
 

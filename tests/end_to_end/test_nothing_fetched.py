@@ -110,7 +110,7 @@ def test_a_seed_that_leads_out_of_the_scope(tmp_path):
     ):
         crawl = crawl_of(tmp_path, f"{site}/")
         crawl.arguments["scope"] = "host"
-        line = f"{site}/way leads to {target}/there, which is out of scope: use that as a seed"
+        line = f"{site}/way redirects to {target}/there, which is out of scope: use that as a seed"
         assert ended(crawl) == (
             1,
             [
@@ -143,7 +143,7 @@ def test_more_redirects_than_are_followed(tmp_path):
     there = f"http://127.0.0.2:{site.rpartition(':')[2]}/there"
     assert (status, line) == (
         1,
-        f"{site}/way leads to {there}: that is one redirect more than REDIRECT_MAX_HOPS= allows1",
+        f"{site}/way redirects to {there}: that is one redirect more than REDIRECT_MAX_HOPS=1 allows",
     )
 
 
@@ -161,7 +161,7 @@ def test_this_machines_own_name(tmp_path):
         status, (line,) = ended(crawl_of(tmp_path, f"{seed}/", PRIVATE_NETWORKS_ALLOWED=""))
         assert (status, line.partition(": ")[0]) == (
             1,
-            "localhost leads to 127.0.0.1, which is loopback",
+            "localhost resolves to 127.0.0.1, which is loopback",
         )
         assert crawl_of(tmp_path, f"{seed}/").run() == 0
 
@@ -199,7 +199,7 @@ def test_a_port_that_is_not_allowed(tmp_path):
 
     assert (status, lines) == (
         1,
-        ["1 URL left out by the filter port: PORTS_ALLOWED allows more ports"],
+        ["1 URL left out by the filter port: add its port to PORTS_ALLOWED to allow it"],
     )
 
 
@@ -245,7 +245,7 @@ def test_a_seed_that_leads_to_no_url(tmp_path):
         status, lines = ended(crawl_of(tmp_path, f"{site}/"))
 
     assert status == 1
-    assert f"{site}/ leads to nothing" in lines[0]
+    assert f"{site}/ redirects, but not to a valid URL" in lines[0]
 
 
 def test_one_line_per_kind(tmp_path):
@@ -262,7 +262,7 @@ def test_one_line_per_kind(tmp_path):
             "URL left out by the filter por",
         ]
     )
-    assert sum(line.endswith("(1 more of this kind)") for line in lines) == 1
+    assert sum(line.endswith("(and 1 more of this kind)") for line in lines) == 1
 
 
 def test_a_connection_that_is_refused(tmp_path):
@@ -285,7 +285,7 @@ def test_a_robots_txt_elsewhere(tmp_path):
     """
     with serving(Leading) as site:
         running = crawl_of(tmp_path, f"{site}/").start()
-        said = f"{site}/robots.txt leads to {Leading.elsewhere}: connection refused: no server is listening there"
+        said = f"{site}/robots.txt redirects to {Leading.elsewhere}: connection refused: no server is listening there"
         wait_until(
             lambda: (
                 running.crawl.output.exists() and "no seed has" in running.crawl.output.read_text()

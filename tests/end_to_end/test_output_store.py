@@ -94,7 +94,7 @@ class TestFinished:
         )
         assert f"in file://{target}, not checked" in said["verify"].stdout
         assert "are in the store" in said["wacz"].stderr
-        assert "in the store, not checked" in said["process"].stderr
+        assert "in the store, which is not read" in said["process"].stderr
         assert (
             "are in the store"
             in command("scrapy", "why", crawl.jobdir, next(iter(responses(target)))).stdout

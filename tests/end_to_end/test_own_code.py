@@ -278,7 +278,7 @@ def test_what_is_no_filter_does_not_start(crawl):
             {"spiders.Forgets": 650},
             "spiders.Forgets.keep of the filter forgets returned None: expected ",
         ),
-        ("URL_FOLDINGS", ["spiders.folds"], "spiders.folds returned None: expected a text"),
+        ("URL_FOLDINGS", ["spiders.folds"], "spiders.folds returned None: expected a str"),
         *in_campaign(
             (
                 "POLITENESS_POLICY",

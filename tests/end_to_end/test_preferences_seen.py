@@ -86,7 +86,8 @@ class TestBodiesSeenBefore:
         assert scrapy(["why", str(crawl.jobdir), urls[1]], ROOT, tmp_path / "why") == 0
         why = (tmp_path / "why").read_text()
         assert (
-            "but withheld: its owner forbids it for all of PURPOSE, by header and document" in why
+            "but it was withheld, because its owner forbids it for every purpose in PURPOSE, by header and document"
+            in why
         )
         assert "robots.txt content-signal search=y" in why
 

@@ -192,7 +192,7 @@ class TestWrongUses:
             )
             assert other.run() == 1
             said = other.output.read_text()
-            assert "a walk with walkers=3 restart=0.142857 jump=hosts, now" in said
+            assert "this walk began with walkers=3 restart=0.142857 jump=hosts, but now has" in said
             assert said.endswith(": change that back, or use another JOBDIR\n")
 
 

@@ -118,7 +118,7 @@ def test_why_says_that_its_host_is_behind_a_wall(crawled, tmp_path):
     assert scrapy(["why", str(crawl.jobdir), "http://shut.test/"], ROOT, tmp_path / "out") == 0
     said = " ".join((tmp_path / "out").read_text().split())
     assert "queued" in said
-    assert "its host is behind a wall: anubis" in said
+    assert "its host answers with block pages (anubis)" in said
 
 
 def test_the_report_names_hosts_and_vendors(crawled, tmp_path):

@@ -382,7 +382,7 @@ class TestChecks:
             (
                 '    custom_settings = {"SCHEDULER": "scrapy.core.scheduler.Scheduler"}\n',
                 ["-a", "seeds=seeds.txt"],
-                "SCHEDULER = 'scrapy.core.scheduler.Scheduler': own needs webcrawl's own",
+                "SCHEDULER = 'scrapy.core.scheduler.Scheduler': own needs webcrawl's own scheduler",
             ),
         ],
     )

@@ -35,7 +35,7 @@ WRONG = {
     f"crawl {SITE} -o folder:jsonl": "FEEDS: folder: cannot be stored: it is a directory",
     f"crawl {SITE} -s NAME": "error: Invalid -s value, use -s NAME=VALUE",
     f"crawl {SITE} -s POLITENESS_FACTOR=fast": "POLITENESS_FACTOR = 'fast': must be a number from 0 to 100000",
-    f"crawl {SITE} -s OUTPUTS=pdf": "or none ('pdf' does not exist)",
+    f"crawl {SITE} -s OUTPUTS=pdf": "or none (unknown: 'pdf')",
     f"crawl {SITE} -s JOBDIR=empty.txt": "(empty.txt is not a folder)",
     f"crawl {SITE} -s PRIVATE_NETWORKS_ALLOWED=localhost": "must be comma-separated networks in CIDR form",
     f"crawl {SITE} -s DNS_NAMESERVERS=nonsense:x": "DNS_NAMESERVERS = 'nonsense:x': must be comma-separated host:port",
@@ -57,7 +57,7 @@ WRONG = {
     "consolidate": "webcrawl has no command consolidate: -h lists all",
     "console": "webcrawl has no command console: -h lists all",
     "-L INFO": "webcrawl has no command INFO: -h lists all",
-    "--nolog": "the first word must be a command: `webcrawl -h` lists them",
+    "--nolog": "a command comes first: webcrawl -h lists them",
     f"crawl {SITE} -s ITEM_PIPELINES={{a.B:3}}": "ITEM_PIPELINES = {a.B:3}: must be a JSON object, with double quotes",
     "fetch -s EXTENSIONS=[] http://": "EXTENSIONS = []: must be a JSON object, with double quotes: -s 'EXTENSIONS={",
     SITE: f"webcrawl has no command {SITE}: try webcrawl crawl {SITE}",
@@ -69,7 +69,7 @@ WRONG = {
     "ctl nowhere status": "nowhere: no running crawl accepts commands there",
     "process nowhere": "nowhere: no such file",
     "export wacz nowhere": NO_FOLDER,
-    "hive status nowhere": "nowhere: no hive: hive.json is missing",
+    "hive status nowhere": "nowhere: is not a hive: hive.json is missing",
     "check nowhere": "nowhere: no such spider. The files of a crawl are checked by webcrawl verify nowhere",
 }
 GUESSES = {  # of users of git, docker, kubectl, wget, curl and HTTrack
@@ -94,7 +94,7 @@ GUESSES = {  # of users of git, docker, kubectl, wget, curl and HTTrack
     "crawl a.test --wait=2": "unknown option --wait: --delay S",
     "crawl a.test --limit-rate 10k": "unknown option --limit-rate: -s BANDWIDTH_MAX=500kB",
     "crawl a.test --resume": "unknown option --resume: run the same command again, which resumes the crawl",
-    "crawl a.test --user-agnet me": "unknown option --user-agnet: is --user-agent meant?",
+    "crawl a.test --user-agnet me": "unknown option --user-agnet: did you mean --user-agent?",
     "crawl web -n 4": "a crawl by several processes: webcrawl hive web -n N -a seeds=FILE",
     "completion csh": "usage: webcrawl completion bash|zsh|fish",
 }

@@ -85,6 +85,7 @@ class RereadingScheduler(FrontierScheduler):
     """
 
     AFTER_KILL = "if the run is killed, they are processed again"
+    AT_END = "the next run processes them"
     pages: ArchivedPages
     _has_begun = False
 

@@ -171,7 +171,7 @@ def unknown_option(option: str) -> str:
     if name in INSTEAD:
         return f"unknown option {name}: {INSTEAD[name]}"
     close = get_close_matches(name, _OPTIONS, 1)
-    return f"unknown option {option}" + (f": is {close[0]} meant?" if close else "")
+    return f"unknown option {option}" + (f": did you mean {close[0]}?" if close else "")
 
 
 def _neither(word: str) -> str:

@@ -54,7 +54,7 @@ def instead_of(name: str, words: Sequence[str], known: Sequence[str]) -> str:
     if _is_source(name):
         return f"try {program()} crawl {name}"
     close = get_close_matches(name, known, 1, LIKE)
-    return f"is {close[0]} meant?" if close else "-h lists all"
+    return f"did you mean {close[0]}?" if close else "-h lists all"
 
 
 def _is_source(name: str) -> bool:

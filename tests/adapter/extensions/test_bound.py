@@ -44,10 +44,10 @@ class Watched:
         self.outlook = SimpleNamespace(
             stopped_by=stopped_by,
             trouble=stopped_by,
-            has_lost_server=False,
             ready_hosts=ready_hosts,
             waits=lambda: SimpleNamespace(rules=Counter()),
             servers=SimpleNamespace(names=""),
+            has_lost_server=False,
         )
         parts = SimpleNamespace(
             counters=self.counters,

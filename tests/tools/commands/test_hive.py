@@ -415,7 +415,11 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("words", "settings", "why"),
         [
-            (["-n", 3], {}, "has 2 drones: start it without -n, then run `scrapy hive resize {} -n 3`"),
+            (
+                ["-n", 3],
+                {},
+                "has 2 drones: start it without -n, then run `scrapy hive resize {} -n 3`",
+            ),
             ([], {"HIVE_NAME": "other"}, "HIVE_NAME = other: {} was founded with web"),
             ([], {"HIVE_PARTITION": "host"}, "HIVE_PARTITION = host: {} was founded with domain"),
         ],
