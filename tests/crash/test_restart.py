@@ -111,7 +111,7 @@ def test_moved_while_it_runs(tmp_path, server, crawl):
         rf"CRITICAL: {re.escape(str(crawl.jobdir))}: moved or removed while the crawl ran: "
         r"nothing after the checkpoint"
     )
-    assert says(crawl, rf"{line} of \d\d:\d\d:\d\d is kept") == 1
+    assert says(crawl, rf"{line} of \d\d:\d\d:\d\d was kept") == 1
     assert not crawl.jobdir.exists()
     wait_until_idle(server)
     moved = Crawl(tmp_path / "moved", crawl.arguments, crawl.settings)

@@ -157,7 +157,9 @@ def test_few_descriptors(tmp_path):
         crawl = web.crawl(tmp_path, seeds, **FAST, CONCURRENT_REQUESTS=1000, FRONTIER_QUEUES=1000)
         run_until_bound(crawl, "files", begin=partial(start, prepare=descriptors(100)))
 
-    (fit,) = re.findall(r"CONCURRENT_REQUESTS = 1000: only (\d+) fit", crawl.output.read_text())
+    (fit,) = re.findall(
+        r"CONCURRENT_REQUESTS = 1000: only (\d+) are possible with", crawl.output.read_text()
+    )
     assert crawl.stats["bound"].endswith(
         f"a higher ulimit -n: only {fit} of CONCURRENT_REQUESTS = 1000 fit"
     )
