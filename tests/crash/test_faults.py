@@ -30,7 +30,7 @@ OPENING = (
     # fails after the check before the crawl: then Scrapy adds tracebacks
     "[webcrawl.tools.commands.crawl] CRITICAL"
 )
-LEFT_OVER = ("keeps its .open", "could not be removed")
+LEFT_OVER = ("still has .open", "could not be removed")
 SAMPLE = 5  # faults per test; `python -m tests.campaign.faults` tries all
 
 

@@ -297,7 +297,7 @@ def test_a_full_disk_pauses_the_crawl(server, crawl):
 
     free.write_text("1000")
     assert running.wait() == 0
-    assert says(crawl, "999 MiB free") == says(crawl, "fetching resumes") == 1
+    assert says(crawl, "999 MiB are free") == says(crawl, "fetching resumes") == 1
     assert paused <= before + SETTINGS["CONCURRENT_REQUESTS"] < 130
     wait_until_idle(server)
     assert max(Counter(hit.url for hit in server.log.hits).values()) == 1

@@ -299,7 +299,7 @@ def test_a_hive_that_cannot_change(start, server, tmp_path):
     for change in (partial(resize, wanted=3), partial(give_up, drone=1)):
         with pytest.raises(
             CannotStart,
-            match=r"cannot be resized: a webcrawl\.frontier\.seen\.bloom\.BloomSeen cannot give",
+            match=r"cannot be resized: a webcrawl\.frontier\.seen\.bloom\.BloomSeen cannot hand over",
         ):
             change(HiveTarget(Settings(), str(job)), say=interrupt)
 

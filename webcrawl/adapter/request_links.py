@@ -297,7 +297,7 @@ def referer(request: Request) -> str:
 
 
 def _is_plain(value: Any) -> bool:
-    """Return whether msgpack gives back the same: it makes a list of a tuple."""
+    """Return whether a value survives msgpack unchanged: a tuple comes back as a list."""
     try:
         msgpack.packb(value, strict_types=True)
     except (TypeError, ValueError, OverflowError):

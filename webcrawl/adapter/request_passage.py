@@ -61,7 +61,7 @@ class RequestIntake:
         self._counts = counts or RequestCounts()
         self._hands_over = bool(getattr(dupefilter, "hands_over", False))
         self._counts.is_ours = self._hands_over
-        # Of an answer without an exchange no page can be made.
+        # No page can be made of an answer without an exchange.
         self._keeps_hostless = not getattr(spider, "makes_pages", False) or getattr(
             spider, "has_callbacks", False
         )

@@ -96,8 +96,9 @@ class Link:
 
     @property
     def is_revisit(self) -> bool:
-        """Return whether it brings what is known of earlier fetches; the history of a robots.txt is
-        something else.
+        """Return whether the link carries the history of earlier fetches.
+
+        It does not for a robots.txt, whose `history` is the origin that it is for.
         """
         return bool(self.history) and not self.is_prerequisite
 

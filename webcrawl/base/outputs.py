@@ -1,4 +1,6 @@
-"""The outputs of a crawl, by the names that the setting OUTPUTS has for it: the one table of them.
+"""The outputs of a crawl, by the names that the setting OUTPUTS has for them.
+
+A new output goes into this table, and into OUTPUTS of crawl/standalone.py for the library.
 
 Scrapy imports all these pipelines. Each looks whether it is in the checked value of OUTPUTS
 (`adapter/values.py`), raises NotConfigured if not, and only then imports what is large. settings.py

@@ -6,7 +6,8 @@ Public: `assembly` (settings become a crawl), `ground`, `crawl.Crawl`, `parts`, 
 that are fetched again, `metrics` for those who watch. All else is a part of these.
 
 What a kill does to a half-finished page: `barrier`. Why no URL is fetched twice in a hive:
-`hive_parts`. What an output has to implement: `outputs.output_protocol`.
+`hive_parts`. What an output has to implement: `outputs.output_protocol`. When a crawl is over:
+`crawl.Crawl.pending`, and `ending` where hosts do not answer.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Keeps checkpoints between pages: finished downloads wait here until earlier pages are booked.
+"""Keeps checkpoints between pages: while one is taken, finished downloads wait outside.
 
 What a kill does to a page, by how far it had come. Everything goes back to the last COMMIT
 (checkpointing.py), which holds whole pages only:

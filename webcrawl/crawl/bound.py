@@ -174,7 +174,7 @@ STATES = tuple(one.name for one in fields(BoundLook) if one.name not in {"second
 
 @dataclass(slots=True)
 class Tally:
-    """Seconds by cause; `means` has for each the means of the figures by which it was named."""
+    """Seconds by cause. `means` gives the mean figures of the looks that named a cause."""
 
     seconds: defaultdict[Cause, float] = field(default_factory=lambda: defaultdict(float))
     last: dict[Cause, BoundLook] = field(default_factory=dict)

@@ -163,7 +163,7 @@ class Discovery:
         self._counters["links/new"] += self.submit(again, f"cookies {cookies.decode('latin-1')}")
 
     def moved(self, page: Link, location: str, history: str) -> bool:
-        """Submits where a page has moved for good, with what it hands on.
+        """Submit the address to which a page has moved for good, with the page's history.
 
         False if a filter drops that.
         """

@@ -195,7 +195,7 @@ class Standalone:
         self.hear = robots.pages_of
 
     def _open_outputs(self) -> None:
-        """Opens what OUTPUTS names, in the order in which pages go through it."""
+        """Open the outputs that OUTPUTS names, and `news`, in the order in which pages go through them."""
         for name, path in OUTPUTS.items():
             if name in self._values["OUTPUTS"] or name == "news":
                 file, _, kind = path.partition(".")

@@ -1,4 +1,4 @@
-"""The one value that travels with a request of the scheduler: what was decided, and how it went."""
+"""The value that travels with a URL through the loop: what was decided, and how it went."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from webcrawl.net.protocols import AnswerSource
 
 @dataclass(slots=True, eq=False)
 class Trip:
-    """From `next_request` to the booking.
+    """A URL's way from `take` (or the `next_request` of Scrapy's engine) to its booking.
 
-    It is never stored: a request that is queued again gets a new one.
+    It is never stored: a URL that is queued again gets a new one.
     """
 
     link: Link | None = None  # none for a refusal, which was booked already

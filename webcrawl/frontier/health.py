@@ -355,7 +355,7 @@ def recovered(host: Host, link: Link, now: float, first: float) -> None:
 def _has_failed_by_answers(failed: FailedRow | None) -> bool:
     """Return whether answers that report errors are noted, and not failures to get any.
 
-    `noted` gives these a Status that no failure has.
+    Both `noted` and `_status` give these the Status HOST_RETIRED.
     """
     return failed is not None and failed.status == Status.HOST_RETIRED
 

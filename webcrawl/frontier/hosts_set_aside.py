@@ -1,4 +1,6 @@
-"""Hosts set aside because their next turn is far away, and their way back."""
+"""Hosts set aside, because their turn is far away, they fail, or they are paused; and their way
+back.
+"""
 
 from __future__ import annotations
 
@@ -100,11 +102,11 @@ LOOK = 86_400.0  # seconds after which a paused host is looked at again
 
 
 class SetAside:
-    """Place and reason are two things: a host is put aside because its turn is far away, whatever
-    it waits for.
+    """The hosts that leave the back-end for a while.
 
-    A host that keeps failing, or is behind a wall, is put aside however short its wait is, and is
-    tried with one URL when that is over.
+    A host is put aside if its turn is more than FAR away, whatever it waits for, and if it is
+    paused. One that keeps failing, or answers with block pages, is put aside however short its wait
+    is, and is tried with one URL when that is over.
     """
 
     def __init__(self, queue: AsideHosts, failures: int) -> None:

@@ -24,7 +24,7 @@ WHY = {
 }
 FOR_OWNERS = {  # what the rule of a request's wait means, for the owner of the host
     NEW: "no request had been sent to the host before",
-    POLITENESS: "a multiple of the time that the last answer took, within bounds",
+    POLITENESS: "the usual wait between two requests to a host",
     CRAWL_DELAY: "the Crawl-delay of its robots.txt",
     FAILURE: "the last request failed: a wait that doubles each time",
     RETRY_AFTER: "the host asked for it, by Retry-After or a rate limit",

@@ -122,7 +122,9 @@ class ConnectionPool:
         now = loop.time()
         for key, kept in list(self._kept.items()):
             for connection, until in kept:
-                if not connection.open or until <= now:  # seldom: no call for those that stay
+                if (
+                    not connection.open or until <= now
+                ):  # rarely true, so servers whose connections all stay cost no call
                     self._keep_only_alive(key, now)
                     break
         self._sweeper = loop.call_later(_SWEEP, self._sweep) if self._kept else None

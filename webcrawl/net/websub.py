@@ -177,7 +177,7 @@ class Subscriptions:
         return self._read(rows[0]) if rows else None
 
     def active(self, now: float) -> int:
-        """Return the number of leases."""
+        """Return the number of leases that have not run out."""
         sql = "SELECT count(*) FROM subscription WHERE state IN (2, 3) AND until > ?"
         return int(self._db.query(sql, (now,))[0][0])
 

@@ -133,7 +133,10 @@ def test_forged_seeds(tmp_path, url, server, site):  # noqa: F811
 
     assert pages(asked) == ["/form _class=tests.support.trap.thing&callback=absent", "/good"]
     assert (crawl.stats["redis_seeds"], crawl.stats["redis_seeds/bad"]) == (2, len(forged))
-    assert "meta proxy: only the spider's own code may set it" in said(crawl)
+    assert (
+        "skipped an entry that is refused: meta proxy: only the spider's own code may set it"
+        in said(crawl)
+    )
     assert f"{len(forged)} seeds from the server refused" in said(crawl)
     assert "Traceback" not in said(crawl)
     assert not (tmp_path / "imported").exists()

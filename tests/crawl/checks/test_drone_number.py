@@ -41,7 +41,7 @@ def test_nobody_has_given_one(host):
     host("kiwi")
     with pytest.raises(
         SettingError,
-        match=r"HIVE_DRONE = 'auto': must be a whole number .*the host name, kiwi, does not end in",
+        match=r"HIVE_DRONE = 'auto': must be a whole number .*host name, kiwi, does not end in a number",
     ):
         number(HIVE_DRONE="auto")
 

@@ -258,7 +258,7 @@ def test_one_that_dies_again_and_again(tmp_path):
     """
     (tmp_path / "server").mkdir()
     server = EmbeddedServer(tmp_path / "server", binary=script(tmp_path))
-    with pytest.raises(HiveError, match="keeps crashing: out of luck"):
+    with pytest.raises(HiveError, match="the hive's server keeps crashing: out of luck"):
         wait_until(lambda: server.check() and False)
 
 

@@ -205,7 +205,10 @@ class WebSub:
         self._read_next()
 
     def _read_next(self) -> None:
-        """Read one push after a pause: the others wait, so that no hub holds up the crawl."""
+        """Schedule the reading of the next push, after a pause, unless that is done already.
+
+        Pushes are read one at a time, so that no hub holds up the crawl.
+        """
         if self._pushes and self._reading is None:
             loop = asyncio.get_running_loop()
             self._reading = loop.call_at(max(self._rests_until, loop.time() + PACE), self._read)

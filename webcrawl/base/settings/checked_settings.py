@@ -63,14 +63,14 @@ class GivenScrapySettings(TypedDict, total=False):
 
 
 class CheckedSettings(GivenScrapySettings):
-    """Every setting of the crawl, defaults filled in. Nobody changes it: `changed` makes another."""
+    """Every setting of the crawl, defaults filled in. `crawl.checks.changed` makes another."""
 
     # Scrapy's, with the defaults of a crawl without Scrapy
     RETRY_ENABLED: bool
     RETRY_TIMES: int
     RETRY_HTTP_CODES: tuple[int, ...] | None  # none: those that the frontier knows
     FOCUS_LANGUAGES: tuple[str, ...]
-    # the bytes of a body that are read for links and text, of those that DOWNLOAD_TRUNCATE keeps
+    # how many of the bytes that DOWNLOAD_TRUNCATE keeps are read for links and text
     READ_TRUNCATE: int
     # whether an output reads links of all kinds, with their texts
     LINK_LOG: bool
@@ -81,7 +81,7 @@ class CheckedSettings(GivenScrapySettings):
     BOT_KEY: str | None
     BOT_AGENT: str | None
     BOT_FROM: str
-    JOBDIR: str  # none at first: whoever opens a crawl has filled in a folder by then
+    JOBDIR: str  # None by default; a folder is filled in before a crawl is opened
     RANDOM_SEED: int
     FEATURES: tuple[str, ...]
     TOP1M_URL: str

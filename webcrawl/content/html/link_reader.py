@@ -136,7 +136,7 @@ class LinkCollector:
             self._srcset(tag, attributes)
 
     def _once(self, tag: str, attributes: Attributes, element: Element) -> None:
-        """Read the elements that few documents have twice."""
+        """Read an element that documents rarely have more than once: html, base, noframes, title."""
         if tag == "html":
             self._found.language = self._found.language or _language(attributes)
         elif tag == "base":

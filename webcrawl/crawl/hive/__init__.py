@@ -2,4 +2,6 @@
 
 Public: `running` (a drone among the others), `drone`, `member`, `hive_folder`, `operator`,
 `supervising`, `process` (and the server on one machine), `partition`, `letter`, `errors`.
+
+How links reach another drone without being lost or doubled: crawl/hive_parts.py.
 """

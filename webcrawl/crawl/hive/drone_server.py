@@ -246,9 +246,10 @@ class DroneServer(Session):
     async def send(self, drone: int, letters: Sequence[bytes]) -> list[str]:
         """Puts letters into a drone's stream, all or none of them, and returns their places."""
         size = sum(map(len, letters))
-        if self._bytes + self._sent + size > self._may_have:
+        have = self._bytes + self._sent
+        if have + size > self._may_have:
             raise Full(
-                f"the hive's streams have {(self._bytes + self._sent) >> 20} MiB, which is the limit"
+                f"the hive's streams have {have >> 20} MiB of at most {self._may_have >> 20} MiB"
             )
         places = await self._do(lambda: self._add(drone, letters))
         if None in places:

@@ -236,7 +236,7 @@ class Session:
         self._heard: HiveRecord | None = None
         self._agreed = ""  # the epoch as it stands in the server: run_id:random
         self._epoch = ""  # the random part of the one that the caller follows
-        self._room = 0  # bytes for letters that the server has
+        self._room = 0  # bytes that the server has for letters
 
     async def open(self) -> None:
         """Connects, and makes sure that this server can carry a hive."""

@@ -99,7 +99,7 @@ class Policy(Protocol):
         """
 
     def state(self) -> bytes:
-        """Return the state for a checkpoint; of its records the queue has everything."""
+        """Return the policy's own state for a checkpoint. The queue keeps what concerns the records."""
 
     def restore(self, data: bytes) -> None:
         """Go on from a state; one of another policy, or of nothing, is as good as a new beginning."""

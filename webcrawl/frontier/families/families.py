@@ -67,7 +67,7 @@ class Families:
         self._targets: dict[str, str] = {}
 
     def waits(self, name: str, url: str) -> bool:
-        """Return whether a URL of a domain waits. Only of one that has had START pages."""
+        """Return whether a URL of a domain is held back. Only asked of a domain that has had START pages."""
         return self._of(name).waits(url)
 
     def read(self, name: str, url: str, body: bytes) -> None:

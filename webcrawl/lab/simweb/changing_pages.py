@@ -191,7 +191,7 @@ class ChangingPages:
         return self.world.kind("change", self.world.first_page(host) + page) or "change_poisson"
 
     def rate(self, host: int, page: int) -> float:
-        """Return the changes per second, in the mean over all time."""
+        """Return a page's mean number of changes per second, over all time."""
         if self.world.kind("odd", host) == "odd_etag_only":
             return 0.0
         return self._of(host, page)[0].rate / self.day

@@ -162,7 +162,7 @@ class Board:
         )
 
     def restart(self) -> None:
-        """Count what is planned from now on: the server has started."""
+        """Shift all outages so that their times count from now: the server has started."""
         gone = self._clock() - self._start
         self._start += gone
         for outage in self.all:

@@ -270,7 +270,7 @@ class EarlierIndex:
         self._run: Run | None = None
         self.begun = ""
         self.algorithms: set[str] = set()  # of the digests by which payloads are found
-        self.progress = (0, 0)  # bytes read of the files, and of all of them
+        self.progress = (0, 0)  # bytes read so far, and bytes in all files
 
     def open(self) -> Iterator[None]:
         """Open the index; build it first, in slices, unless it is there, of the same files.

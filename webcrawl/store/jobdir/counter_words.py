@@ -219,7 +219,10 @@ def in_words(figures: Mapping[str, Any]) -> str:
 
 
 def _rule(counter: str) -> SkipRule | None:
-    """Return the rule that a counter belongs to, which may be a filter of the user's own."""
+    """Return the rule behind a counter; None if it is of no filter and no status.
+
+    One is made up for what RULES does not list, such as a filter of the user's own.
+    """
     if rule := RULES.get(counter):
         return rule
     if counter.startswith(FILTERED):

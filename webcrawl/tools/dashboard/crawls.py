@@ -363,7 +363,10 @@ class CrawlWatch:
         return [*self._moments]
 
     async def asked(self, what: Hashable, call: Callable[[], Any]) -> Any:
-        """Return the result of `call` in a thread, as `answer` gives it."""
+        """Return the result of `call`, which runs in a thread.
+
+        All who ask for the same `what` within LASTS seconds share it, errors too.
+        """
         return await self.answer(what, lambda: self.run(call), LASTS)
 
     async def answer(self, what: Hashable, call: Call, lasts: float) -> Any:

@@ -135,7 +135,7 @@ def _near(source: ReportSource, distance: int) -> Html | None:
 
 
 def _lines(path: Path, length: int) -> Iterator[bytes]:
-    """Yield the whole lines among the first so many bytes."""
+    """Yield the complete lines within the first `length` bytes."""
     with regular(path) as log:
         for line in log:
             length -= len(line)

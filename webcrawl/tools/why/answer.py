@@ -122,7 +122,7 @@ class OpenedCrawls:
     def _answers_of(
         self, source: OpenedCrawl, gathering: FactFinder, urls: Sequence[str]
     ) -> list[WhyAnswer]:
-        """Return the answers of one drone, which is asked itself if it runs."""
+        """Return the answers of one crawl or drone. With `alive` a running one is asked, too."""
         live = None
         if self._alive:
             live = ask(source, [form.url for form in map(source.form, urls) if form.url])

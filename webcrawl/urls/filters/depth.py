@@ -28,7 +28,7 @@ class DepthFilter:
         self._deepest = deepest
         self._domains = domains
         self._from_start = from_start
-        # The own limits of hosts, or None if no host has one
+        # Limits set for single hosts; None if no host has one
         self.per_host: Mapping[str, int | None] | None = None
 
     @classmethod

@@ -69,13 +69,13 @@ class ExclusionFilter:
         if not 0 <= now - self._looked < self._interval:  # less than 0: the clock was set back
             self._looked = now
             self._reread()
-        # A rule has an `until` that is over: nobody changes the file for that
+        # The `until` of a rule has passed. The file has not changed, so its text is parsed again.
         if now >= self._rules.ends:
             self._rules = parse_exclusions(self.text, str(self._path), now)
         return self._rules
 
     def records(self) -> list[OptOut]:
-        """Return what the file says of each rule, those that are over too."""
+        """Return what the file says of each rule, expired ones included."""
         return optouts_in(self.text, str(self._path))[0]
 
     def _reread(self) -> None:
