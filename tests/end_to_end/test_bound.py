@@ -158,7 +158,7 @@ def test_few_descriptors(tmp_path):
         run_until_bound(crawl, "files", begin=partial(start, prepare=descriptors(100)))
 
     (fit,) = re.findall(
-        r"CONCURRENT_REQUESTS = 1000: only (\d+) are possible", crawl.output.read_text()
+        r"CONCURRENT_REQUESTS = 1000: only (\d+) are possible with", crawl.output.read_text()
     )
     assert crawl.stats["bound"].endswith(
         f"a higher ulimit -n: only {fit} of CONCURRENT_REQUESTS = 1000 fit"

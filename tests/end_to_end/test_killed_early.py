@@ -62,7 +62,7 @@ def _told(tmp_path_factory):
 def test_the_first_line_of_the_next_run(told):
     """It says that the crawl begins anew and why; the run after that was resumed as ever."""
     assert (
-        ": starting over: the last run was killed or failed before it had saved a page; what it had"
+        ": starting over: the last run was killed or failed before it had saved a page\n"
         in told["crawl"]
     )
     assert re.search(r": resumed with \d+ pages and \d+ URLs? queued\n", told["crawl again"])
