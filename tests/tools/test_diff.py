@@ -155,6 +155,15 @@ def test_unfinished_file(tmp_path):
     assert ".open: not finished, and left out\n" in done.stderr
 
 
+def test_unfinished_file_of_one_crawl(tmp_path):
+    """Of a single crawl such a file is named once."""
+    crawl = archived(tmp_path / "job", answer("/", 200, b"Page"))
+    (path,) = (tmp_path / "job/warc").glob("*.warc.gz")
+    (tmp_path / "job/warc/test-20261128000000-00001.warc.gz.open").write_bytes(path.read_bytes())
+    done = command("webcrawl", "diff", crawl)
+    assert done.stderr.count("not finished, and left out") == 1
+
+
 def test_no_archive(tmp_path):
     """A folder without an archive is named, with status 1."""
     done = command("webcrawl", "diff", tmp_path, tmp_path)

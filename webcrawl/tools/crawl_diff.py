@@ -17,18 +17,16 @@ from operator import itemgetter
 from pathlib import Path
 
 from webcrawl.base.url_text import host_of
-from webcrawl.content.page import Page
 from webcrawl.crawl.page_reading import read_page
+from webcrawl.record.archived_answers import ROBOTS
 from webcrawl.record.archives import Archives, PayloadPlaces
 from webcrawl.record.warc.archive_files import NoArchive, archive_files, name_of, package_of
 from webcrawl.record.warc.reader import OPEN
 from webcrawl.record.warc.unpacking import RecordStart
-from webcrawl.store.jobdir.index_line import NOT_MODIFIED, CaptureLine, read_line
+from webcrawl.store.jobdir.index_line import NOT_MODIFIED, RECOGNISED, CaptureLine, read_line
 from webcrawl.tools.wacz.packable_archives import index_path, make_index, merged
 from webcrawl.urls.canonical import redirect_target
 
-RECOGNISED = b'"recognised": '  # the answer of a block page, or another that is not the page
-ROBOTS = "/robots.txt"
 PASSING = frozenset((408, 429, 500, 502, 503, 504))  # of these a page comes back
 MOST_LINES = 40  # of a page's difference that are told
 CONTEXT = 1  # lines around each difference
@@ -86,9 +84,9 @@ class CrawlDiff:
         self._scratch = scratch
         self._alone = list(before) == list(after)
         self._files: list[dict[str, str]] = []  # by side: names in the index, and whole names
-        self._indexes = [
-            self._indexes_of(side, names) for side, names in enumerate([before, after])
-        ]
+        sides = [before] if self._alone else [before, after]
+        self._indexes = [self._indexes_of(side, names) for side, names in enumerate(sides)]
+        self._later = len(sides) - 1  # the side with the later answers
         self._db = sqlite3.connect(scratch / "diff.db", isolation_level=None)
         self._db.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {TABLES}")
         self._originals = PayloadPlaces(scratch / "originals.db")
@@ -137,7 +135,7 @@ class CrawlDiff:
             yield change
 
     def _compare(self) -> None:
-        sides = [self._visits(side) for side in range(1 if self._alone else 2)]
+        sides = [self._visits(side) for side in range(len(self._indexes))]
         self._db.execute("BEGIN")
         for _, lines in groupby(merge(*sides, key=itemgetter(0)), key=itemgetter(0)):
             visits: dict[str, tuple[list[Visit], list[Visit]]] = {}  # several URLs may have a key
@@ -158,7 +156,7 @@ class CrawlDiff:
                 place = (side, capture.digest, self._whole_name(side, capture), capture.offset)
                 self._db.execute("INSERT OR IGNORE INTO payload VALUES (?, ?, ?, ?)", place)
             is_good = 200 <= capture.status < 300 or capture.status == NOT_MODIFIED
-            says_nothing = RECOGNISED in line or capture.status in PASSING
+            says_nothing = RECOGNISED.encode() in line or capture.status in PASSING
             yield line.partition(b" ")[0], side, Visit(capture, is_good, says_nothing)
 
     def _whole_name(self, side: int, capture: CaptureLine) -> str:
@@ -168,31 +166,36 @@ class CrawlDiff:
             raise NoArchive(f"{capture.file}: named by an index, but not there") from error
 
     def _judge(self, url: str, before: Sequence[Visit], after: Sequence[Visit]) -> None:
-        told = [visit for visit in before if not visit.says_nothing]
-        told_after = [visit for visit in after if not visit.says_nothing]
-        if after and not told_after:
-            self.unclear += any(visit.is_page for visit in told)
+        """Note how a URL differs, if it does; `before` and `after` are the same of one crawl."""
+        earlier = [visit for visit in before if not visit.says_nothing]
+        later = [visit for visit in after if not visit.says_nothing]
+        if after and not later:
+            self.unclear += any(visit.is_page for visit in earlier)
             return
-        # within one crawl the first visit is the earlier state; of an earlier crawl its last
-        old = (told[0] if self._alone else told[-1]) if told else None
-        new = told_after[-1] if told_after else None
-        if old is None or not old.is_page:
-            if new is not None and new.is_page and (old is not None or not self._alone):
-                self._note("added", url, new.capture.status, "", new.capture.digest)
-        elif new is None or not new.is_page:
-            self._lost(url, old.capture, new.capture if new is not None else None)
-        elif old.capture.digest == new.capture.digest:
+        # the first visit of one crawl is its earlier state; of an earlier crawl the last one is
+        old = _last(earlier[:1] if self._alone else earlier)
+        new = _last(later)
+        old_page = old.capture if old is not None and old.is_page else None
+        new_page = new.capture if new is not None and new.is_page else None
+        if old_page is not None and new_page is not None:
+            self._compare_pages(url, old_page, new_page)
+        elif old_page is not None:
+            self._lost(url, old_page, new.capture if new is not None else None)
+        elif new_page is not None:
+            self._note("added", url, new_page.status, "", new_page.digest)
+
+    def _compare_pages(self, url: str, old: CaptureLine, new: CaptureLine) -> None:
+        if old.digest == new.digest:
             self.unchanged += 1
         else:
-            digests = old.capture.digest, new.capture.digest
-            self._note("changed", url, new.capture.status, *digests)
+            self._note("changed", url, new.status, old.digest, new.digest)
 
     def _lost(self, url: str, old: CaptureLine, new: CaptureLine | None) -> None:
         """Note a page that is not there any more: moved if it redirects, else gone."""
         if new is None:
             self._note("gone", url, 0, old.digest, "")
             return
-        name = self._whole_name(0 if self._alone else 1, new)
+        name = self._whole_name(self._later, new)
         found = self._archives.again(name, RecordStart(new.offset, 0)).found
         target = redirect_target(found[1]) if found is not None else ""
         kind = "moved" if target else "gone"
@@ -208,10 +211,10 @@ class CrawlDiff:
         """Take a page that is gone for moved if a new one has its payload: the first by name."""
         self._db.executescript("""
             CREATE INDEX by_new ON change (new) WHERE kind = 'added';
-            UPDATE change SET kind = 'moved', target = (SELECT min(other.url) FROM change AS other
+            UPDATE change SET target = (SELECT min(other.url) FROM change AS other
                 WHERE other.kind = 'added' AND other.new = change.old)
-            WHERE kind = 'gone' AND old <> '' AND EXISTS (SELECT 1 FROM change AS other
-                WHERE other.kind = 'added' AND other.new = change.old);
+            WHERE kind = 'gone' AND old <> '';
+            UPDATE change SET kind = 'moved' WHERE kind = 'gone' AND target <> '';
             DELETE FROM change WHERE kind = 'added'
                 AND url IN (SELECT target FROM change WHERE kind = 'moved');
         """)
@@ -221,7 +224,7 @@ class CrawlDiff:
     def _difference(self, url: str, old: str, new: str) -> tuple[str, ...]:
         """Return the lines that differ; none if only markup does."""
         before = self._lines(url, 0, old)
-        after = self._lines(url, 0 if self._alone else 1, new)
+        after = self._lines(url, self._later, new)
         if before is None or after is None:
             return ("(the text cannot be read)",)
         lines = [
@@ -240,5 +243,8 @@ class CrawlDiff:
         if answer is None:
             self.unread.append(url)
             return None
-        page: Page = read_page(*answer, ())
-        return page.visible_text.splitlines()
+        return read_page(*answer, ()).visible_text.splitlines()
+
+
+def _last(visits: Sequence[Visit]) -> Visit | None:
+    return visits[-1] if visits else None

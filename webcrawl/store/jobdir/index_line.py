@@ -73,9 +73,12 @@ def method(request: bytes) -> str:
     return f'"method": {quoted(word.decode("latin-1"))}, ' if word else ""
 
 
+RECOGNISED = '"recognised": '
+
+
 def recognised(what: str) -> str:
     """Return the field for the kind of an answer that is not the page of the URL."""
-    return f'"recognised": {quoted(what)}, '
+    return f"{RECOGNISED}{quoted(what)}, "
 
 
 TRUNCATED = '"truncated": "'
