@@ -155,7 +155,7 @@ def _said() -> Iterator[list[str]]:
 
 
 class FeedStream(io.RawIOBase):
-    """What exporters write to: a local file that is part of the checkpoint.
+    """A local file that exporters write to, and that is part of the checkpoint.
 
     Compressed data is a member of its own up to each checkpoint, as if several files had been put
     together: all programs that read .gz, .bz2 and .xz read it so.

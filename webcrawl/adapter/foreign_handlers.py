@@ -1,4 +1,4 @@
-"""The download handlers of DOWNLOAD_HANDLERS, and those among them that are somebody else's.
+"""The download handlers of DOWNLOAD_HANDLERS, and which of them are not webcrawl's own.
 
 A handler that goes round the address guard must be allowed by name. What it gives becomes an
 exchange, what it raises an error of ours.

@@ -355,7 +355,7 @@ class FrontierScheduler:
         *,
         makes_pages: bool,
     ) -> Ahead | None:
-        """Who takes part in what becomes of downloads: nearly none of them in every crawl."""
+        """Join what hears of downloads. Most crawls need only a few of these."""
         moments = downloader.moments
         moments.requests = self.run.requests
         ahead, has_callbacks = None, not makes_pages or getattr(spider, "has_callbacks", False)

@@ -1,4 +1,4 @@
-"""What is said of a fetched page: how it has changed, its score, and whose wall it is."""
+"""Values of a fetched page: how it has changed, its score, and whose block page it is."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ SIGNATURES = (
 
 
 def image_of(body: bytes) -> Image | None:
-    """Return None for what is none of these formats, or ends before it has said its size.
+    """Return None for another format, or for a file that ends before its size.
 
     Never raise.
     """

@@ -1,4 +1,4 @@
-"""Fingerprints of texts, of which near-duplicates share nearly all 64 bits, and their search.
+"""Fingerprints of texts, and the search for near-duplicates, which share nearly all 64 bits.
 
 A fingerprint is a minhash of the pairs of neighbouring words: of 64 samples one bit each. Two texts
 that share a part s of their pairs differ in about 32 (1 - s) bits, and texts that have nothing to
@@ -76,7 +76,7 @@ def _blocks(count: int) -> list[int]:
 
 
 def block_ends(count: int) -> list[int]:
-    """Return the ends of `count` blocks of bits, the first of which begins at bit 0."""
+    """Return where each of `count` blocks of bits ends, after the 0 where the first begins."""
     return [BITS * end // count for end in range(count + 1)]
 
 

@@ -81,7 +81,7 @@ class Summary:
         return f"{was}; {seeds} is added to it: to crawl that separately, use another JOBDIR"
 
     def _far(self) -> str:
-        """Return a warning about one site's address, of which only that site may be expected."""
+        """Return a warning if a crawl from URLs follows links to any site: its user may expect theirs only."""
         lists = str(getattr(self._crawler.spider, "seed_lists", ""))
         if "://" not in lists or values_of(self._crawler)["URL_SCOPE"] != "any":
             return ""

@@ -173,7 +173,7 @@ class MarkTable:
         return [mark for group, mark in self._groups if group.issubset(found)]
 
     def kinds(self, said: str | bytes) -> list[str]:
-        """Return the kinds of which a text or title, in UTF-8, has words or names."""
+        """Return the kinds whose words or names stand in this text or title, in UTF-8."""
         return [WORDS[one] for one in sorted(self._any_word.Match(said) or ())]
 
     def words(self, kind: str, text: str) -> bool:
