@@ -284,7 +284,7 @@ def test_the_folder_of_another_crawl(start, server, tmp_path):
     assert [
         json.loads((tmp_path / f"job/drone-{one}/stats.json").read_text())["hive/slots"]
         for one in (0, 1)
-    ] == [512] * 2
+    ] == [8192] * 2
 
 
 def test_a_hive_that_cannot_change(start, server, tmp_path):

@@ -72,8 +72,8 @@ def test_drones_that_do_not_fit(hive, web):
     assert hive.wait() == [0, 0, 0]
     assert "drone 1" in refusal(other(hive, 1))
     line = refusal(hive.crawls[1], HIVE_DRONE=2)
-    assert "is drone 1" in line
-    assert "not drone 2" in line
+    assert "belongs to drone 1" in line
+    assert "not to drone 2 of test" in line
     assert_whole(hive, hive.hits())
 
 

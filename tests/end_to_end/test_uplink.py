@@ -151,7 +151,7 @@ def test_no_name_server_answers(simweb, tmp_path):
     def happenings():
         wait_until(lambda: len(pages(server.log.hits)) > 20)
         with server.outages.during("nameserver_servfail"):
-            wait_until(lambda: "no name server answers" in said(crawl))
+            wait_until(lambda: "no name server has answered for" in said(crawl))
 
     after = crawl_through(server, crawl, happenings)  # one may wait its five seconds
 
