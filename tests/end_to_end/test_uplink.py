@@ -10,8 +10,14 @@ from tests.support.quick_uplink import QUICK_UPLINK
 
 SIZE = (2000, 3000)
 HOSTS = {"hosts": 24, "pages": 240, "size": SIZE, "addresses": 24}
-# a host that was charged ends no test
-FREE = {"HOST_RETRY_WAIT": 600, "RETRY_TIMES": 0, "HOST_MAX_FAILURES": 2}
+# a host that was charged ends no test; on a busy machine a server may need seconds to answer
+FREE = {
+    "HOST_RETRY_WAIT": 600,
+    "RETRY_TIMES": 0,
+    "HOST_MAX_FAILURES": 2,
+    "DOWNLOAD_TIMEOUT": 6,
+    "DNS_TIMEOUT": 3,
+}
 
 
 def web(simweb, **options):
