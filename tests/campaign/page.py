@@ -1,22 +1,23 @@
 """The page of a campaign, made of its results."""
 
-from collections import Counter
-
 from tests.campaign.pieces import FAMILIES
 
 HEAD = """# Campaign
 
-For maintainers, and for whoever asks what has been tried. A campaign kills, breaks, starves and outlasts crawls for
-hours; after each blow nothing may be lost or there twice, and nothing may be said that is not so:
+For maintainers, and for readers who ask what has been tried: results of the programs that kill, break and starve crawls
+for hours. After each blow nothing may be lost or kept twice, and no message may be untrue.
+[checkpoints-and-crashes.md](checkpoints-and-crashes.md#what-was-tried) says what each program checks.
 
-    python -m tests.campaign FOLDER                    # also `just campaign FOLDER`; stopped and started as you like
-    python -m tests.campaign FOLDER --only kills hives --hours 2
-    python -m tests.campaign FOLDER --piece kills/17   # one piece, again
-    python -m tests.campaign FOLDER --page docs/campaign.md
+```
+$ python -m tests.campaign FOLDER                    # run it again to continue
+$ python -m tests.campaign FOLDER --only kills hives --hours 2
+$ python -m tests.campaign FOLDER --piece kills/17   # one piece, again
+$ python -m tests.campaign FOLDER --page docs/campaign.md
+```
 
-A piece is one program with one seed. What it ended with is a line of `results.jsonl` in the folder, what it said is in
-`said/` beside it; a piece that has a line is not done again. [crashes.md](crashes.md) says what each program checks.
-This page is made of the results, and [campaign.jsonl](campaign.jsonl) has them.
+A piece is one program with one seed. Its result is a line of `results.jsonl` in the folder, and its output a file in
+`said/`. A piece that has a result is not repeated. The last command writes this page, and
+[campaign.jsonl](campaign.jsonl) with the results beside it.
 """
 TABLE = "| what | done | pieces | without a fault | sums | minutes |\n|---|---|---|---|---|---|\n"
 
@@ -36,12 +37,10 @@ def page(results):
 def _span(ended):
     if not ended:
         return "None yet."
-    commits = Counter(result.commit for result in ended)
+    commits = {result.commit for result in ended}
     first, last = ended[0].begun[:10], ended[-1].begun[:10]
     dates = first if first == last else f"{first} to {last}"
-    return f"{dates}, {len(ended)} pieces: " + ", ".join(
-        f"{count} at {commit}" for commit, count in commits.items()
-    )
+    return f"{dates}, {len(ended)} pieces at {len(commits)} commits."
 
 
 def _row(family, ended):

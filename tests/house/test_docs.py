@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from docs.make_inside import PAGES as INSIDE
 from docs.make_settings import made, stub
 from tests.support.commands import command
 from tests.support.places import ROOT
@@ -40,6 +41,12 @@ class TestSettings:
 
         assert page == made(page)
         assert (ROOT / "webcrawl/settings.pyi").read_text(encoding="utf-8") == stub()
+
+
+@pytest.mark.parametrize("page", INSIDE)
+def test_pages_made_from_code_are_current(page):
+    """`python docs/make_inside.py` has been run since the code that the page is made of changed."""
+    assert (ROOT / "docs" / page).read_text(encoding="utf-8") == INSIDE[page]()
 
 
 class TestBenchmarks:

@@ -52,7 +52,18 @@ def test_addresses_are_local():
     assert demo == "webcrawl demo --hosts 20 --seconds 3"
 
 
-ROOMS = {"frontier": "webcrawl/frontier", "net": "webcrawl/net", "warc": "webcrawl/record/warc"}
+ROOMS = {
+    "architecture": "webcrawl",
+    "on-disk": "webcrawl/store",
+    "checkpoints-and-crashes": "webcrawl/store",
+    "frontier-inside": "webcrawl/frontier",
+    "seen-store": "webcrawl/frontier/seen",
+    "network-inside": "webcrawl/net",
+    "hive-protocol": "webcrawl/crawl/hive",
+    "hostile-and-secure": "webcrawl/net",
+    "testing": "tests",
+    "warc": "webcrawl/record/warc",
+}
 
 
 @pytest.mark.parametrize("name", ROOMS)

@@ -1,4 +1,4 @@
-"""The moments of a crawl (docs/design.md), and the features that take part at them."""
+"""The moments of a crawl (docs/architecture.md), and the features that take part at them."""
 
 import pytest
 

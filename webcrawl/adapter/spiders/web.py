@@ -29,7 +29,7 @@ from webcrawl.crawl.page_making import PageMaking
 logger = logging.getLogger(__name__)
 
 # No middleware: redirects, retries, robots.txt, depth and duplicates are the crawl's own, and a
-# page passes twice as fast (docs/performance.md).
+# page passes twice as fast.
 SETTINGS: dict[str, Any] = {
     "SPIDER_MIDDLEWARES_BASE": {},
     "DOWNLOADER_MIDDLEWARES_BASE": {},

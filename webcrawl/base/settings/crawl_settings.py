@@ -421,7 +421,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
     ),
     "The hive": (
         Setting("HIVE_DRONES", 0, WholeNumber(0, 65_535)).means(
-            "How many drones share the crawl when it is founded; 0 for a crawl of its own (docs/hive.md)."
+            "How many drones share the crawl when it is founded; 0 for a crawl of its own."
         ),
         Setting("HIVE_DRONE", 0, "drone number").means(
             "The number of this drone, from 0; `auto` is the number that Kubernetes or Slurm gave it: "

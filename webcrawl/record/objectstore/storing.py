@@ -31,7 +31,7 @@ from webcrawl.store.output import OPEN
 from webcrawl.store.outputs import SORTED, STORED, Outputs
 
 # -- the files that lie in a store: the rows `stored.NAME` of the table meta, part of every
-# checkpoint (docs/files.md)
+# checkpoint (docs/on-disk.md)
 
 WHERE = "store"  # in the same table: the address of the last run
 KINDS = {"warc/": (".warc.gz", ".cdxj"), "tables/": (".parquet",)}  # folder, endings
