@@ -1,6 +1,7 @@
 """The page of a campaign, made of its results."""
 
 from tests.campaign.pieces import FAMILIES
+from webcrawl.tools.report.charts import COLOURS, PlotLine, plot_file
 
 HEAD = """# Campaign
 
@@ -19,7 +20,36 @@ A piece is one program with one seed. Its result is a line of `results.jsonl` in
 `said/`. A piece that has a result is not repeated. The last command writes this page, and
 [campaign.jsonl](campaign.jsonl) with the results beside it.
 """
+PLOT = "![Share of the URLs that are finished at each kill, of three crawls](campaign.svg)"
 TABLE = "| what | done | pieces | without a fault | sums | minutes |\n|---|---|---|---|---|---|\n"
+
+
+def plot_of_kills(results):
+    """An SVG of how far crawls came between kills: of those that repeated least, most, and between."""
+    killed = [result for result in results if result.figures.get("at_kills") and not result.status]
+    if not killed:
+        return ""
+    killed.sort(key=_repeated)
+    shown = {id(one): one for one in (killed[0], killed[len(killed) // 2], killed[-1])}.values()
+    lines = [
+        PlotLine(f"{_repeated(one):.2f} × requests", _points(one.figures), colour)
+        for one, colour in zip(shown, COLOURS[2:], strict=False)
+    ]
+    most = max(len(one.figures["at_kills"]) for one in shown)
+    labels = [(number / (most + 1), str(number)) for number in range(1, most + 1)]
+    title = "URLs finished in the last checkpoint before each kill"
+    return plot_file(title, lines, [*labels, (1.0, "end")], "kill")
+
+
+def _repeated(result):
+    """How many times the requests of an uninterrupted crawl a killed one made."""
+    return result.figures["requests"] / result.figures["requests_untouched"]
+
+
+def _points(figures):
+    at_kills, urls = figures["at_kills"], figures["urls"]
+    finished = [0, *at_kills, urls]
+    return [(number / (len(at_kills) + 1), count / urls) for number, count in enumerate(finished)]
 
 
 def page(results):
@@ -31,6 +61,8 @@ def page(results):
     ]
     if wrong := [result for result in ended if result.status]:
         parts.append("## What did not hold\n\n" + "".join(map(_fault, wrong)))
+    if plot_of_kills(ended):
+        parts.append(f"{PLOT}\n")
     return "\n".join(parts)
 
 
