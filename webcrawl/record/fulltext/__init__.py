@@ -1,1 +1,1 @@
-"""The output `text`, and the index made of it: `text_files`, `text_index`, `text_search`."""
+"""Texts and the index made of it: `text_files`, `text_index`, `text_search`."""
