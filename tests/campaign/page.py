@@ -32,7 +32,7 @@ def plot_of_kills(results):
     killed.sort(key=_repeated)
     shown = {id(one): one for one in (killed[0], killed[len(killed) // 2], killed[-1])}.values()
     lines = [
-        PlotLine(f"{_repeated(one):.2f} × requests", _points(one.figures), colour)
+        PlotLine(f"{_repeated(one):.2f} times", _points(one.figures), colour)
         for one, colour in zip(shown, COLOURS[2:], strict=False)
     ]
     most = max(len(one.figures["at_kills"]) for one in shown)
