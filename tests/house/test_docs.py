@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from docs import make_reference
 from docs.make_settings import made, stub
 from tests.support.commands import command
 from tests.support.places import ROOT
@@ -40,6 +41,15 @@ class TestSettings:
 
         assert page == made(page)
         assert (ROOT / "webcrawl/settings.pyi").read_text(encoding="utf-8") == stub()
+
+
+class TestReference:
+    @pytest.mark.parametrize("name", ["commands", "metrics"])
+    def test_the_page_is_what_the_code_makes(self, name):
+        """`python docs/make_reference.py` has been run since commands or metrics were changed."""
+        page = (ROOT / f"docs/{name}.md").read_text(encoding="utf-8")
+
+        assert page == getattr(make_reference, name)(page)
 
 
 class TestBenchmarks:
