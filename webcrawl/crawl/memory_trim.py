@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import atexit
-import ctypes
 import gc
 import logging
-import mmap
 from collections.abc import Callable
-from pathlib import Path
 
 from webcrawl.crawl.periodic import Loop
 
@@ -73,21 +70,6 @@ class Trim:
         self._pace.gave(given)
         if given > 0:  # else memory has grown meanwhile
             logger.debug("%.1f MiB given back", given / MIB)
-
-
-def malloc_trim() -> Callable[[], None] | None:
-    """Glibc's function; None with another C library."""
-    found = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if found is None:
-        return None
-    found.argtypes = [ctypes.c_size_t]
-    found.restype = ctypes.c_int
-    return lambda: found(0)
-
-
-def resident() -> int:
-    """Bytes of this process in memory."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
 
 
 THRESHOLDS = 50_000, 20, 50
