@@ -29,9 +29,8 @@ EXTRA = re.compile(r"^([a-z-]+) = \[.*\] # (.*)$", re.MULTILINE)
 
 def commands(page: str) -> str:
     """Return docs/commands.md with the tables as they ought to be."""
-    texts = {name: _command(name).short_desc() for names in GROUPS.values() for name in names}
     sections = {
-        title: [("command", "does"), *((f"`webcrawl {name}`", texts[name]) for name in names)]
+        title: [("command", "does"), *((f"`webcrawl {name}`", _purpose(name)) for name in names)]
         for title, names in GROUPS.items()
     }
     of_ctl = [(f"`{one.usage}`", one.says) for one in COMMANDS.values()]
@@ -58,8 +57,9 @@ def metrics(page: str) -> str:
     return _made(page, sections)
 
 
-def _command(name):
-    return import_module(f"webcrawl.commands.{name}").Command()
+def _purpose(name: str) -> str:
+    found: str = import_module(f"webcrawl.commands.{name}").Command().short_desc()
+    return found
 
 
 def _made(page: str, sections: dict[str, list[tuple[str, ...]]]) -> str:
@@ -68,7 +68,9 @@ def _made(page: str, sections: dict[str, list[tuple[str, ...]]]) -> str:
 
 
 def _table(rows: Iterable[tuple[str, ...]]) -> str:
-    head, *lines = ("| " + " | ".join(one.replace("|", "\\|") for one in row) + " |" for row in rows)
+    head, *lines = (
+        "| " + " | ".join(one.replace("|", "\\|") for one in row) + " |" for row in rows
+    )
     return "\n".join((head, "|" + "---|" * (head.count("|") - 1), *lines, ""))
 
 

@@ -34,9 +34,7 @@ def steps(page, *, since="", until="\0"):
     """The words of each of webcrawl's commands in a tutorial, or in a part of it."""
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     text = text.partition(since)[2] if since else text
-    blocks = re.findall(
-        r"^```sh\n(.*?)^```$", text.partition(until)[0], re.MULTILINE | re.DOTALL
-    )
+    blocks = re.findall(r"^```sh\n(.*?)^```$", text.partition(until)[0], re.MULTILINE | re.DOTALL)
     return [
         shlex.split(line)
         for block in blocks
@@ -89,7 +87,9 @@ def test_the_monthly_guide(tmp_path):
     """Three crawls, diff and verify do what the page says; the second month refers to the first."""
     _, said = run(steps("monthly-archive.md", until=ADDING), tmp_path)
 
-    assert said[3].endswith("0 added, 0 gone, 0 moved, 0 changed; 1 the same, 0 with the same text in another markup\n")
+    assert said[3].endswith(
+        "0 added, 0 gone, 0 moved, 0 changed; 1 the same, 0 with the same text in another markup\n"
+    )
     assert said[4].startswith("2026-03: no damage found\n")
     assert "since:digest" in (tmp_path / "2026-02" / "logs" / "crawl.log").read_text()
 
@@ -148,7 +148,9 @@ def test_the_corpus_guide(tmp_path):
     """
     run(steps("corpus-and-focus.md", since=CORPUS), tmp_path)
     (query,) = re.findall(
-        r"^```sql\n(.*?)^```$", (ROOT / "docs/corpus-and-focus.md").read_text(), re.MULTILINE | re.DOTALL
+        r"^```sql\n(.*?)^```$",
+        (ROOT / "docs/corpus-and-focus.md").read_text(),
+        re.MULTILINE | re.DOTALL,
     )
     rows = unpacked(tmp_path / "corpus.jsonl.zst").decode().splitlines()
     with contextlib.chdir(tmp_path):
