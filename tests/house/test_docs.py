@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from docs import make_reference
+from docs import make_commands
 from docs.make_settings import made, stub
 from tests.support.commands import command
 from tests.support.places import ROOT
@@ -46,10 +46,10 @@ class TestSettings:
 class TestReference:
     @pytest.mark.parametrize("name", ["commands", "metrics"])
     def test_the_page_is_what_the_code_makes(self, name):
-        """`python docs/make_reference.py` has been run since commands or metrics were changed."""
+        """`python docs/make_commands.py` has been run since commands or metrics were changed."""
         page = (ROOT / f"docs/{name}.md").read_text(encoding="utf-8")
 
-        assert page == getattr(make_reference, name)(page)
+        assert page == getattr(make_commands, name)(page)
 
 
 class TestBenchmarks:

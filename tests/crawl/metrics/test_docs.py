@@ -48,7 +48,7 @@ def test_no_metric_that_there_is_not(names, path):
 
 
 def test_the_page_has_all(names):
-    """docs/metrics.md, which docs/make_reference.py writes, has every metric that a crawl tells."""
+    """docs/metrics.md, which docs/make_commands.py writes, has every metric that a crawl tells."""
     text = (DOCS / "metrics.md").read_text(encoding="utf-8")
     told = {name.removesuffix("_bucket") for name in names if "_process_" not in name}
 

@@ -1,4 +1,4 @@
-"""Writes docs/commands.md and docs/metrics.md: `python docs/make_reference.py`.
+"""Writes docs/commands.md and docs/metrics.md: `python docs/make_commands.py`.
 
 Commands, exit statuses, extras and metrics come from the code. The text above a page's first
 heading of the second level is its own, and stays.
