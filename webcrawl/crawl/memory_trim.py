@@ -1,4 +1,10 @@
-"""Gives memory that malloc holds without need back (docs/decisions/store-checkpoint.md)."""
+"""Gives memory that malloc holds without need back to the system, by `malloc_trim(0)`.
+
+glibc keeps free chunks between chunks in use, 10 to 50 MiB of 120 in a long crawl, and returns only
+what is free at the heap's end. Settings of malloc hold less too, at 15 to 70 times the page faults.
+A trim takes 1 to 7 ms of the event loop. In a thread it takes longer, and the loop waits for
+malloc's lock.
+"""
 
 from __future__ import annotations
 
