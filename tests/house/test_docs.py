@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from docs import make_commands
 from docs.make_inside import PAGES as INSIDE
 from docs.make_settings import made, stub
 from tests.support.commands import command
@@ -41,6 +42,15 @@ class TestSettings:
 
         assert page == made(page)
         assert (ROOT / "webcrawl/settings.pyi").read_text(encoding="utf-8") == stub()
+
+
+class TestReference:
+    @pytest.mark.parametrize("name", ["commands", "metrics"])
+    def test_the_page_is_what_the_code_makes(self, name):
+        """`python docs/make_commands.py` has been run since commands or metrics were changed."""
+        page = (ROOT / f"docs/{name}.md").read_text(encoding="utf-8")
+
+        assert page == getattr(make_commands, name)(page)
 
 
 @pytest.mark.parametrize("page", INSIDE)

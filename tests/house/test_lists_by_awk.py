@@ -67,7 +67,7 @@ def printed(folder, page, *, number):
     [
         ("since.md", 0, {"changed /changed", "new /fresh"}),
         ("since.md", 1, {"410 /gone", "unlinked /alone"}),
-        ("from-wget.md", 0, {"410 /gone /", "404 /missing /", "-4 /silent /"}),
+        ("coming-from.md", 0, {"410 /gone /", "404 /missing /", "-4 /silent /"}),
         ("logs.md", 1, {"410 /gone /same"}),
     ],
 )

@@ -103,11 +103,11 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         ),
         Setting("BOT_KEY", None, "key file").means(
             "File with the Ed25519 key that signs every request (Web Bot Auth); only its owner "
-            "may have access to it (docs/identity.md)."
+            "may have access to it (docs/site-owners-operator.md)."
         ),
         Setting("BOT_AGENT", None, "agent origin").means(
             "The https origin at which the public key is published, such as https://bot.example.org; after `string:` "
-            "for servers that know Signature-Agent as a string only (docs/identity.md)."
+            "for servers that know Signature-Agent as a string only (docs/site-owners-operator.md)."
         ),
         Setting("BOT_FROM", None, "mail address").means(
             "E-mail address to send as From with every request."
