@@ -1,11 +1,7 @@
-"""The states of hosts: where a host belongs, and the picture of it."""
-
-from pathlib import Path
-from textwrap import indent
+"""The states of hosts: where a host belongs."""
 
 from tests.support.frontiers import OK, add, make
 from webcrawl.base.model import Outcome
-from webcrawl.frontier import host_state
 from webcrawl.frontier.booking import Limits
 from webcrawl.store.jobdir.host_row import HostState
 
@@ -54,11 +50,3 @@ def test_a_host_of_another_crawl_is_moving(db):
             False,
             0,
         )
-
-
-def test_the_page_shows_the_picture_of_the_code():
-    """docs/frontier.md takes it from the docstring."""
-    page = Path("docs/frontier.md").read_text()
-    picture = page.partition("```text\nIDLE")[2].partition("```")[0]
-
-    assert indent(f"IDLE{picture}", "    ") in host_state.__doc__

@@ -52,7 +52,7 @@ def test_addresses_are_local():
     assert demo == "webcrawl demo --hosts 20 --seconds 3"
 
 
-ROOMS = {"frontier": "webcrawl/frontier", "net": "webcrawl/net", "warc": "webcrawl/record/warc"}
+ROOMS = {"net": "webcrawl/net"}
 
 
 @pytest.mark.parametrize("name", ROOMS)
