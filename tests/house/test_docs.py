@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.make_reference import pages
+from docs.make_lists import pages
 from docs.make_settings import made, stub
 from tests.support.commands import command
 from tests.support.places import ROOT
@@ -46,7 +46,7 @@ class TestSettings:
 class TestReference:
     @pytest.mark.parametrize("page", pages())
     def test_lists_are_what_the_code_says(self, page):
-        """`python docs/make_reference.py` has been run since the code was changed."""
+        """`python docs/make_lists.py` has been run since the code was changed."""
         assert (ROOT / "docs" / page).read_text(encoding="utf-8") == pages()[page]
 
 

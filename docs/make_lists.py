@@ -1,4 +1,4 @@
-"""Writes what pages of docs/ list from the code: `python docs/make_reference.py`.
+"""Writes what pages of docs/ list from the code: `python docs/make_lists.py`.
 
 docs/columns.md is written whole. In other pages the lists stand between two comments, and the text
 around them is the page's own. docs/make_settings.py writes settings.md.
@@ -49,7 +49,7 @@ KINDS = (  # in the order of the page
     ("cache of popular URLs", "URL_CACHE", UrlCache),
     ("name lookup", "DNS_LOOKUP", Lookup),
 )
-REGION = "<!-- {name}: made by docs/make_reference.py -->\n"
+REGION = "<!-- {name}: made by docs/make_lists.py -->\n"
 END = "<!-- end -->\n"
 
 
