@@ -11,7 +11,7 @@ from tests.support.warc_crawl import exchange
 from webcrawl.base.model import Link, Outcome
 from webcrawl.crawl import barrier as module
 from webcrawl.crawl.barrier import Barrier
-from webcrawl.crawl.driver import MOST, TURN, Driver
+from webcrawl.crawl.driver import LARGEST_BATCH, READING_TIME, Driver
 from webcrawl.crawl.trip import Trip, page_under_way
 
 
@@ -21,7 +21,7 @@ class Steps:
     def __init__(self, *due):
         self.due, self.done, self.visits, self.rested, self.given_up = [*due], [], [], 0, 0
 
-    def may_begin(self):
+    def may_fetch(self):
         return True
 
     def take(self):
@@ -50,7 +50,7 @@ class Steps:
     def fail(self, error):
         self.done.append(error)
 
-    def rest(self):
+    def be_idle(self):
         self.rested += 1
 
     def give_up(self):
@@ -204,7 +204,7 @@ class TestProcessors:
         """Until then it is among those that the end of the crawl waits for."""
 
         async def script(driver, steps):
-            assert [trip.url for trip in driver.unreturned()] == ["http://a.test/waits"]
+            assert [trip.url for trip in driver.waiting_pages()] == ["http://a.test/waits"]
             steps.event.set()
             await until_rest(driver)
 
@@ -261,6 +261,27 @@ class TestProcessors:
         _, waiting = self.run(script)
         assert waiting.abandoned
 
+    def test_one_that_is_cancelled_at_once_hears_of_it(self):
+        """A page that began to wait in the same turn of the event loop is finished by its own end;
+        nobody has to forsake it.
+        """
+        waiting = page("http://a.test/waits")
+        steps, driver_of = Steps(waiting), []
+
+        async def process(_trip, _output):
+            asyncio.get_running_loop().call_soon(driver_of[0].cancel)
+            await asyncio.sleep(60)
+
+        async def script(driver):
+            driver_of.append(driver)
+            await eventually(lambda: waiting.booked)
+            await driver.close()
+
+        steps.process = process
+        run(steps, script)
+        assert waiting.abandoned
+        assert (steps.done, steps.given_up) == ([waiting], 0)
+
     def test_one_that_never_returns_is_forsaken(self):
         """The end does not wait for it, and what it still does counts for nothing."""
 
@@ -274,6 +295,24 @@ class TestProcessors:
         steps, waiting = self.run(script)
         assert steps.done.count(waiting) == 1
         assert steps.given_up == 1
+
+
+def test_an_error_at_the_end_of_a_page():
+    """It ends the crawl, because it leaves unknown what was booked; other pages read in the same
+    turn are finished as ever.
+    """
+    first, second = page("http://a.test/1"), page("http://a.test/2")
+    steps, error = Steps(first, second), ValueError("not booked")
+    finish = steps.finish
+
+    def finish_but_first(trip):
+        if trip is first:
+            raise error
+        finish(trip)
+
+    steps.finish = finish_but_first
+    run(steps, until_rest)
+    assert steps.done == [error, second]
 
 
 def sizes(pages, seconds):
@@ -305,18 +344,18 @@ def sizes(pages, seconds):
 
 class TestSizes:
     def test_ordinary_pages_go_together(self):
-        """Pages that take 0.4 ms each are processed MOST at a time."""
-        assert sizes(3 * MOST, 0.0004) == [MOST] * 3
+        """Pages that take 0.4 ms each are processed LARGEST_BATCH at a time."""
+        assert sizes(3 * LARGEST_BATCH, 0.0004) == [LARGEST_BATCH] * 3
 
     def test_heavy_pages_go_in_small_batches(self):
         """After a turn that took too long, fewer pages are processed in one."""
-        found = sizes(MOST + 30, TURN / 3.5)
+        found = sizes(LARGEST_BATCH + 30, READING_TIME / 3.5)
 
-        assert found == [MOST] + [3] * 10
+        assert found == [LARGEST_BATCH] + [3] * 10
 
     def test_very_heavy_pages_go_one_by_one(self):
         """A page that takes longer than a turn may is processed alone."""
-        assert sizes(MOST + 3, 2 * TURN) == [MOST, 1, 1, 1]
+        assert sizes(LARGEST_BATCH + 3, 2 * READING_TIME) == [LARGEST_BATCH, 1, 1, 1]
 
 
 class TestBarrier:
@@ -353,10 +392,12 @@ class TestBarrier:
         asyncio.run(running())
 
     def test_pages_wait_while_it_is_shut(self):
-        """They are held back until it opens, and then read in their order, MOST in a turn as ever."""
+        """They are held back until it opens, and then read in their order, LARGEST_BATCH in a turn as
+        ever.
+        """
 
         async def script(barrier, inside, ready, steps):
-            pages = inside(3 * MOST)
+            pages = inside(3 * LARGEST_BATCH)
             shutting = asyncio.create_task(barrier.shut())
             await asyncio.sleep(0)
             ready(pages)
@@ -366,7 +407,7 @@ class TestBarrier:
             barrier.open()
             await eventually(lambda: len(steps.done) == len(pages))
             assert steps.done == pages
-            assert steps.visits == [MOST] * 3
+            assert steps.visits == [LARGEST_BATCH] * 3
 
         self.run(script)
 
@@ -394,7 +435,7 @@ def test_bodies_that_a_step_empties():
     urls = [f"http://a.test/{n}" for n in range(9)]
     steps = Steps(*(page(url, exchange=exchange(body=bytes(100))) for url in urls))
     # one at a time: what is taken at once is not held up by what it has not fetched yet
-    steps.may_begin = lambda: len(steps.due) + len(steps.done) == len(urls)
+    steps.may_fetch = lambda: len(steps.due) + len(steps.done) == len(urls)
 
     def visit(trips):
         for trip in trips:

@@ -289,7 +289,7 @@ class RereadingSteps(PagesThroughScrapy):
         self._downloader = downloader
         self.take = scheduler.next_trip
 
-    def may_begin(self) -> bool:
+    def may_fetch(self) -> bool:
         engine = self._engine
         return engine.running and not engine.paused and not self._downloader.needs_backout()
 

@@ -102,7 +102,7 @@ class PagesThroughScrapy:
         self._judges = judges
         self._engine = engine.engine
         self._scraper = engine.engine.scraper
-        self.rest = engine.wake
+        self.be_idle = engine.wake
         self.give_up = engine.give_up_pages
         self._signals = crawler.signals
         self._sender = crawler.signals.sender
@@ -225,7 +225,7 @@ class FetchingSteps(PagesThroughScrapy):
     def request(self, link: Link, trip: Trip) -> Request:
         return self._giving.request(link, trip)
 
-    def may_begin(self) -> bool:
+    def may_fetch(self) -> bool:
         engine = self._engine
         return engine.running and not engine.paused and not self._downloader.needs_backout()
 

@@ -30,7 +30,7 @@ from webcrawl.adapter.waking import EngineWaker
 from webcrawl.base.model import Link, Status, unpack
 from webcrawl.base.own_code import OwnCodeError
 from webcrawl.crawl.crawl import Crawl
-from webcrawl.crawl.driver import STARTS
+from webcrawl.crawl.driver import STARTING_TIME
 from webcrawl.crawl.fetching import next_trip
 from webcrawl.crawl.hostless import needs_no_host
 from webcrawl.crawl.lost_requests import Refusal
@@ -197,7 +197,7 @@ class LoopTurn:
         if not self._begun:
             self._begun = self._clock()
             asyncio.get_running_loop().call_soon(self._over)
-        return self._clock() - self._begun > STARTS
+        return self._clock() - self._begun > STARTING_TIME
 
     def _over(self) -> None:
         self._begun = 0.0

@@ -60,7 +60,7 @@ from webcrawl.crawl.driver import Driver, Steps
 from webcrawl.crawl.fetching import connect, reading_ahead
 from webcrawl.crawl.ground import Surroundings
 from webcrawl.crawl.inline_turns import Turns
-from webcrawl.crawl.last_pages import LastPages, Way, closed, of, unreturned
+from webcrawl.crawl.last_pages import LastPages, Way, closed, of, waiting_pages
 from webcrawl.crawl.page_end import PageEnd
 from webcrawl.crawl.panics import tamed
 from webcrawl.crawl.periodic import from_thread
@@ -331,7 +331,7 @@ class FrontierScheduler:
         """Warn of pages that take too long: checkpoints leave them out."""
         fetched = {page: page.url for page in pages if page.refusal is None}
         refused = {page: page.url for page in pages if page.refusal is not None}
-        coroutines = unreturned(self._ways)
+        coroutines = waiting_pages(self._ways)
         line = (
             "checkpoints leave out %s that have been in the spider or the pipelines for %d s%s: "
             "%s (the first is %s)"

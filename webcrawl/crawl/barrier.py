@@ -29,7 +29,7 @@ PATIENCE = 1.0  # seconds that a checkpoint waits for pages that may wait for on
 OVERDUE = 30.0  # and for any other: from then on it is left out, until it is booked
 
 
-class Ready(Protocol):
+class ReadyPages(Protocol):
     """Pages inside of which nothing was done yet.
 
     While the barrier is shut, nobody begins with them.
@@ -61,7 +61,7 @@ class Barrier:
 
     def __init__(self, *, holds_ready: bool = True) -> None:
         """`holds_ready`: a checkpoint counts ready pages as under way, and does not await them."""
-        self.ready: Ready = NoneReady()
+        self._ready: ReadyPages = NoneReady()
         self._holds_ready = holds_ready
         self._holds = False
         self.inside: set[Trip] = set()
@@ -72,6 +72,10 @@ class Barrier:
         self._open = asyncio.Event()
         self._open.set()
         self._empty = asyncio.Event()  # for `shut`, which clears it
+
+    def watch(self, ready: ReadyPages) -> None:
+        """Count these pages as ready, and tell them when they may be begun with again."""
+        self._ready = ready
 
     async def enter(self, page: Trip) -> None:
         """Waits while the barrier is shut. Whoever is inside stays there."""
@@ -156,10 +160,10 @@ class Barrier:
     def _go_on(self) -> None:
         if self._holds:
             self._holds = False
-            self.ready.go_on()
+            self._ready.go_on()
 
     def _is_empty(self) -> bool:
-        return len(self.inside) <= len(self.out) + (len(self.ready) if self._holds else 0)
+        return len(self.inside) <= len(self.out) + (len(self._ready) if self._holds else 0)
 
     def _come_in(self) -> None:
         self.out = {page for page in self.out if page in self._away or page in self._overdue}

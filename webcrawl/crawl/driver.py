@@ -27,8 +27,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
-from functools import partial
-from types import coroutine
 from typing import Any, Protocol
 
 from webcrawl.content.page import Page
@@ -38,12 +36,12 @@ from webcrawl.crawl.trip import PAGE, Trip
 
 logger = logging.getLogger(__name__)
 
-STARTS = 0.01  # seconds of a turn of the event loop for which fetches are begun
-# While 100 million URLs were merged, 99 % of the event loop's turns took up to 72 ms with MOST = 64
-# and TURN = 0.03, 38 ms with 24 and 0.02, and 25 ms with 16 and 0.01, at 3 to 6 % more CPU.
-MOST = 24  # pages that are visited in one turn: smaller batches cost more CPU per page
-TURN = 0.02  # seconds that they should take: after a batch that took longer the next is smaller
-SELDOM = 1.0  # seconds: `look` does nothing if the last look was less than this ago
+STARTING_TIME = 0.01  # seconds of a turn of the event loop for which fetches are begun
+# While 100 million URLs were merged, 99 % of the event loop's turns took up to 72 ms with batches of
+# 64 pages and 0.03 s, 38 ms with 24 and 0.02, and 25 ms with 16 and 0.01, at 3 to 6 % more CPU.
+LARGEST_BATCH = 24  # pages that are visited in one turn: smaller batches cost more CPU per page
+READING_TIME = 0.02  # seconds for a batch: after one that took longer the next is smaller
+LOOK_INTERVAL = 1.0  # seconds: `look` does nothing if the last look was less than this ago
 
 PageOrError = Iterable[Page] | Exception  # of one answer: its page, or why there is none
 
@@ -51,7 +49,7 @@ PageOrError = Iterable[Page] | Exception  # of one answer: its page, or why ther
 class Steps(Protocol):
     """What is done at each step, and what the loop asks of the program that it runs in."""
 
-    def may_begin(self) -> bool:
+    def may_fetch(self) -> bool:
         """Return whether one more fetch may begin.
 
         Not if all slots are taken, if sockets or bandwidth lack, or if the program is paused.
@@ -86,13 +84,14 @@ class Steps(Protocol):
     def finish(self, trip: Trip) -> None:
         """Book the URL, put it back to be tried again, or leave it to the next run.
 
-        It leaves the barrier in any case. It is called once for each trip, and must not raise.
+        It leaves the barrier in any case. It is called once for each trip. An
+        error ends the crawl, because it leaves unknown what has been booked.
         """
 
     def fail(self, error: Exception) -> None:
         """End the crawl because of this: the state on disk stays that of the last checkpoint."""
 
-    def rest(self) -> None:
+    def be_idle(self) -> None:
         """Nothing of this loop is under way, and `take` returned None: the crawl may be over."""
 
     def give_up(self) -> None:
@@ -117,21 +116,22 @@ class Driver:
         self._loop = asyncio.get_running_loop()
         self.fetching: dict[Trip, asyncio.Task[None]] = {}
         self._ready: list[Trip] = []  # answers that nobody has begun to read
-        self._read_now = 0  # answers that were read in this turn, and are not yet in the processors
-        # in the processors
-        self._waiting: dict[Trip, tuple[asyncio.Task[None], Coroutine[Any, Any, None]]] = {}
+        self._just_read = (
+            0  # answers that were read in this turn, and are not yet in the processors
+        )
+        self._in_processors: dict[Trip, tuple[asyncio.Task[None], Coroutine[Any, Any, None]]] = {}
         # Bytes of the answers that are ready or in the processors, and of all of them together. A
         # step may empty a body, so what was added is what is taken away again.
         self._sizes: dict[Trip, int] = {}
         self._size = 0
-        self._most = MOST
-        self._starts_next = False
-        self._reads_next = False
+        self._batch_size = LARGEST_BATCH
+        self._start_is_scheduled = False
+        self._reading_is_scheduled = False
         self._closed = False
-        self._was_held = False  # whether more may be due than was begun
+        self._more_may_be_due = False  # than was begun
         self._looked = float("-inf")
         self._drained: asyncio.Future[None] | None = None
-        barrier.ready = self
+        barrier.watch(self)
 
     def __len__(self) -> int:
         """Return the number of pages that are ready: the barrier asks."""
@@ -140,30 +140,30 @@ class Driver:
     @property
     def busy(self) -> bool:
         """Return whether anything is under way."""
-        return bool(self.fetching or self._ready or self._read_now or self._waiting)
+        return bool(self.fetching or self._ready or self._just_read or self._in_processors)
 
     # -- take and fetch
 
     def wake(self) -> None:
         """Look for what is due, once, in the next turn of the event loop."""
-        if not self._starts_next:
-            self._starts_next = True
+        if not self._start_is_scheduled:
+            self._start_is_scheduled = True
             self._loop.call_soon(self._start)
 
     def look(self) -> None:
         """Look for what is due unless that was done lately; call it for what no event tells."""
-        if self._loop.time() - self._looked > SELDOM:
+        if self._loop.time() - self._looked > LOOK_INTERVAL:
             self.wake()
 
     def _start(self) -> None:
-        """Start whatever is due. Once STARTS seconds have passed, leave the rest to the next turn."""
-        self._starts_next = False
+        """Start whatever is due. Once STARTING_TIME has passed, leave the rest to the next turn."""
+        self._start_is_scheduled = False
         PAGE.set(None)  # the event loop runs this with the page of whoever called `wake`
         self._looked = self._loop.time()
         begun = self._clock()
         while not self._closed:
-            self._was_held = self._size >= self._room or not self._steps.may_begin()
-            if self._was_held:
+            self._more_may_be_due = self._size >= self._room or not self._steps.may_fetch()
+            if self._more_may_be_due:
                 return
             try:
                 trip = self._steps.take()
@@ -172,10 +172,10 @@ class Driver:
                 return
             if trip is None:
                 if not self.busy:
-                    self._steps.rest()
+                    self._steps.be_idle()
                 return
             self.fetching[trip] = self._loop.create_task(self._fetch(trip))
-            if self._clock() - begun > STARTS:
+            if self._clock() - begun > STARTING_TIME:
                 self.wake()
                 return
 
@@ -189,7 +189,7 @@ class Driver:
                 await self._barrier.enter(trip)
         except BaseException as error:  # noqa: BLE001 - whatever it is, nothing must wait for this trip
             has_answer = False
-            self._broken(error, trip)
+            self._note_error(error, trip)
         finally:
             del self.fetching[trip]
             if not has_answer or trip.comes_again:
@@ -201,7 +201,9 @@ class Driver:
                 else:
                     self._ready.append(trip)
                     self.go_on()
-            if self._was_held:  # else all that is due was begun, and this host is not due yet
+            if (
+                self._more_may_be_due
+            ):  # else all that is due was begun, and this host is not due yet
                 self.wake()
 
     def _count_in(self, trip: Trip) -> None:
@@ -215,16 +217,16 @@ class Driver:
 
         The barrier calls this, too, when it lets pages through again.
         """
-        if not self._reads_next:
-            self._reads_next = True
+        if not self._reading_is_scheduled:
+            self._reading_is_scheduled = True
             self._loop.call_soon(self._read)
 
     def _read(self) -> None:
-        self._reads_next = False
+        self._reading_is_scheduled = False
         PAGE.set(None)  # as in `_start`
         if not self._ready or not self._barrier.may_begin():
             return
-        trips, self._ready = self._ready[: self._most], self._ready[self._most :]
+        trips, self._ready = self._ready[: self._batch_size], self._ready[self._batch_size :]
         if self._ready:
             self.go_on()
         begun = self._clock()
@@ -234,12 +236,13 @@ class Driver:
         except BaseException as error:  # noqa: BLE001 - a mistake in code: it is told for each of these pages
             failure = tamed(error)
             ends = [(trip, failure) for trip in trips]
-        self._read_now = len(ends)
+        self._just_read = len(ends)
         for trip, page_or_error in ends:
-            self._read_now -= 1
+            self._just_read -= 1
             self._process(trip, page_or_error)
         seconds = self._clock() - begun
-        self._most = max(1, min(MOST, 2 * self._most, int(len(trips) * TURN / max(seconds, 1e-6))))
+        in_time = int(len(trips) * READING_TIME / max(seconds, 1e-6))
+        self._batch_size = max(1, min(LARGEST_BATCH, 2 * self._batch_size, in_time))
 
     def _hear(self, trip: Trip) -> None:
         page_or_error: PageOrError
@@ -255,21 +258,22 @@ class Driver:
         Most never wait; the others go on as tasks.
         """
         PAGE.set(trip)
-        rest = self._processed(trip, page_or_error)
+        processed = self._processed(trip, page_or_error)
         try:
-            waits_for = rest.send(None)
+            waits_for = processed.send(None)
         except StopIteration:
             return
-        self._waiting[trip] = self._loop.create_task(_resumed(rest, waits_for)), rest
+        task = self._loop.create_task(_Resumed(processed, waits_for))
+        self._in_processors[trip] = task, processed
 
     async def _processed(self, trip: Trip, page_or_error: PageOrError) -> None:
         try:
             await self._steps.process(trip, page_or_error)
         except BaseException as error:  # noqa: BLE001 - as above
-            self._broken(error, trip)
+            self._note_error(error, trip)
         finally:
             self._size -= self._sizes.pop(trip)
-            self._waiting.pop(trip, None)
+            self._in_processors.pop(trip, None)
             self._end(trip)
 
     # -- finish
@@ -277,13 +281,16 @@ class Driver:
     def _end(self, trip: Trip) -> None:
         if trip.booked:  # `forsake` has finished it
             return
-        self._steps.finish(trip)
+        try:
+            self._steps.finish(trip)
+        except BaseException as error:  # noqa: BLE001 - a mistake in code: what it has booked is unknown
+            self._steps.fail(tamed(error))
         if self._closed:
             self._look_whether_drained()
         else:
             self.wake()
 
-    def _broken(self, error: BaseException, trip: Trip) -> None:
+    def _note_error(self, error: BaseException, trip: Trip) -> None:
         """Leave a cancelled trip to the next run. Log any other error, which is a bug."""
         if isinstance(error, asyncio.CancelledError):
             trip.abandoned = True
@@ -306,39 +313,47 @@ class Driver:
         if self._drained is not None and not self._drained.done() and not self.busy:
             self._drained.set_result(None)
 
-    def unreturned(self) -> dict[Trip, Any]:
+    def waiting_pages(self) -> dict[Trip, Any]:
         """Return the coroutines of the pages that wait in the processors, to say what hangs."""
-        return {trip: rest for trip, (_, rest) in self._waiting.items()}
+        return {trip: processed for trip, (_, processed) in self._in_processors.items()}
 
     def cancel(self) -> None:
         """Cancel the pages that wait in the processors, and leave them to the next run."""
-        for trip, (task, _) in [*self._waiting.items()]:
+        for trip, (task, _) in [*self._in_processors.items()]:
             trip.abandoned = True
             task.cancel()
 
     def forsake(self) -> None:
         """Finish the pages that did not stop when cancelled; what they still do is ignored."""
-        left = [*self._waiting]
+        left = [*self._in_processors]
         if left:
             self._steps.give_up()
-        self._waiting.clear()
+        self._in_processors.clear()
         for trip in left:
             self._end(trip)
 
 
-async def _resumed(rest: Coroutine[Any, Any, None], waits_for: Any) -> None:
-    """Goes on with a coroutine that was begun outside of any task."""
-    await _rest(rest, waits_for)
+class _Resumed(Coroutine[Any, Any, None]):
+    """A coroutine that was begun outside of any task, for the task that goes on with it.
 
+    A coroutine function would not do: one that is cancelled before its first step never runs, so
+    that the page inside would not hear of it.
+    """
 
-@coroutine
-def _rest(rest: Coroutine[Any, Any, None], waits_for: Any) -> Generator[Any, Any, None]:
-    while True:
-        try:
-            go_on = partial(rest.send, (yield waits_for))
-        except BaseException as error:  # noqa: BLE001 - the coroutine handles a cancellation too
-            go_on = partial(rest.throw, error)
-        try:
-            waits_for = go_on()
-        except StopIteration:
-            return
+    def __init__(self, begun: Coroutine[Any, Any, None], waits_for: Any) -> None:
+        """`waits_for`: what `begun` awaits; it is the first thing that the task hears."""
+        self._begun = begun
+        self._first = [waits_for]
+
+    def send(self, value: Any) -> Any:
+        return self._first.pop() if self._first else self._begun.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        self._first.clear()
+        return self._begun.throw(*error)
+
+    def close(self) -> None:
+        self._begun.close()
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        raise NotImplementedError("only a task runs it")

@@ -25,7 +25,7 @@ CLOSED = 60.0  # seconds for close_spider of pipelines, in a crawl that was told
 class Way(Protocol):
     """A way of pages through spider and pipelines: Scrapy's engine, or the crawl's own loop."""
 
-    def unreturned(self) -> Mapping[Trip, Any]: ...
+    def waiting_pages(self) -> Mapping[Trip, Any]: ...
     def cancel(self) -> None: ...
     def forsake(self) -> None: ...
 
@@ -67,7 +67,7 @@ class LastPages:
         asyncio.get_running_loop().call_later(LEFT, self._cancel)
 
     def _say(self) -> None:
-        if pages := unreturned(self._ways):
+        if pages := waiting_pages(self._ways):
             line = (
                 "the crawl waits for %s in the spider or the pipelines%s before it ends: up to %s "
                 "more; a second signal ends it at once"
@@ -77,7 +77,7 @@ class LastPages:
             )
 
     def _cancel(self) -> None:
-        if pages := unreturned(self._ways):
+        if pages := waiting_pages(self._ways):
             line = "%s did not return from the spider or the pipelines%s: %s; the first is %s"
             url = readable(next(iter(pages)).url)
             logger.warning(line, count(len(pages), "page"), of(pages.values()), self._what, url)
@@ -86,9 +86,9 @@ class LastPages:
                 asyncio.get_running_loop().call_later(CANCELLED, way.forsake)
 
 
-def unreturned(ways: Iterable[Way]) -> dict[Trip, Any]:
+def waiting_pages(ways: Iterable[Way]) -> dict[Trip, Any]:
     """Return the coroutines of all pages that wait for something there."""
-    return {trip: coroutine for way in ways for trip, coroutine in way.unreturned().items()}
+    return {trip: coroutine for way in ways for trip, coroutine in way.waiting_pages().items()}
 
 
 def of(coroutines: Iterable[Any], name: str = "") -> str:

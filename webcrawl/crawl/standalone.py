@@ -249,7 +249,7 @@ class Standalone:
         if self.driver is not None:
             self.driver.wake()
 
-    def may_begin(self) -> bool:
+    def may_fetch(self) -> bool:
         network, in_force = self.network, self.run.crawl.parts.in_force
         if self.is_full or in_force.held or self.run.failed:
             return False
@@ -302,7 +302,7 @@ class Standalone:
     def fail(self, error: Exception) -> None:
         self.run.fail(error)
 
-    def rest(self) -> None:
+    def be_idle(self) -> None:
         """Nothing is under way: perhaps nothing is left."""
         if not (self.run.crawl.pending or any(source() for source in self.run.sources)):
             self.stop(FINISHED)
@@ -316,7 +316,7 @@ class Standalone:
             driver.look()
             self._heed_limits()
             if not driver.busy:
-                self.rest()
+                self.be_idle()
 
     def _heed_limits(self) -> None:
         values, counters = self._values, self.run.crawl.parts.counters

@@ -8,7 +8,7 @@ from scrapy.utils.reactor import CallLaterOnce
 
 from webcrawl.adapter.fastpath.engine import EngineHandle
 from webcrawl.adapter.request_passage import LoopTurn
-from webcrawl.crawl.driver import STARTS
+from webcrawl.crawl.driver import STARTING_TIME
 
 
 async def asks(*, scraper_slot):
@@ -47,8 +47,9 @@ async def given(seconds):
 
 
 @pytest.mark.parametrize(
-    ("seconds", "expected"), [(STARTS / 100, [9]), (STARTS / 3.5, [4, 4, 1]), (2 * STARTS, [1] * 9)]
+    ("seconds", "expected"),
+    [(STARTING_TIME / 100, [9]), (STARTING_TIME / 3.5, [4, 4, 1]), (2 * STARTING_TIME, [1] * 9)],
 )
 def test_requests_are_given_out_for_a_part_of_a_turn(seconds, expected):
-    """After STARTS seconds the others are left to the next turn: what is ready goes first."""
+    """After STARTING_TIME seconds the others are left to the next turn: what is ready goes first."""
     assert asyncio.run(given(seconds)) == expected

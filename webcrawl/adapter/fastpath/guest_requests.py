@@ -91,7 +91,7 @@ class GuestRequests:
 
     # -- the end of the crawl
 
-    def unreturned(self) -> dict[Trip, Any]:
+    def waiting_pages(self) -> dict[Trip, Any]:
         """Return the coroutines of pages in the spider or the pipelines, where they wait."""
         pages = [(trip_of(request), task) for request, task in self._processed.items()]
         return {trip: task.get_coro() for trip, task in pages if trip is not None}
