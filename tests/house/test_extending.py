@@ -223,6 +223,40 @@ class TestKinds:
         assert forums.keep(["http://a/forum/1", "http://a/2"], Origin()) == ["http://a/2"]
 
 
+class TestCommands:
+    def test_an_extension_commands_its_crawl(self, tmp_path, project):
+        """The function of docs/features.md gives a command, which the crawl's own table obeys."""
+
+        class Page(Site):
+            def answer(self):
+                self.say(200, b"hello")
+
+        extension = """
+
+class Excluding:
+    @classmethod
+    def from_crawler(cls, crawler):
+        crawler.signals.connect(
+            lambda: print(exclude(crawler, "other.example")), item_scraped, weak=False
+        )
+        return cls()
+"""
+        text = example("docs/features.md", "exclude") + extension
+        (project / "myproject/excluding.py").write_text(
+            f"from scrapy.signals import item_scraped\n{text}"
+        )
+        with serving(Page) as here:
+            (tmp_path / "seeds.txt").write_text(f"{here}/")
+            extensions = json.dumps({"myproject.excluding.Excluding": 500})
+            settings = {"EXTENSIONS": extensions, "PORTS_ALLOWED": here.rpartition(":")[2]}
+            run = Crawl(
+                tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings, project=project
+            )
+            assert run.run() == 0, run.output.read_text()
+
+        assert "other.example is excluded" in run.output.read_text()
+
+
 class TestProtocols:
     def test_a_protocol_module_fetches(self, tmp_path, project):
         """The protocol module of docs/examples, named in DOWNLOAD_HANDLERS, is asked, and its answer
