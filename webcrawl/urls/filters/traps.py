@@ -171,9 +171,7 @@ class CalendarFilter:
 
 SESSION = rf"[?&](?:{SESSION_PARAMETER})(?:&|$)|{SESSION_SEGMENT}"
 QUERY = r"\?(?:[^&]*&){4}"  # five parameters or more: a page for every combination in a form
-DEEP = (
-    r"^[^/]+//[^/]+(?:/[^/?]+){11}"  # 36 of 50,000 real URLs are this deep (docs/urls-and-traps.md)
-)
+DEEP = r"^[^/]+//[^/]+(?:/[^/?]+){11}"  # 36 of 50,000 real URLs are this deep
 
 
 class FamiliesFilter:
@@ -220,7 +218,7 @@ class FamiliesFilter:
         self._taken.restore(state)
 
 
-MAX_SEGMENTS = 30  # the deepest of 50,000 real URLs has 23 (docs/urls-and-traps.md)
+MAX_SEGMENTS = 30  # the deepest of 50,000 real URLs has 23
 
 
 class GrowthFilter:
