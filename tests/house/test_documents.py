@@ -62,7 +62,6 @@ ROOMS = {
     "hive-protocol": "webcrawl/crawl/hive",
     "hostile-and-secure": "webcrawl/net",
     "testing": "tests",
-    "warc": "webcrawl/record/warc",
 }
 
 

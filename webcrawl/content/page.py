@@ -224,7 +224,7 @@ class Page(_Answer):
     columns: ClassVar[Any] = _Lazy(_columns)
     # Near-duplicates share nearly all of its 64 bits
     fingerprint: ClassVar[Any] = _Lazy(lambda page: fingerprint(page.visible_text))
-    # What the owner says of its use (docs/preferences.md)
+    # What the owner says of its use (docs/robots-and-preferences.md)
     preferences: ClassVar[Any] = _Lazy(_preferences)
     # The document's description of itself; some fields are read from it
     about: ClassVar[Any] = _Lazy(_about)
@@ -253,7 +253,7 @@ class Page(_Answer):
         self.exchange: Exchange | None = None
         self.found: DocumentLinks | None = None  # what was read of the body for the crawl
         self.followed: Sequence[FoundLink] = ()  # the links that were submitted
-        self.recognised = ""  # the kind of an answer that is not the page (docs/recognise.md)
+        self.recognised = ""  # the kind of an answer that is not the page (docs/block-pages.md)
         # The answer is not used: a wall, a soft 404 that its host's probe shows, or the probe
         self.is_none = False
         self.read_most = sys.maxsize  # bytes of a document that are read

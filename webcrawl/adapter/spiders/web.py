@@ -49,7 +49,7 @@ class WebSpider(Spider):
     since=JOBDIR_CDXJ_OR_SERVER] [-a follow=0] [-a languages=sl,hr].
 
     A subclass may override `links_to_follow`, and have a `parse` and other callbacks
-    (docs/extending.md).
+    (docs/spiders.md).
     """
 
     name = "web"

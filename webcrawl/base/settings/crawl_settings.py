@@ -120,7 +120,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "Seed of every random choice, so that a run can be repeated."
         ),
         Setting("FEATURES", [], "dotted paths").means(
-            "Your own features: classes that take part in the life of each URL (docs/extending.md)."
+            "Your own features: classes that take part in the life of each URL (docs/features.md)."
         ),
         Setting("TOP1M_URL", "https://tranco-list.eu/top-1m.csv.zip", HeaderText()).means(
             "Where to download seeds/top1m.csv from if it is given as seeds but missing: "
@@ -165,7 +165,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         ),
         Setting("TRAP_RULES", True, Switch()).means(
             "Enables the trap filters, all together, and from the next start on the "
-            "[folding](frontier.md#families) of URLs that resemble others which brought nothing new."
+            "[folding](urls-and-traps.md#folding) of URLs that resemble others which brought nothing new."
         ),
         Setting("TRAP_MAX_PAGES", 200, WholeNumber(1, MANY)).means(
             "Maximum number of pages per host from one endless family: calendar, session ids, "
@@ -196,7 +196,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
     "The frontier": (
         Setting("FRONTIER", "webcrawl.frontier.state.open_frontier", "dotted path").means(
             "Where URLs wait for their turn: webcrawl's own frontier, or a plain one "
-            "(docs/extending.md#a-frontier)."
+            "(docs/policies.md#frontier)."
         ),
         Setting("FRONTIER_MEMORY", 128, WholeNumber(8, TEBIBYTE)).means(
             "MiB of memory for the frontier, whatever the size of the crawl."
@@ -209,7 +209,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         ).means("Assigns each link its level, from the link and its history."),
         Setting("SCORER", None, "maybe dotted path").means(
             "Scores documents from 0 to 1, in a separate process, for prioritizers and tables "
-            "(docs/frontier.md#focus)."
+            "(docs/order-and-budgets.md#prefer-good-pages)."
         ),
         Setting("CONCURRENT_REQUESTS", 100, WholeNumber(0, 1_000_000)).means(
             "Concurrent downloads; 100 is what Scrapy advises for broad crawls."
@@ -308,7 +308,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         ),
         Setting("RECOGNISE_FILE", None, "marks file").means(
             "Table of marks that identify block pages and the like, used before the package's own "
-            "table (docs/recognise.md)."
+            "table (docs/block-pages.md)."
         ),
         Setting("SOFT404_PROBE", 50, WholeNumber(0, MANY)).means(
             "Number of pages after which a host gets one request for a URL that cannot exist, to "
@@ -337,7 +337,8 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "Fetch the feeds that pages name, and follow the links of feeds; None: on with revisits, else off."
         ),
         Setting("PURPOSE", None, "purposes").means(
-            "The purposes of the crawl; what a site forbids for all of them is not kept (docs/preferences.md)."
+            "The purposes of the crawl; what a site forbids for all of them is not kept "
+            "(docs/robots-and-preferences.md)."
         ),
         Setting("OBEY_NOFOLLOW", None, Maybe(Switch())).means(
             "Do not follow links marked nofollow, nor those of pages whose robots words say so; None: on if PURPOSE "

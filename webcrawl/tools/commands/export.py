@@ -403,7 +403,7 @@ def _log_aloud() -> None:
 
 
 class WaczExport(ToolCommand):
-    """Exit status 0 and a summary, or 1 and one line, without a file; docs/warc.md has examples."""
+    """Exit status 0 and a summary, or 1 and one line, without a file; docs/archive.md has examples."""
 
     says = "Pack the archive of a crawl or hive into one WACZ file"
     usage = "JOBDIR [-o FILE]"
