@@ -17,7 +17,7 @@ DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS.parent))  # as a script it finds the package beside docs/
 
 from webcrawl.__main__ import GROUPS  # noqa: E402
-from webcrawl.base.program import ExitStatus  # noqa: E402
+from webcrawl.base.program import EXIT_MEANINGS  # noqa: E402
 from webcrawl.crawl.control.commands import COMMANDS  # noqa: E402
 from webcrawl.crawl.metrics import LABELLED, CrawlLook, families  # noqa: E402
 from webcrawl.store.jobdir.figures import COUNTERS, GAUGES  # noqa: E402
@@ -35,7 +35,7 @@ def commands(page: str) -> str:
     }
     of_ctl = [(f"`{one.usage}`", one.says) for one in COMMANDS.values()]
     sections["webcrawl ctl"] = [("command", "does"), *of_ctl]
-    statuses = [(str(int(one)), one.means) for one in ExitStatus]
+    statuses = [(str(int(status)), text) for status, text in EXIT_MEANINGS.items()]
     sections["Exit statuses"] = [("status", "meaning"), *statuses]
     extras = EXTRA.findall((DOCS.parent / "pyproject.toml").read_text(encoding="utf-8"))
     sections["Extras"] = [("extra", "for"), *((f"`{name}`", text) for name, text in extras)]

@@ -8,7 +8,7 @@ import sys
 from argparse import ArgumentParser
 from enum import IntEnum
 from pathlib import Path
-from typing import Any, Protocol, Self, TextIO
+from typing import Any, Protocol, TextIO
 
 
 def open_missing() -> None:
@@ -47,24 +47,22 @@ NAME = "WEBCRAWL_PROGRAM"
 
 
 class ExitStatus(IntEnum):
-    """The exit statuses of all commands, with their meanings for docs/commands.md."""
+    """The exit statuses of all commands."""
 
-    means: str
+    DONE = 0
+    FAILED = 1
+    USAGE = 2  # argparse's, and Scrapy's, for a wrong command line
+    NOT_RUNNING = 3
+    INTERRUPTED = 130  # a shell's for a program that Ctrl-C ended
 
-    def __new__(cls, status: int, means: str) -> Self:
-        """Make a status that compares as its number."""
-        member = int.__new__(cls, status)
-        member._value_ = status
-        member.means = means
-        return member
 
-    DONE = 0, "The command is done."
-    FAILED = 1, "The command failed or was refused. Standard error has the reason in one line."
-    # argparse's, and Scrapy's
-    USAGE = 2, "The command line is wrong. Standard error has the usage and the mistake."
-    NOT_RUNNING = 3, "No crawl is running where one is commanded."
-    # a shell's for a program that Ctrl-C ended
-    INTERRUPTED = 130, "Ctrl-C ended the command. A crawl ends with 0 after one Ctrl-C."
+EXIT_MEANINGS = {  # for docs/commands.md
+    ExitStatus.DONE: "The command is done.",
+    ExitStatus.FAILED: "The command failed or was refused. Standard error has the reason in one line.",
+    ExitStatus.USAGE: "The command line is wrong. Standard error has the usage and the mistake.",
+    ExitStatus.NOT_RUNNING: "No crawl is running where one is commanded.",
+    ExitStatus.INTERRUPTED: "Ctrl-C ended the command. A crawl ends with 0 after one Ctrl-C.",
+}
 
 
 def program() -> str:
