@@ -112,6 +112,7 @@ class TestPages:
             "withheld": False,
             "recognised": None,
             "score": None,
+            "structured": None,
         }
 
     @pytest.mark.parametrize(

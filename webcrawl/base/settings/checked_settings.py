@@ -158,6 +158,7 @@ class CheckedSettings(GivenScrapySettings):
     FEED_LINKS: bool | None
     PURPOSE: tuple[str, ...]
     OBEY_NOFOLLOW: bool | None
+    STRUCTURED_DATA: bool
 
     # -- Revisits
     REVISIT_POLICY: str

@@ -343,6 +343,10 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "Do not follow links marked nofollow, nor those of pages whose robots words say so; None: on if PURPOSE "
             "has search."
         ),
+        Setting("STRUCTURED_DATA", False, Switch()).means(
+            "Read JSON-LD, microdata, RDFa and Open Graph of each page with its links, for the outputs `tables`, "
+            "`documents` and `text` (docs/structured.md)."
+        ),
     ),
     "Revisits": (
         Setting("REVISIT_POLICY", "none", "revisit policy").means(

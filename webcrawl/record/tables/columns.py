@@ -86,6 +86,7 @@ PAGES = {
     "withheld": FLAG,
     "recognised": TEXT,
     "score": pa.float32(),
+    "structured": TEXT,
 }
 LINKS = {
     "from_url": TEXT,
@@ -166,6 +167,7 @@ DOCUMENTS = {  # `id`, `text` and `url` as datasets and datatrove want them
     "neardup": pa.uint64(),
     "cluster": pa.uint64(),
     "score": pa.float32(),
+    "structured": TEXT,
     **{name: {int: INT32, float: pa.float32(), bool: FLAG}[kind] for name, kind in QUALITY.items()},
 }
 SCHEMAS = {
@@ -252,6 +254,7 @@ def page_row(end: EndedUrl) -> Row:
         *end.preferences,
         (exchange and exchange.state.recognised) or None,
         exchange and exchange.state.scored and exchange.state.scored.score,
+        end.structured,
     )
 
 
@@ -324,6 +327,7 @@ def document_row(
         about.get("neardup"),
         cluster,
         exchange.state.scored and exchange.state.scored.score,
+        page.structured_json or None,
         *map(about.get, QUALITY),
     )
 

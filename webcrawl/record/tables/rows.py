@@ -131,6 +131,11 @@ class EndedUrl:
         ), page.exchange is not None and page.exchange.state.withheld is not None
 
     @property
+    def structured(self) -> str | None:
+        """Return the page's structured data as JSON, if they were read with the links."""
+        return (self.page.structured_json or None) if self.page is not None else None
+
+    @property
     def robots(self) -> str | None:
         """Return the directives of document and answer to robots."""
         return (

@@ -220,8 +220,8 @@ class TableWriter:
     # -- rows
 
     def add(self, table: str, row: Row, size: int = 0) -> None:
-        """Append a row of a line of crawl.log, in the order of the columns; `size`: characters of a
-        long text in it.
+        """Append a row of a line of crawl.log, in the order of the columns; `size`: characters of
+        the long texts in it.
         """
         rows = self._rows.setdefault(table, [])
         rows.append(row)
@@ -400,7 +400,7 @@ class CrawlTables(TableWriter):
         if end is None:
             return
         end.links = self._links.add(end)
-        self.add("pages", page_row(end))
+        self.add("pages", page_row(end), len(end.structured or ""))
 
     def flush(self) -> None:
         self._settle()
@@ -448,9 +448,8 @@ class DocumentTable(TableWriter):
         """
         fingerprint = about.get("neardup")
         cluster = None if fingerprint is None else self._clusters.of(fingerprint)
-        self.add(
-            "documents", document_row(page, exchange, about, cluster), len(about.get("text") or "")
-        )
+        size = len(about.get("text") or "") + len(page.structured_json or "")
+        self.add("documents", document_row(page, exchange, about, cluster), size)
 
 
 def _begun(root: Path) -> list[int]:
