@@ -168,6 +168,7 @@ class CheckedSettings(GivenScrapySettings):
 
     # -- The archive
     OUTPUTS: tuple[str, ...]
+    CHUNK_SIZE: int
     WARC_PREFIX: str
     WARC_MAX_SIZE: int
     OUTPUT_STORE: str | None

@@ -367,6 +367,9 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("OUTPUTS", "warc cdxj", "outputs").means(
             "What the crawl writes in addition to its log, by the names in docs/outputs.md."
         ),
+        Setting("CHUNK_SIZE", 2000, WholeNumber(200, 100_000)).means(
+            "Characters of a chunk of the output `chunks` at most (docs/corpora.md)."
+        ),
         Setting("WARC_PREFIX", "webcrawl", Name()).means("Prefix of the archive files' names."),
         Setting("WARC_MAX_SIZE", 1000, WholeNumber(1, TEBIBYTE)).means(
             "Megabytes after which an archive file is closed and the next one started."

@@ -28,6 +28,7 @@ from webcrawl.record.tables.columns import (
     SCHEMAS,
     Row,
     change_row,
+    chunk_rows,
     columns_of,
     document_row,
     host_row,
@@ -430,13 +431,26 @@ class ChangeTable(TableWriter):
 
 
 class DocumentTable(TableWriter):
-    """Rows of documents."""
+    """Rows of documents, and of their chunks."""
 
     def __init__(
-        self, db: CrawlDB, outputs: Outputs, root: Path, *, near: int, full: int = FULL
+        self,
+        db: CrawlDB,
+        outputs: Outputs,
+        root: Path,
+        *,
+        near: int,
+        chunk_size: int = 0,
+        full: int = FULL,
     ) -> None:
-        """`near`: in how many bits the fingerprints of near-duplicates may differ."""
+        """`near`: in how many bits the fingerprints of near-duplicates may differ.
+
+        `chunk_size`: characters of a chunk at most; 0 if no chunks are written.
+        """
         super().__init__(db, outputs, root, DOCUMENTS, full=full)
+        self._chunk_size = chunk_size
+        self._chunks: list[Row] = []  # not written yet
+        self._chunk_chars = 0
         self._clusters = Clusters(near)
         for name in _begun(root):
             self._clusters.of(name)
@@ -450,6 +464,21 @@ class DocumentTable(TableWriter):
         cluster = None if fingerprint is None else self._clusters.of(fingerprint)
         size = len(about.get("text") or "") + len(page.structured_json or "")
         self.add("documents", document_row(page, exchange, about, cluster), size)
+        if self._chunk_size:
+            self._chunks.extend(chunk_rows(page, exchange, about, self._chunk_size))
+            self._chunk_chars += len(about.get("text") or "")
+            if len(self._chunks) >= BATCH or self._chunk_chars >= SIZE:
+                self._write_chunks()
+
+    def _write_chunks(self) -> None:
+        if self._chunks:
+            self.write("chunks", [*zip(*self._chunks, strict=True)])
+            self._chunks.clear()
+            self._chunk_chars = 0
+
+    def flush(self) -> None:
+        self._write_chunks()
+        super().flush()
 
 
 def _begun(root: Path) -> list[int]:
