@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
+from threading import get_ident
 from typing import Any, Self
 
 from lxml import etree  # type: ignore[import-untyped,unused-ignore]  # untyped
@@ -121,12 +122,13 @@ def _finder(text: bytes, kind: str, root: LexborNode | None) -> Find | None:
 
 def _of_lexbor(root: LexborNode, names: Sequence[str]) -> Found:
     selector = f":is(meta,script,{','.join(f'[{name}]' for name in names)})"
-    nodes: list[Any] = [*_lexbor(selector).within(root)]
+    nodes: list[Any] = [*_lexbor(selector, get_ident()).within(root)]
     return nodes, _nearest(nodes, lambda node: node.mem_id, lambda node: node.parent)
 
 
 @cache
-def _lexbor(selector: str) -> LexborTree:
+def _lexbor(selector: str, _thread: int) -> LexborTree:
+    """Return the finder of a thread: a large page is read beside others."""
     return LexborTree(selector)
 
 
