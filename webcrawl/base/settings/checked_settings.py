@@ -158,6 +158,7 @@ class CheckedSettings(GivenScrapySettings):
     FEED_LINKS: bool | None
     PURPOSE: tuple[str, ...]
     OBEY_NOFOLLOW: bool | None
+    STRUCTURED_DATA: bool
 
     # -- Revisits
     REVISIT_POLICY: str
@@ -167,6 +168,7 @@ class CheckedSettings(GivenScrapySettings):
 
     # -- The archive
     OUTPUTS: tuple[str, ...]
+    CHUNK_SIZE: int
     WARC_PREFIX: str
     WARC_MAX_SIZE: int
     OUTPUT_STORE: str | None

@@ -344,6 +344,10 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "Do not follow links marked nofollow, nor those of pages whose robots words say so; None: on if PURPOSE "
             "has search."
         ),
+        Setting("STRUCTURED_DATA", False, Switch()).means(
+            "Read JSON-LD, microdata, RDFa and Open Graph of each page with its links, for the outputs `tables`, "
+            "`documents` and `text` (docs/structured.md)."
+        ),
     ),
     "Revisits": (
         Setting("REVISIT_POLICY", "none", "revisit policy").means(
@@ -363,6 +367,9 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
     "The archive": (
         Setting("OUTPUTS", "warc cdxj", "outputs").means(
             "What the crawl writes in addition to its log, by the names in docs/outputs.md."
+        ),
+        Setting("CHUNK_SIZE", 2000, WholeNumber(200, 100_000)).means(
+            "Characters of a chunk of the output `chunks` at most (docs/corpora.md)."
         ),
         Setting("WARC_PREFIX", "webcrawl", Name()).means("Prefix of the archive files' names."),
         Setting("WARC_MAX_SIZE", 1000, WholeNumber(1, TEBIBYTE)).means(

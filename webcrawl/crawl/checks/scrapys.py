@@ -179,7 +179,7 @@ UNHEARD = (
     _without(REQUESTS, "DOWNLOAD_WARNSIZE", why="crawl.log has the size of every page"),
     _without(
         PAGES,
-        "CONTENT_SEEN FEED_LINKS LINK_SOURCES OBEY_NOFOLLOW REQUISITES SITEMAPS "
+        "CONTENT_SEEN FEED_LINKS LINK_SOURCES OBEY_NOFOLLOW REQUISITES SITEMAPS STRUCTURED_DATA "
         "REVISIT_AGE REVISIT_POLICY REVISIT_RATE REVISIT_SHARE",
         _NEVER,
         "this spider makes its requests itself",

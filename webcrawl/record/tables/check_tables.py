@@ -80,7 +80,7 @@ def check_tables(
             rows,
             damaged,
         )
-        for table in ("pages", "links", "hosts", *map(_alone, ALONE))
+        for table in ("pages", "links", "hosts", "chunks", *map(_alone, ALONE))
     }
     parts = progress[STATE].parts
     yield from check_pages(
