@@ -140,6 +140,7 @@ class CheckedSettings(GivenScrapySettings):
     DNS_NAMESERVERS: tuple[tuple[str, int], ...]
     DNS_LOOKUP: str
     HOSTS_FILE: str | None
+    AUTH_FILE: str | None
     PRIVATE_NETWORKS_ALLOWED: tuple[IPv4Network | IPv6Network, ...]
     PORTS_ALLOWED: tuple[range, ...]
     REDIRECT_MAX_HOPS: int

@@ -283,6 +283,10 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("HOSTS_FILE", None, "file").means(
             "File in the format of /etc/hosts, looked up before DNS."
         ),
+        Setting("AUTH_FILE", None, "login file").means(
+            "File with the logins that you have for hosts: basic, bearer, a header or a cookies.txt (docs/logins.md). "
+            "They are sent to these hosts only and never stored."
+        ),
         Setting("PRIVATE_NETWORKS_ALLOWED", [], "networks").means(
             "Networks to which connections are allowed although they are loopback, private, "
             "link-local, multicast or reserved."
