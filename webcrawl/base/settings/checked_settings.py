@@ -168,6 +168,8 @@ class CheckedSettings(GivenScrapySettings):
 
     # -- The archive
     OUTPUTS: tuple[str, ...]
+    WARC_DESCRIPTION: str | None
+    WARC_COLLECTION: str | None
     WARC_PREFIX: str
     WARC_MAX_SIZE: int
     OUTPUT_STORE: str | None

@@ -367,6 +367,12 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("OUTPUTS", "warc cdxj", "outputs").means(
             "What the crawl writes in addition to its log, by the names in docs/outputs.md."
         ),
+        Setting("WARC_DESCRIPTION", None, Maybe(HeaderText())).means(
+            "What the crawl is for: `description` in the archive files and in a WACZ file."
+        ),
+        Setting("WARC_COLLECTION", None, Maybe(HeaderText())).means(
+            "The collection that the crawl belongs to: `isPartOf` in the archive files and in a WACZ file."
+        ),
         Setting("WARC_PREFIX", "webcrawl", Name()).means("Prefix of the archive files' names."),
         Setting("WARC_MAX_SIZE", 1000, WholeNumber(1, TEBIBYTE)).means(
             "Megabytes after which an archive file is closed and the next one started."
