@@ -117,7 +117,6 @@ class TestReading:
         _, part = asked(visitor, path, params={"url": url, "begin": 2, "most": 4})
         assert (part["text"], part["characters"]) == ("desk", 12)
 
-
     @pytest.mark.parametrize(("rule", "status"), [("127.0.0.1", 404), ("other.test", 200)])
     def test_what_an_owner_wants_deleted(self, visitor, crawled, monkeypatch, rule, status):
         """No program reads a page whose owner has asked for that."""
