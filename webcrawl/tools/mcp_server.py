@@ -92,6 +92,8 @@ class Budget:
 
     def _run(self, url: str, host: str, domain: str, pages: int) -> Any:
         name = f"{host}-{time.strftime('%Y%m%dT%H%M%S')}"
+        while (self._folder / name).exists():
+            name += "+"  # of the same second
         bounds = {
             "URL_SCOPE": "host",
             "HOST_MAX_PAGES": pages,

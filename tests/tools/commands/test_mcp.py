@@ -131,7 +131,9 @@ def test_a_crawl_within_scope_and_budget(folder, site):
     assert json.loads(first[1])["crawl"] in {one["name"] for one in json.loads(crawls[1])}
 
 
-@pytest.mark.parametrize("budget", ["127.0.0.1", "=5", "a.test=0", "http://a.test/=5", "a.test=x"])
+@pytest.mark.parametrize(
+    "budget", ["127.0.0.1", "=5", "a.test=0", "http://a.test/=5", "*=5", "a.test=x"]
+)
 def test_a_budget_that_cannot_be(tmp_path, budget):
     """The server does not start."""
     done = command("webcrawl", "mcp", "--allow-crawl", budget, cwd=tmp_path)

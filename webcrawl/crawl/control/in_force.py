@@ -176,7 +176,7 @@ class InForce(Part):
     @property
     def rests(self) -> bool:
         """Return whether nothing is fetched now: no URL may be taken, or the crawl is held."""
-        return self.hands_out_nothing or self.held != ""
+        return self.hands_out_nothing or bool(self.holders)
 
     def _restore(self, saved: dict[str, Any], fixed: Collection[str]) -> None:
         self.paused = saved["paused"]

@@ -6,6 +6,7 @@ Scrapy imports every command for any of them: what takes long is imported later.
 from __future__ import annotations
 
 import argparse
+import re
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from webcrawl.tools.commands.dashboard import ROOT, ask_crawl
 from webcrawl.tools.tool_command import SETTINGS_OPTION, ToolCommand, need_jobdir
 
 MOST = 1_000_000  # pages of a budget
+DOMAIN = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)*", re.IGNORECASE)
 
 
 class Command(ToolCommand):
@@ -82,9 +84,9 @@ class Command(ToolCommand):
 
 def _budget_of(text: str) -> tuple[str, int]:
     domain, _, pages = text.rpartition("=")
-    if not domain or "/" in domain or not is_whole(pages, 1, MOST):
+    if not DOMAIN.fullmatch(domain) or not is_whole(pages, 1, MOST):
         raise CannotStart(
             f"--allow-crawl {text}: must be a domain and a number of pages from 1 to {MOST}, "
             "as in --allow-crawl example.org=100"
         )
-    return domain.lower().strip("."), int(pages)
+    return domain.lower(), int(pages)
