@@ -125,6 +125,19 @@ class FoundPage:
     language: str
     fetched_at: str
 
+    def as_row(self) -> dict[str, Any]:
+        """Return it as `search --json` prints it."""
+        text, ranges = self.snippet
+        return {
+            "url": self.url,
+            "title": self.title,
+            "snippet": text,
+            "highlights": ranges,
+            "score": round(self.score, 4),
+            "language": self.language,
+            "fetched_at": self.fetched_at,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class IndexHit:
