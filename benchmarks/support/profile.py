@@ -3,7 +3,10 @@
 The sampler looks at the stack each time the process has used a fixed amount of CPU time. Python
 runs signal handlers between two instructions: after a call into C, and at the start of a function.
 So the frame that the handler sees either called into C, or is a function that has done nothing yet;
-in that case the time measured belongs to its caller (docs/decisions/crawl-operation.md).
+in that case the time measured belongs to its caller. Otherwise TLS, sockets and the kernel would be
+booked for whatever runs next. Each sample counts as much as the CPU time used since the last one,
+so the shares add up. faulthandler.register(SIGPROF) crashes CPython 3.11 once in ten crawls, py-spy
+may not trace in containers, and cProfile doubles the cost of small functions.
 """
 
 from __future__ import annotations

@@ -7,7 +7,8 @@ from itertools import chain, repeat
 import pytest
 
 from tests.support.waiting import eventually
-from webcrawl.crawl.memory_trim import MIB, Trim, TrimPace, malloc_trim, resident
+from webcrawl.base.system import malloc_trim, resident_bytes
+from webcrawl.crawl.memory_trim import MIB, Trim, TrimPace
 
 
 def trims(given, intervals):
@@ -64,9 +65,9 @@ def test_glibc_gives_back_what_lies_between_blocks_in_use():
     """Of 64 MiB in pieces, every hundredth kept, more than a half goes back to the system."""
     pieces = [bytearray(60_000) for _ in range(1100)]
     kept = pieces[::100]
-    before = resident()
+    before = resident_bytes()
     del pieces
     malloc_trim()()
 
-    assert before - resident() > 32 * MIB
+    assert before - resident_bytes() > 32 * MIB
     assert len(kept) == 11

@@ -53,16 +53,12 @@ class TestBenchmarks:
         assert done.returncode == 0
         assert f"benchmarks.{name}" in said or f"{name}.py" in said
 
-    @pytest.mark.parametrize(
-        "page", [page for page in PAGES if page.parent.name != "decisions"], ids=_name
-    )
+    @pytest.mark.parametrize("page", PAGES, ids=_name)
     def test_named_benchmarks_exist(self, page):
-        """A page names no benchmark that is gone; decisions do, for their figures are of their
-        time.
-        """
+        """A page names no benchmark that is gone."""
         named = set(re.findall(r"-m benchmarks\.(\w+)", page.read_text(encoding="utf-8")))
 
-        assert page.name == "CHANGELOG.md" or named <= {*BENCHMARKS, "peers"}
+        assert named <= {*BENCHMARKS, "peers"}
 
     def test_the_suite_helps(self):
         """`python -m benchmarks` runs them as one."""

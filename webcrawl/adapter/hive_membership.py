@@ -15,6 +15,7 @@ from scrapy.crawler import Crawler
 from webcrawl.adapter.commanding import CommandedCrawl, CommandedScheduler
 from webcrawl.adapter.redis_client import client_maker
 from webcrawl.base.settings.checked_settings import CheckedSettings
+from webcrawl.base.system import boot_id
 from webcrawl.crawl.hive.drone_server import DroneServer
 from webcrawl.crawl.hive.errors import Away, HiveError, NotNamed
 from webcrawl.crawl.hive.member import KEY, Identity, Membership, keep_map, saved_map, take_up
@@ -32,14 +33,6 @@ LOOK = 0.2  # seconds between two looks whether all drones of a new hive have co
 # Looks of all drones together in a second, each of which reads the whole registry
 LOOKS = 200
 PAUSE = 1.0  # seconds between two looks whether the hive is to have this drone
-
-
-def machine() -> str:
-    """Return what all processes of this machine, containers too, have in common; or ""."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    except OSError:  # not Linux: the host name has to do
-        return ""
 
 
 class HiveEntry:
@@ -133,7 +126,7 @@ class HiveEntry:
                 pid=os.getpid(),
                 partition=self._partition.essence,
                 groups=self._partition.groups,
-                machine=machine(),
+                machine=boot_id(),
                 drones=values["HIVE_DRONES"],
                 key=self.db.get(KEY),
                 map=saved_map(self.db),

@@ -2,7 +2,8 @@
 
 To them `http://www.Example.com/a/?B=` and `https://example.com/A?b=` are one page:
 `com,example)/a?b=`. The rules are those of the Internet Archive's package surt, by which pywb looks
-up a URL; docs/decisions/record-archive.md says why it is not used.
+up a URL. It is not used: it takes 36 us per URL where this takes 1.5 to 5, and may ask the
+system's resolver.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """zstd: the standard library's binding, or its backport before Python 3.14; and data as one frame.
 
 The frames that are made here say their size: a damaged one cannot ask for any amount of memory.
+The package zstandard is not used: its decompressor has no bound for what it makes of its input, and
+16 KB could become 500 MB.
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ the clusters do not depend on the order of the fingerprints, or on how many file
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from itertools import combinations, pairwise
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from webcrawl.base.system import allocate
 from webcrawl.content.near_duplicates import (
     BITS,
     DISTANCE,
@@ -131,7 +131,7 @@ class JoinedClusters:
         path = self._folder / name
         with path.open("wb") as file:
             if size:
-                os.posix_fallocate(file.fileno(), 0, size * np.dtype(kind).itemsize)
+                allocate(file.fileno(), size * np.dtype(kind).itemsize)
         return self._map(path, kind)
 
     @staticmethod

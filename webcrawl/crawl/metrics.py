@@ -338,9 +338,13 @@ def path_of_drone(path: str, drone: int) -> Path:
 
 
 class Told:
-    """`may_write`: whether the folder of the file is still ours.
+    """Keeps counters from falling: each is at least what was reported last, by this run or another.
 
-    Without the file, counters are those of the crawl.
+    Prometheus takes a counter that fell for one that began at zero, and adds all of it: after a
+    kill at 12,369 pages, a crawl that resumed at 11,172 had all of these counted again. Without the
+    file, counters are those of the crawl.
+
+    `may_write`: whether the folder of the file is still ours.
     """
 
     def __init__(self, path: Path, may_write: Callable[[], bool] = lambda: True) -> None:

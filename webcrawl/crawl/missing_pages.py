@@ -1,7 +1,8 @@
 """What hosts show for URLs that cannot exist: each is asked for one (docs/recognise.md).
 
 A host that answers it with a page has soft 404s, which look like that page. What it shows is kept
-in its record.
+in its record. A soft 404 must have its title and nearly its text: by the text alone, catalogues
+whose pages have little text of their own would be soft 404s.
 """
 
 from __future__ import annotations

@@ -1,5 +1,8 @@
 """The rules for hosts that may have several requests at once (HOST_CONNECTIONS).
 
+The operator names them. Nothing is inferred from a host's speed, which is no consent: a host that
+answers in 5 ms may be a small machine near by.
+
 Such a host has lanes (hosts.py) while it is active, and one entry in the back-end as long as a lane
 is free. A host without a rule has none, and costs the look that finds this out. robots.txt is asked
 for alone, and so is what somebody awaits; whatever holds a host back holds back all of its lanes,

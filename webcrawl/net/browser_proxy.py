@@ -11,7 +11,6 @@ page. What one page leaves to the next is in `SharedResources`.
 from __future__ import annotations
 
 import asyncio
-import os
 import secrets
 import ssl
 from base64 import b64decode, b64encode
@@ -32,6 +31,7 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.x509.oid import NameOID
 
 from webcrawl.base.model import header
+from webcrawl.base.system import secret_file
 from webcrawl.content.html.mimetype import parse
 from webcrawl.net.header_times import fresh_for, max_age
 
@@ -177,12 +177,8 @@ def _context(pem: bytes) -> ssl.SSLContext:
     """Python's ssl reads keys from files only: from one in memory, so that the key is on no disk."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.set_alpn_protocols(["http/1.1"])
-    descriptor = os.memfd_create("key")
-    try:
-        os.write(descriptor, pem)
-        context.load_cert_chain(f"/proc/self/fd/{descriptor}")
-    finally:
-        os.close(descriptor)
+    with secret_file(pem) as path:
+        context.load_cert_chain(path)
     return context
 
 

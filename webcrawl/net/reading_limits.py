@@ -4,7 +4,8 @@
 second. A request that is handed out takes as many bytes from the bucket as answers had lately; what
 it gets in the end is settled when it is finished. While the bucket is empty no request is handed
 out, so small answers never wait. An answer that is longer than FREE is not read on while the bucket
-is empty (docs/decisions/net-connections.md).
+is empty. Reading alone is no limit: at 10 kB/s a hundred unread answers time out, and a hundred
+requests that are sent before the first byte arrives may bring 200 MB.
 
 `BodyRoom` holds what all bodies together may have beyond their first 2 MiB. A sitemap that finds no
 room left is truncated, as any other body is at DOWNLOAD_TRUNCATE. Other bodies wait: their servers

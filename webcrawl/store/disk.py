@@ -18,6 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
+from webcrawl.base.system import drop_from_cache
+
 
 def regular(path: str | os.PathLike[str]) -> BinaryIO:
     """Open a file for reading.
@@ -123,9 +125,8 @@ class Disk:
 
         It will not be read soon.
         """
-        if hasattr(os, "posix_fadvise"):  # macOS has none
-            with contextlib.suppress(OSError):  # it is only advice
-                os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        with contextlib.suppress(OSError):  # it is only advice
+            drop_from_cache(fd)
 
     def make_private(self, path: Path) -> None:
         """Take a file away from all but its owner."""

@@ -8,7 +8,6 @@ noticed within a second.
 from __future__ import annotations
 
 import _thread
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +16,8 @@ from contextlib import ExitStack
 from functools import partial
 from queue import SimpleQueue
 from typing import Any, ParamSpec, TypeVar
+
+from webcrawl.base.system import thread_ids
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -33,7 +34,7 @@ class Birth:
     """The birth of a thread that is started after this was made."""
 
     def __init__(self) -> None:
-        self._before = _threads()
+        self._before = thread_ids()
 
     def wait(self, heard: Callable[[float], bool]) -> None:
         """Return when `heard` reports the thread. `heard` waits for the seconds that it is given.
@@ -43,7 +44,7 @@ class Birth:
         """
         end = time.monotonic() + PATIENCE
         while not heard(LOOK):
-            lives = _threads() - self._before  # looked at first, so that what it said last counts
+            lives = thread_ids() - self._before  # looked at first, so that what it said last counts
             if heard(0):
                 break
             if not lives or time.monotonic() > end:
@@ -104,15 +105,6 @@ class Worker:
         self._jobs.put(None)
         with self._alive:
             pass
-
-
-def cores() -> int:
-    """Return on how many cores this process may run."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _threads() -> set[str]:
-    return set(os.listdir("/proc/self/task"))  # noqa: PTH208 - names are enough
 
 
 def _work(jobs: Jobs, begun: _thread.LockType, alive: _thread.LockType) -> None:

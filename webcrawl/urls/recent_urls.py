@@ -1,7 +1,9 @@
 """A cache of recently submitted URLs in front of the filters.
 
 Most links of a page are known already. For those the cache saves filters, fingerprint, record and
-submission: 3 us of 4 (docs/decisions/urls-links.md). The seen store has such a cache, too.
+submission: 3 us of 4. In front of the canonical form it would know half as many, because one URL is
+written as `/x`, `../x` and `http://h/x`. The seen store has such a cache, too, for URLs that do not
+pass here: requests of spiders and letters of drones.
 """
 
 from __future__ import annotations

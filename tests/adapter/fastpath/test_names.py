@@ -1,14 +1,11 @@
 """The fast path runs on the Scrapy that it was written for, and refuses any other."""
 
-import re
-
 import pytest
 from scrapy.core.engine import ExecutionEngine
 from scrapy.settings import Settings
 
-from tests.support.places import ROOT
 from webcrawl import settings as defaults
-from webcrawl.adapter.fastpath.names import PRIVATE, UNDOCUMENTED, ForeignScrapy, check
+from webcrawl.adapter.fastpath.names import PRIVATE, ForeignScrapy, check
 from webcrawl.adapter.preflight import preflight
 from webcrawl.adapter.spiders.web import WebSpider
 from webcrawl.base.errors import CannotStart
@@ -35,16 +32,6 @@ def test_each_missing_name_is_refused(kind):
         ForeignScrapy, match=rf"has no {kind.__name__}\._gone, {kind.__name__}\._lost:"
     ):
         check((2, 19, 0), {kind: (*PRIVATE[kind], "_gone", "_lost")})
-
-
-def test_the_upgrade_note_has_every_name():
-    """The table of docs/decisions/adapter-fastpath.md has each name of the list."""
-    note = (ROOT / "docs/decisions/adapter-fastpath.md").read_text(encoding="utf-8")
-    rows = " ".join(line for line in note.splitlines() if line.startswith("| `"))
-    written = set(re.findall(r"`(?:\w*\.)?(\w+)`", rows))
-
-    for names in (PRIVATE, UNDOCUMENTED):
-        assert {name for some in names.values() for name in some} <= written
 
 
 def test_an_attribute_of_instances_counts():

@@ -47,7 +47,8 @@ async def given(seconds):
 
 
 @pytest.mark.parametrize(
-    ("seconds", "expected"), [(STARTING_TIME / 100, [9]), (STARTING_TIME / 3.5, [4, 4, 1]), (2 * STARTING_TIME, [1] * 9)]
+    ("seconds", "expected"),
+    [(STARTING_TIME / 100, [9]), (STARTING_TIME / 3.5, [4, 4, 1]), (2 * STARTING_TIME, [1] * 9)],
 )
 def test_requests_are_given_out_for_a_part_of_a_turn(seconds, expected):
     """After STARTING_TIME seconds the others are left to the next turn: what is ready goes first."""

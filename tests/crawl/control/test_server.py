@@ -14,9 +14,10 @@ import pytest
 import uvloop
 
 from tests.support.crawling import wait_until
+from webcrawl.base.system import socket_address
 from webcrawl.crawl.control import client as asking
 from webcrawl.crawl.control import server as module
-from webcrawl.crawl.control.client import LONGEST, NAME, Client, address, folder_of
+from webcrawl.crawl.control.client import LONGEST, NAME, Client, folder_of
 from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
 from webcrawl.crawl.control.server import MOST, ControlServer
 
@@ -69,8 +70,8 @@ def serving(jobdir, obey=echo, loop_of=uvloop.new_event_loop):
 
 def connected(jobdir):
     connection = socket.socket(socket.AF_UNIX)
-    with folder_of(jobdir) as folder:
-        connection.connect(address(folder))
+    with folder_of(jobdir) as folder, socket_address(folder, NAME) as address:
+        connection.connect(address)
     connection.settimeout(20)
     return connection
 

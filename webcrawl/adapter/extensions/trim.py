@@ -9,8 +9,8 @@ from scrapy.exceptions import NotConfigured
 
 from webcrawl.adapter.listeners import listening
 from webcrawl.adapter.values import values_of
+from webcrawl.base.system import malloc_trim, resident_bytes
 from webcrawl.crawl import memory_trim
-from webcrawl.crawl.memory_trim import malloc_trim, resident
 
 
 class Trim(memory_trim.Trim):
@@ -21,7 +21,9 @@ class Trim(memory_trim.Trim):
         trim = malloc_trim()
         if trim is None:
             raise NotConfigured("this C library has no malloc_trim")
-        return listening(crawler, cls(values_of(crawler)["CHECKPOINT_INTERVAL"], trim, resident))
+        return listening(
+            crawler, cls(values_of(crawler)["CHECKPOINT_INTERVAL"], trim, resident_bytes)
+        )
 
 
 class Garbage(memory_trim.Garbage):

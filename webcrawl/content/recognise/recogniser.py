@@ -39,7 +39,8 @@ from webcrawl.content.recognise.shape import (
     tree_of,
 )
 
-# Sizes of bodies, in bytes
+# Sizes of bodies, in bytes. 4 KiB of all pages would miss 3 of 57 recorded block pages and 4 of 68
+# soft 404s, whose words come after their styles. 16 KiB of lean pages would miss four answers.
 SEARCHED_BYTES = 4096  # marks are searched in this much of a body,
 SEARCHED_ERROR_BYTES = 16_384  # in this much of an error,
 SEARCHED_LEAN_BYTES = 32_768  # and in the whole of a page up to this size that has few links

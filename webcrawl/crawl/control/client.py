@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from webcrawl.base.readable import count
+from webcrawl.base.system import open_folder, peer_of, socket_address
 from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
 from webcrawl.urls.seeds.seed_reader import Seeds
 from webcrawl.urls.seeds.seed_source import BELOW_JOBDIR, SeedError, is_url, list_paths
@@ -56,23 +57,11 @@ STILL = (
 @contextmanager
 def folder_of(jobdir: Path) -> Iterator[int]:
     """Return a descriptor of the folder, which stays that folder if it is moved."""
-    folder = os.open(jobdir, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    folder = open_folder(jobdir)
     try:
         yield folder
     finally:
         os.close(folder)
-
-
-def address(folder: int) -> str:
-    """Return the address of the socket of a folder, in a few bytes."""
-    return f"/proc/self/fd/{folder}/{NAME}"
-
-
-def peer(connection: socket.socket) -> tuple[int, int]:
-    """Return the process and the user on the other side."""
-    data = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
-    process, user, _ = CREDENTIALS.unpack(data)
-    return process, user
 
 
 def request(command: str, words: tuple[str, ...]) -> bytes:
@@ -191,8 +180,8 @@ class Client:
     def _connected(self, connection: socket.socket) -> bool:
         """Return False if too many other clients wait just now."""
         try:
-            with folder_of(self._jobdir) as folder:
-                connection.connect(address(folder))
+            with folder_of(self._jobdir) as folder, socket_address(folder, NAME) as address:
+                connection.connect(address)
         except BlockingIOError:
             return False
         except PermissionError as error:
@@ -224,7 +213,7 @@ def _exchanged(
             raise NoAnswer(GONE) from error
         except TimeoutError:
             if silent is not None and time.monotonic() < end:
-                silent(peer(connection)[0])
+                silent(peer_of(connection)[0])
             continue
         size += len(piece)
         if not piece:

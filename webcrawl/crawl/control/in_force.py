@@ -318,7 +318,11 @@ class InForce(Part):
 
 
 class PausedHosts(Part):
-    """The names of paused hosts, in the order in which they were paused."""
+    """The names of paused hosts, in the order in which they were paused.
+
+    A paused host is one that is set aside, and has no state of its own: every place that moves
+    hosts would have to know it.
+    """
 
     def __init__(self, db: CrawlDB) -> None:
         self._saved = SavedValue(db, PAUSED_HOSTS)

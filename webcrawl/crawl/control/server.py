@@ -22,12 +22,11 @@ from pathlib import Path
 from typing import Any
 
 from webcrawl.base.errors import with_place
+from webcrawl.base.system import open_folder, peer_of, socket_address
 from webcrawl.crawl.control.client import (
     LONGEST,
     NAME,
-    address,
     answer,
-    peer,
     read_request,
     refusal,
 )
@@ -57,8 +56,9 @@ class ControlServer:
         # connections that wait for a line: since when
         self._open: dict[asyncio.Task[None], float] = {}
         self._busy: set[asyncio.Task[None]] = set()
-        self._folder = os.open(jobdir, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+        self._folder = open_folder(jobdir)
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._listener.setblocking(False)
         self._accepting: asyncio.Task[None] | None = None
         try:
             self._bind()
@@ -80,7 +80,8 @@ class ControlServer:
             os.unlink(NAME, dir_fd=self._folder)
         # Linux gives the file the socket's mode: it never has a wider one
         os.fchmod(self._listener.fileno(), MODE)
-        self._listener.bind(address(self._folder))
+        with socket_address(self._folder, NAME) as address:
+            self._listener.bind(address)
         here = self._look()
         self._here = here.st_dev, here.st_ino
         if stat.S_IMODE(here.st_mode) & ~MODE:
@@ -218,4 +219,4 @@ async def _line(
 
 def _may(connection: socket.socket) -> bool:
     """Return whether the process on the other side is root's, or of the crawl's own user."""
-    return peer(connection)[1] in (0, os.geteuid())
+    return peer_of(connection)[1] in (0, os.geteuid())

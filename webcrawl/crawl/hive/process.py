@@ -23,6 +23,7 @@ from pathlib import Path
 
 from webcrawl.base.doubling import DoublingWait
 from webcrawl.base.program import environment
+from webcrawl.base.system import run_on, usable_cores
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.store.disk import appending, regular
 
@@ -82,10 +83,10 @@ class Child:
         log.parent.mkdir(exist_ok=True)
         # inherited until a crawl listens; it would end it
         before = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
-        cores = None if core is None else os.sched_getaffinity(0)
+        cores = None if core is None else usable_cores()
         try:
             if core is not None:
-                os.sched_setaffinity(0, {core})  # inherited as well, by all its threads
+                run_on([core])  # inherited as well, by all its threads
             with appending(log) as output, ExitStack() as opened:
                 # First: no process may run that nobody watches, for want of a descriptor
                 self._output = opened.enter_context(regular(log))
@@ -103,7 +104,7 @@ class Child:
         finally:
             signal.signal(signal.SIGUSR1, before)
             if cores is not None:
-                os.sched_setaffinity(0, cores)
+                run_on(cores)
         self._rest = b""
 
     @property

@@ -12,6 +12,7 @@ from webcrawl.base.dates import iso
 from webcrawl.base.model import Exchange, Link, Outcome
 from webcrawl.base.page_values import Change
 from webcrawl.base.settings.checked_settings import CheckedSettings
+from webcrawl.base.system import usable_cores
 from webcrawl.content.document_extraction import DocumentProcess
 from webcrawl.content.formats.pdf import CUT
 from webcrawl.content.html.trees import markup
@@ -22,7 +23,7 @@ from webcrawl.crawl.outputs.text import has_news, unprocessed
 from webcrawl.crawl.run import Run
 from webcrawl.crawl.trip import Trip, page_under_way, when_finished
 from webcrawl.store.errors import StoreError
-from webcrawl.store.worker import Worker, cores
+from webcrawl.store.worker import Worker
 
 if TYPE_CHECKING:
     from webcrawl.record.tables import table_writer
@@ -65,7 +66,7 @@ class Documents(Output):
             parts.db, parts.outputs, self.folder, near=NEAR_BITS
         )
         parts.log.hearers.append(self._hear)
-        self._readers = [_Reader() for _ in range(max(1, min(MOST, cores() - 1)))]
+        self._readers = [_Reader() for _ in range(max(1, min(MOST, len(usable_cores()) - 1)))]
 
     async def process_item(self, page: Page) -> None:
         if page.exchange is None or not has_news(page):

@@ -19,6 +19,7 @@ from webcrawl.base.model import Exchange, Link
 from webcrawl.base.page_values import Change
 from webcrawl.base.readable import text_without_credentials
 from webcrawl.base.settings.checked_settings import CheckedSettings
+from webcrawl.base.system import usable_cores
 from webcrawl.content.page import Page
 from webcrawl.content.purpose_bits import NONE, Preferences, Purpose
 from webcrawl.crawl.outputs.output import Output
@@ -28,7 +29,6 @@ from webcrawl.crawl.trip import when_finished
 from webcrawl.record.warc.capture import AGAIN, CompressionQueue
 from webcrawl.record.warc.warc_writer import WarcFiles, WarcWriter
 from webcrawl.store.errors import StoreError
-from webcrawl.store.worker import cores
 
 MB = 1_000_000
 
@@ -65,7 +65,7 @@ class Warc(Output):
             ),
             random=SystemRandom(),
             clock=time.time,
-            press=CompressionQueue() if cores() > 1 else None,
+            press=CompressionQueue() if len(usable_cores()) > 1 else None,
         )
 
     def process_item(self, item: Any) -> Any:

@@ -31,7 +31,7 @@ SAVED = 1000.0  # visits of these that are kept for later
 APART = 1.5
 EARLY = 0.7  # of a page's interval: what comes later is no earlier visit
 # ln(mean rate / rate at the threshold), times the shape, of pages that are in doubt: where somebody
-# who knows the rate would gain at least 2 % of a page's freshness (docs/decisions/crawl-revisit.md)
+# who knows the rate would gain at least 2 % of a page's freshness (integrated over its posterior)
 SLOWER, FASTER = -0.3, 2.3
 LIGHTEST = 1e-12
 

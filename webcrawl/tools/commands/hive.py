@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,6 +15,7 @@ from webcrawl.base.errors import CannotStart
 from webcrawl.base.program import ExitStatus, program
 from webcrawl.base.readable import readable, text_without_credentials
 from webcrawl.base.settings.setting_kinds import is_whole
+from webcrawl.base.system import can_choose_cores
 from webcrawl.crawl.control.command import NotRunning
 from webcrawl.crawl.hive.errors import Away, HiveError
 from webcrawl.crawl.hive.partition import MOST_DRONES
@@ -103,7 +103,7 @@ class HiveRunning(HiveCommand):
             )
         from webcrawl.tools.supervisor.hive_run import HivePlan, HiveRun  # noqa: PLC0415 - as above
 
-        if opts.pin_cpus and not hasattr(os, "sched_setaffinity"):
+        if opts.pin_cpus and not can_choose_cores():
             raise CannotStart("--pin-cpus: this system keeps no process on a core")
         wanted = (
             0

@@ -1,4 +1,8 @@
-"""The dashboard's pages over HTTP (aiohttp), and events for pages that stay open."""
+"""The dashboard's pages over HTTP (aiohttp), and events for pages that stay open.
+
+It is a process of its own, which asks crawls for their status only while a page is open: in the
+crawl, it would compete for the event loop, and end with it.
+"""
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import os
 import shutil
 import signal
 import sys
@@ -30,6 +29,7 @@ from webcrawl.base.errors import CannotStart
 from webcrawl.base.loading import path_of
 from webcrawl.base.program import PYTHON, program
 from webcrawl.base.readable import ReadableFormatter, count
+from webcrawl.base.system import usable_cores
 from webcrawl.crawl.checks import read
 from webcrawl.crawl.default_jobdir import default_jobdir
 from webcrawl.crawl.hive.drone_server import stream_memory
@@ -199,13 +199,6 @@ def command(spider: str, arguments: Mapping[str, str], settings: Mapping[str, st
         *options,
         *(word for name, value in settings.items() for word in ("-s", f"{name}={value}")),
     ]
-
-
-def usable_cores() -> list[int]:
-    """Return the cores on which this process may run."""
-    if hasattr(os, "sched_getaffinity"):
-        return sorted(os.sched_getaffinity(0))
-    return list(range(os.cpu_count() or 1))
 
 
 logger = logging.getLogger(__name__)

@@ -26,7 +26,7 @@ from webcrawl.urls.filters.filter_protocol import Clock, Origin, Setup
 
 logger = logging.getLogger(__name__)
 
-# seconds between looks: a change has to be heeded within a minute (docs/decisions/settings.md)
+# seconds between looks: a change has to be heeded within a minute
 INTERVAL = 30
 
 
