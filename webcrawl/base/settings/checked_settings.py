@@ -140,6 +140,7 @@ class CheckedSettings(GivenScrapySettings):
     DNS_NAMESERVERS: tuple[tuple[str, int], ...]
     DNS_LOOKUP: str
     HOSTS_FILE: str | None
+    AUTH_FILE: str | None
     PRIVATE_NETWORKS_ALLOWED: tuple[IPv4Network | IPv6Network, ...]
     PORTS_ALLOWED: tuple[range, ...]
     REDIRECT_MAX_HOPS: int
@@ -169,6 +170,8 @@ class CheckedSettings(GivenScrapySettings):
     # -- The archive
     OUTPUTS: tuple[str, ...]
     CHUNK_SIZE: int
+    WARC_DESCRIPTION: str | None
+    WARC_COLLECTION: str | None
     WARC_PREFIX: str
     WARC_MAX_SIZE: int
     OUTPUT_STORE: str | None

@@ -283,6 +283,10 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("HOSTS_FILE", None, "file").means(
             "File in the format of /etc/hosts, looked up before DNS."
         ),
+        Setting("AUTH_FILE", None, "login file").means(
+            "File with the logins that you have for hosts: basic, bearer, a header or a cookies.txt (docs/logins.md). "
+            "They are sent to these hosts only and never stored."
+        ),
         Setting("PRIVATE_NETWORKS_ALLOWED", [], "networks").means(
             "Networks to which connections are allowed although they are loopback, private, "
             "link-local, multicast or reserved."
@@ -370,6 +374,12 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         ),
         Setting("CHUNK_SIZE", 2000, WholeNumber(200, 100_000)).means(
             "Characters of a chunk of the output `chunks` at most (docs/corpora.md)."
+        ),
+        Setting("WARC_DESCRIPTION", None, Maybe(HeaderText())).means(
+            "What the crawl is for: `description` in the archive files and in a WACZ file."
+        ),
+        Setting("WARC_COLLECTION", None, Maybe(HeaderText())).means(
+            "The collection that the crawl belongs to: `isPartOf` in the archive files and in a WACZ file."
         ),
         Setting("WARC_PREFIX", "webcrawl", Name()).means("Prefix of the archive files' names."),
         Setting("WARC_MAX_SIZE", 1000, WholeNumber(1, TEBIBYTE)).means(

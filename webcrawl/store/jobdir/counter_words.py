@@ -164,6 +164,7 @@ RULES = {
     f"{FILTERED}expression": SkipRule("URL_INCLUDE and URL_EXCLUDE", Stage.FILTER),
     f"{FILTERED}excluded": SkipRule("URL_EXCLUDE_FILE and opt-outs", Stage.FILTER),
     f"{FILTERED}commanded": SkipRule("excluded by command", Stage.FILTER),
+    f"{FILTERED}logout": SkipRule("logout: links that may end a login of AUTH_FILE", Stage.FILTER),
     f"{FILTERED}known_path": SkipRule(
         "known_path: logins, forms, other views of the same pages", Stage.FILTER
     ),
