@@ -41,6 +41,10 @@ BOUNDS = {  # as in the extras of pyproject.toml, and of h2 in requirements.txt
     "h2": ("h2>=4.3,<5",),
     "mcp": ("mcp>=2.3,<3",),
     "numba": ("numba>=0.61,<1",),
+    "opentelemetry": (
+        "opentelemetry-sdk>=1.30,<2",
+        "opentelemetry-exporter-otlp-proto-http>=1.30,<2",
+    ),
     "prometheus_client": ("prometheus_client>=0.22,<1",),
     "pyarrow": ("pyarrow>=20",),
     "pypdfium2": ("pypdfium2>=5,<6",),

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit
 
 from webcrawl.base.errors import RulesError
+from webcrawl.base.loading import missing
 from webcrawl.base.model import Exchange, Link, Outcome, Status, Timings
 
 try:
@@ -28,10 +29,7 @@ try:
     from opentelemetry.sdk.trace.sampling import TraceIdRatioBased
     from opentelemetry.trace import SpanKind, StatusCode, set_span_in_context
 except ImportError as error:
-    raise RulesError(
-        f"FEATURES: {__name__} needs the extra tracing: pip install 'webcrawl-mercator[tracing]' "
-        f"({error})"
-    ) from error
+    raise RulesError(f"FEATURES: {missing('opentelemetry')}") from error
 
 SHARE = 0.01  # of the fetches
 NANO = 10**9
