@@ -1,5 +1,5 @@
 """The house: eleven rooms, each above those it may import; read from the imports themselves
-(docs/design.md).
+(docs/architecture.md).
 """
 
 import ast

@@ -247,7 +247,7 @@ _GATEWAY = frozenset((502, 503, 504))  # of a proxy or of the server behind it: 
 
 
 class ProxiedOpener:
-    """Opens connections to servers through a proxy, which resolves their names (docs/scrapy.md)."""
+    """Opens connections to servers through a proxy, which resolves their names (docs/scrapy-compatibility.md)."""
 
     def __init__(self, access: Access, opener: Opener, user_agent: str) -> None:
         self._access = access

@@ -108,7 +108,7 @@ def test_the_settings_of_a_crawl_are_in_its_archive(tmp_path, simweb):
 @pytest.mark.parametrize(("cores", "beside"), [(1, False), (2, True)])
 def test_whether_there_is_a_thread(monkeypatch, cores, beside):
     """Records are compressed in a thread if there is a core for it."""
-    monkeypatch.setattr(warc, "cores", lambda: cores)
+    monkeypatch.setattr(warc, "usable_cores", lambda: [*range(cores)])
     *_, given = opened(monkeypatch)
     assert (given["press"] is not None) == beside
 

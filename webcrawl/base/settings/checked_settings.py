@@ -159,6 +159,7 @@ class CheckedSettings(GivenScrapySettings):
     FEED_LINKS: bool | None
     PURPOSE: tuple[str, ...]
     OBEY_NOFOLLOW: bool | None
+    STRUCTURED_DATA: bool
 
     # -- Revisits
     REVISIT_POLICY: str
@@ -168,6 +169,7 @@ class CheckedSettings(GivenScrapySettings):
 
     # -- The archive
     OUTPUTS: tuple[str, ...]
+    CHUNK_SIZE: int
     WARC_DESCRIPTION: str | None
     WARC_COLLECTION: str | None
     WARC_PREFIX: str

@@ -78,7 +78,7 @@ class LoginFile:
 class MarksFile:
     """Such a file with a table of marks; it is read to check it."""
 
-    allowed: str = "the path of a table of marks (docs/recognise.md)"
+    allowed: str = "the path of a table of marks (docs/block-pages.md)"
 
     def read(self, value: Any, /) -> str:
         from webcrawl.content.recognise import recogniser  # noqa: PLC0415 - no other check needs it

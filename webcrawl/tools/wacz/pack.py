@@ -1,4 +1,4 @@
-"""Packs the archive of a crawl or hive into a WACZ file (docs/warc.md)."""
+"""Packs the archive of a crawl or hive into a WACZ file (docs/archive.md)."""
 
 from __future__ import annotations
 
