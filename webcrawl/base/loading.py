@@ -39,6 +39,7 @@ BOUNDS = {  # as in the extras of pyproject.toml, and of h2 in requirements.txt
     "aiohttp": ("aiohttp>=3.11,<4",),
     "fsspec": ("fsspec>=2025.3", "s3fs>=2025.3"),
     "h2": ("h2>=4.3,<5",),
+    "mcp": ("mcp>=2.3,<3",),
     "numba": ("numba>=0.61,<1",),
     "prometheus_client": ("prometheus_client>=0.22,<1",),
     "pyarrow": ("pyarrow>=20",),

@@ -176,6 +176,9 @@ class CheckedSettings(GivenScrapySettings):
     WARC_MAX_SIZE: int
     OUTPUT_STORE: str | None
     OUTPUT_STORE_KEEP: bool
+    WEBHOOK_URL: str | None
+    WEBHOOK_SECRET_FILE: str | None
+    STREAM_BACKLOG: int
 
     # -- Safety
     CHECKPOINT_INTERVAL: float

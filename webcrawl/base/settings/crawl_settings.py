@@ -394,6 +394,18 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "store has been verified."
         ),
     ),
+    "Streams": (
+        Setting("WEBHOOK_URL", None, "callback address").means(
+            "Where OUTPUTS=webhook sends pages and ends of URLs (docs/stream.md)."
+        ),
+        Setting("WEBHOOK_SECRET_FILE", None, "file").means(
+            "File with the secret that signs what is sent; without it, the variable WEBHOOK_SECRET of the "
+            "environment has the secret."
+        ),
+        Setting("STREAM_BACKLOG", 256, WholeNumber(1, TEBIBYTE)).means(
+            "Pause fetching while more than this many MiB wait on disk for the receiver of a stream."
+        ),
+    ),
     "Safety": (
         Setting("CHECKPOINT_INTERVAL", 60, Number(0.1, DAY)).means("Seconds between checkpoints."),
         Setting("ERROR_BREAKER", "20/60", Rate()).means(

@@ -68,6 +68,8 @@ ITEM_PIPELINES_BASE = {
     "webcrawl.adapter.pipelines.outputs.SkippedPipeline": 215,
     "webcrawl.adapter.pipelines.outputs.RequestsPipeline": 216,
     "webcrawl.adapter.pipelines.outputs.DocumentsPipeline": 217,
+    "webcrawl.adapter.pipelines.outputs.WebHookPipeline": 218,
+    "webcrawl.adapter.pipelines.outputs.OwnOutputsPipeline": 1000,
 }
 
 FEED_EXPORTERS_BASE = {

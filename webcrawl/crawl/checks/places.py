@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
@@ -96,6 +97,26 @@ def _path(value: Any) -> str:
     if "\0" in found:
         raise ValueError("a path cannot contain a NUL")
     return found
+
+
+# -- web hooks
+
+SECRET_VARIABLE = "WEBHOOK_SECRET"  # noqa: S105 - the name of the variable that has it
+SECRET_PREFIX = "whsec_"  # noqa: S105 - stands before a key in base 64, as Standard Webhooks write it
+
+
+def webhook_key(path: str | None) -> bytes:
+    """Return the key that signs what goes to WEBHOOK_URL: that of `whsec_…`, or else the bytes of the secret.
+
+    Raise ValueError or OSError if there is no secret.
+    """
+    secret = Path(path).read_text(encoding="utf-8") if path else os.environ.get(SECRET_VARIABLE, "")
+    secret = secret.strip()
+    if not secret:
+        raise ValueError(f"{path or SECRET_VARIABLE} has no secret")
+    if secret.startswith(SECRET_PREFIX):
+        return base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
+    return secret.encode()
 
 
 # -- metrics
