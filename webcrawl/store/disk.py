@@ -44,7 +44,7 @@ def private_bytes(path: str | os.PathLike[str], longest: int) -> bytes:
             raise ValueError(f"its mode is {mode:04o}, so others may read or change it: chmod 600")
         data = file.read(longest + 1)
     if len(data) > longest:
-        raise ValueError(f"it has more than {longest} bytes")
+        raise ValueError(f"it is too long: more than {longest} bytes")
     return data
 
 
