@@ -15,7 +15,7 @@ from webcrawl.base.program import NAME, ExitStatus, open_missing
 
 GROUPS = {
     "Crawl": ("crawl", "hive", "demo"),
-    "Running crawls": ("ctl", "dashboard"),
+    "Running crawls": ("ctl", "dashboard", "mcp"),
     "Results": ("why", "report", "search", "diff", "verify"),
     "Data": ("process", "export"),
     "Site owners": ("account", "identity"),

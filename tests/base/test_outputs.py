@@ -58,7 +58,7 @@ def test_what_cannot_be_is_refused(value, why):
     with pytest.raises(SettingError) as refused:
         written(OUTPUTS=value)
 
-    line = f"OUTPUTS = {value!r}: must be some of {', '.join(NAMES)}, or none"
+    line = f"OUTPUTS = {value!r}: must be some of {', '.join(NAMES)} and dotted paths of your own, or none"
     assert str(refused.value) == line + (f" ({why})" if why else "")
 
 
@@ -110,7 +110,10 @@ def test_item_pipelines_may_switch_one_off():
 
 def test_settings_repeat_the_table():
     """Each pipeline of the table exists and has its place in ITEM_PIPELINES_BASE."""
-    news = {"webcrawl.adapter.pipelines.outputs.NewsPipeline": 200}
-    assert dict(PIPELINES.values()) | news == defaults.ITEM_PIPELINES_BASE
+    others = {
+        "webcrawl.adapter.pipelines.outputs.NewsPipeline": 200,
+        "webcrawl.adapter.pipelines.outputs.OwnOutputsPipeline": 1000,
+    }
+    assert dict(PIPELINES.values()) | others == defaults.ITEM_PIPELINES_BASE
     for path in defaults.ITEM_PIPELINES_BASE:
         assert callable(load(path))

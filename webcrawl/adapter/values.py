@@ -14,7 +14,7 @@ from scrapy.settings import BaseSettings
 
 from webcrawl.adapter.user_settings import is_given
 from webcrawl.base.loading import path_of
-from webcrawl.base.outputs import BESIDE, BRINGS, NAMES, PIPELINES, READ_LINKS
+from webcrawl.base.outputs import BESIDE, BRINGS, NAMES, PIPELINES, READ_LINKS, own_outputs
 from webcrawl.base.settings.checked_settings import CheckedSettings, with_values
 from webcrawl.crawl.checks import check
 from webcrawl.crawl.checks.check import check_outputs
@@ -72,7 +72,7 @@ def _outputs(settings: BaseSettings, values: CheckedSettings) -> tuple[str, ...]
         elif name not in BESIDE and name not in BRINGS:
             wanted.add(name)
     check_outputs(wanted, values, settings["OUTPUTS"])
-    return tuple(name for name in NAMES if name in wanted)
+    return (*(name for name in NAMES if name in wanted), *own_outputs(values["OUTPUTS"]))
 
 
 def values_of(crawler: Crawler) -> CheckedSettings:

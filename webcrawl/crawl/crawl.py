@@ -1,4 +1,4 @@
-"""The crawl without a fetcher: links go in, and due ones come out (docs/design.md).
+"""The crawl without a fetcher: links go in, and due ones come out (docs/architecture.md).
 
 A fetcher calls `take`, has the visitor make a page of the answer, and calls `finish`.
 """
@@ -210,8 +210,8 @@ class Crawl:
 
     @property
     def _hands_out_nothing(self) -> bool:
-        """Return whether a command, a hive that is cut off, or hosts set aside keep all links."""
-        return self.parts.in_force.hands_out_nothing or (self.all_rest and self.rests)
+        """Return whether a command, a holder, a hive that is cut off, or hosts set aside keep all links."""
+        return self.parts.in_force.rests or (self.all_rest and self.rests)
 
     # -- answers
 
@@ -375,8 +375,9 @@ class Crawl:
         frontier = parts.frontier
         if len(frontier) <= frontier.over_budget:
             return False
-        # The network may be away for as long as it takes: no host could recover meanwhile.
-        if parts.uplink.out and self._may_return():
+        # The network may be away, or the crawl held, for as long as it takes: no host could recover
+        # meanwhile.
+        if (parts.uplink.out or parts.in_force.held) and self._may_return():
             parts.ending.begin_again()
             return True
         resting = frontier.resting()

@@ -126,10 +126,14 @@ class Parts:
     revisiting: Revisiting | None = None  # if pages are fetched again
     rendering: Deciding | None = None  # if a browser renders the pages that need it
 
-    def hold(self, why: str) -> None:
-        """Somebody around the crawl has it fetch nothing, for this reason; without one it goes on."""
-        before, self.in_force.held = self.in_force.held, why
-        if before and not why:
+    def hold(self, why: str, holder: object = None) -> None:
+        """Have the crawl fetch nothing, for this reason; without one this holder lets it go on."""
+        before, holders = self.in_force.held, self.in_force.holders
+        if why:
+            holders[holder] = why
+        else:
+            holders.pop(holder, None)
+        if before and not self.in_force.held:
             self.begin_again()
 
     def begin_again(self) -> None:

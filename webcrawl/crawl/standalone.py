@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from webcrawl.base.errors import NothingFetched, lack
+from webcrawl.base.loading import load
 from webcrawl.base.model import Status
+from webcrawl.base.outputs import own_outputs
 from webcrawl.base.own_code import made
 from webcrawl.base.readable import count
 from webcrawl.base.settings.checked_settings import CheckedSettings
@@ -32,9 +34,8 @@ from webcrawl.crawl.fetching import Fetching, connect, link_of, next_trip, readi
 from webcrawl.crawl.ground import Surroundings
 from webcrawl.crawl.job_folder import check_folder, make_folder
 from webcrawl.crawl.last_pages import closed
-from webcrawl.crawl.outputs.modules import module
+from webcrawl.crawl.outputs.modules import processors
 from webcrawl.crawl.outputs.output import Dropped, Output
-from webcrawl.crawl.outputs.output_protocol import TakesPages, is_module
 from webcrawl.crawl.page_end import PageEnd
 from webcrawl.crawl.page_making import PageMaking
 from webcrawl.crawl.panics import tamed
@@ -50,6 +51,7 @@ from webcrawl.crawl.trip import Trip
 from webcrawl.net.dns_answers import Lookup
 from webcrawl.net.environment_proxies import environment_proxies
 from webcrawl.net.network import Network
+from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.stats_file import FINISHED, STORE_FAILED
 from webcrawl.urls.seeds.seed_reader import Seeds
 from webcrawl.urls.seeds.seed_source import AwayError, is_url, list_paths
@@ -71,6 +73,7 @@ OUTPUTS: dict[str, str] = {  # by name and in their order; those after NEWS get 
     "skipped": "logs.Skipped",
     "documents": "documents.Documents",
     "requests": "requests.RequestLog",
+    "webhook": "stream.WebHook",
 }
 Deliver = Callable[[Page], Awaitable[None]]
 
@@ -199,18 +202,15 @@ class Standalone:
         for name, path in OUTPUTS.items():
             if name in self._values["OUTPUTS"] or name == "news":
                 file, _, kind = path.partition(".")
-                output: Output = getattr(import_module(f"webcrawl.crawl.outputs.{file}"), kind)(
-                    self._values
-                )
-                self._outputs.append(output)
-                output.open(self.run)
-                self._add(output, name)
+                made_by = getattr(import_module(f"webcrawl.crawl.outputs.{file}"), kind)
+                self._add(made_by(self._values), name)
+        for path in own_outputs(self._values["OUTPUTS"]):
+            self._add(load(path)(self._values), path)
 
     def _add(self, output: Output, name: str) -> None:
-        if is_module(output):
-            self._processors.append(module(name, output.process_item, output.content_types))
-        elif isinstance(output, TakesPages):
-            self._processors.append(output.process_item)
+        self._outputs.append(output)
+        output.open(self.run)
+        self._processors += processors(name, output)
 
     def _begin(self, values: CheckedSettings) -> None:
         run, network, folder = self.run, self.network, Path(values["JOBDIR"])
@@ -372,6 +372,8 @@ class Standalone:
                 await self._network.close()
         if run.failed is not None:
             raise run.failed
+        if any(is_behind() for is_behind in run.behind):
+            raise StoreError(f"{self._values['JOBDIR']}: not all that the crawl has was sent")
         if self._over.result() == FINISHED and run.is_open:
             self._hold_to_seeds()
 

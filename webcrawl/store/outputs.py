@@ -34,6 +34,7 @@ AT_ONCE = 1 << 18  # bytes buffered per file: in a crawl, 64 KiB at a time cost 
 FINISHED = "finished."  # before a file's name, in the table meta: the crawl needs it no more
 STORED = "stored."  # before such a name, too: where a copy lies (record/objectstore/storing.py)
 SORTED = ".cdxj"  # the ending of files whose lines are sorted when they get their final names
+STREAMS = "stream/"  # the folder of batches that are removed once a receiver has them
 NOTHING: Mark = 0, 0
 
 
@@ -231,8 +232,11 @@ class Outputs:
 
     @property
     def unfinished(self) -> bool:
-        """Return whether a file waits for its end, as after a kill right before that of the crawl."""
-        return any(name.endswith(OPEN) for name in self._noted)
+        """Return whether a file waits for its end, as after a kill right before that of the crawl.
+
+        A batch of a stream waits to be sent.
+        """
+        return any(name.endswith(OPEN) or name.startswith(STREAMS) for name in self._noted)
 
     def length(self, path: str) -> int:
         """Return the length of an open file, buffered bytes included."""
@@ -253,6 +257,10 @@ class Outputs:
         self._adopted[path] = mark
         if instead:
             self._replaced.add(instead)
+
+    def remove(self, path: str) -> None:
+        """Have the next checkpoint no longer note a closed file, which is removed then."""
+        self._replaced.add(path)
 
     def on_show(self, call: Callable[[], None]) -> None:
         """Register a function to be called before files are shown: lines may be on their way."""

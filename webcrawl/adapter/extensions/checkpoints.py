@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Self
 
 from scrapy.crawler import Crawler
 
 from webcrawl.adapter.listeners import listening
+from webcrawl.adapter.pipelines.outputs import OwnOutputsPipeline
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.crawl.checkpointing import RegularCheckpoints
@@ -52,9 +53,7 @@ class Checkpoints:
             signal.signal(signal.SIGUSR1, handler)
 
 
-def _pipelines(crawler: Crawler) -> tuple[object, ...]:
-    """Return the pipelines in their order. Any ITEM_PROCESSOR has them where Scrapy's has."""
-    pipelines: tuple[object, ...] = (
-        crawler.engine.scraper.itemproc.middlewares if crawler.engine else ()
-    )
-    return pipelines
+def _pipelines(crawler: Crawler) -> Iterator[object]:
+    """Yield the pipelines in their order. Any ITEM_PROCESSOR has them where Scrapy's has."""
+    for pipeline in crawler.engine.scraper.itemproc.middlewares if crawler.engine else ():
+        yield from pipeline.outputs if isinstance(pipeline, OwnOutputsPipeline) else (pipeline,)

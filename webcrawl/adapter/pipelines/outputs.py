@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Self
+from collections.abc import Mapping
+from inspect import isawaitable
+from typing import Any, Self
 
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem, NotConfigured
 
 from webcrawl.adapter.pipelines.output import run_of
 from webcrawl.adapter.values import values_of
+from webcrawl.base.loading import load
+from webcrawl.base.outputs import own_outputs
 from webcrawl.crawl.outputs import (
     documents,
     logs,
     news,
     pagefiles,
     requests,
+    stream,
     tables,
     tags,
     text,
     warc,
 )
+from webcrawl.crawl.outputs.modules import processors
 from webcrawl.crawl.outputs.output import Output
 
 
@@ -88,6 +94,49 @@ class DocumentsPipeline(OutputPipeline, documents.Documents):
 
 class RequestsPipeline(OutputPipeline, requests.RequestLog):
     """logs/requests.log."""
+
+
+class WebHookPipeline(OutputPipeline, stream.WebHook):
+    """Batches for WEBHOOK_URL."""
+
+
+class OwnOutputsPipeline:
+    """The classes of the user's own that OUTPUTS names, one after the other."""
+
+    def __init__(self, crawler: Crawler, outputs: Mapping[str, Output]) -> None:
+        """`outputs`: by their dotted paths."""
+        self._crawler = crawler
+        self.outputs = [*outputs.values()]  # each has its own position in checkpoints
+        self.unchanged = any(getattr(one, "unchanged", False) for one in self.outputs)
+        self._processors = []
+        for path, output in outputs.items():
+            output.dropped = DropItem
+            self._processors += processors(path, output, DropItem)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        values = values_of(crawler)
+        paths = own_outputs(values["OUTPUTS"])
+        if not paths:
+            raise NotConfigured
+        return cls(crawler, {path: load(path)(values) for path in paths})
+
+    def open_spider(self) -> None:
+        for output in self.outputs:
+            output.open(run_of(self._crawler))
+
+    async def process_item(self, item: Any) -> Any:
+        for process in self._processors:
+            item = process(item)
+            if isawaitable(item):
+                item = await item
+        return item
+
+    async def close_spider(self) -> None:
+        for output in reversed(self.outputs):
+            closing = output.close_spider()
+            if isawaitable(closing):
+                await closing
 
 
 class NewsPipeline(news.News):

@@ -58,6 +58,7 @@ from webcrawl.crawl.checks.places import (
     HostConnections,
     KeyFile,
     LocalAddress,
+    LoginFile,
     MailAddress,
     MarksFile,
     MetricsFile,
@@ -65,6 +66,7 @@ from webcrawl.crawl.checks.places import (
     Networks,
     PortRanges,
     Servers,
+    webhook_key,
 )
 from webcrawl.crawl.checks.scrapys import Given, translated
 from webcrawl.urls.canonical import SCHEMES
@@ -82,6 +84,7 @@ NAMED: dict[str, SettingKind] = {  # the kinds that the table of settings names
     "scope": Choice(SCOPES),
     "schemes": Choices(SCHEMES),
     "file": Maybe(File()),
+    "login file": Maybe(LoginFile()),
     "marks file": Maybe(MarksFile()),
     "extensions": Extensions(),
     "expressions": Expressions(),
@@ -339,6 +342,20 @@ def check_outputs(outputs: Iterable[str], values: CheckedSettings, given: object
     if "changes" in wanted and values["REVISIT_POLICY"] == NONE:
         lack = "without REVISIT_POLICY no page is fetched again"
         raise SettingError("OUTPUTS", given, "without changes, or REVISIT_POLICY must be set", lack)
+    if "webhook" in wanted:
+        _check_webhook(values, given)
+
+
+def _check_webhook(values: CheckedSettings, given: object) -> None:
+    if values["WEBHOOK_URL"] is None:
+        raise SettingError("OUTPUTS", given, "without webhook, or WEBHOOK_URL must be set")
+    try:
+        webhook_key(values["WEBHOOK_SECRET_FILE"])
+    except (ValueError, OSError) as error:
+        allowed = "a file with a secret, or WEBHOOK_SECRET must be in the environment"
+        raise SettingError(
+            "WEBHOOK_SECRET_FILE", values["WEBHOOK_SECRET_FILE"], allowed, str(error)
+        ) from error
 
 
 def check_contact(values: CheckedSettings, option: str = "user_agent=") -> None:

@@ -279,17 +279,30 @@ class Languages:
 class Outputs:
     """Names of outputs, in any order and case, or none."""
 
-    allowed: str = f"some of {', '.join(NAMES)}, or none"
+    allowed: str = f"some of {', '.join(NAMES)} and dotted paths of your own, or none"
 
     def read(self, value: Any, /) -> tuple[str, ...]:
-        found = {word.lower() for word in words(value)}
+        given = words(value)
+        own = dict.fromkeys(word for word in given if "." in word)
+        for path in own:
+            _check_own_output(path)
+        found = {word.lower() for word in given if word not in own}
         if unknown := sorted(found - set(NAMES)):
             raise ValueError(f"unknown: {', '.join(map(repr, unknown))}")
         for name in sorted(found & BESIDE.keys()):
             if BESIDE[name] not in found:
                 raise ValueError(f"{name} needs {BESIDE[name]} as well")
         found.update(BRINGS[name] for name in found & BRINGS.keys())
-        return tuple(name for name in NAMES if name in found)
+        return (*(name for name in NAMES if name in found), *own)
+
+
+def _check_own_output(path: str) -> None:
+    kind = load(path)
+    name = getattr(kind, "output", None)
+    if not (isinstance(kind, type) and callable(getattr(kind, "open", None))):
+        raise TypeError(f"{path} is not a class derived from webcrawl.crawl.outputs.output.Output")
+    if not isinstance(name, str) or not _EXTENSION.fullmatch(name) or name in NAMES:
+        raise ValueError(f"{path}.output must be a name of its own, of small letters and digits")
 
 
 class OutputStore:

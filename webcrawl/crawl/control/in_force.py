@@ -151,8 +151,8 @@ class InForce(Part):
         self._optouts = SavedOptOuts(db)
         self._listeners: dict[str, list[Listener]] = {}
         self.paused = False
-        # why somebody around the crawl has it fetch nothing, in a few words; nothing if nobody has
-        self.held = ""
+        # who has the crawl fetch nothing, and why, in a few words
+        self.holders: dict[object, str] = {}
         # of a drone: whether its hosts may be another's by now
         self.is_cut_off: Callable[[], bool] = lambda: False
         self.excluded = CommandedFilter(clock)
@@ -169,9 +169,14 @@ class InForce(Part):
         return self.paused or self.is_cut_off()
 
     @property
+    def held(self) -> str:
+        """Return why the crawl is held, by its first holder; empty if it is not."""
+        return next(iter(self.holders.values()), "")
+
+    @property
     def rests(self) -> bool:
         """Return whether nothing is fetched now: no URL may be taken, or the crawl is held."""
-        return self.hands_out_nothing or self.held != ""
+        return self.hands_out_nothing or bool(self.holders)
 
     def _restore(self, saved: dict[str, Any], fixed: Collection[str]) -> None:
         self.paused = saved["paused"]

@@ -1,4 +1,4 @@
-"""Processing modules: pipelines that name the content types they want (docs/extending.md)."""
+"""Processing modules: pipelines that name the content types they want (docs/pipelines.md)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from webcrawl.base.errors import lack
 from webcrawl.base.page_values import Change
 from webcrawl.content.page import Page
 from webcrawl.crawl.outputs.output import Dropped
+from webcrawl.crawl.outputs.output_protocol import TakesPages, is_module
 from webcrawl.crawl.panics import tamed
 
 logger = logging.getLogger(__name__)
@@ -65,6 +66,14 @@ def module(
         return item if result is None else result
 
     return called
+
+
+def processors(name: str, output: object, dropped: type[Exception] = Dropped) -> list[Process]:
+    """Return what an output has pages go through: nothing, its `process_item`, or its module's."""
+    if is_module(output):
+        types, unchanged = output.content_types, getattr(output, "unchanged", False)
+        return [module(name, output.process_item, types, unchanged=unchanged, dropped=dropped)]
+    return [output.process_item] if isinstance(output, TakesPages) else []
 
 
 def _patterns(name: str, content_types: str | Iterable[str]) -> list[str]:

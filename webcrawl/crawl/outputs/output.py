@@ -35,7 +35,7 @@ class Output:
     """
 
     output: ClassVar[str]  # its name in OUTPUTS
-    dropped: ClassVar[type[Exception]] = Dropped  # Scrapy's DropItem where Scrapy runs it
+    dropped: type[Exception] = Dropped  # Scrapy's DropItem where Scrapy runs it
     run: Run
 
     def __init__(self, values: CheckedSettings) -> None:

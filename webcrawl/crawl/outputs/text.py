@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from webcrawl.base.model import Exchange, Link, Outcome
 from webcrawl.base.page_values import Change
@@ -12,41 +12,32 @@ from webcrawl.content.page import Page
 from webcrawl.crawl.outputs.output import Output
 from webcrawl.crawl.rules import purpose_of
 from webcrawl.crawl.run import Run
-from webcrawl.record.fulltext.text_files import TextFiles, blank, line
+from webcrawl.record.fulltext.text_files import Line, TextFiles, blank, line
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.host_names import RegisteredDomains
 
 MB = 1_000_000
 
 
-class Text(Output):
-    """Writes a line for each page of status 2xx that shows text; a part of the checkpoint.
+class Lines(Protocol):
+    """Where the lines of pages go."""
+
+    def add(self, make: Line, /) -> object:
+        """Add the line that `make` makes from the page's number, unless it is empty."""
+
+
+class PageLines(Output):
+    """Adds a line to `lines` for each page of status 2xx that shows text.
 
     What is no longer so has a line, too: of pages that are gone, that show no text any more, or are
     by now what another URL has, which is not processed.
     """
 
-    output = "text"
+    lines: Lines | None = None
 
     def __init__(self, values: CheckedSettings) -> None:
         super().__init__(values)
         self._skips = values["CONTENT_SEEN"] == "skip"
-        self._files: TextFiles | None = None
-
-    def open(self, run: Run) -> None:
-        super().open(run)
-        parts = run.crawl.parts
-        self._files = files = TextFiles(
-            parts.db, parts.outputs, max_size=self.values["WARC_MAX_SIZE"] * MB
-        )
-        parts.log.hearers.append(self._hear)
-        if "index" in self.values["OUTPUTS"]:
-            from webcrawl.record.fulltext.text_index import Indexer  # noqa: PLC0415 - tantivy is optional
-
-            obeys = purpose_of(self.values).obeys_noindex
-            run.crawl.followers.add(
-                Indexer(parts.db, self.folder, files, RegisteredDomains(), obeys_noindex=obeys)
-            )
 
     def process_item(self, item: Any) -> Any:
         if isinstance(item, Page) and has_news(item):
@@ -55,13 +46,36 @@ class Text(Output):
 
     def _write(self, page: Page) -> None:
         """Called when the archive has the page, so that its line says where."""
-        if self._files is not None:
-            self._files.add(partial(line, page))
+        if self.lines is not None:
+            self.lines.add(partial(line, page))
 
-    def _hear(self, link: Link, _outcome: Outcome, exchange: Exchange | None) -> None:
+    def hear(self, link: Link, _outcome: Outcome, exchange: Exchange | None) -> None:
+        """Add the line of a page that has changed and that no output gets."""
         page = unprocessed(link, exchange, skips_seen=self._skips)
-        if page is not None and self._files is not None:
-            self._files.add(partial(blank, page))
+        if page is not None and self.lines is not None:
+            self.lines.add(partial(blank, page))
+
+
+class Text(PageLines):
+    """Writes these lines to files that are a part of the checkpoint."""
+
+    output = "text"
+    _files: TextFiles | None = None
+
+    def open(self, run: Run) -> None:
+        super().open(run)
+        parts = run.crawl.parts
+        self.lines = self._files = files = TextFiles(
+            parts.db, parts.outputs, max_size=self.values["WARC_MAX_SIZE"] * MB
+        )
+        parts.log.hearers.append(self.hear)
+        if "index" in self.values["OUTPUTS"]:
+            from webcrawl.record.fulltext.text_index import Indexer  # noqa: PLC0415 - tantivy is optional
+
+            obeys = purpose_of(self.values).obeys_noindex
+            run.crawl.followers.add(
+                Indexer(parts.db, self.folder, files, RegisteredDomains(), obeys_noindex=obeys)
+            )
 
     def close_spider(self) -> None:
         if self._files is not None:

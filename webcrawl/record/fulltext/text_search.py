@@ -155,6 +155,20 @@ class FoundPage:
     fetched_at: str
     similar: list[str]  # URLs of pages further down that have nearly the same text
 
+    def as_row(self) -> dict[str, Any]:
+        """Return it as `search --json` prints it."""
+        text, ranges = self.snippet
+        return {
+            "url": self.url,
+            "title": self.title,
+            "snippet": text,
+            "highlights": ranges,
+            "score": round(self.score, 4),
+            "language": self.language,
+            "fetched_at": self.fetched_at,
+            "similar": self.similar,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class IndexHit:

@@ -28,7 +28,7 @@ SHOWN = ("status", "hosts", "errors")
 
 
 class Command(ToolCommand):
-    """A process of its own; it costs a crawl next to nothing (docs/report.md#the-dashboard).
+    """A process of its own; it costs a crawl next to nothing (docs/watch.md#the-dashboard).
 
     Ctrl-C: exit status 0.
     """
@@ -80,7 +80,7 @@ def _serve(settings: Settings, jobdirs: list[Path], host: str, port: int) -> Non
             CrawlFinder(jobdirs, Path(ROOT)),
             f"{ROOT}{os.sep}",
             (host, port),
-            partial(_ask, settings),
+            partial(ask_crawl, settings),
             say,
             default_terms(),
         )
@@ -88,6 +88,9 @@ def _serve(settings: Settings, jobdirs: list[Path], host: str, port: int) -> Non
         raise CannotStart(str(error)) from error
 
 
-def _ask(settings: Settings, jobdir: Path, command: str, *words: str, written: bytes = b"") -> Any:
+def ask_crawl(
+    settings: Settings, jobdir: Path, command: str, *words: str, written: bytes = b""
+) -> Any:
+    """Return the answer of a crawl or hive, for which a page waits. Raise as `ask` does."""
     patience = PATIENCE if command in SHOWN else LONGER
     return ask(lambda: settings, str(jobdir), patience, BytesIO(written), command, *words)

@@ -78,18 +78,7 @@ class Command(ToolCommand):
 def _as_json(total: int, answers: Iterable[FoundPage]) -> None:
     del total
     for answer in answers:
-        text, ranges = answer.snippet
-        value = {
-            "url": answer.url,
-            "title": answer.title,
-            "snippet": text,
-            "highlights": ranges,
-            "score": round(answer.score, 4),
-            "language": answer.language,
-            "fetched_at": answer.fetched_at,
-            "similar": answer.similar,
-        }
-        sys.stdout.write(f"{json.dumps(value)}\n")
+        sys.stdout.write(f"{json.dumps(answer.as_row())}\n")
 
 
 def _as_text(total: int, answers: Iterable[FoundPage]) -> None:

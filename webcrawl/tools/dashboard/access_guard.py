@@ -7,6 +7,7 @@ same browser.
 - The token is in the printed address, once. A cookie has it from then on, for paths below one that nobody can guess:
   a browser sends cookies to all ports of a host, and another user may listen on one.
 - What changes anything is a POST with the form's own token, from this origin.
+- A program sends the token in the header Authorization, for the JSON interface only.
 - Pages may load nothing but the dashboard's own style and script.
 """
 
@@ -55,6 +56,7 @@ class AccessGuard:
         self.port = port
         self.token = secrets.token_urlsafe(24)
         self.base = f"/{secrets.token_urlsafe(9)}"
+        self.api = f"{self.base}/api"  # for programs, which send the token in a header
 
     @property
     def form_token(self) -> str:
@@ -110,6 +112,13 @@ class AccessGuard:
             raise web.HTTPMisdirectedRequest(text="this server does not have that name\n")
         if request.method not in ("GET", "HEAD", "POST"):
             raise web.HTTPMethodNotAllowed(request.method, ["GET", "POST"])
+        if request.path.startswith(f"{self.api}/") and "Authorization" in request.headers:
+            # A page of another site cannot have a browser send this header: no form is needed
+            if not self.has_token(request.headers["Authorization"].removeprefix("Bearer ")):
+                raise web.HTTPUnauthorized(
+                    text='{"error": "wrong token"}', content_type="application/json"
+                )
+            return await handler(request)
         if request.method != "POST" and "token" in request.query:
             return self._enter(request)
         if not self.has_token(request.cookies.get(COOKIE)):

@@ -45,6 +45,8 @@ from webcrawl.tools.dashboard.crawls import (
     WatchedCrawl,
 )
 from webcrawl.tools.dashboard.frame import DashboardAddress, Parts
+from webcrawl.tools.dashboard.json_interface import JsonInterface
+from webcrawl.tools.dashboard.operations import Operations
 from webcrawl.tools.dashboard.tabs import LIVE, TabContents, Why
 from webcrawl.tools.why.answer import why
 
@@ -86,6 +88,7 @@ class DashboardServer:
         self._searched = 0.0
         self._watches: dict[str, CrawlWatch] = {}
         self._executor = ThreadPoolExecutor(THREADS, thread_name_prefix="look")
+        self._json = JsonInterface(Operations(finder, ask), self._executor, guard.api)
 
     def app(self) -> web.Application:
         app = web.Application(middlewares=[self._guard.watch], client_max_size=LARGEST)
@@ -103,6 +106,7 @@ class DashboardServer:
                 web.post(f"{base}/c/{{id}}/seeds", self._paste),
             ]
         )
+        app.add_routes(self._json.routes())
         app.on_shutdown.append(self._close)
         return app
 

@@ -1,0 +1,241 @@
+"""stream/NAME/*.jsonl: pages and ends of URLs on their way to a receiver (docs/stream.md).
+
+A batch is a file of the checkpoint. It is sent once a checkpoint has it, and removed by the first
+checkpoint after the receiver has taken it. A crash in between has it sent again, with the same id
+and the same bytes: the receiver drops it by its id.
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import json
+import logging
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from threading import Event
+from typing import Any
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+from webcrawl.base.dates import iso
+from webcrawl.base.doubling import DoublingWait
+from webcrawl.base.errors import words_of
+from webcrawl.base.model import Exchange, Link, Outcome
+from webcrawl.base.readable import text_without_credentials
+from webcrawl.base.settings.checked_settings import CheckedSettings
+from webcrawl.crawl.checks.places import webhook_key
+from webcrawl.crawl.outputs.output import on_end
+from webcrawl.crawl.outputs.text import PageLines
+from webcrawl.crawl.periodic import Loop
+from webcrawl.crawl.run import Run
+from webcrawl.record.fulltext.text_files import Line
+from webcrawl.store.output import Output as OutputFile
+from webcrawl.store.outputs import STREAMS
+from webcrawl.store.worker import SYSTEMS, Worker
+
+logger = logging.getLogger(__name__)
+
+BATCH = 512 << 10  # bytes after which one ends: nginx takes no bodies above 1 MiB by default
+MIB = 1 << 20
+LOOK, POLL = 1.0, 0.05  # seconds between two looks at what was taken; and at the end of the crawl
+SHORTEST, LONGEST = 1.0, 60.0  # seconds between two tries of a batch
+TIMEOUT = 60.0  # seconds for the receiver's answer
+PATIENCE = 10.0  # seconds for which the end of a crawl waits while nothing is taken
+
+
+class Stream(PageLines):
+    """Sends batches of JSON lines, in their order, each until the receiver has taken it.
+
+    A class derived from this one has a name in `output`, and the method `send`.
+    """
+
+    def send(self, batch: str, lines: bytes) -> None:
+        """Give a batch to the receiver and return once it is safe there. Runs in a thread.
+
+        Raise any exception to have the same batch sent again later.
+        """
+        raise NotImplementedError
+
+    def open(self, run: Run) -> None:
+        super().open(run)
+        if not run.is_open:
+            return
+        self._parts = run.crawl.parts
+        self._id = uuid.uuid4().hex  # of the stream: another crawl has other batches
+        self._next = self._first = (
+            0  # numbers of the next batch, and of the first that is not taken
+        )
+        self._ordinal = 0
+        self._file: OutputFile | None = None  # the next batch, once it has a line
+        self._sizes: dict[int, int] = {}  # of the batches that are not taken
+        self._sending: dict[int, Future[bool]] = {}
+        self._worker = Worker(stack=SYSTEMS)
+        self._stopped = Event()
+        self._is_away = False
+        self.lines = self
+        on_end(run, self._ended)
+        self._parts.log.hearers.append(self.hear)
+        run.crawl.followers.add(self)
+        run.behind.append(lambda: bool(self._sizes))
+        looking = Loop(self._look)
+        looking.start(LOOK, now=False)
+        run.stops.callback(looking.stop)
+
+    # -- lines
+
+    def add(self, make: Line) -> None:
+        """Add the line of a page, unless it is empty."""
+        data = bytes(make(self._ordinal))
+        if data:
+            self._ordinal += 1
+            self._append(b'{"event": "page", ' + data[1:])
+
+    def _ended(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
+        if link.is_prerequisite:
+            return
+        event = {
+            "event": "end",
+            "url": link.url,
+            "status": outcome.status,
+            "at": iso(outcome.at or time.time()),
+            "via": link.via,
+            "type": exchange.content_type if exchange is not None else "",
+            "size": exchange.size if exchange is not None else None,
+        }
+        self._append(json.dumps(event).encode() + b"\n")
+
+    def _append(self, line: bytes) -> None:
+        if self._file is None:
+            self._file = self._parts.outputs.open(self._name(self._next))
+        self._file.write(line)
+        if self._file.tell() >= BATCH:
+            self._end_batch()
+
+    def _end_batch(self) -> None:
+        if self._file is not None:
+            self._sizes[self._next] = self._file.tell()
+            self._file.close()
+            self._file = None
+            self._next += 1
+
+    def _name(self, number: int) -> str:
+        return f"{STREAMS}{self.output}/{number:09d}.jsonl"
+
+    # -- the checkpoint
+
+    def restore(self, position: Sequence[Any] | None) -> None:
+        if position is not None:
+            self._id, self._first, self._next, self._ordinal = position
+            for number in range(self._first, self._next):
+                path = self.folder / self._name(number)
+                self._sizes[number] = path.stat().st_size
+            self.committed()
+
+    def checkpoint(self) -> tuple[str, int, int, int]:
+        self._end_batch()
+        self._look()
+        taken = min(self._sizes, default=self._next)
+        for number in range(self._first, taken):
+            self._parts.outputs.remove(self._name(number))
+        self._first = taken
+        return self._id, self._first, self._next, self._ordinal
+
+    def committed(self) -> None:
+        """Have the batches sent that the checkpoint has."""
+        for number in sorted(self._sizes.keys() - self._sending.keys()):
+            if self._parts.outputs.holds(self._name(number)):
+                self._sending[number] = self._worker.submit(self._deliver, number)
+
+    def _look(self) -> None:
+        """Note what was taken, and have the crawl fetch nothing while too much waits."""
+        for number in sorted(self._sending):
+            if not (self._worker.done(self._sending[number]) and self._sending[number].result()):
+                break
+            del self._sending[number], self._sizes[number]
+        is_full = sum(self._sizes.values()) > self.values["STREAM_BACKLOG"] * MIB
+        self._parts.hold(f"{self.output} is behind" if is_full else "", self)
+
+    # -- the thread
+
+    def _deliver(self, number: int) -> bool:
+        """Return whether the batch was taken; if not, the crawl has ended."""
+        lines, wait = (
+            (self.folder / self._name(number)).read_bytes(),
+            DoublingWait(SHORTEST, LONGEST),
+        )
+        while not self._stopped.is_set():
+            try:
+                self.send(f"{self._id}-{number}", lines)
+            except Exception as error:  # noqa: BLE001 - the receiver's, of any kind
+                if not self._is_away:
+                    why = text_without_credentials(words_of(error))
+                    line = "%s: batch %d was not taken (%s); it is sent again at growing intervals"
+                    logger.warning(line, self.output, number, why)
+                self._is_away = True
+                self._stopped.wait(wait.next())
+            else:
+                if self._is_away:
+                    logger.info("%s takes batches again, from batch %d on", self.output, number)
+                self._is_away = False
+                return True
+        return False
+
+    # -- the end
+
+    def rest(self) -> Iterator[float | None]:
+        """Wait until all is taken, as long as that goes on, and note it in one more checkpoint."""
+        self.committed()
+        left, until = len(self._sizes), time.monotonic() + PATIENCE
+        while self._sizes and time.monotonic() < until:
+            yield POLL
+            self._look()
+            if len(self._sizes) < left:
+                left, until = len(self._sizes), time.monotonic() + PATIENCE
+        self._stopped.set()
+        yield from self._parts.db.prepare()
+        self._parts.db.checkpoint()
+
+    def close(self) -> None:
+        """Say what was not taken. The next run sends it."""
+        self._stopped.set()
+        if self._sizes:
+            line = "%s: %d batch%s not taken yet; run the same command again to send the rest"
+            left = len(self._sizes)
+            logger.warning(line, self.output, left, "es" * (left != 1))
+
+
+class NoRedirects(HTTPRedirectHandler):
+    """An answer of 3xx is an error: followed, a POST would become a GET without its lines."""
+
+    def redirect_request(self, *_: Any) -> None:
+        """Return None, which makes urllib raise the answer as an error."""
+
+
+class WebHook(Stream):
+    """Sends batches to WEBHOOK_URL, signed as Standard Webhooks are (standardwebhooks.com)."""
+
+    output = "webhook"
+    state_name = "webhook"  # the same for Scrapy's pipeline and the library's output
+
+    def __init__(self, values: CheckedSettings) -> None:
+        super().__init__(values)
+        self._url = values["WEBHOOK_URL"] or ""
+        self._key = webhook_key(values["WEBHOOK_SECRET_FILE"])
+        self._opener = build_opener(NoRedirects)
+
+    def send(self, batch: str, lines: bytes) -> None:
+        at = str(int(time.time()))
+        signed = hmac.digest(
+            self._key, b"%s.%s.%s" % (batch.encode(), at.encode(), lines), "sha256"
+        )
+        headers = {
+            "Content-Type": "application/jsonl",
+            "User-Agent": "webcrawl",
+            "Webhook-Id": batch,
+            "Webhook-Timestamp": at,
+            "Webhook-Signature": f"v1,{base64.b64encode(signed).decode()}",
+        }
+        with self._opener.open(Request(self._url, lines, headers), timeout=TIMEOUT):  # noqa: S310 - the setting allows http and https
+            pass
