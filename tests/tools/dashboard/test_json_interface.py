@@ -106,6 +106,9 @@ class TestReading:
 
         assert (status, found["total"], found["unread"]) == (200, 1, [])
         assert found["pages"][0]["title"] == "Desk"
+        assert asked(visitor, "/crawls/job/search", params={"words": "desk:"})[1]["remark"] == (
+            "desk:: searched as plain words"
+        )
 
     def test_page(self, visitor, crawled):
         """The visible text of a page, from the archive, in parts."""
