@@ -106,6 +106,9 @@ class TestReading:
 
         assert (status, found["total"], found["unread"]) == (200, 1, [])
         assert found["pages"][0]["title"] == "Desk"
+        assert asked(visitor, "/crawls/job/search", params={"words": "desk:"})[1]["remark"] == (
+            "desk:: searched as plain words"
+        )
 
     def test_page(self, visitor, crawled):
         """The visible text of a page, from the archive, in parts."""
@@ -169,7 +172,6 @@ class TestWrongUses:
             ("/crawls/job/why", {"url": "x", "a": "1"}, 400, "a: unknown; why has url"),
             ("/crawls/job/search", {"words": "a", "most": "0"}, 400, "most: must be a whole"),
             ("/crawls/job/search", {"words": "a", "most": "1e3"}, 400, "most: must be a whole"),
-            ("/crawls/job/search", {"words": '"'}, 400, '"'),
             ("/crawls/job/hosts", {"by": "name"}, 400, "by: must be one of queue, errors"),
             ("/crawls/job/hosts", {}, 400, "'hosts' is not a command"),
             ("/crawls/job/page", {"url": "http://other.test/"}, 404, "the archive has no answer"),

@@ -215,18 +215,17 @@ class Operations:
 
     def search(self, crawl: WatchedCrawl, *, words: str, most: int) -> Any:
         try:
-            from webcrawl.record.fulltext.index_fields import BadQuery  # noqa: PLC0415 - tantivy is optional
-            from webcrawl.record.fulltext.text_search import SearchAll  # noqa: PLC0415 - as above
+            from webcrawl.record.fulltext.text_search import SearchAll  # noqa: PLC0415 - tantivy is optional
         except ImportError as error:
             raise Refused(501, missing("tantivy")) from error
-        crawls = crawls_of(crawl.jobdir)
-        try:
-            search = SearchAll(crawls, _forgotten(crawl))
-            total, answers = search.find(words, most)
-            pages = [answer.as_row() for answer in answers]
-        except BadQuery as error:
-            raise Refused(400, str(error)) from error
-        return {"total": total, "pages": pages, "unread": [str(one) for one in search.unread]}
+        search = SearchAll(crawls_of(crawl.jobdir), _forgotten(crawl))
+        total, answers = search.find(words, most)
+        return {
+            "total": total,
+            "pages": [answer.as_row() for answer in answers],
+            "remark": search.remark,
+            "unread": [str(one) for one in search.unread],
+        }
 
     def page(self, crawl: WatchedCrawl, *, url: str, begin: int, most: int) -> Any:
         found = why(crawl.jobdir, url).to_json()
