@@ -4,8 +4,8 @@ parts.
 python -m benchmarks.hive_model --machines 100 --pages 10e9
 
 Prints one JSON line per group of figures, then what breaks first, and at the end what bounds hives
-of 100, 1,000 and 10,000 drones by the same assumptions. docs/hive.md explains each; the constants
-are measured figures of docs/performance.md and docs/seen.md.
+of 100, 1,000 and 10,000 drones by the same assumptions. docs/hive-protocol.md shows some of its
+figures.
 """
 
 from __future__ import annotations

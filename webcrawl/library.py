@@ -27,6 +27,7 @@ from weakref import WeakSet
 
 from webcrawl.base.errors import NothingFetched
 from webcrawl.base.outputs import READ_LINKS
+from webcrawl.base.readable import url_without_credentials
 from webcrawl.base.settings import SETTINGS
 from webcrawl.base.settings.checked_settings import CheckedSettings, with_values
 from webcrawl.content.html.link_kinds import KINDS
@@ -37,7 +38,7 @@ from webcrawl.crawl.checks.proxies import check_proxies
 from webcrawl.crawl.checks.scrapys import mistyped
 from webcrawl.crawl.trip import Trip, page_under_way
 from webcrawl.store.jobdir.stats_file import STORE_FAILED
-from webcrawl.urls.seeds.seed_source import SeedError
+from webcrawl.urls.seeds.seed_source import CREDENTIALS, SeedError, has_credentials
 
 if TYPE_CHECKING:
     from webcrawl.crawl.outputs.output import PipelineOutput
@@ -618,6 +619,8 @@ def _list_of(seeds: Seeds, folder: Path) -> str:
         for url in (seeds,) if isinstance(seeds, str) else seeds:
             if not isinstance(url, str):
                 raise TypeError(f"seeds: {url!r} is not a URL")
+            if has_credentials(url):  # before it is written
+                raise SeedError(f"{url_without_credentials(url)}: {CREDENTIALS}")
             line = f"{_LINE_ENDS.sub('', url).strip()}\n"
             digest.update(line.encode())
             file.write(line)

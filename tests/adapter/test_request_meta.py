@@ -14,6 +14,7 @@ from scrapy.utils.test import get_crawler
 
 from tests.support.crawling import Crawl, wait_until
 from tests.support.net_proxy import Proxy, proxying
+from tests.support.net_socks import Socks, socks_proxy
 from tests.support.plain_site import Site, serving
 from webcrawl.adapter.request_meta import RequestOptions
 from webcrawl.adapter.trip import give_trip
@@ -61,12 +62,11 @@ def _here():
 def _crawl(tmp_path):
     """Runs the spider; gives what it noted by URL path, and the crawl."""
 
-    def run(then, *, after=lambda made: None, **settings):
+    def run(then, *, after=lambda made: None, environment=(), **settings):
         notes = tmp_path / "notes"
         given = {"SPIDER_MODULES": "tests.support.option_spiders", **POLITE, **settings}
-        made = Crawl(
-            tmp_path / "job", {"then": json.dumps(then), "notes": notes}, given, "choosing"
-        )
+        arguments = {"then": json.dumps(then), "notes": notes}
+        made = Crawl(tmp_path / "job", arguments, given, "choosing", environment=dict(environment))
         running = made.start()
         after(made)
         assert running.wait() == 0, made.output.read_text()
@@ -194,9 +194,29 @@ class TestProxies:
             f"GET {far}/{path} HTTP/1.1".encode() for path in ("robots.txt", "ok")
         ]
 
-    def test_socks_is_refused(self, crawl, here):
-        """A SOCKS proxy fails the request, and the log says so once."""
-        meta = {"proxy": "socks5://u:secret@127.0.0.1:1"}
+    def test_a_socks_proxy_of_a_request(self, crawl, here):
+        """A request's SOCKS5 proxy carries it and its robots.txt."""
+        port, proxy = int(here.rpartition(":")[2]), Socks(user=("u", "p"))
+        with socks_proxy(proxy) as address:
+            meta = {"proxy": f"socks5h://u:p@{address}"}
+            heard, _ = crawl([(f"http://far.test:{port}/ok", meta)])
+
+        assert heard["ok"][:2] == [200, 10]
+        assert proxy.asked[0][1:] == ("far.test", port)
+
+    def test_all_proxy_beside_scrapys_middleware(self, crawl, here):
+        """Scrapy's HttpProxyMiddleware does not know ALL_PROXY: it is heard all the same."""
+        port, proxy = int(here.rpartition(":")[2]), Socks()
+        with socks_proxy(proxy) as address:
+            environment = {"ALL_PROXY": f"socks5h://{address}"}
+            heard, _ = crawl([(f"http://far.test:{port}/ok", {})], environment=environment)
+
+        assert heard["ok"][:2] == [200, 10]
+        assert {host for _, host, _ in proxy.asked} >= {"far.test"}
+
+    def test_socks4_is_refused(self, crawl, here):
+        """A SOCKS4 proxy fails the request, and the log says so once."""
+        meta = {"proxy": "socks4://u:secret@127.0.0.1:1"}
         Odd.asked.clear()
         heard, made = crawl([(f"{here}/ok/{n}", meta) for n in range(3)], ROBOTSTXT_OBEY=False)
 
@@ -206,7 +226,7 @@ class TestProxies:
         said = made.output.read_text()
         assert (
             said.count(
-                "proxy socks5://127.0.0.1:1: only http:// proxies are supported: requests with"
+                "proxy socks4://127.0.0.1:1: must be http://, socks5:// or socks5h://: requests with"
             )
             == 1
         )
@@ -293,51 +313,56 @@ class TestWeb:
         assert (status, made.stats["answers"]) == (0, 2)
 
     def test_a_proxy_that_is_not_supported(self, tmp_path, here):
-        """A crawl whose environment names a SOCKS proxy does not start; the line does not show its
+        """A crawl whose environment names a SOCKS4 proxy does not start; the line does not show its
         password.
         """
-        status, made = self.run(tmp_path, here, {"http_proxy": "socks5://u:secret@127.0.0.1:1"})
+        status, made = self.run(tmp_path, here, {"http_proxy": "socks4://u:secret@127.0.0.1:1"})
 
         said = made.output.read_text()
         assert status == 1
         assert said.count("\n") == 1
         assert (
-            "http_proxy in the environment = 'socks5://127.0.0.1:1': must be an http:// proxy"
-            in said
+            "http_proxy in the environment = 'socks4://127.0.0.1:1': must be an http://, socks5:// or "
+            "socks5h:// proxy" in said
         )
 
+    @pytest.mark.parametrize("name", ["http_proxy", "ALL_PROXY", "all_proxy"])
+    def test_a_socks_proxy(self, tmp_path, here, name):
+        """A crawl goes through the SOCKS5 proxy of the environment, robots.txt included."""
+        proxy = Socks(user=("me", "secret"))
+        with socks_proxy(proxy) as address:
+            status, made = self.run(tmp_path, here, {name: f"socks5h://me:secret@{address}"})
+
+        assert (status, made.stats["answers"]) == (0, 2)
+        assert {host for _, host, _ in proxy.asked} == {"far.test"}
+        assert "secret" not in made.output.read_text()
+
     @pytest.mark.parametrize(
-        ("environment", "said"),
+        ("value", "shown"),
         [
-            (
-                {"ALL_PROXY": "socks5h://u:secret@127.0.0.1:1"},
-                "ALL_PROXY in the environment = 'socks5h://127.0.0.1:1': must be unset, or an http:// proxy",
-            ),
-            (
-                {"all_proxy": "u:secret@127.0.0.1:123456"},
-                "ALL_PROXY in the environment = '127.0.0.1:123456': must be unset, or an http:// proxy",
-            ),
-            (
-                {"ALL_PROXY": "http://u:secret@127.0.0.1:1", "http_proxy": "http://127.0.0.1:1"},
-                (
-                    "ALL_PROXY in the environment = 'http://127.0.0.1:1': must be unset, or set along with "
-                    "http_proxy and https_"
-                ),
-            ),
+            ("socks4a://u:secret@127.0.0.1:1", "socks4a://127.0.0.1:1"),
+            ("u:secret@127.0.0.1:123456", "127.0.0.1:123456"),
         ],
     )
-    def test_all_proxy_is_never_ignored(self, tmp_path, here, environment, said):
-        """A crawl that would go past the proxy of ALL_PROXY does not start.
-
-        `ALL_PROXY=socks5h://…`, as curl and Tor's users have it, changed nothing, and the crawl
-        went direct.
-        """
-        status, made = self.run(tmp_path, here, environment)
+    def test_all_proxy_is_never_ignored(self, tmp_path, here, value, shown):
+        """A crawl that would go past the proxy of ALL_PROXY does not start."""
+        status, made = self.run(tmp_path, here, {"ALL_PROXY": value})
 
         assert status == 1
         assert made.output.read_text().count("\n") == 1
-        assert said in made.output.read_text()
+        assert (
+            f"ALL_PROXY in the environment = '{shown}': must be an http" in made.output.read_text()
+        )
         assert "secret" not in made.output.read_text()
+
+    def test_all_proxy_is_for_what_no_other_carries(self, tmp_path, here):
+        """An HTTP proxy of ALL_PROXY carries http where only https_proxy is named."""
+        proxy = Proxy()
+        with proxying(proxy) as address:
+            names = {"https_proxy": "http://127.0.0.1:1", "ALL_PROXY": f"http://{address}"}
+            status, made = self.run(tmp_path, here, names)
+
+        assert (status, made.stats["answers"], len(proxy.lines)) == (0, 2, 2)
 
     def test_all_proxy_beside_the_others(self, tmp_path, here):
         """Where http_proxy and https_proxy are named, they are what is taken."""

@@ -10,7 +10,7 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-from tests.campaign.page import page
+from tests.campaign.page import page, plot_of_kills
 from tests.campaign.pieces import BY_NAME, FAMILIES, in_turns, words_of
 from tests.campaign.programs import say
 from tests.campaign.results import Result, Results, figures_of, why
@@ -60,9 +60,11 @@ def run(name, folder):
 
 
 def publish(results, target):
-    """The page, and all that it is made of beside it."""
+    """The page, and beside it a plot of the kills and all that both are made of."""
     last = [*results.last.values()]
     target.write_text(page(last))
+    if plot := plot_of_kills(last):
+        target.with_suffix(".svg").write_text(plot)
     target.with_suffix(".jsonl").write_text("".join(f"{json.dumps(asdict(one))}\n" for one in last))
 
 

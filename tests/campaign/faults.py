@@ -1,7 +1,7 @@
 """Disk operations that fail or are the last: `python -m tests.campaign.faults`, `… --how full
 --most 10 --seed 3`.
 
-See docs/crashes.md.
+See docs/checkpoints-and-crashes.md.
 """
 
 import argparse

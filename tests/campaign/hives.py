@@ -1,4 +1,7 @@
-"""Hives under fire: `python -m tests.campaign.hives --seed 1 --kills 10`. See docs/crashes.md."""
+"""Hives under fire: `python -m tests.campaign.hives --seed 1 --kills 10`.
+
+See docs/checkpoints-and-crashes.md.
+"""
 
 import argparse
 import time

@@ -1,7 +1,7 @@
 """Kills of one crawl with settings drawn by chance: `python -m tests.campaign.kills --kills 10
 --seed 3`.
 
-See docs/crashes.md.
+See docs/checkpoints-and-crashes.md.
 """
 
 import argparse

@@ -1,24 +1,55 @@
 """The page of a campaign, made of its results."""
 
-from collections import Counter
-
 from tests.campaign.pieces import FAMILIES
+from webcrawl.tools.report.charts import COLOURS, PlotLine, plot_file
 
 HEAD = """# Campaign
 
-For maintainers, and for whoever asks what has been tried. A campaign kills, breaks, starves and outlasts crawls for
-hours; after each blow nothing may be lost or there twice, and nothing may be said that is not so:
+For maintainers, and for readers who ask what has been tried: results of the programs that kill, break and starve crawls
+for hours. After each blow nothing may be lost or kept twice, and no message may be untrue.
+[checkpoints-and-crashes.md](checkpoints-and-crashes.md#what-was-tried) says what each program checks.
 
-    python -m tests.campaign FOLDER                    # also `just campaign FOLDER`; stopped and started as you like
-    python -m tests.campaign FOLDER --only kills hives --hours 2
-    python -m tests.campaign FOLDER --piece kills/17   # one piece, again
-    python -m tests.campaign FOLDER --page docs/campaign.md
+```
+$ python -m tests.campaign FOLDER                    # run it again to continue
+$ python -m tests.campaign FOLDER --only kills hives --hours 2
+$ python -m tests.campaign FOLDER --piece kills/17   # one piece, again
+$ python -m tests.campaign FOLDER --page docs/campaign.md
+```
 
-A piece is one program with one seed. What it ended with is a line of `results.jsonl` in the folder, what it said is in
-`said/` beside it; a piece that has a line is not done again. [crashes.md](crashes.md) says what each program checks.
-This page is made of the results, and [campaign.jsonl](campaign.jsonl) has them.
+A piece is one program with one seed. Its result is a line of `results.jsonl` in the folder, and its output a file in
+`said/`. A piece that has a result is not repeated. The last command writes this page, and
+[campaign.jsonl](campaign.jsonl) with the results beside it.
 """
+PLOT = "![Share of the URLs that are finished at each kill, of three crawls](campaign.svg)"
 TABLE = "| what | done | pieces | without a fault | sums | minutes |\n|---|---|---|---|---|---|\n"
+
+
+def plot_of_kills(results):
+    """An SVG of how far crawls came between kills: of those that repeated least, most, and between."""
+    killed = [result for result in results if result.figures.get("at_kills") and not result.status]
+    if not killed:
+        return ""
+    killed.sort(key=_repeated)
+    shown = {id(one): one for one in (killed[0], killed[len(killed) // 2], killed[-1])}.values()
+    lines = [
+        PlotLine(f"{_repeated(one):.2f} times", _points(one.figures), colour)
+        for one, colour in zip(shown, COLOURS[2:], strict=False)
+    ]
+    most = max(len(one.figures["at_kills"]) for one in shown)
+    labels = [(number / (most + 1), str(number)) for number in range(1, most + 1)]
+    title = "URLs finished in the last checkpoint before each kill"
+    return plot_file(title, lines, [*labels, (1.0, "end")], "kill")
+
+
+def _repeated(result):
+    """How many times the requests of an uninterrupted crawl a killed one made."""
+    return result.figures["requests"] / result.figures["requests_untouched"]
+
+
+def _points(figures):
+    at_kills, urls = figures["at_kills"], figures["urls"]
+    finished = [0, *at_kills, urls]
+    return [(number / (len(at_kills) + 1), count / urls) for number, count in enumerate(finished)]
 
 
 def page(results):
@@ -30,18 +61,18 @@ def page(results):
     ]
     if wrong := [result for result in ended if result.status]:
         parts.append("## What did not hold\n\n" + "".join(map(_fault, wrong)))
+    if plot_of_kills(ended):
+        parts.append(f"{PLOT}\n")
     return "\n".join(parts)
 
 
 def _span(ended):
     if not ended:
         return "None yet."
-    commits = Counter(result.commit for result in ended)
+    commits = {result.commit for result in ended}
     first, last = ended[0].begun[:10], ended[-1].begun[:10]
     dates = first if first == last else f"{first} to {last}"
-    return f"{dates}, {len(ended)} pieces: " + ", ".join(
-        f"{count} at {commit}" for commit, count in commits.items()
-    )
+    return f"{dates}, {len(ended)} pieces at {len(commits)} commits."
 
 
 def _row(family, ended):

@@ -56,7 +56,7 @@ FAMILIES = (
         _seeded("tests.campaign.hives", "--kills", 10), "strokes", 300, ("requests", "urls"),
     ),
     Family(
-        "supervised", "kills of what `scrapy hive` starts: supervisor, drones, two at once, server", 13,
+        "supervised", "kills of what `webcrawl hive` starts: supervisor, drones, two at once, server", 13,
         _seeded("tests.campaign.supervised", "--kills", 5), "kills", 60, ("requests", "urls"),
     ),
     Family(

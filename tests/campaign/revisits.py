@@ -1,7 +1,7 @@
 """Kills of a crawl that revisits, a day of its web per second: `python -m tests.campaign.revisits
 --kills 5`.
 
-See docs/crashes.md.
+See docs/checkpoints-and-crashes.md.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """Kills of what `scrapy hive` starts: `python -m tests.campaign.supervised --kills 5 --seed 1`.
 
-See docs/crashes.md.
+See docs/checkpoints-and-crashes.md.
 """
 
 import argparse

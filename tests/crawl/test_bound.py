@@ -1,4 +1,4 @@
-"""What bounds a crawl, by its own figures: the rules of docs/operations.md as a table."""
+"""What bounds a crawl, by its own figures: the rules of docs/troubleshooting.md as a table."""
 
 import re
 

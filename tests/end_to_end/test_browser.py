@@ -257,8 +257,8 @@ def test_all_of_it_in_a_namespace(browser):
 
 @pytest.fixture(name="crawl")
 def _crawl(tmp_path):
-    """Crawls a shop with the middleware of docs/extending.md; gives exit status and output."""
-    text = (ROOT / "docs/extending.md").read_text(encoding="utf-8")
+    """Crawls a shop with the middleware of docs/browser.md; gives exit status and output."""
+    text = (ROOT / "docs/browser.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     middleware = next(block for block in blocks if "class RenderMiddleware" in block)
     (tmp_path / "myproject").mkdir()

@@ -2,7 +2,7 @@
 site.
 
 Each line of the table is a spider of tests/support/citizens.py. A difference that is allowed is
-named in its line, and described in docs/extending.md.
+named in its line, and described in docs/pipelines.md.
 """
 
 import json

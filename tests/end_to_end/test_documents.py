@@ -171,3 +171,34 @@ class TestExport:
         assert (done.returncode, done.stdout) == (1, "")
         assert done.stderr.splitlines()[-1] == line.format(**fill)
         assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_chunks_bring_documents(crawl, tmp_path):
+    """OUTPUTS=chunks writes documents too, and their texts in parts, which `verify` reads."""
+    job = tmp_path / "job"
+    given = ("OUTPUTS=chunks", "CHUNK_SIZE=400", f"JOBDIR={job}")
+    done = command(
+        "scrapy", "process", crawl.jobdir, *(word for one in given for word in ("-s", one))
+    )
+    assert done.returncode == 0, done.stderr
+
+    found = by_path(job)
+    assert found.keys() == by_path(crawl.jobdir).keys()
+    texts = {row["id"]: row["text"] for row in found.values()}
+    chunks = rows(job, "chunks")
+    assert {row["document_id"] for row in chunks} == texts.keys()
+    for row in chunks:
+        assert texts[row["document_id"]][row["start"] :].startswith(row["text"])
+    article = [row["headings"] for row in chunks if row["url"].endswith("/article")]
+    assert article[-1] == ["Lamps and their history", "How lamps work"]
+    assert [str(damage) for damage in verify(job, Counter())] == []
+    next((job / "tables").glob("chunks-*")).write_bytes(b"x")
+    assert [damage.path.name for damage in verify(job, Counter())] == ["chunks-00000.parquet"]
+
+
+def test_how_sure_a_language_is(crawl):
+    """`language_score` is between 0 and 1, and a text that could be decoded has no U+FFFD."""
+    row = by_path(crawl.jobdir)["/article"]
+
+    assert row["language_score"] == pytest.approx(1 - row["language_distance"] / 1200)
+    assert row["replacement_share"] == 0

@@ -1,4 +1,4 @@
-"""docs/from-scrapy.md: what its spiders show, with the process killed by the site that they crawl."""
+"""docs/in-your-scrapy-project.md: what its spiders show, with the process killed by the site that they crawl."""
 
 import json
 import os

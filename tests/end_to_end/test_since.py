@@ -163,7 +163,7 @@ def test_the_last_lines_name_what_its_pages_are_in(months):
 
 @needs_pywb
 def test_pywb_shows_unchanged_pages(months, tmp_path):
-    """By the index of docs/guides.md, without captures of status 304, it shows the page as it was
+    """By the index of docs/monthly-archive.md, without captures of status 304, it shows the page as it was
     before.
     """
     crawls = [first := months("jan"), months("feb", first.jobdir)]

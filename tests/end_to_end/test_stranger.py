@@ -12,7 +12,7 @@ from collections import Counter
 import pytest
 
 from benchmarks.support.shop import AWAY, BROKEN, CORNER, PAGES, WARES, open_shop
-from tests.support.documents import checkout, run, sections
+from tests.support.documents import checkout, run, section
 
 pytestmark = pytest.mark.campaign  # it installs everything, from the package index
 
@@ -22,7 +22,7 @@ def _shop(tmp_path_factory):
     """What README's commands leave: the copy of the checkout, and all that they print."""
     with open_shop() as (site, _):
         folder = checkout(tmp_path_factory.mktemp("stranger") / "webcrawl", site)
-        status, output, _ = run(next(sections("README.md")), folder, site, os.environ["PATH"])
+        status, output, _ = run(section("README.md"), folder, site, os.environ["PATH"])
         assert status == 0, output
         yield folder, output, site
 
@@ -75,9 +75,9 @@ def test_all_is_whole(shop):
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="scripts are run by Chromium")
 def test_the_corner_made_by_scripts_has_its_text(shop):
-    """The last lines name it, and by the guide's lines each of its pages can be read."""
+    """The last lines name it, and by the tutorial's lines each of its pages can be read."""
     folder, output, site = shop
-    (guide,) = (one for one in sections("docs/guides.md") if one.title == "A site made by scripts")
+    guide = section("docs/sites-made-by-scripts.md")
     corner = guide._replace(script=guide.script.replace("example.org/", "example.org/corner/0"))
     corner = corner._replace(
         script=re.sub(r"https?://www\.example\.org/", f"{site}/", corner.script)

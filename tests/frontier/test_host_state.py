@@ -57,8 +57,8 @@ def test_a_host_of_another_crawl_is_moving(db):
 
 
 def test_the_page_shows_the_picture_of_the_code():
-    """docs/frontier.md takes it from the docstring."""
-    page = Path("docs/frontier.md").read_text()
+    """docs/frontier-inside.md takes it from the docstring."""
+    page = Path("docs/frontier-inside.md").read_text()
     picture = page.partition("```text\nIDLE")[2].partition("```")[0]
 
     assert indent(f"IDLE{picture}", "    ") in host_state.__doc__

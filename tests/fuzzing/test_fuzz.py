@@ -1,4 +1,4 @@
-"""A short campaign of every target, with the same inputs in every run; docs/fuzzing.md has the long
+"""A short campaign of every target, with the same inputs in every run; docs/testing.md has the long
 one.
 """
 

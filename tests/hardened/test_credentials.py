@@ -35,7 +35,9 @@ def _crawl(tmp_path):
         server.answers["/"] = page(f"{links}<a href=/moved>x</a>".encode())
         moved = f"Location: http://user:secret@{place}/n".encode()
         server.answers["/moved"] = page(b"", moved, status=b"302 Found")
-        (tmp_path / "seeds.txt").write_text(f"http://user:secret@{place}/\n")
+        # The first is refused: a login belongs in AUTH_FILE
+        seeds = f"http://user:secret@{place}/\nhttp://{place}/\n"
+        (tmp_path / "seeds.txt").write_text(seeds)
         settings = {
             "ITEM_PIPELINES": json.dumps(
                 {"webcrawl.adapter.pipelines.outputs.LinkLogPipeline": 300}

@@ -1,4 +1,4 @@
-"""Servers that misbehave in every way: each fetch ends as docs/hostile.md says, within bounds, and
+"""Servers that misbehave in every way: each fetch ends as outcomes.md says, within bounds, and
 harms no other.
 """
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.xdist_group("hostile http")  # one server, and each mis
 TRUNCATE = 2**18
 # one at most: with TLS, a record of which the read before had the beginning comes on top
 READ = 2**18 + 2**14
-OVERHEAD = 2 * TRUNCATE + 2**16 + READ  # on the wire: docs/net.md
+OVERHEAD = 2 * TRUNCATE + 2**16 + READ  # on the wire: docs/network-inside.md
 AT_ONCE = 8
 NAMES = Names(site0=["127.0.0.1"])
 LATE = {name for name, _, outcome in rows("What a server does") if "time" in outcome}
@@ -60,7 +60,7 @@ def _made(bases, request):
 
 class TestMisdeeds:
     def test_each_ends_as_documented(self, made):
-        """Whatever the server does, the fetch ends in the outcome that docs/hostile.md names, with
+        """Whatever the server does, the fetch ends in the outcome that outcomes.md names, with
         and without TLS.
         """
         documented = {name: outcome for name, _, outcome in rows("What a server does")}

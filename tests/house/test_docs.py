@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from docs import make_commands
+from docs.make_inside import PAGES as INSIDE
+from docs.make_lists import pages
 from docs.make_settings import made, stub
 from tests.support.commands import command
 from tests.support.places import ROOT
@@ -40,6 +43,25 @@ class TestSettings:
 
         assert page == made(page)
         assert (ROOT / "webcrawl/settings.pyi").read_text(encoding="utf-8") == stub()
+
+
+class TestReference:
+    @pytest.mark.parametrize("name", ["commands", "metrics"])
+    def test_the_page_is_what_the_code_makes(self, name):
+        """`python docs/make_commands.py` has been run since commands or metrics were changed."""
+        page = (ROOT / f"docs/{name}.md").read_text(encoding="utf-8")
+
+        assert page == getattr(make_commands, name)(page)
+
+    @pytest.mark.parametrize("page", INSIDE)
+    def test_pages_made_from_code_are_current(self, page):
+        """`python docs/make_inside.py` has been run since the code that the page is made of changed."""
+        assert (ROOT / "docs" / page).read_text(encoding="utf-8") == INSIDE[page]()
+
+    @pytest.mark.parametrize("page", pages())
+    def test_lists_are_what_the_code_says(self, page):
+        """`python docs/make_lists.py` has been run since the code was changed."""
+        assert (ROOT / "docs" / page).read_text(encoding="utf-8") == pages()[page]
 
 
 class TestBenchmarks:

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.support.documents import DOCUMENTS, LEFT_OUT, local, sections
+from tests.support.documents import DOCUMENTS, LEFT_OUT, local, section
 from tests.support.places import ROOT
 
 TEXTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in DOCUMENTS}
@@ -16,7 +16,7 @@ def test_commands_stand_in_blocks_that_are_run(name):
     """Each of these documents has commands, all in fenced blocks."""
     text = re.sub(r"^```\w*\n.*?^```$", "", TEXTS[name], flags=re.MULTILINE | re.DOTALL)
 
-    assert list(sections(name))
+    assert section(name).commands()
     assert INDENTED.findall(text) == []
 
 
@@ -27,7 +27,7 @@ def test_what_is_left_out_stands_somewhere():
 
 def test_readmes_first_command_installs_the_project():
     """README begins with the project itself, from the checkout."""
-    first = next(sections("README.md")).script.splitlines()[0]
+    first = section("README.md").script.splitlines()[0]
 
     assert first.startswith("python3 -m venv .venv && .venv/bin/pip install -q -e . ")
 
@@ -52,7 +52,17 @@ def test_addresses_are_local():
     assert demo == "webcrawl demo --hosts 20 --seconds 3"
 
 
-ROOMS = {"frontier": "webcrawl/frontier", "net": "webcrawl/net", "warc": "webcrawl/record/warc"}
+ROOMS = {
+    "architecture": "webcrawl",
+    "on-disk": "webcrawl/store",
+    "checkpoints-and-crashes": "webcrawl/store",
+    "frontier-inside": "webcrawl/frontier",
+    "seen-store": "webcrawl/frontier/seen",
+    "network-inside": "webcrawl/net",
+    "hive-protocol": "webcrawl/crawl/hive",
+    "hostile-and-secure": "webcrawl/net",
+    "testing": "tests",
+}
 
 
 @pytest.mark.parametrize("name", ROOMS)

@@ -1,6 +1,7 @@
-"""The examples of docs/extending.md, run as they stand there."""
+"""The examples of docs/pipelines.md, spiders.md and policies.md, run as they stand there."""
 
 import json
+import shutil
 import socket
 from dataclasses import replace
 from threading import Thread
@@ -39,9 +40,9 @@ def crawl(tmp_path, project, server, pipelines):
 
 class TestPipelines:
     def test_a_pipeline_gets_every_page(self, simweb, tmp_path, project):
-        """The pipeline of docs/extending.md sees each page of a crawl once, with its text."""
+        """The pipeline of docs/pipelines.md sees each page of a crawl once, with its text."""
         server = simweb(4, 60, size=(2000, 3000))
-        (project / "myproject/words.py").write_text(example("docs/extending.md", "WordsPipeline"))
+        (project / "myproject/words.py").write_text(example("docs/pipelines.md", "WordsPipeline"))
         crawl(tmp_path, project, server, {"myproject.words.WordsPipeline": 300})
 
         rows = [json.loads(line) for line in (project / "words.jsonl").read_text().splitlines()]
@@ -52,9 +53,9 @@ class TestPipelines:
         assert all(title and words > 100 for _, title, words in rows)
 
     def test_a_module_gets_pages_of_its_types(self):
-        """The module of docs/extending.md is for PNG images, and reads their size."""
+        """The module of docs/pipelines.md is for PNG images, and reads their size."""
         written = []
-        sizes = load("docs/extending.md", "ImageSizes")(None)
+        sizes = load("docs/pipelines.md", "ImageSizes")(None)
         sizes.output = SimpleNamespace(write=written.append)
         sizes.process_item(
             SimpleNamespace(url="http://a.test/i.png", body=b"\x89PNG\r\n\x1a\n" + PNG)
@@ -64,10 +65,10 @@ class TestPipelines:
         assert written == [b"32 x 7 http://a.test/i.png\n"]
 
     def test_a_feed_of_changed_pages(self, tmp_path, project):
-        """The pipeline of docs/extending.md lets through what has changed or is gone, also what
+        """The pipeline of docs/pipelines.md lets through what has changed or is gone, also what
         changed back.
         """
-        (project / "myproject/changed.py").write_text(example("docs/extending.md", "ChangedPages"))
+        (project / "myproject/changed.py").write_text(example("docs/pipelines.md", "ChangedPages"))
         pages = {"/": Document(b"<title>one</title>"), "/still": Document(b"<title>still</title>")}
         with changing_site(pages) as site:
             settings = {
@@ -123,12 +124,12 @@ class TestPipelines:
                     else b"hello",
                 )
 
-        slow = example("docs/extending.md", "SlowUrls")
+        slow = example("docs/pipelines.md", "SlowUrls")
         slow = slow.replace(
             "if outcome.seconds > 10 or", "if link.url[-1] == 'z': 1 / 0\n        if"
         )
         (project / "myproject/slow.py").write_text(slow)
-        (project / "myproject/names.py").write_text(example("docs/extending.md", "Staging"))
+        (project / "myproject/names.py").write_text(example("docs/policies.md", "Staging"))
         with serving(Guarded, "127.0.0.9") as here:
             port = here.rpartition(":")[2]
             (tmp_path / "seeds.txt").write_text(
@@ -152,7 +153,7 @@ class TestPipelines:
 
 class TestSpiders:
     def test_a_spider_chooses_its_links(self, tmp_path, project):
-        """The spider of docs/extending.md follows the links whose text has its word, from pages of
+        """The spider of docs/spiders.md follows the links whose text has its word, from pages of
         its choice.
         """
 
@@ -165,7 +166,7 @@ class TestSpiders:
                     404 if self.path == "/robots.txt" else 200, links, content_type="text/html"
                 )
 
-        (project / "myproject/news.py").write_text(example("docs/extending.md", "NewsSpider"))
+        (project / "myproject/news.py").write_text(example("docs/spiders.md", "NewsSpider"))
         with serving(News) as here:
             (tmp_path / "seeds.txt").write_text(f"{here}/a")
             settings = {
@@ -187,25 +188,25 @@ class TestSpiders:
 
 class TestKinds:
     def test_the_policy_is_one(self):
-        """The politeness policy of docs/extending.md keeps the contract."""
-        policy: Politeness = load("docs/extending.md", "Gentle")(10, 1, 300)
+        """The politeness policy of docs/policies.md keeps the contract."""
+        policy: Politeness = load("docs/policies.md", "Gentle")(10, 1, 300)
         assert policy.wait([0.1, 2.0, 0.5]) == 40
         assert policy.wait([]) == 1
 
     def test_the_prioritizer_is_one(self):
-        """The prioritizer of docs/extending.md gives levels that exist."""
+        """The prioritizer of docs/policies.md gives levels that exist."""
         from webcrawl.base.model import Link
 
-        prioritizer = load("docs/extending.md", "ShortFirst")(8)
+        prioritizer = load("docs/policies.md", "ShortFirst")(8)
         assert prioritizer.level(Link("http://a/")) == 0
         assert prioritizer.level(Link("http://a/" + "x" * 1900)) == 7
 
     def test_the_revisit_policy_is_one(self):
-        """The revisit policy of docs/extending.md fetches what it names ten times as often."""
+        """The revisit policy of docs/policies.md fetches what it names ten times as often."""
         from webcrawl.crawl.revisit.policies import PolicyOptions
         from webcrawl.crawl.revisit.record import PageRecord
 
-        policy = load("docs/extending.md", "NewsFirst")(
+        policy = load("docs/policies.md", "NewsFirst")(
             PolicyOptions(60.0, lambda: 1.0, lambda: 1000)
         )
         due = [
@@ -215,17 +216,51 @@ class TestKinds:
         assert due == [1000.0, 100.0]
 
     def test_the_filter_is_one(self):
-        """The filter of docs/extending.md drops what it names."""
+        """The filter of docs/policies.md drops what it names."""
         from webcrawl.urls.filters.filter_protocol import Origin
 
-        forums = load("docs/extending.md", "NoForums")()
+        forums = load("docs/policies.md", "NoForums")()
         assert forums.keep(["http://a/forum/1", "http://a/2"], Origin()) == ["http://a/2"]
+
+
+class TestCommands:
+    def test_an_extension_commands_its_crawl(self, tmp_path, project):
+        """The function of docs/features.md gives a command, which the crawl's own table obeys."""
+
+        class Page(Site):
+            def answer(self):
+                self.say(200, b"hello")
+
+        extension = """
+
+class Excluding:
+    @classmethod
+    def from_crawler(cls, crawler):
+        crawler.signals.connect(
+            lambda: print(exclude(crawler, "other.example")), item_scraped, weak=False
+        )
+        return cls()
+"""
+        text = example("docs/features.md", "exclude") + extension
+        (project / "myproject/excluding.py").write_text(
+            f"from scrapy.signals import item_scraped\n{text}"
+        )
+        with serving(Page) as here:
+            (tmp_path / "seeds.txt").write_text(f"{here}/")
+            extensions = json.dumps({"myproject.excluding.Excluding": 500})
+            settings = {"EXTENSIONS": extensions, "PORTS_ALLOWED": here.rpartition(":")[2]}
+            run = Crawl(
+                tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings, project=project
+            )
+            assert run.run() == 0, run.output.read_text()
+
+        assert "other.example is excluded" in run.output.read_text()
 
 
 class TestProtocols:
     def test_a_protocol_module_fetches(self, tmp_path, project):
-        """The protocol module of docs/extending.md, named in DOWNLOAD_HANDLERS, is asked, and its
-        answer is a page.
+        """The protocol module of docs/examples, named in DOWNLOAD_HANDLERS, is asked, and its answer
+        is a page.
         """
         asked = []
 
@@ -238,9 +273,7 @@ class TestProtocols:
         with socket.create_server(("127.0.0.1", 0)) as listener:
             thread = Thread(target=answer, daemon=True)
             thread.start()
-            (project / "myproject/finger.py").write_text(
-                example("docs/extending.md", "FingerHandler")
-            )
+            shutil.copy(ROOT / "docs/examples/protocol/finger.py", project / "myproject")
             port = listener.getsockname()[1]
             url = f"gopher://127.0.0.1:{port}/joe"
             (tmp_path / "seeds.txt").write_text(url)

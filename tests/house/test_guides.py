@@ -1,6 +1,6 @@
-"""The guides' own commands, those of one guide after the other in one folder, and what they leave.
+"""The tutorials' own commands, those of one after the other in one folder, and what they leave.
 
-`.ci/commands` runs all lines of the guides as they stand there, with what they install.
+`.ci/commands` runs all lines of the tutorials as they stand there, with what they install.
 """
 
 import contextlib
@@ -24,18 +24,17 @@ from tests.support.snippets import example
 from webcrawl.base.dates import digits
 from webcrawl.base.readable import count
 
+CORPUS = "\n## A corpus\n"
+ADDING = "\n## Add to an archive"
 PAGE = b'<title>Example</title><link rel=stylesheet href="http://cdn.test/s.css"><a href=/next>next</a>'
 QUICK = "-s POLITENESS_MIN_DELAY=0 -s MIN_FREE_DISK=0 -s PRIVATE_NETWORKS_ALLOWED=127.0.0.0/16"
 
 
-def steps(name):
-    """The words of each of webcrawl's commands in a guide."""
-    text = (ROOT / "docs/guides.md").read_text(encoding="utf-8")
-    text = (
-        text.partition(f"\n## {name}, on the first day\n")[2] or text.partition(f"\n## {name}\n")[2]
-    )
-    text = text.partition("\n## ")[0]
-    blocks = re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+def steps(page, *, since="", until="\0"):
+    """The words of each of webcrawl's commands in a tutorial, or in a part of it."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    text = text.partition(since)[2] if since else text
+    blocks = re.findall(r"^```sh\n(.*?)^```$", text.partition(until)[0], re.MULTILINE | re.DOTALL)
     return [
         shlex.split(line)
         for block in blocks
@@ -53,16 +52,16 @@ def answer(url):
     )
 
 
-def run(name, folder, changed=list):
-    """What each command of a guide says; only politeness and name lookup are the test's, and what
-    it has `changed`.
+def run(commands, folder, changed=list):
+    """What each command of a tutorial says; only politeness and name lookup are the test's, and
+    what it has `changed`.
     """
     names = ["www.example.org", "cdn.test"]
     with serving(answer, folder, names) as sites:
         (folder / "sites.txt").write_text("http://www.example.org/\n")
         hosts = sites.hosts_file(folder / "hosts", names)
         said = []
-        for words in steps(name):
+        for words in commands:
             program, *rest = words
             more = [*QUICK.split(), "-s", f"HOSTS_FILE={hosts}"] if rest[0] == "crawl" else []
             done = command(program, *changed(rest), *more, cwd=folder)
@@ -72,8 +71,8 @@ def run(name, folder, changed=list):
 
 
 def test_the_archivists_guide(tmp_path):
-    """Crawl, verify and wacz do what the guide says."""
-    sites, said = run("An archive that replays", tmp_path)
+    """Crawl, verify and wacz do what the page says."""
+    sites, said = run(steps("archive-that-replays.md"), tmp_path)
 
     assert "http://cdn.test/s.css" in sites.asked
     assert said[1].startswith("sites: no damage found\n")
@@ -85,10 +84,13 @@ def test_the_archivists_guide(tmp_path):
 
 @pytest.mark.campaign
 def test_the_monthly_guide(tmp_path):
-    """Three crawls and verify do what the guide says; the second month refers to the first."""
-    _, said = run("A monthly crawl that stores what changed", tmp_path)
+    """Three crawls, diff and verify do what the page says; the second month refers to the first."""
+    _, said = run(steps("monthly-archive.md", until=ADDING), tmp_path)
 
-    assert said[3].startswith("2026-03: no damage found\n")
+    assert said[3].endswith(
+        "0 added, 0 gone, 0 moved, 0 changed; 2 the same, 0 with the same text in another markup\n"
+    )
+    assert said[4].startswith("2026-03: no damage found\n")
     assert "since:digest" in (tmp_path / "2026-02" / "logs" / "crawl.log").read_text()
 
 
@@ -98,15 +100,16 @@ def test_the_guide_to_an_archive(tmp_path):
     """
 
     def changed(words):
-        if words[-1].startswith("since="):
-            index.add_crawl(tmp_path / "old")
+        if "--since" in words:
+            index.add_crawl(tmp_path / "2026-01")
             latest = max(line.split(b" ")[1].decode() for line in index.lines)
             wait_until(lambda: digits(time.time())[:14] > latest)
-            words[-1] = f"since={index.address}"
+            words[words.index("--since") + 1] = index.address
         return words
 
+    first, *_ = steps("monthly-archive.md")
     with cdx_server() as index:
-        _, said = run("A crawl that adds to an archive", tmp_path, changed)
+        _, said = run([first, *steps("monthly-archive.md", since=ADDING)], tmp_path, changed)
 
     log = (tmp_path / "new/logs/crawl.log").read_text().splitlines()
     assert sum("since:digest" in line for line in log) == len(log) - 1  # robots.txt is missing
@@ -118,8 +121,8 @@ def test_the_guide_to_an_archive(tmp_path):
 
 def test_the_search_engines_guide(tmp_path):
     """Crawl and search find the page, and the guide's module counts its words over the archive."""
-    (tmp_path / "words.py").write_text(example("docs/guides.md", "Vocabulary"))
-    _, said = run("A search engine's index", tmp_path)
+    (tmp_path / "words.py").write_text(example("docs/search-engine.md", "Vocabulary"))
+    _, said = run(steps("search-engine.md"), tmp_path)
 
     assert "http://www.example.org/" in said[1]
     assert json.loads(said[2].splitlines()[0])["title"] == "Example"
@@ -128,9 +131,9 @@ def test_the_search_engines_guide(tmp_path):
 
 @pytest.mark.campaign
 def test_the_focused_guide(tmp_path):
-    """Both crawls, why and the comparison do what the guide says."""
-    (tmp_path / "words.py").write_text(example("docs/guides.md", "share"))
-    _, said = run("A focused crawl", tmp_path)
+    """Both crawls, why and the comparison do what the page says."""
+    (tmp_path / "words.py").write_text(example("docs/corpus-and-focus.md", "share"))
+    _, said = run(steps("corpus-and-focus.md", until=CORPUS), tmp_path)
 
     assert "score:1.000" in (tmp_path / "focused/logs/crawl.log").read_text()
     assert "  score      1.000\n" in said[2]
@@ -143,9 +146,11 @@ def test_the_corpus_guide(tmp_path):
     """The export has the documents of the crawl, its query finds columns, and the archive gives
     them again.
     """
-    run("A corpus", tmp_path)
+    run(steps("corpus-and-focus.md", since=CORPUS), tmp_path)
     (query,) = re.findall(
-        r"^```sql\n(.*?)^```$", (ROOT / "docs/guides.md").read_text(), re.MULTILINE | re.DOTALL
+        r"^```sql\n(.*?)^```$",
+        (ROOT / "docs/corpus-and-focus.md").read_text(),
+        re.MULTILINE | re.DOTALL,
     )
     rows = unpacked(tmp_path / "corpus.jsonl.zst").decode().splitlines()
     with contextlib.chdir(tmp_path):
@@ -158,10 +163,10 @@ def test_the_corpus_guide(tmp_path):
 
 
 def test_the_researchers_guide(tmp_path, monkeypatch, capsys):
-    """Crawl, report, verify and graph do what the guide says, and so does its query."""
-    _, said = run("A crawl to study", tmp_path)
+    """Crawl, report, verify and graph do what the page says, and so does its query."""
+    _, said = run(steps("study-the-web.md"), tmp_path)
     monkeypatch.chdir(tmp_path)
-    exec(example("docs/guides.md", ""), {})  # noqa: S102 - our own documentation
+    exec(example("docs/study-the-web.md", ""), {})  # noqa: S102 - our own documentation
 
     assert said[1:3] == ["study/report.html\n", said[2]]
     assert said[2].startswith("study: no damage found\n")

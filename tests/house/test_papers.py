@@ -1,4 +1,4 @@
-"""docs/papers.md: the files, settings and figures that it names are there to be found."""
+"""docs/papers-and-laboratory.md: the settings and figures that it names are there to be found."""
 
 import re
 
@@ -7,9 +7,7 @@ import pytest
 from tests.support.places import ROOT
 from webcrawl.crawl.checks.check import KINDS, SCRAPYS
 
-PAGE = (ROOT / "docs/papers.md").read_text(encoding="utf-8")
-CODE = sorted(set(re.findall(r"`([a-z_0-9]+(?:/[a-z_0-9]*)*/?(?:\.py)?)`", PAGE)))
-FILES = [name for name in CODE if "/" in name or name.endswith(".py")]
+PAGE = (ROOT / "docs/papers-and-laboratory.md").read_text(encoding="utf-8")
 SETTINGS = sorted(set(re.findall(r"`([A-Z][A-Z0-9_]*_[A-Z0-9_]+|[A-Z]{7,})`", PAGE)))
 SCRAPY = {
     "DOWNLOAD_HANDLERS",
@@ -18,12 +16,6 @@ SCRAPY = {
     "CLOSESPIDER_TIMEOUT",
     "ROBOTSTXT_OBEY",
 }
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_every_file_exists(name):
-    """Files and folders are named as they lie in the package."""
-    assert (ROOT / "webcrawl" / name).exists()
 
 
 @pytest.mark.parametrize("name", SETTINGS)

@@ -1,41 +1,22 @@
-"""docs/scrapy.md: what a row says of a setting or meta key of Scrapy is what happens."""
-
-import re
+"""The tables from which docs/scrapy-compatibility.md is made: what they say is what happens."""
 
 import pytest
 from scrapy import Spider
 from scrapy.settings import Settings
 
-from tests.support.places import ROOT
 from webcrawl import settings as defaults
 from webcrawl.adapter.request_meta import OF_FTP, WHY
 from webcrawl.adapter.spiders.web import WebSpider
 from webcrawl.adapter.user_settings import enabled, warnings
-from webcrawl.crawl.checks.scrapys import TAKEN, UNHEARD
+from webcrawl.crawl.checks.scrapys import PAGES, REQUESTS, TAKEN, UNHEARD
 
 # as one: unknown option; the options are hundreds of rows, and each takes no time
 pytestmark = pytest.mark.xdist_group("pages")
-WHYS = {name: row for row in UNHEARD for name in row.names.split()}
-OURS = {one.theirs: one.ours for one in TAKEN}
+SCRAPYS = [(name, row) for row in UNHEARD if PAGES not in row.readers for name in row.names.split()]
 
 
 class Own(Spider):
     name = "own"
-
-
-def _rows(heading):
-    """What the table below a heading says of each name."""
-    text = (
-        (ROOT / "docs/scrapy.md")
-        .read_text(encoding="utf-8")
-        .partition(f"\n## {heading}\n")[2]
-        .partition("\n## ")[0]
-    )
-    rows = re.findall(r"^\| (`.*?) \| (.*?) \|", text, re.MULTILINE)
-    return [(name, says) for names, says in rows for name in re.findall(r"`(\w+)`", names)]
-
-
-SETTINGS, KEY_ROWS = _rows("Settings"), _rows("Meta keys")
 
 
 def _settings(spider, **given):
@@ -46,38 +27,27 @@ def _settings(spider, **given):
     return made
 
 
-def _does(name):
-    if name in OURS:
-        return f"as `{OURS[name]}`"
-    if name not in WHYS:
-        return "yes"
-    readers = WHYS[name].readers
-    return "not `web`" if "requests" in readers or readers & enabled(_settings(Own)) else "no"
-
-
 class TestSettings:
-    @pytest.mark.parametrize(("name", "says"), SETTINGS)
-    def test_it_does_what_its_row_says(self, name, says):
-        """A row says `yes`, `no`, `not web`, or the name of the setting that this one is taken as."""
-        assert says == _does(name)
-
-    @pytest.mark.parametrize(("name", "says"), [row for row in SETTINGS if row[0] in WHYS])
-    def test_who_is_warned(self, name, says):
-        """What has no effect is warned of: for every spider, or for the spider without middlewares
-        only.
+    @pytest.mark.parametrize(("name", "row"), SCRAPYS, ids=[name for name, _ in SCRAPYS])
+    def test_who_is_warned(self, name, row):
+        """`web` is warned of a setting without effect, and other spiders are unless its reader is
+        enabled.
         """
         warned = [
             any(name in line for line in warnings(_settings(kind, **{name: '{"x": 1}'}), spider))
             for kind, spider in ((Own, Own()), (WebSpider, WebSpider("x")))
         ]
 
-        assert warned == [says == "no", True]
+        is_read = REQUESTS in row.readers or bool(row.readers & enabled(_settings(Own)))
+        assert warned == [not is_read, True]
+
+    @pytest.mark.parametrize("taken", TAKEN, ids=[one.theirs for one in TAKEN])
+    def test_what_stands_for_one_of_ours_is_no_setting_without_effect(self, taken):
+        """A setting of Scrapy's stands in one of the two tables."""
+        assert taken.theirs not in dict(SCRAPYS)
 
 
 class TestMeta:
-    @pytest.mark.parametrize(("name", "says"), KEY_ROWS)
-    def test_it_does_what_its_row_says(self, name, says):
-        """A row says `no` of what is always warned of, `refused` of what no client has, else `yes`."""
-        without = name in WHY and not WHY[name][1].replace("RetryMiddleware", "")
-
-        assert says == ("refused" if name in OF_FTP else "no" if without else "yes")
+    def test_a_key_that_is_refused_is_not_also_warned_of(self):
+        """A key of request.meta is refused, or without effect, or works."""
+        assert OF_FTP.isdisjoint(WHY)

@@ -525,7 +525,7 @@ def test_proxy_of_the_environment(site, monkeypatch):
 
 def test_proxy_that_cannot_be_used(site, monkeypatch):
     """A crawl that would go past the proxy does not begin."""
-    monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:9")
+    monkeypatch.setenv("ALL_PROXY", "socks4://127.0.0.1:9")
     with pytest.raises(SettingError, match="ALL_PROXY in the environment"):
         crawl(site)
 

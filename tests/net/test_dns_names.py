@@ -168,7 +168,7 @@ class TestHostsFile:
             read_hosts(path)
 
 
-LOOKUPS = {"name servers": NameServers, "an extended one": load("docs/extending.md", "Staging")}
+LOOKUPS = {"name servers": NameServers, "an extended one": load("docs/policies.md", "Staging")}
 
 
 @pytest.fixture(name="looked_up", params=LOOKUPS)
@@ -219,7 +219,7 @@ def test_after_its_close_it_only_fails(looked_up):
 
 
 def test_the_example_sends_its_names_elsewhere():
-    """The lookup of docs/extending.md answers for one domain by itself."""
+    """The lookup of docs/policies.md answers for one domain by itself."""
     staging = LOOKUPS["an extended one"](())
 
     assert asyncio.run(staging.ask("www.shop.test")) == DnsAnswer(("127.0.0.9",), 300.0)

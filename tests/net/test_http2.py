@@ -777,7 +777,7 @@ class TestHostile:
         assert ending(*pieces, tls=tls, **options) == expected
 
     def test_the_page_says_the_same(self):
-        """docs/hostile.md has the outcome of these cases."""
+        """tests/hostile/outcomes.md has the outcome of these cases."""
         told = {
             case: one[0] if isinstance(one[0], str) else one[0].name
             for case, (_, _, one) in CASES.items()

@@ -278,7 +278,7 @@ def differences_from_llhttp():
 
 class TestTable:
     def test_no_difference_is_silent(self, outcomes):
-        """docs/hostile.md lists exactly the cases that end otherwise than recorded, and how."""
+        """tests/hostile/outcomes.md has exactly the cases that end otherwise than recorded."""
         documented = {name: (there, here) for name, _, there, here in rows("Recorded answers")}
 
         assert documented == differences(outcomes) | differences_from_llhttp()

@@ -46,12 +46,14 @@ class TestNames:
     @pytest.mark.parametrize(
         ("url", "proxy"),
         [
-            ("http://proxy.test:3128", ("proxy.test", 3128, b"")),
-            ("http://proxy.test", ("proxy.test", 80, b"")),
-            ("proxy.test:3128", ("proxy.test", 3128, b"")),
-            ("//proxy.test:3128", ("proxy.test", 3128, b"")),
-            ("HTTP://[::1]:3128/", ("::1", 3128, b"")),
-            ("http://user:pw%25@proxy.test:1", ("proxy.test", 1, AUTH)),
+            ("http://proxy.test:3128", ("proxy.test", 3128, b"", "http")),
+            ("http://proxy.test", ("proxy.test", 80, b"", "http")),
+            ("proxy.test:3128", ("proxy.test", 3128, b"", "http")),
+            ("//proxy.test:3128", ("proxy.test", 3128, b"", "http")),
+            ("HTTP://[::1]:3128/", ("::1", 3128, b"", "http")),
+            ("http://user:pw%25@proxy.test:1", ("proxy.test", 1, AUTH, "http")),
+            ("socks5://proxy.test", ("proxy.test", 1080, b"", "socks5")),
+            ("SOCKS5H://user:pw%25@[::1]:9050", ("::1", 9050, AUTH, "socks5h")),
         ],
     )
     def test_how_a_proxy_may_be_named(self, url, proxy):
@@ -59,15 +61,21 @@ class TestNames:
         assert parse_proxy(url) == proxy
 
     @pytest.mark.parametrize(
-        "url", ["socks5://127.0.0.1:1", "socks4://h", "https://h:443", "http://", "h:99999", ""]
+        "url",
+        [
+            *("socks4://h", "socks://h", "https://h:443", "http://", "h:99999", ""),
+            *("socks5://", "socks5://me@h", "socks5h://me:%C3%A9@h", f"socks5://{'x' * 256}:p@h"),
+        ],
     )
     def test_other_proxies_are_refused(self, url):
-        """SOCKS proxies, and proxies that are spoken to over TLS, are refused in one line."""
+        """SOCKS4 and proxies that are spoken to over TLS are refused in one line, and credentials
+        that SOCKS5 cannot carry (RFC 1929 2).
+        """
         with pytest.raises(BadOption, match=r"^proxy[^\n]*$"):
             parse_proxy(url)
 
     @pytest.mark.parametrize(
-        "url", ["socks5://u:secret@h:1", "http://u:secret@h:99999", "http://u:secret@"]
+        "url", ["socks4://u:secret@h:1", "http://u:secret@h:99999", "socks5://:secret@h"]
     )
     def test_no_password_is_shown(self, url):
         """Neither the error nor the proxy's own text shows the credentials."""

@@ -1,5 +1,5 @@
-"""The command blocks of README and the guides, and how to run them as they stand there: without any
-library.
+"""The command blocks of README and the tutorials, and how to run them as they stand there: without
+any library.
 
 In a copy of the checkout, with a site on loopback in place of example.org, without waits between
 requests.
@@ -13,7 +13,6 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -21,16 +20,19 @@ from urllib.parse import urlsplit
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = (
     "README.md",
-    "docs/guides.md",
-    "docs/from-scrapy.md",
-    "docs/from-wget.md",
-    "docs/from-heritrix.md",
+    "docs/first-crawl.md",
+    "docs/archive-that-replays.md",
+    "docs/monthly-archive.md",
+    "docs/search-engine.md",
+    "docs/study-the-web.md",
+    "docs/corpus-and-focus.md",
+    "docs/sites-made-by-scripts.md",
+    "docs/in-your-scrapy-project.md",
+    "docs/coming-from.md",
 )
-DOCUMENTS += ("docs/from-crawlee.md",)
 FENCE = re.compile(
     r"(?:`(?P<file>[\w./-]+)`:\n\n)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
 )
-SECTION = re.compile(r"^## ", re.MULTILINE)
 ADDRESS = re.compile(r"https?://(?:www\.)?example\.org/")
 CRAWL = re.compile(r"\b((?:webcrawl|scrapy) (?:crawl|runspider|hive))(?= )")
 # Lines that are not run, and why.
@@ -46,12 +48,9 @@ PATIENCE = 1200  # seconds: a busy machine is no fault of the document
 
 
 class Section(NamedTuple):
-    """A part of a document whose blocks are run one after the other: a whole one, or of the guides
-    each.
-    """
+    """A document whose blocks are run one after the other."""
 
     document: str
-    title: str
     script: str
 
     def commands(self) -> int:
@@ -59,12 +58,10 @@ class Section(NamedTuple):
         return sum(bool(line.strip()) for line in self.script.splitlines())
 
 
-def sections(document: str) -> Iterator[Section]:
-    """Those parts of a document that have commands."""
+def section(document: str) -> Section:
+    """The commands of a document."""
     text = (ROOT / document).read_text(encoding="utf-8")
-    for part in SECTION.split(text) if document == "docs/guides.md" else [text]:
-        if script := "".join(map(_step, FENCE.finditer(part))):
-            yield Section(document, part.partition("\n")[0].lstrip("# "), script)
+    return Section(document, "".join(map(_step, FENCE.finditer(text))))
 
 
 def local(script: str, site: str) -> str:

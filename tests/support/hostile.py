@@ -28,8 +28,8 @@ def told(got):
 
 
 def rows(heading):
-    """The cells of a table of docs/hostile.md, without quotes, by its heading."""
-    text = (ROOT / "docs/hostile.md").read_text(encoding="utf-8")
+    """The cells of a table of tests/hostile/outcomes.md, without quotes, by its heading."""
+    text = (ROOT / "tests/hostile/outcomes.md").read_text(encoding="utf-8")
     part = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     lines = re.findall(r"^\| (.*) \|$", part, re.MULTILINE)[1:]
     return [[cell.strip().replace("`", "") for cell in line.split(" | ")] for line in lines]

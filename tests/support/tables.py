@@ -40,6 +40,7 @@ class Job:
         tables=True,
         changes=False,
         documents=False,
+        chunks=0,
         full=64 << 20,
     ):
         self.root = root
@@ -67,7 +68,9 @@ class Job:
             self.log.hearers.append(self.changes.hear)
 
         self.documents = (
-            DocumentTable(self.db, self.outputs, root, near=4, full=full) if documents else None
+            DocumentTable(self.db, self.outputs, root, near=4, chunk_size=chunks, full=full)
+            if documents
+            else None
         )
 
     def page(self, url, links=(), *, path="", body=None, duplicate=False, status=200, **about):

@@ -1,3 +1,3 @@
 """Torture: every call of ours that the system may refuse is refused in turn, in a whole crawl
-(docs/crashes.md).
+(docs/checkpoints-and-crashes.md).
 """

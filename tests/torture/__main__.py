@@ -1,5 +1,5 @@
 """Refuses every call of ours in turn, in whole crawls: `python -m tests.torture --quick`; see
-docs/crashes.md.
+docs/checkpoints-and-crashes.md.
 """
 
 import argparse

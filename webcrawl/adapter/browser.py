@@ -12,7 +12,7 @@ import os
 import time
 from collections import Counter
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -37,6 +37,7 @@ from webcrawl.adapter.browser_page import (
     so_far,
 )
 from webcrawl.adapter.crawl_end import close_spider
+from webcrawl.adapter.downloader import downloader_of
 from webcrawl.adapter.foreign_handlers import document_of
 from webcrawl.adapter.handlers import HttpHandler
 from webcrawl.adapter.robots_request import ALONE
@@ -59,6 +60,7 @@ from webcrawl.net.browser_proxy import (
     SharedResources,
     refusal,
 )
+from webcrawl.net.logins import Logins
 from webcrawl.store.jobdir.stats_file import REFUSED
 
 logger = logging.getLogger(__name__)
@@ -198,6 +200,10 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         took = round(1000 * (time.monotonic() - begun))
         self._crawl_counters["browser/milliseconds"] += took
         return took
+
+    @cached_property
+    def _logins(self) -> Logins:
+        return downloader_of(self._crawler).network.http.logins
 
     async def close(self) -> None:
         await super().close()
@@ -358,6 +364,8 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
             return BrowserAnswer(
                 rendering.exchange.status, rendering.exchange.headers, rendering.exchange.body
             )
+        if self._logins.keeps_from(rendering.request.url, url):
+            return self._refused("login", 403, "another site's page must not use a login")
         if rendering.asked > MOST:
             return self._refused("number", 403, f"the page has made more than {MOST} requests")
         rendering.begin()

@@ -21,7 +21,10 @@ from scrapy.settings import BaseSettings
 from webcrawl.crawl.default_jobdir import folder_name
 
 # A name with a dot, or localhost, perhaps with a port and a path; a number with dots is an address
-_HOST = re.compile(r"(localhost|\[[0-9a-f:.]+\]|[\w-]+(\.[\w-]+)+)(:\d+)?(/\S*)?", re.IGNORECASE)
+# A name without a dot is a host if a port follows: `intranet:8080`
+_HOST = re.compile(
+    r"((localhost|\[[0-9a-f:.]+\]|[\w-]+(\.[\w-]+)+)(:\d+)?|[\w-]+:\d+)(/\S*)?", re.IGNORECASE
+)
 _LIST = re.compile(r".+\.(txt|csv)(\.gz|\.zip)?|.+\.(gz|zip)", re.IGNORECASE)
 _OF_SPIDER = ("scope", "limit", "since")  # options that are arguments of the spider `web`
 _OF_SETTINGS = {

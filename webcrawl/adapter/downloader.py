@@ -97,7 +97,7 @@ class FrontierDownloader:
         self.wake: Callable[[], object] = int
         # called when memory or threads are missing
         self.on_lack: Callable[[Exception], None] = _nothing
-        # counts in the crawl's own counters (docs/hostile.md)
+        # counts in the crawl's own counters (docs/errors.md)
         self.count: Callable[[Iterable[str]], object] = _nothing
         self.since: Since | None = None  # of a crawl that begins from an earlier one
         self.running = Running()

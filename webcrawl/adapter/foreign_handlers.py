@@ -202,7 +202,7 @@ def check_handlers(settings: BaseSettings, allowed: Collection[str]) -> None:
         if not getattr(_load(path), "guarded", False):
             raise UnusableHandler(
                 f"DOWNLOAD_HANDLERS: {_name(path)} ({scheme}) connects without the address guard; "
-                "to use it anyway, add it to FOREIGN_HANDLERS_ALLOWED (docs/extending.md)"
+                "to use it anyway, add it to FOREIGN_HANDLERS_ALLOWED (docs/policies.md#download-handlers)"
             )
 
 

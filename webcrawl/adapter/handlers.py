@@ -189,7 +189,7 @@ class HttpHandler(BaseDownloadHandler):
         raise raised(error) from error
 
     def _count(self, names: list[str]) -> None:
-        """Count in the crawl's own counters, under the names of docs/hostile.md."""
+        """Count in the crawl's own counters, under the names of docs/errors.md."""
         self._downloader.count(names)
 
 

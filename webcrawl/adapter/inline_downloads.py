@@ -1,7 +1,7 @@
 """Downloads that code awaits instead of yielding a request: media pipelines, `download_async`.
 
 They wait for their host's turn like all others, with robots.txt, log and archive; and whatever
-awaits them gets an answer (docs/extending.md).
+awaits them gets an answer (docs/spiders.md).
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from typing import Any
+from urllib.request import getproxies
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -17,7 +18,7 @@ from webcrawl.adapter.trip import trip_of
 from webcrawl.adapter.user_settings import enabled
 from webcrawl.base.settings.setting_kinds import number
 from webcrawl.crawl.download_outcomes import WHOLE
-from webcrawl.net.environment_proxies import EnvironmentProxies, environment_proxies
+from webcrawl.net.environment_proxies import ALL, EnvironmentProxies, environment_proxies
 from webcrawl.net.errors import BadOption
 from webcrawl.net.protocols import PLAIN, Options, Proxy, local_address
 from webcrawl.net.proxy import parse_proxy
@@ -67,8 +68,12 @@ class RequestOptions:
 
 
 def _environment(crawler: Crawler) -> EnvironmentProxies | None:
-    """Return the environment's proxies, unless Scrapy's middleware passes requests to them."""
-    if crawler.get_downloader_middleware(HttpProxyMiddleware) is not None:
+    """Return the environment's proxies, unless Scrapy's middleware passes requests to all of them.
+
+    It does not know ALL_PROXY.
+    """
+    has_middleware = crawler.get_downloader_middleware(HttpProxyMiddleware) is not None
+    if has_middleware and ALL not in getproxies():
         return None
     return proxies_of(crawler.settings)
 

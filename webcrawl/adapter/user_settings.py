@@ -32,8 +32,11 @@ from webcrawl.crawl.checks.scrapys import (
 
 PACKAGE = re.compile(r"\b([A-Za-z_]\w*)\.(?=[A-Za-z_])")  # the first name of a dotted path
 OURS = frozenset(("scrapy", "webcrawl"))
-_PROXY = "set proxies in the environment: http_proxy=http://HOST:PORT, and https_proxy (docs/scrapy.md#proxies)"
-PAGES_HOOKS = (  # what a subclass of `web` may have (docs/extending.md)
+_PROXY = (
+    "set proxies in the environment: http_proxy=http://HOST:PORT, and https_proxy "
+    "(docs/scrapy-compatibility.md#proxies)"
+)
+PAGES_HOOKS = (  # what a subclass of `web` may have (docs/spiders.md)
     *("links_to_follow", "parse", "parse_all", "start", "start_urls", "closed", "custom_settings"),
     *("from_crawler", "update_settings", "handle_httpstatus_list"),
 )

@@ -1,4 +1,4 @@
-"""Hides answers whose owner forbids their use from all but the crawl (docs/preferences.md)."""
+"""Hides answers whose owner forbids their use from all but the crawl (docs/robots-and-preferences.md)."""
 
 from __future__ import annotations
 

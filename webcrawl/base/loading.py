@@ -44,6 +44,7 @@ BOUNDS = {  # as in the extras of pyproject.toml, and of h2 in requirements.txt
     "prometheus_client": ("prometheus_client>=0.22,<1",),
     "pyarrow": ("pyarrow>=20",),
     "pypdfium2": ("pypdfium2>=5,<6",),
+    "python_socks": ("python-socks>=2.5,<3",),
     "resiliparse": ("resiliparse>=0.15,<3",),
     "shtab": ("shtab>=1.13,<2",),
     "scrapy_playwright": ("scrapy-playwright>=0.0.48,<0.1",),

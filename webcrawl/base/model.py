@@ -14,25 +14,43 @@ from webcrawl.base.url_text import address_text
 
 
 class Status(IntEnum):
-    """The end of a URL that got no HTTP status, in Heritrix's codes, so that its log readers work."""
+    """The end of a URL that got no HTTP status, in Heritrix's codes, so that its log readers work.
+
+    The text below a number stands in docs/logs.md; without one the number is never logged.
+    """
 
     UNTRIED = 0  # for a lack of our own: nobody's outcome, and never logged
     DNS_FAILED = -1
+    """The name of its host has no address."""
     CONNECT_FAILED = -2
+    """No connection, or no encrypted one."""
     CONNECTION_LOST = -3
+    """The connection was lost, or the answer was not valid for its protocol."""
     TIMEOUT = -4
+    """No answer in time."""
     UNEXPECTED = -5
+    """An unexpected error; logs/errors.log has the traceback."""
     UNSUPPORTED = -7
+    """The URL cannot be requested."""
     DEFERRED = -50  # cut, because others needed its slot: it comes again, and is never logged
     ROBOTS_UNREACHABLE = -61
+    """robots.txt could not be fetched."""
     OUT_OF_SCOPE = -5000
+    """Out of scope."""
     EXCLUDED = -5001
+    """Excluded, or its address, its port or the size of its answer is refused."""
     DROPPED = -5002
+    """Its host was given up by command."""
     HOST_BUDGET = -5003
+    """Its host has given HOST_MAX_PAGES, or its host's sitemaps have brought all they may."""
     HOST_RETIRED = -5004
-    NO_METHOD = -5005  # ours: the spider no longer has what its request names
-    REFUSED = -5006  # ours: a feature of the user's own does not admit it
+    """Its host was given up after too many 408, 429 or 5xx, or is set aside while code awaits it."""
+    NO_METHOD = -5005  # ours
+    """The spider no longer has the method, class or value that the request names."""
+    REFUSED = -5006  # ours
+    """A class in FEATURES refused it."""
     ROBOTS_FORBIDDEN = -9998
+    """robots.txt forbids it."""
 
 
 # URLs that count against their hosts: no usable answer came. What is our own rule's end
@@ -385,7 +403,7 @@ class EarlierCapture(NamedTuple):
 
 
 class WithheldBytes(NamedTuple):
-    """The bytes that came of an answer that is not kept, as its owner wishes (docs/preferences.md)."""
+    """The bytes that came of an answer that is not kept, as its owner wishes (docs/robots-and-preferences.md)."""
 
     size: int  # of the payload
     wire: int
@@ -407,7 +425,7 @@ class PageState:
     same_since = 0.0
     copy_of = ""  # the URL of that answer, if it is another's
     is_original = False  # the archive has the payload in its own record
-    # The kind of an answer that is not the page (docs/recognise.md); None: not examined
+    # The kind of an answer that is not the page (docs/block-pages.md); None: not examined
     recognised: str | None = None
     revisit: Any = None  # what it says of a page that is fetched again
     refers: EarlierCapture | None = None  # an earlier crawl has this payload

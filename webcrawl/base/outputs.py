@@ -13,6 +13,7 @@ from collections.abc import Iterable
 
 WARC = "webcrawl.adapter.pipelines.outputs.WarcPipeline", 100
 TEXT = "webcrawl.adapter.pipelines.outputs.TextPipeline", 202
+DOCUMENTS = "webcrawl.adapter.pipelines.outputs.DocumentsPipeline", 217
 PIPELINES = {  # the pipeline and its place; behind 200 come only new pages
     "warc": WARC,
     "cdxj": WARC,  # beside the archive
@@ -28,22 +29,24 @@ PIPELINES = {  # the pipeline and its place; behind 200 come only new pages
     "changes": ("webcrawl.adapter.pipelines.outputs.ChangesPipeline", 198),
     "skipped": ("webcrawl.adapter.pipelines.outputs.SkippedPipeline", 215),
     "requests": ("webcrawl.adapter.pipelines.outputs.RequestsPipeline", 216),
-    "documents": ("webcrawl.adapter.pipelines.outputs.DocumentsPipeline", 217),
+    "documents": DOCUMENTS,
+    "chunks": DOCUMENTS,  # of the documents
     "webhook": ("webcrawl.adapter.pipelines.outputs.WebHookPipeline", 218),
 }
 NAMES = tuple(PIPELINES)
 # Outputs that `webcrawl process` cannot make
 ONLY_FETCHED = frozenset(("warc", "cdxj", "requests", "skipped", "changes", "webhook"))
 BESIDE = {"cdxj": "warc"}  # what is written only together with something else
-BRINGS = {"index": "text"}  # what is written with it, named or not: it is made of that
+# What is written with it, named or not: it is made of that
+BRINGS = {"index": "text", "chunks": "documents"}
 LIBRARIES = {  # what an output needs (base/loading.py)
     "tables": ("pyarrow",),
     "changes": ("pyarrow",),
     "index": ("tantivy",),
-    "documents": ("pyarrow", "trafilatura", "resiliparse"),
+    **dict.fromkeys(("documents", "chunks"), ("pyarrow", "trafilatura", "resiliparse")),
 }
 # Outputs with the texts of PDFs, if pypdfium2 is installed
-OF_PDFS = frozenset(("text", "index", "documents"))
+OF_PDFS = frozenset(("text", "index", "documents", "chunks"))
 # Outputs for which links of all kinds are read from every page, with their texts
 READ_LINKS = frozenset(("links", "tables"))
 

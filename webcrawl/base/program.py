@@ -47,13 +47,22 @@ NAME = "WEBCRAWL_PROGRAM"
 
 
 class ExitStatus(IntEnum):
-    """The exit statuses of all commands (docs/operations.md#exit-statuses)."""
+    """The exit statuses of all commands."""
 
     DONE = 0
-    FAILED = 1  # or refused, with the reason in a line
+    FAILED = 1
     USAGE = 2  # argparse's, and Scrapy's, for a wrong command line
-    NOT_RUNNING = 3  # no crawl runs where one is asked or commanded
+    NOT_RUNNING = 3
     INTERRUPTED = 130  # a shell's for a program that Ctrl-C ended
+
+
+EXIT_MEANINGS = {  # for docs/commands.md
+    ExitStatus.DONE: "The command is done.",
+    ExitStatus.FAILED: "The command failed or was refused. Standard error has the reason in one line.",
+    ExitStatus.USAGE: "The command line is wrong. Standard error has the usage and the mistake.",
+    ExitStatus.NOT_RUNNING: "No crawl is running where one is commanded.",
+    ExitStatus.INTERRUPTED: "Ctrl-C ended the command. A crawl ends with 0 after one Ctrl-C.",
+}
 
 
 def program() -> str:

@@ -19,7 +19,7 @@ from lxml import etree, html  # type: ignore[import-untyped,unused-ignore]  # un
 
 from webcrawl.content.html.encodings import decode, is_undecodable
 from webcrawl.content.html.shown_text import LEAST, candidates
-from webcrawl.content.html.text_language import likely_language
+from webcrawl.content.html.text_language import language_score, likely_language
 from webcrawl.content.html.trees import defused
 from webcrawl.content.near_duplicates import fingerprint
 from webcrawl.content.text_quality import COLUMNS, plain, quality
@@ -64,6 +64,8 @@ def extracted(body: DocumentBody) -> dict[str, Any]:
     language, distance = likely_language(words) if words else ("", 0)
     about["language_detected"] = language or None
     about["language_distance"] = distance if language else None
+    about["language_score"] = language_score(distance) if language else None
+    about["replacement_share"] = text.count("\ufffd") / len(text) if text else None
     return about | {"neardup": fingerprint(read), **dict(zip(COLUMNS, quality(read), strict=True))}
 
 

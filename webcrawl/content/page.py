@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from base64 import b64encode
 from collections import Counter
@@ -12,7 +13,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 from webcrawl.base.model import Exchange, Link, Timings, header
 from webcrawl.base.page_values import Change
 from webcrawl.content.formats import document_reader
-from webcrawl.content.html import shown_text, text_language
+from webcrawl.content.html import shown_text, structured_data, text_language
 from webcrawl.content.html.encodings import decode, encoding_of
 from webcrawl.content.html.link_kinds import DocumentLinks, FoundLink, LinkColumns, PageLink
 from webcrawl.content.html.mimetype import parse
@@ -142,6 +143,18 @@ def _about(page: Page) -> PageDescription:
     return shown_text.about(page.legible, page.header("content-type"), page.find_encoding())
 
 
+def _structured(page: Page) -> dict[str, Any]:
+    """Return the structured data: as read with the links, or else read now."""
+    said = page.structured_json
+    if said is None:
+        kind = page.header("content-type")
+        encoding = page.find_encoding() if markup(kind, page.body) else page.encoding
+        url = _answered_url(page)
+        said = structured_data.structured(page.legible, kind, encoding, url, page.base or url)
+    found: dict[str, Any] = json.loads(said) if said else {}
+    return found
+
+
 def _preferences(page: Page) -> Preferences:
     """Return the page's preferences. If its links were not read, the document's head is read now."""
     found = page.found or (page.looked_up or {}).get("all_found")
@@ -224,7 +237,7 @@ class Page(_Answer):
     columns: ClassVar[Any] = _Lazy(_columns)
     # Near-duplicates share nearly all of its 64 bits
     fingerprint: ClassVar[Any] = _Lazy(lambda page: fingerprint(page.visible_text))
-    # What the owner says of its use (docs/preferences.md)
+    # What the owner says of its use (docs/robots-and-preferences.md)
     preferences: ClassVar[Any] = _Lazy(_preferences)
     # The document's description of itself; some fields are read from it
     about: ClassVar[Any] = _Lazy(_about)
@@ -241,6 +254,8 @@ class Page(_Answer):
     headings: list[tuple[int, str]] = _lazy(lambda page: page.about.headings)  # level, text
     # property, content
     open_graph: list[tuple[str, str]] = _lazy(lambda page: page.about.open_graph)
+    # JSON-LD, microdata, RDFa and Open Graph (docs/structured.md)
+    structured: dict[str, Any] = _lazy(_structured)
     # Directives of the document and of the answer's headers
     robots: frozenset[str] = _lazy(
         lambda page: page.meta_robots | robots_tag_directives(page.headers), _AS_LIST
@@ -253,7 +268,7 @@ class Page(_Answer):
         self.exchange: Exchange | None = None
         self.found: DocumentLinks | None = None  # what was read of the body for the crawl
         self.followed: Sequence[FoundLink] = ()  # the links that were submitted
-        self.recognised = ""  # the kind of an answer that is not the page (docs/recognise.md)
+        self.recognised = ""  # the kind of an answer that is not the page (docs/block-pages.md)
         # The answer is not used: a wall, a soft 404 that its host's probe shows, or the probe
         self.is_none = False
         self.read_most = sys.maxsize  # bytes of a document that are read
@@ -355,6 +370,11 @@ class Page(_Answer):
             )
             if found is not None:
                 self.looked_up = {**known, "about": found[0], "visible_text": found[1]}
+
+    @property
+    def structured_json(self) -> str | None:
+        """Return `structured` as JSON, empty for nothing; None if it was not read with the links."""
+        return self.found.structured if self.found is not None else None
 
     @property
     def guessed_language(self) -> str:

@@ -237,7 +237,7 @@ def usage_of_lines(lines: Sequence[bytes]) -> int:
 
     If one line is empty or broken, they are no dictionary, and the drafts ignore them all. Here the
     prohibitions of the whole lines count, since an owner wrote them, and the permissions do not
-    (docs/preferences.md).
+    (docs/robots-and-preferences.md).
     """
     said = usage_statement(b", ".join(lines))
     if said is not None:

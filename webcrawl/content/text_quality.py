@@ -35,7 +35,7 @@ TOP, REPEATED = range(2, 5), range(5, 11)  # words of the runs that Gopher count
 _LINK = re.compile(r"\[([^\]\n]*)\]\([^)\s]*\)")
 _HEADING = re.compile(r"^#{1,6} ", re.MULTILINE)
 
-COLUMNS = {  # each with its kind of value; docs/outputs.md says what is in it
+COLUMNS = {  # each with its kind of value; docs/columns.md says what is in it
     "words": int,
     "mean_word_length": float,
     "symbol_share": float,

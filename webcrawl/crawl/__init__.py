@@ -1,4 +1,4 @@
-"""The crawl: the way of a URL from the frontier to crawl.log, without a fetcher (docs/design.md).
+"""The crawl: the way of a URL from the frontier to crawl.log, without a fetcher.
 
 Public: `assembly` (settings become a crawl), `ground`, `crawl.Crawl`, `parts`, `moments`,
 `visitor.Visitor`, `discovery`, `last_run`, `segments`, `rereading`; `checks` for settings;

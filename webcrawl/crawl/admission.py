@@ -1,6 +1,6 @@
 """The admission check: rejects URLs excluded since they were queued, then asks features and robots.
 
-robots.txt is fetched first, in the host's turn, redirects included (docs/robots.md).
+robots.txt is fetched first, in the host's turn, redirects included (docs/robots-and-preferences.md).
 """
 
 from __future__ import annotations

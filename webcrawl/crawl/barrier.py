@@ -13,7 +13,7 @@ What a kill does to a page, by how far it had come. Everything goes back to the 
     last COMMIT                 that its URL is queued again
     it is in a COMMIT           nothing: its URL is not asked for again, and all it wrote is there
 
-A pipeline that writes by itself may thus get a page twice (docs/extending.md says what helps).
+A pipeline that writes by itself may thus get a page twice (docs/pipelines.md says what helps).
 """
 
 from __future__ import annotations

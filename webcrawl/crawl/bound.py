@@ -1,4 +1,4 @@
-"""Finds what bounds a crawl: each look is charged to one cause (docs/operations.md).
+"""Finds what bounds a crawl: each look is charged to one cause (docs/troubleshooting.md).
 
 `judge` is a plain function of a crawl's own figures. A `Tally` adds up seconds, and the figures
 that said so.

@@ -1,4 +1,4 @@
-"""The crawl without a fetcher: links go in, and due ones come out (docs/design.md).
+"""The crawl without a fetcher: links go in, and due ones come out (docs/architecture.md).
 
 A fetcher calls `take`, has the visitor make a page of the answer, and calls `finish`.
 """

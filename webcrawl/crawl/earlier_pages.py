@@ -1,4 +1,4 @@
-"""Conditional requests and known payloads after an earlier crawl (docs/since.md).
+"""Conditional requests and known payloads after an earlier crawl (docs/reprocess-and-since.md).
 
 The archive of the earlier crawl is read in threads: the disk on which it lies may be slow.
 

@@ -84,8 +84,7 @@ THRESHOLDS = 50_000, 20, 50
 class Garbage:
     """Excludes objects that exist at the start; collects cycles every few thousand pages.
 
-    With Python's defaults collecting takes as long as all else that Scrapy does for a request
-    (docs/performance.md).
+    With Python's defaults collecting takes as long as all else that Scrapy does for a request.
     """
 
     def __init__(self) -> None:

@@ -173,7 +173,7 @@ class CrawlCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         look = self._look()
-        for metric in (*_families(look), _info("build_info", "Versions.", self._about)):
+        for metric in (*families(look), _info("build_info", "Versions.", self._about)):
             if metric.type in MONOTONOUS:
                 self._told.raise_to(metric)
             self._label(metric)
@@ -188,7 +188,8 @@ class CrawlCollector(Collector):
         ]
 
 
-def _families(look: CrawlLook) -> Iterator[Metric]:
+def families(look: CrawlLook) -> Iterator[Metric]:
+    """Return all metrics of a crawl but those of its process and versions."""
     figures = look.figures
     absent = tuple(prefix for prefix, name in OF_SOME.items() if name not in figures)
     for row in COUNTERS:

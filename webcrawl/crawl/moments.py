@@ -1,4 +1,4 @@
-"""The moments of a crawl at which features are called (docs/design.md#features-and-moments)."""
+"""The moments of a crawl at which features are called (docs/architecture.md)."""
 
 from __future__ import annotations
 

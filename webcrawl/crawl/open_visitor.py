@@ -93,7 +93,13 @@ def _readers(
     wanted: AbstractSet[str], values: CheckedSettings, agent: str
 ) -> tuple[DocumentReader, DocumentReader]:
     first, second = (
-        DocumentReader(wanted, anchor_text=values["LINK_LOG"], agent=agent) for _ in range(2)
+        DocumentReader(
+            wanted,
+            anchor_text=values["LINK_LOG"],
+            agent=agent,
+            structured=values["STRUCTURED_DATA"],
+        )
+        for _ in range(2)
     )
     return first, second
 

@@ -1,5 +1,5 @@
 """The user's own features, which are classes named in FEATURES
-(docs/extending.md#a-feature-of-your-own).
+(docs/features.md).
 """
 
 from __future__ import annotations

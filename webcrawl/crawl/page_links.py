@@ -137,7 +137,8 @@ HOPS = {
 }
 
 # Links of one page that are followed, the first ones: room for any index, and a bound for a page
-# that is made to flood the frontier (docs/hostile.md). FTP listings and Gopher menus are never cut.
+# that is made to flood the frontier (docs/hostile-and-secure.md). FTP listings and Gopher menus are
+# never cut.
 MOST_LINKS = 50_000
 
 

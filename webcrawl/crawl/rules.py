@@ -31,7 +31,7 @@ BY_REPUTATION = "webcrawl.frontier.allowances.reputed.ByReputation"
 UNLIMITED = "webcrawl.frontier.allowances.unlimited.Unlimited"
 PAGES = "a number of pages from 0, or infinity"
 # Times the wait, at most, of a host that answers more slowly or fails more often than at first: in
-# a simulation a server in trouble gets 36 requests an hour and not 131 (docs/frontier.md).
+# a simulation a server in trouble gets 36 requests an hour and not 131.
 # POLITENESS_MAX_DELAY bounds the wait too.
 SLOW_DOWN = 8.0
 

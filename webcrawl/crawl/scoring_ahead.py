@@ -1,4 +1,4 @@
-"""Has pages scored before they are processed, for their links (docs/frontier.md#focus).
+"""Has pages scored before they are processed, for their links (docs/order-and-budgets.md#prefer-good-pages).
 
 A page that waits for its score keeps its download slot, and a checkpoint does not wait for it.
 Those that come while the scorer works are its next batch.

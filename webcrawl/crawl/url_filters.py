@@ -7,7 +7,9 @@ from webcrawl.crawl.admission import CrawlAdmission
 from webcrawl.crawl.ground import Ground
 from webcrawl.crawl.hive.partition import SlotFingerprints
 from webcrawl.crawl.saved_state import FilterStates
+from webcrawl.net.logins import Logins
 from webcrawl.urls.filters.filter_protocol import UrlFilter
+from webcrawl.urls.filters.logout import LogoutFilter
 from webcrawl.urls.filters.scope import PageScope
 from webcrawl.urls.link_pipeline import build_filters, build_pipeline
 from webcrawl.urls.url_fingerprint import Fingerprints
@@ -19,6 +21,8 @@ class Filters:
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
         values, key, member = ground.values, ground.key, ground.around.member
+        path = values["AUTH_FILE"]
+        self._logout = [LogoutFilter(Logins.read(path).urls)] if path else []
         fingerprints = (
             Fingerprints(key)
             if member is None
@@ -32,9 +36,12 @@ class Filters:
         self.admission = CrawlAdmission(self.pipeline.chain, ground.moments.next_decision)
 
     def _last(self, values: CheckedSettings) -> list[UrlFilter]:
-        """Return the filters that come after those of the settings: what is ordered."""
+        """Return the filters that come after those of the settings: what is ordered, and no URL
+        that ends a login, whatever URL_FILTERS says.
+        """
         excluded, domains = self._ground.in_force.excluded, self._ground.domains
-        return [excluded, *([PageScope(domains)] if values["URL_SCOPE"] == "any" else ())]
+        scope = [PageScope(domains)] if values["URL_SCOPE"] == "any" else []
+        return [excluded, *self._logout, *scope]
 
     def change(self, values: CheckedSettings) -> None:
         """Use the filters of these settings, which take over what those before have learned.

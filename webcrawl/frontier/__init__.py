@@ -1,4 +1,4 @@
-"""The frontier: which URL is fetched next, from which host, and when (docs/frontier.md).
+"""The frontier: which URL is fetched next, from which host, and when (docs/frontier-inside.md).
 
 Public: `protocol` (the interface of a frontier), `state.open_frontier`, its arguments in `core`,
 and `frontier.Frontier`; the policies in `politeness`, `prioritizers` and `allowances`; the seen

@@ -22,7 +22,7 @@ What follows from a block page (a wall, which a vendor's marks or its structure 
 A wall that only words suggest (`wall:unknown`) is an annotation, and nothing follows for the host.
 Nor does it from an answer to a spider's own request, which the spider gets.
 
-docs/frontier.md has the tables. There is no I/O here, and no clock.
+docs/frontier-inside.md has the tables. There is no I/O here, and no clock.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ What is wrong with one of them makes only its own URLs wait.
 
 Nearly every host has one origin with URLs, and is booked as a whole. An origin gets a record of its
 own, with its URLs, when it fails while URLs of others wait, or when such a URL comes. Politeness is
-the host's: all origins have one turn. docs/frontier.md says what follows. There is no I/O here.
+the host's: all origins have one turn (docs/frontier-inside.md). There is no I/O here.
 """
 
 from __future__ import annotations

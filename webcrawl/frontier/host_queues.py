@@ -2,7 +2,7 @@
 
 What a host's sitemaps bring and what its pages link to have the same share of the host's turns
 until one of them proves better at finding new pages. Lanes limit how many requests a host may have
-at once (HOST_CONNECTIONS). docs/frontier.md has the rules.
+at once (HOST_CONNECTIONS). docs/frontier-inside.md has the rules.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The meaning of each outcome for its URL and its host, as a table (docs/frontier.md).
+"""The meaning of each outcome for its URL and its host, as a table (docs/frontier-inside.md).
 
 health.py is asked first about 408, 429, 5xx and lost connections: a host that is unwell is charged.
 """

@@ -2,7 +2,7 @@
 
 A page can link to any number of hosts, and the owner of one domain can invent any number of names
 in it. So active hosts are counted in groups, and a host of a full group waits while hosts of other
-groups can use the place. The limits are explained in docs/frontier.md#shares.
+groups can use the place (docs/frontier-inside.md#shares-budgets-families).
 """
 
 from __future__ import annotations

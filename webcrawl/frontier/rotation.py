@@ -27,7 +27,7 @@ class Rotation:
     """Gives hosts their places: Mercator 3.1's refill, and BUbiNG's required front.
 
     Hosts take turns when there is no room for all. Hosts of a domain that has its share of the
-    places wait in a line of that domain: docs/frontier.md.
+    places wait in a line of that domain: docs/frontier-inside.md.
     """
 
     def __init__(self, core: Core, states: HostStates, least: int) -> None:

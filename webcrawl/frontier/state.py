@@ -26,7 +26,7 @@ from webcrawl.frontier.reputation import Reputation
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.meta_row import FRONTIER
 
-# a host's record and empty queue as Python objects: 630 measured (docs/frontier.md)
+# a host's record and empty queue as Python objects: 630 measured
 HOST_BYTES = 768
 # a domain's record as a Python object, most of them without a queue: 560 measured
 DOMAIN_BYTES = 640

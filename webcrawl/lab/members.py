@@ -276,7 +276,7 @@ class Walks(ToolCommand):
 
 
 class Simweb(ToolCommand):
-    """`webcrawl lab simweb` serves until interrupted; docs/simweb.md describes the web."""
+    """`webcrawl lab simweb` serves until interrupted; docs/testing.md describes the web."""
 
     says = "Serve the synthetic web: hosts siteN.test on loopback, with their own name server"
     usage = "[options]"

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from hashlib import sha256
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
@@ -38,7 +38,7 @@ from webcrawl.net.failure_words import lack_for_http2, without_http2_library
 from webcrawl.net.http_request import RequestTarget
 from webcrawl.net.protocols import Access, Bind
 from webcrawl.net.shortage import is_ours, until
-from webcrawl.net.tls import tls_context
+from webcrawl.net.tls import tls_context, verifying_context
 
 if TYPE_CHECKING:
     from webcrawl.net.http2 import Http2Session
@@ -67,6 +67,7 @@ def session_of(connection: HttpConnection) -> Http2Session | None:
     return Http2Session(connection.write)
 
 
+VerifyingContext = Callable[[tuple[str, ...]], ssl.SSLContext]  # by what ALPN offers
 Recorded = Callable[..., bool]  # Frontier.http2
 
 
@@ -220,9 +221,19 @@ NO_PROTOCOL = "no application protocol"
 class Opener:
     """Opens HTTP connections, with TLS for https."""
 
-    def __init__(self, access: Access, tls: ssl.SSLContext, http2: Http2Offers) -> None:
+    def __init__(
+        self,
+        access: Access,
+        tls: ssl.SSLContext,
+        http2: Http2Offers,
+        gets_secret: Callable[[RequestTarget], bool] = lambda _: False,
+        verifying: VerifyingContext = verifying_context,
+    ) -> None:
+        """`gets_secret`: whether requests to a server have a login. `verifying`: for those."""
         self._tls = tls
         self._http2 = http2
+        self._gets_secret = gets_secret
+        self._verifying = cache(verifying)
         self._timeout = access.connect_timeout
         self._clock = access.clock
         self._now = access.now
@@ -272,9 +283,7 @@ class Opener:
         try:
             if http2:  # the server may send its first frame before we know of the handshake's end
                 connection.http2 = session_of(connection)
-            await self._encrypt(
-                connection, target.host, self._http2.context if http2 else self._tls
-            )
+            await self._encrypt(connection, target.host, self._context(target, http2=http2))
         except BaseException:
             connection.abort()
             # asyncio does not report a connection dropped in its handshake
@@ -285,6 +294,11 @@ class Opener:
     async def close(self) -> None:
         """Close all connections; return when their sockets are closed."""
         await self.reach.close()
+
+    def _context(self, target: RequestTarget, *, http2: bool) -> ssl.SSLContext:
+        if self._gets_secret(target):
+            return self._verifying(PROTOCOLS if http2 else PROTOCOLS[1:])
+        return self._http2.context if http2 else self._tls
 
     async def _encrypt(
         self, connection: HttpConnection, host: str, context: ssl.SSLContext
@@ -313,7 +327,7 @@ class Opener:
         if der is not None:
             connection.certificate = fingerprint(der)
             # A page behind a bad certificate is a page: a crawler sends no secrets
-            if self._tls.verify_mode is ssl.CERT_NONE:
+            if context.verify_mode is ssl.CERT_NONE:
                 connection.flaws = certificate_flaws(der, host, self._now())
 
 

@@ -95,6 +95,23 @@ class Reach(Generic[C]):
         # The proxy's address says nothing of families
         return await race(addresses, partial(self._connect, port=port, bind=bind), lambda _: None)
 
+    async def take_over(self, channel: socket.socket) -> C:
+        """Return a connection on a socket that a proxy has connected, and that is ours from now on.
+
+        Raise OSError.
+        """
+        connection = self._make(self._opened, self.lost)
+        try:
+            await asyncio.get_running_loop().create_connection(
+                lambda: cast("asyncio.Protocol", connection), sock=channel
+            )
+        except BaseException:
+            channel.close()
+            connection.abort()
+            self.lost(connection)
+            raise
+        return connection
+
     async def open_data(self, address: str, port: int) -> C:
         """Connect to a port that an FTP server has named for a transfer; raises FetchError."""
         if not self._ports.allow_data(port):

@@ -30,7 +30,7 @@ DOUBTFUL = frozenset((Sign.DOUBT, Sign.NO_ROUTE, Sign.NO_NAME))
 
 
 class FetchError(Exception):
-    """A download that ended without a usable response."""
+    """A download that ended without a usable response; by itself, a bug in the crawler."""
 
     status: ClassVar[Status] = Status.UNEXPECTED
     name: ClassVar[str] = "unexpected"

@@ -1,6 +1,6 @@
 """An FTP client for crawling: one file or listing per login, everything bounded.
 
-See docs/net.md#ftp-and-gopher.
+See docs/network-inside.md#ftp-and-gopher.
 """
 
 from __future__ import annotations

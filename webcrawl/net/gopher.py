@@ -1,4 +1,4 @@
-"""Gopher (RFC 1436): menus and the URLs they link to, and a client (docs/net.md#ftp-and-gopher).
+"""Gopher (RFC 1436): menus and the URLs they link to, and a client.
 
 One selector a connection, and everything is bounded.
 """

@@ -1,4 +1,4 @@
-"""Checks each address just before connecting, whatever led there (docs/net.md#names)."""
+"""Checks each address just before connecting, whatever led there (docs/network-inside.md#names)."""
 
 from __future__ import annotations
 

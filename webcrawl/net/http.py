@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from webcrawl.base.model import Exchange, Timings
 from webcrawl.net.connection import HttpConnection, MeteredAnswer
-from webcrawl.net.connection_open import H2, SAFE, Http2Offers, Opener
+from webcrawl.net.connection_open import H2, SAFE, Http2Offers, Opener, VerifyingContext
 from webcrawl.net.connection_pool import ConnectionPool, Deadlines, Key
 from webcrawl.net.errors import (
     ConnectTimeout,
@@ -29,11 +29,12 @@ from webcrawl.net.http_request import (
     with_fields,
 )
 from webcrawl.net.identity.request_signing import RequestSigner
+from webcrawl.net.logins import Logins
 from webcrawl.net.protocols import PLAIN, Access, FetchLimits, FetchProgress, Options
 from webcrawl.net.proxy import ProxiedOpener, whole_url, with_credentials
 from webcrawl.net.reading_limits import BASE, MOST, Claim
 from webcrawl.net.shortage import until
-from webcrawl.net.tls import tls_context
+from webcrawl.net.tls import tls_context, verifying_context
 
 
 @dataclass(slots=True)
@@ -76,7 +77,10 @@ class HttpClient:
         http2: Http2Offers | None = None,
         contact: str = "",
         signing: RequestSigner | None = None,
+        logins: Logins | None = None,
+        verifying: VerifyingContext = verifying_context,
     ) -> None:
+        """`logins` go to their hosts only; `verifying` makes the TLS contexts for these hosts."""
         self._writer = RequestWriter(user_agent, contact, signed=signing is not None)
         self._signing = signing
         self._bounds = bounds
@@ -86,7 +90,14 @@ class HttpClient:
         self._bandwidth = access.bandwidth
         self.http2 = http2 or Http2Offers()
         self._families = access.families
-        self._opener = Opener(access, tls or tls_context(), self.http2)
+        self.logins = logins or Logins({})
+        self._opener = Opener(
+            access,
+            tls or tls_context(),
+            self.http2,
+            lambda one: self.logins.of(one) is not None,
+            verifying,
+        )
         self._proxied = ProxiedOpener(access, self._opener, user_agent)
         self._pool = ConnectionPool(keep_at_most)
         access.shortage.on_pause = self._pool.give_up
@@ -136,7 +147,10 @@ class HttpClient:
             if self._signing is None
             else with_fields(head, self._signing.fields(target.authority))
         )
-        sent = signed if reader is None else with_credentials(signed, reader)
+        login = self.logins.of(target)
+        # Only the bytes that are sent have the login: the exchange, and with it the archive, has not
+        sent = signed if login is None else login.added_to(signed, target, self._now())
+        sent = sent if reader is None else with_credentials(sent, reader)
         started, begun, timings = self._now(), self._clock(), Timings()
         # One deadline for the whole fetch, the look-up of the name included
         deadline = asyncio.get_running_loop().time() + bounds.timeout
@@ -169,6 +183,8 @@ class HttpClient:
         self._put_away(key, connection, keep, watch)
         if proxy is not None:
             self._proxied.answered(proxy, target, message.head.status)
+        if login is not None:
+            self.logins.answered(target, message.head.status)
         bounds.check(message.truncated)
         return _exchange(url, signed + body, started, timings, connection, message)
 

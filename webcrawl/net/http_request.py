@@ -84,8 +84,8 @@ def parse_target(url: str) -> RequestTarget:
 Headers = Iterable[tuple[bytes, bytes]]
 
 _METHOD = re.compile(r"[A-Z]{1,20}")
-_NAME = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")  # RFC 9110 5.6.2, token
-_VALUE = re.compile(rb"[\t -~\x80-\xff]*")  # RFC 9110 5.5: no CR, LF, NUL
+FIELD_NAME = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")  # RFC 9110 5.6.2, token
+FIELD_VALUE = re.compile(rb"[\t -~\x80-\xff]*")  # RFC 9110 5.5: no CR, LF, NUL
 # Framing headers are always ours. Scrapy's middleware adds proxy headers if the environment names a
 # proxy: this client uses none, and would send the proxy's password to every server.
 _FRAMING = (b"host", b"connection", b"content-length", b"transfer-encoding", b"te", b"upgrade")
@@ -94,6 +94,8 @@ _OURS = frozenset((*_FRAMING, b"proxy-authorization", b"proxy-connection"))
 _HAVE_CONTENT = frozenset(("PATCH", "POST", "PUT"))
 # ours if requests are signed
 _SIGNATURE = frozenset((b"signature", b"signature-input", b"signature-agent"))
+OF_CLIENT = _OURS | _SIGNATURE | {b"user-agent", b"accept", b"accept-encoding", b"from"}
+"""The headers that the crawl itself sets in every request, or may set."""
 
 
 class RequestWriter:
@@ -148,6 +150,6 @@ def with_fields(head: bytes, fields: bytes) -> bytes:
 
 
 def _line(name: bytes, value: bytes) -> bytes:
-    if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
+    if not FIELD_NAME.fullmatch(name) or not FIELD_VALUE.fullmatch(value):
         raise BadUrl(f"a header that cannot be sent: {name[:40]!r}: {value[:200]!r}")
     return b"%b: %b\r\n" % (name, value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from webcrawl.net.guard import AddressGuard
 from webcrawl.net.http import HttpClient
 from webcrawl.net.identity.request_signing import RequestSigner, form_and_origin
 from webcrawl.net.identity.signing_key import SigningKey
+from webcrawl.net.logins import Logins
 from webcrawl.net.protocols import Access, FetchLimits
 from webcrawl.net.shortage import RunningClock
 from webcrawl.net.tls import ANY, tls_context
@@ -64,6 +65,8 @@ class Network:
             http2=Http2Offers(values["HTTP2"], partial(_tls, values, protocols=PROTOCOLS)),
             contact=values["BOT_FROM"],
             signing=self._signing(values),
+            logins=Logins.read(values["AUTH_FILE"]) if values["AUTH_FILE"] else None,
+            verifying=partial(_verifying, values),
         )
         self.ftp = FtpClient(self.access, bounds, user_agent=values["USER_AGENT"])
         self.gopher = GopherClient(self.access, bounds)
@@ -109,10 +112,16 @@ def _bounds(values: CheckedSettings) -> FetchLimits:
 
 
 def _tls(values: CheckedSettings, **more: Any) -> ssl.SSLContext:
-    return tls_context(
-        verify=values["DOWNLOAD_VERIFY_CERTIFICATES"],
-        least=values.get("DOWNLOAD_TLS_MIN_VERSION"),
-        most=values.get("DOWNLOAD_TLS_MAX_VERSION"),
-        ciphers=values.get("DOWNLOADER_CLIENT_TLS_CIPHERS", ANY),
-        **more,
-    )
+    given = {
+        "verify": values["DOWNLOAD_VERIFY_CERTIFICATES"],
+        "least": values.get("DOWNLOAD_TLS_MIN_VERSION"),
+        "most": values.get("DOWNLOAD_TLS_MAX_VERSION"),
+        "ciphers": values.get("DOWNLOADER_CLIENT_TLS_CIPHERS", ANY),
+    }
+    return tls_context(**{**given, **more})
+
+
+def _verifying(values: CheckedSettings, protocols: Sequence[str]) -> ssl.SSLContext:
+    """Return a context for servers that get a login: only a checked certificate will do."""
+    least = values.get("DOWNLOAD_TLS_MIN_VERSION") or "TLSv1.2"
+    return _tls(values, verify=True, least=least, protocols=protocols)

@@ -23,11 +23,20 @@ Clock = Callable[[], float]  # seconds since some fixed time
 
 
 class Proxy(NamedTuple):
-    """An HTTP proxy as a request names it: its address, and the credentials for it."""
+    """A proxy as a request names it: its address, and the credentials for it."""
 
     host: str
     port: int
-    auth: bytes = b""  # the value of Proxy-Authorization
+    auth: bytes = b""  # the value of Proxy-Authorization, for a SOCKS proxy too
+    scheme: str = "http"
+
+    @property
+    def is_socks(self) -> bool:
+        return self.scheme != "http"
+
+    def is_tunnel(self, *, secure: bool) -> bool:
+        """Return whether the proxy passes bytes on unread, so that all answers are the server's."""
+        return secure or self.is_socks
 
     def __str__(self) -> str:
         """Return the proxy without its credentials: it is logged."""

@@ -1,6 +1,7 @@
-"""HTTP proxies: the requests to one, and connections through it.
+"""Proxies: the requests to one, and connections through it.
 
-A proxy gets CONNECT for https, and the whole URL for http.
+An HTTP proxy gets CONNECT for https, and the whole URL for http. What a SOCKS proxy gets is in
+`socks`.
 
 Reach the proxy, ask it for a tunnel, then TLS with the server. `Proxies` knows which proxies are
 away, and whether a failure is the proxy's: that charges nobody.
@@ -20,27 +21,34 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from webcrawl.base.doubling import DoublingWait, wait_after
 from webcrawl.base.model import Timings
+from webcrawl.net import socks
 from webcrawl.net.connection import HttpConnection
 from webcrawl.net.connection_open import Opener
 from webcrawl.net.dns_answers import known_without_asking
 from webcrawl.net.errors import (
+    AddressRefused,
     BadOption,
     ConnectFailed,
     ConnectTimeout,
     DnsFailed,
     FetchError,
+    NoSocket,
     PortRefused,
     ProxyFailed,
+    Sign,
     TlsTimeout,
     TunnelRefused,
 )
 from webcrawl.net.http_answer import AnswerParser, Message
 from webcrawl.net.http_request import RequestTarget, host_port
 from webcrawl.net.protocols import Access, Clock, Options, Proxy
+from webcrawl.net.shortage import is_ours
+from webcrawl.net.socks import RESOLVED_HERE, SOCKS_PORT, credentials_of
 
 logger = logging.getLogger(__name__)
 
 _PORT = 80  # as Scrapy has it
+_PORTS = {"http": _PORT, "socks5": SOCKS_PORT, "socks5h": SOCKS_PORT}
 _VALUE = re.compile(rb"[ -~]*")
 
 
@@ -58,22 +66,28 @@ def parse_proxy(url: str, auth: bytes = b"", encoding: str = "utf-8") -> Proxy:
         host, port = parts.hostname, parts.port
     except ValueError:
         host, port = None, None
-    if scheme.lower() not in ("", "http"):
-        raise BadOption(f"proxy {_shown(scheme, host, port)}: only http:// proxies are supported")
+    scheme = scheme.lower() or "http"
+    if scheme not in _PORTS:
+        raise BadOption(
+            f"proxy {_shown(scheme, host, port)}: must be http://, socks5:// or socks5h://"
+        )
     if not host or not host.isascii() or port == 0:
         # not shown: it may contain a password
-        raise BadOption("proxy: must have the form http://[user:password@]host[:port]")
+        raise BadOption(f"proxy: must have the form {scheme}://[user:password@]host[:port]")
     auth = auth or _basic(parts, encoding)
     if not _VALUE.fullmatch(auth):
         raise BadOption(f"proxy {host}: its user name or password cannot be sent")
-    return Proxy(host, port or _PORT, auth)
+    proxy = Proxy(host, port or _PORTS[scheme], auth, scheme)
+    if proxy.is_socks:
+        credentials_of(proxy)
+    return proxy
 
 
 def _basic(parts: SplitResult, encoding: str) -> bytes:
     """Return the credentials of a URL as Proxy-Authorization has them; empty if it has none."""
-    if not parts.username:
+    if not (parts.username or parts.password):
         return b""
-    pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+    pair = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
     return b"Basic " + b64encode(pair.encode(encoding))
 
 
@@ -233,7 +247,7 @@ _GATEWAY = frozenset((502, 503, 504))  # of a proxy or of the server behind it: 
 
 
 class ProxiedOpener:
-    """Opens connections to servers through a proxy, which resolves their names (docs/scrapy.md)."""
+    """Opens connections to servers through a proxy, which resolves their names (docs/scrapy-compatibility.md)."""
 
     def __init__(self, access: Access, opener: Opener, user_agent: str) -> None:
         self._access = access
@@ -258,30 +272,36 @@ class ProxiedOpener:
         self._check(target)
         self._proxies.check(proxy)
         begun = self._access.clock()
-        connection = await self._dial(proxy, options, deadline)
-        if target.secure:
-            await self._tunnel(connection, proxy, target, deadline)
-        timings.connect = self._access.clock() - begun
+        if proxy.is_socks:
+            connection = await self._by_socks(proxy, target, options, timings, deadline)
+        else:
+            connection = await self._dial(proxy, options, deadline)
+            if target.secure:
+                await self._tunnel(connection, proxy, target, deadline)
+            connection.ip = ""  # the proxy's is not the server's
+        timings.connect = self._access.clock() - begun - timings.dns
         if target.secure:
             try:
                 async with asyncio.timeout_at(deadline):
                     await self._opener.secure(connection, target, timings, http2=http2)
             except TimeoutError as error:
                 raise TlsTimeout("no handshake within the deadline") from error
-        connection.ip = ""  # the proxy's is not the server's
         return connection
 
     def answered(self, proxy: Proxy, target: RequestTarget, status: int) -> None:
         """Judge an answer: raise ProxyFailed if it is the proxy's demand for other credentials."""
+        is_tunnel = proxy.is_tunnel(secure=target.secure)
         # Within a tunnel a 407 is the server's own
-        if status == 407 and not target.secure:
+        if status == 407 and not is_tunnel:
             raise self._proxies.failed(proxy, "407 to a request")
-        if target.secure or status not in _GATEWAY:
+        if is_tunnel or status not in _GATEWAY:
             self._proxies.worked(proxy, target.host)
 
     def unanswered(self, proxy: Proxy, target: RequestTarget, error: FetchError) -> FetchError:
         """Return the error to raise where no answer has come. Within a tunnel it is the server's."""
-        return error if target.secure else self._proxies.doubtful(proxy, target.host, error)
+        if proxy.is_tunnel(secure=target.secure):
+            return error
+        return self._proxies.doubtful(proxy, target.host, error)
 
     def _check(self, target: RequestTarget) -> None:
         """Refuse what can be seen to lead inside.
@@ -306,6 +326,67 @@ class ProxiedOpener:
             raise self._proxies.failed(proxy, "no connection within the deadline") from error
         except (OSError, UnicodeError, ConnectFailed) as error:
             raise self._proxies.failed(proxy, error) from error
+
+    async def _by_socks(
+        self,
+        proxy: Proxy,
+        target: RequestTarget,
+        options: Options,
+        timings: Timings,
+        deadline: float,
+    ) -> HttpConnection:
+        """Return a connection to the server through a SOCKS proxy. Raise FetchError."""
+        error: FetchError
+        try:
+            async with asyncio.timeout_at(deadline):
+                hosts = [target.host]
+                if proxy.scheme == RESOLVED_HERE:
+                    hosts = await self._guarded_addresses(target, timings)
+                addresses = await _addresses(proxy)
+                bind = options.bind or self._access.bind
+                channel, host = await socks.connect(proxy, addresses, hosts, target.port, bind)
+                connection = await self._opener.reach.take_over(channel)
+        except TimeoutError:
+            error = ConnectTimeout(f"no connection to {target.host} within the deadline")
+        except socks.ProxyUnusable as failed:
+            raise self._proxies.failed(proxy, failed) from failed
+        except socks.Refused as refused:
+            if refused.code == socks.FORBIDDEN:
+                raise TunnelRefused(f"proxy {proxy}: {refused}") from refused
+            error = ConnectFailed(f"proxy {proxy}: {refused}")
+            if refused.code == socks.CONNECTION_REFUSED:  # by the server: the proxy has reached it
+                raise error from refused
+        except OSError as lack:
+            if is_ours(lack):
+                raise self._access.shortage.begins(lack) from lack
+            raise self._proxies.failed(proxy, lack) from lack
+        else:
+            connection.ip = host if proxy.scheme == RESOLVED_HERE else ""
+            self._proxies.worked(proxy, target.host)
+            return connection
+        raise self._proxies.doubtful(proxy, target.host, error)
+
+    async def _guarded_addresses(self, target: RequestTarget, timings: Timings) -> list[str]:
+        """Return the addresses of the server that the crawl may connect to. Raise FetchError."""
+        start = self._access.clock()
+        try:
+            found = await self._access.resolver.resolve(target.host)
+        except NoSocket as error:
+            raise self._access.shortage.begins(error) from error
+        timings.dns = self._access.clock() - start
+        allowed = []
+        refusal: FetchError = ConnectFailed("the name has no address")
+        for address in found:
+            try:
+                self._access.guard.check(address, target.port)
+            except AddressRefused as error:
+                refusal = error
+                refusal.sign = Sign.NO_NAME
+            else:
+                allowed.append(address)
+        if not allowed:
+            raise refusal
+        return allowed
 
     async def _tunnel(
         self, connection: HttpConnection, proxy: Proxy, target: RequestTarget, deadline: float

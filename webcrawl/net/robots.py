@@ -1,6 +1,6 @@
 """Parses robots.txt (RFC 9309): the rules and preferences of this crawler's group only.
 
-Records are RFC 9309's, with what real files need (docs/robots.md). Paths and patterns are
+Records are RFC 9309's, with what real files need (docs/robots-and-preferences.md). Paths and patterns are
 normalised so that they can be compared octet by octet (RFC 9309 2.2.2): octets that RFC 3986 does
 not allow in a URI are percent-encoded, all others decoded, but `/`, `?` and `#`, which part a URL
 unless they are encoded. Hexadecimal digits are upper case. In paths `*` and `$` are encoded:

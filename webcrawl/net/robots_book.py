@@ -1,6 +1,7 @@
 """The robots.txt rules of all hosts, and their verdicts on URLs that are due.
 
-docs/robots.md has the steps. The only I/O is reading and writing the table's rows.
+The admission check (crawl/admission.py) asks for a verdict when a URL is due. The only I/O is
+reading and writing the table's rows.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The state of an origin's robots.txt, when it is fetched again, and the row that keeps it.
 
-The meaning of a status is RFC 9309 2.3.1's, as a table. docs/robots.md#how-soon-it-is-fetched-again
-has the reasons for looking before the rules expire.
+The meaning of a status is RFC 9309 2.3.1's, as a table.
 
 A row has the rules as a compressed robots.txt with only this crawler's group: for real files 300
 bytes on average instead of 5,000, and 25 us to load instead of 200. The row of an origin whose

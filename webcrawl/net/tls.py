@@ -31,7 +31,7 @@ def tls_context(
     `protocols` what ALPN offers; raises ssl.SSLError.
 
     A crawler reads public pages and sends no secrets: a bad certificate is worth a note in the log,
-    not the loss of the page.
+    not the loss of the page. Hosts for which the operator has a login get `verifying_context`.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.set_alpn_protocols(protocols)
@@ -48,3 +48,8 @@ def tls_context(
     context.set_ciphers(f"{ANY}:@SECLEVEL=0" if ciphers == ANY else ciphers)
     context.options |= 0x4  # SSL_OP_LEGACY_SERVER_CONNECT: servers without secure renegotiation
     return context
+
+
+def verifying_context(protocols: Sequence[str] = ("http/1.1",)) -> ssl.SSLContext:
+    """Return a context for servers that get a secret: it must reach them, and nobody between."""
+    return tls_context(verify=True, least="TLSv1.2", protocols=protocols)

@@ -426,7 +426,7 @@ class PayloadPlaces(Part):
         self._add(_Names.indexed(line), place, name)
 
     def find(self, revisit: ReadRecord) -> Iterator[tuple[str, RecordStart]]:
-        """Return files and places where the original may be, the surest first (docs/extending.md)."""
+        """Return files and places where the original may be, the surest first."""
         names = _Names.of(
             revisit, "warc-refers-to", "warc-refers-to-target-uri", "warc-refers-to-date"
         )

@@ -1,4 +1,4 @@
-"""The statistics of a crawl, as in section 4 of the Mercator paper (docs/report.md).
+"""The statistics of a crawl, as in section 4 of the Mercator paper (docs/watch.md).
 
 They are made from the ends of its URLs. All of them could be computed from crawl.log as well, with
 the same numbers: `read_line` does it.

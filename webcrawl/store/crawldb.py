@@ -1,6 +1,6 @@
 """The crawl's SQLite file. Its open transaction holds all work since the last checkpoint.
 
-COMMIT is the checkpoint, a crash is a rollback. docs/files.md describes the tables.
+COMMIT is the checkpoint, a crash is a rollback. docs/on-disk.md describes the tables.
 """
 
 from __future__ import annotations

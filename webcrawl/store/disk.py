@@ -29,6 +29,25 @@ def regular(path: str | os.PathLike[str]) -> BinaryIO:
     return open(path, "rb", opener=partial(_opened, wanted=stat.S_ISREG))
 
 
+OTHERS = 0o077  # mode bits by which others than the owner reach a file
+
+
+def private_bytes(path: str | os.PathLike[str], longest: int) -> bytes:
+    """Return the content of a file with secrets, of at most `longest` bytes.
+
+    Raise OSError, or ValueError if others than its owner can reach the file, or if it is longer.
+    The open file is checked, which cannot be swapped.
+    """
+    with regular(path) as file:
+        mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+        if mode & OTHERS:
+            raise ValueError(f"its mode is {mode:04o}, so others may read or change it: chmod 600")
+        data = file.read(longest + 1)
+    if len(data) > longest:
+        raise ValueError(f"it has more than {longest} bytes")
+    return data
+
+
 def appending(path: str | os.PathLike[str]) -> BinaryIO:
     """Return the file, made if need be, to be written to at its end.
 

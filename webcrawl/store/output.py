@@ -11,8 +11,7 @@ from webcrawl.store.errors import StoreError
 from webcrawl.store.worker import Worker
 
 # Bytes written between two calls that drop the file from the page cache. Otherwise the archive soon
-# fills it, and memory that was never used before is expensive, above all on a virtual machine
-# (docs/performance.md).
+# fills it, and memory that was never used before is expensive, above all on a virtual machine.
 WINDOW = 8 << 20
 OPEN = ".open"  # a file's suffix until it is finished
 STREAM, PARQUET = ".arrows.open", ".parquet"  # of a table: what grows, and what it becomes

@@ -1,5 +1,5 @@
 """Sorted fingerprint files: pages of keys, an index of first keys, checksums (layout:
-docs/files.md).
+docs/on-disk.md).
 
 Written once, whole, and synced before a checkpoint names them. Pages are read singly or in
 sequential sweeps, depending on the keys looked up. Files are not mapped: resident pages of a

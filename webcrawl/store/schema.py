@@ -1,4 +1,4 @@
-"""The schema of crawl.db: creating, recognising and opening it. docs/files.md describes the tables."""
+"""The schema of crawl.db: creating, recognising and opening it (docs/on-disk.md)."""
 
 from __future__ import annotations
 

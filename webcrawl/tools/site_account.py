@@ -1,4 +1,4 @@
-"""Reads what a crawl or hive asked one site (docs/report.md#the-owners-account)."""
+"""Reads what a crawl or hive asked one site (docs/site-owners-operator.md#the-owners-account)."""
 
 from __future__ import annotations
 

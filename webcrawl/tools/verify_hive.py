@@ -1,4 +1,4 @@
-"""Checks a hive: each drone as a crawl, then what they say of each other (docs/operations.md)."""
+"""Checks a hive: each drone as a crawl, then what they say of each other (docs/verify-move-upgrade.md)."""
 
 from __future__ import annotations
 

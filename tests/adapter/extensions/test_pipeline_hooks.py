@@ -165,13 +165,13 @@ class TestCrawls:
     @pytest.mark.campaign
     @pytest.mark.parametrize("kill", [False, True], ids=["stopped", "killed"])
     def test_every_page_once(self, tmp_path, simweb, project, kill):
-        """The pipelines of docs/extending.md and a feed have each page once, of a crawl that is
+        """The pipelines of docs/pipelines.md and a feed have each page once, of a crawl that is
         stopped or killed.
         """
         server = simweb(8, 120, latency=0.02)
         for name in ("TitlesFilePipeline", "AddressesPipeline"):
             (project / f"myproject/{name.lower()}.py").write_text(
-                example("docs/extending.md", name)
+                example("docs/pipelines.md", name)
             )
         names = (
             "myproject.titlesfilepipeline.TitlesFilePipeline",
@@ -198,7 +198,7 @@ class TestCrawls:
         is there once.
         """
         server = simweb(4, 60, latency=0.02)
-        good = example("docs/extending.md", "TitlesFilePipeline")
+        good = example("docs/pipelines.md", "TitlesFilePipeline")
         module = project / "myproject/titles.py"
         module.write_text(
             good.replace(
@@ -225,7 +225,7 @@ class TestCrawls:
     def test_a_pipeline_that_cannot_be_restored(self, tmp_path, simweb, project):
         """If a position cannot be restored, no page is fetched."""
         server = simweb(2, 20)
-        text = example("docs/extending.md", "TitlesFilePipeline")
+        text = example("docs/pipelines.md", "TitlesFilePipeline")
         text = re.sub(r"self\.file\.seek\(.*\)", "raise FileNotFoundError('titles.tsv')", text)
         (project / "myproject/titles.py").write_text(text)
         crawl = crawl_of(

@@ -2,7 +2,8 @@
 
     python -m tests.campaign.engines slurm|ray|local --seed 1
 
-Exit status 69: the engine is not installed, and a line says so. See docs/crashes.md.
+Exit status 69: the engine is not installed, and a line says so. See
+docs/checkpoints-and-crashes.md.
 """
 
 import argparse

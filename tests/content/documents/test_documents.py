@@ -234,7 +234,7 @@ def measured(text):
     ],
 )
 def test_a_measure(name, text, value):
-    """Shares are of words, lines, paragraphs, characters or letters, as docs/outputs.md says."""
+    """Shares are of words, lines, paragraphs, characters or letters, as docs/columns.md says."""
     assert measured(text)[name] == pytest.approx(value)
 
 

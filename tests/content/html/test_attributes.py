@@ -128,7 +128,7 @@ def test_queries_are_encoded_as_the_standard_encodes_them():
         if isinstance(row, str):
             continue
         for label, expected in row["output"].items():
-            # Python's tables of these two are older than the standard's: docs/html.md.
+            # Python's tables of these two are older than the standard's.
             if label in ("iso-2022-jp", "gb18030") and not row["input"].isprintable():
                 continue
             url = with_query("http://x/?" + row["input"], encodings.lookup(label))

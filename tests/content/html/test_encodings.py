@@ -357,7 +357,7 @@ def _without_markup(body):
     ids=["chardetng", "chardet with markup", "chardet without", "ours"],
 )
 def test_guesses_of_real_pages(undeclared, guessed, right):
-    """So many of them are right as docs/html.md says."""
+    """As many of them are right as were when the order of the detectors was chosen."""
     found = Counter(
         column for column, data, text in undeclared if encodings.decode(data, guessed(data)) == text
     )

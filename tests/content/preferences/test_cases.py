@@ -1,4 +1,4 @@
-"""Which statement applies: the drafts' examples, and the rules of docs/preferences.md, as a table."""
+"""Which statement applies: the drafts' examples, and the rules of docs/robots-and-preferences.md, as a table."""
 
 import pytest
 

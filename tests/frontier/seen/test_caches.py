@@ -19,7 +19,7 @@ POLICIES = {
     "random": RandomCache,
     "static": lambda size: StaticCache(size, [3, 1, 2, 1]),
     "static, of nothing": StaticCache,
-    "that of docs/extending.md": load("docs/extending.md", "FifoCache"),
+    "that of docs/policies.md": load("docs/policies.md", "FifoCache"),
 }
 
 

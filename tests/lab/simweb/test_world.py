@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.places import ROOT
-from webcrawl.lab.simweb import World, even, hostile
+from webcrawl.lab.simweb import World, even, hostile, kind_words
 from webcrawl.lab.simweb.host_kinds import PLAIN, ROBOTS, robots_forbid
 from webcrawl.lab.simweb.mix import GROUPS, SLOPES
+from webcrawl.lab.simweb.name_server import BY_NAME
 from webcrawl.lab.simweb.random_content import Shares, page_number, path
 from webcrawl.lab.simweb.tree_pages import anchors, links
 from webcrawl.lab.simweb.web_answers import Ask
@@ -226,13 +226,12 @@ class TestMix:
         assert {world.answer(Ask(host, "/")).status for host in range(50)} == {200}
         assert {world.standing(host) for host in range(50)} == {0}
 
-    def test_every_kind_is_documented(self):
-        """docs/simweb.md names every kind."""
-        text = (ROOT / "docs/simweb.md").read_text(encoding="utf-8")
+    def test_words_are_for_kinds_that_exist(self):
+        """docs/simweb-kinds.md explains kinds and groups of the web, and no other."""
+        kinds = {*BY_NAME, *(kind for kinds in GROUPS.values() for kind in kinds)}
 
-        assert [
-            kind for kinds in GROUPS.values() for kind in kinds if f"`{kind}`" not in text
-        ] == []
+        assert kind_words.KINDS.keys() <= kinds
+        assert kind_words.GROUPS.keys() == GROUPS.keys()
 
     def test_kinds_are_of_one_group_each(self):
         """No two groups have a kind of the same name."""

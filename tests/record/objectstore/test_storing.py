@@ -1,5 +1,5 @@
 """Finished files in a store: what is sent and when, what may go, after a crash
-(docs/outputs.md#object-storage).
+(docs/storage.md).
 """
 
 import logging

@@ -78,8 +78,11 @@ class TestPages:
             "url": url,
             "url_host_name": "www.example.co.uk",
             "url_host_tld": "uk",
+            "url_host_registry_suffix": "co.uk",
             "url_host_registered_domain": "example.co.uk",
+            "url_host_private_suffix": "co.uk",
             "url_host_private_domain": "example.co.uk",
+            "url_host_name_reversed": "uk.co.example.www",
             "url_protocol": "https",
             "url_port": 8443,
             "url_path": "/a/B.html",
@@ -112,6 +115,7 @@ class TestPages:
             "withheld": False,
             "recognised": None,
             "score": None,
+            "structured": None,
         }
 
     @pytest.mark.parametrize(
@@ -225,7 +229,7 @@ class TestHosts:
         """Registries alone count for one column, companies too for the other; an address has
         neither.
         """
-        assert host_parts(host) == parts
+        assert host_parts(host)[:3] == parts
 
 
 class TestLinks:
@@ -394,4 +398,20 @@ def test_is_asked_of_the_list_that_the_crawl_has(monkeypatch):
     host_parts.cache_clear()
     monkeypatch.delattr(Path, "read_text")
 
-    assert host_parts("a.example.co.uk") == ("uk", "example.co.uk", "example.co.uk")
+    assert host_parts("a.example.co.uk")[:3] == ("uk", "example.co.uk", "example.co.uk")
+
+
+@pytest.mark.parametrize(
+    ("host", "suffixes"),
+    [
+        ("www.example.co.uk", ("co.uk", "co.uk", "uk.co.example.www")),
+        ("a.github.io", ("io", "github.io", "io.github.a")),
+        ("a.unknown-tld", ("unknown-tld", "unknown-tld", "unknown-tld.a")),
+        ("127.0.0.1", (None, None, None)),
+    ],
+)
+def test_suffixes_and_the_reversed_name(host, suffixes):
+    """As in Common Crawl's index: the registry's suffix, any public one, and the name from its end."""
+    parts = host_parts(host)
+
+    assert (parts.registry_suffix, parts.private_suffix, parts.reversed) == suffixes

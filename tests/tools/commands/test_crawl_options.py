@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.places import ROOT
 from tests.support.plain_site import Site, serving
+from webcrawl.adapter.crawl_options import start_of
 
 LOCAL = ("-s", "PRIVATE_NETWORKS_ALLOWED=127.0.0.0/8", "-s", "MIN_FREE_DISK=0", "--delay", "0")
 PAGES = 5  # of a site
@@ -72,6 +73,16 @@ class TestUrls:
 
         assert run.returncode == 0, run.stderr
         assert asked(tmp_path / "crawls" / folder_of(two[1])) == {two[1]: PAGES}
+
+    @pytest.mark.parametrize(
+        "host", ["intranet:8000", "127.0.0.1:8000", "[::1]:8000/a", "localhost"]
+    )
+    def test_how_hosts_are_written(self, host):
+        """A name without a dot is a host if a port follows."""
+        start = start_of([host], lambda _: False)
+
+        assert start is not None
+        assert start.urls == [f"http://{host}"]
 
     def test_another_scope(self, two, tmp_path):
         """--scope any follows links to other hosts."""

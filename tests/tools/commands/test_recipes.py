@@ -1,4 +1,4 @@
-"""The recipes of docs/operations.md and of docs/deploy, as whoever copies them runs them."""
+"""The recipes of the pages for operators and of docs/deploy, as whoever copies them runs them."""
 
 import os
 import re
@@ -18,7 +18,8 @@ from webcrawl.base.outputs import NAMES
 from webcrawl.crawl.control.commands import checked
 from webcrawl.tools.commands import crawl as crawl_command
 
-OPERATIONS = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
+PAGES = ("control", "site-owners-operator", "troubleshooting", "verify-move-upgrade")
+OPERATIONS = "".join((ROOT / f"docs/{page}.md").read_text(encoding="utf-8") for page in PAGES)
 CRONTAB = (ROOT / "docs/deploy/crontab").read_text(encoding="utf-8")
 LOGROTATE = (ROOT / "docs/deploy/logrotate.conf").read_text(encoding="utf-8")
 CTL = [

@@ -118,6 +118,17 @@ class TestContent:
             "bytes": (job / "job.wacz").stat().st_size,
         }
 
+    def test_it_says_whose_crawl_it_is(self, tmp_path):
+        """datapackage.json repeats what the archive's first record says of owner and purpose."""
+        info = {"description": "Elections", "operator": "a@b.test", "isPartOf": "News"}
+        archive = Archive(tmp_path / "job", info={**info, "software": "x"})
+        archive.write(exchange(SEED))
+        archive.stop()
+        wacz, *_ = packed(archive.root)
+        says = json.loads(wacz.read("datapackage.json"))
+
+        assert {name: says.get(name) for name in (*info, "hostname")} == {**info, "hostname": None}
+
     def test_it_says_what_is_in_it(self, job):
         """datapackage.json has the length and digest of each entry, and datapackage-digest.json
         that of itself.

@@ -1,10 +1,8 @@
-"""Seeds that are named in SRC itself, and user and password in a seed, which are not sent.
+"""Seeds that are named in SRC itself, and user and password in a seed, which are refused.
 
 They were dropped without a word: the crawl of a site behind a password got one 401, and its owner
 searched for hours.
 """
-
-import logging
 
 import pytest
 
@@ -12,6 +10,11 @@ from tests.support.seedlists import write
 from webcrawl.urls.seeds import Seeds
 from webcrawl.urls.seeds.seed_source import SeedError
 from webcrawl.urls.seeds.top1m import provide
+
+CREDENTIALS = (
+    "has a user name or password: write it without, and put a login for http or https into "
+    "AUTH_FILE (docs/logins.md)"
+)
 
 
 def test_a_url_is_a_seed(tmp_path):
@@ -44,7 +47,7 @@ def test_a_position_among_urls():
     [
         ("http://a b/", "http://a b/: contains a space or a control character"),
         ("tel://1/", "tel://1/: is not a URL that can be fetched (scheme)"),
-        ("http://me:secret@a b/", "http://a b/: contains a space or a control character"),
+        ("http://me:secret@a b/", f"http://a b/: {CREDENTIALS}"),
         (
             "a.example",
             "a.example: No such file or directory (a host needs its scheme: http://a.example)",
@@ -61,23 +64,9 @@ def test_what_is_no_seed(url, why):
     assert str(error.value) == why
 
 
-def test_messages_have_no_password(caplog):
-    """What is logged of a URL leaves out its credentials."""
-    with caplog.at_level(logging.INFO):
-        assert [seed.url for seed in Seeds("http://me:secret@a.example/")]
-
-    assert caplog.messages == [
-        "http://a.example/: user and password were removed from the seed, which is crawled without them",
-        "http://a.example/: 1 seed, 0 bad lines",
-    ]
-
-
 def test_a_url_is_never_downloaded_as_a_list():
     """A URL that ends like the list of a million domains is a seed like any other."""
     provide("http://a.example/seeds/top1m.csv", "http://127.0.0.1:1/")
-
-
-UNSENT = "user and password were removed from the seed, which is crawled without them"
 
 
 def lines(caplog):
@@ -87,28 +76,27 @@ def lines(caplog):
 @pytest.mark.parametrize(
     "url", ["http://user:secret@a.test/", "HTTP://user@a.test", "ftp://:secret@a.test/"]
 )
-def test_a_url_in_src(url, caplog):
-    """The line has the address, and not what stood before it."""
-    (seed,) = Seeds(url)
+def test_a_url_in_src(url):
+    """A seed with a user or password is refused; the line has only the address."""
+    with pytest.raises(SeedError) as refused:
+        Seeds(url)
 
-    host = url.rpartition("@")[2]
-    assert seed.url.rstrip("/").endswith("://a.test")
-    assert lines(caplog) == [f"{url.partition('://')[0]}://{host}: {UNSENT}"]
+    assert (
+        str(refused.value) == f"{url.partition('://')[0]}://{url.rpartition('@')[2]}: {CREDENTIALS}"
+    )
 
 
 def test_a_list(tmp_path, caplog):
-    """The first five lines are named, and a last line says that others are not."""
+    """In a list such seeds are bad lines, and the others are crawled."""
     path = tmp_path / "seeds.txt"
     path.write_text(
         "http://a.test/\n" + "".join(f"http://u:secret@{at}.test/\n" for at in range(20))
     )
-    seeds = list(Seeds(str(path)))
+    seeds = Seeds(str(path))
 
-    assert len(seeds) == 21
-    assert lines(caplog) == [
-        *(f"{path}: line {at}: {UNSENT}" for at in range(2, 7)),
-        f"{path}: further seeds with user and password are not logged",
-    ]
+    assert [seed.url for seed in seeds] == ["http://a.test/"]
+    assert seeds.bad == 20
+    assert lines(caplog)[:5] == [f"{path}: line {at} {CREDENTIALS}" for at in range(2, 7)]
 
 
 @pytest.mark.parametrize(

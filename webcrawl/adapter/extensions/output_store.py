@@ -1,4 +1,4 @@
-"""Brings finished output files to OUTPUT_STORE (docs/outputs.md#object-storage)."""
+"""Brings finished output files to OUTPUT_STORE (docs/storage.md)."""
 
 from __future__ import annotations
 

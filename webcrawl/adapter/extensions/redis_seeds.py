@@ -30,7 +30,7 @@ from webcrawl.crawl.hive.registry import Keys
 from webcrawl.crawl.request_word import METHOD, UnfitRequest, check_meta
 from webcrawl.crawl.seeding import Absence
 from webcrawl.store.errors import StoreError
-from webcrawl.urls.seeds.seed_source import UNSENT, BadLineError, has_credentials, seed_url
+from webcrawl.urls.seeds.seed_source import BadLineError, seed_url
 
 if TYPE_CHECKING:
     from webcrawl.crawl.hive.pushed_seeds import Taking
@@ -47,7 +47,6 @@ class SeedEntries:
         """`longest`: URL_MAX_LENGTH. A spider's own `make_request_from_data` comes first."""
         self._encoding = encoding
         self._longest = longest
-        self._told_of_credentials = False
         self._own = getattr(spider, "make_request_from_data", None)
 
     def read(self, data: bytes) -> Iterator[Link | Request]:
@@ -69,7 +68,7 @@ class SeedEntries:
         except UnicodeDecodeError as error:
             raise BadLineError(f"is not {self._encoding}") from error
         if not text.startswith("{"):
-            url = self._url(text)
+            url = seed_url(text, self._longest)
             return Link(url, seed=url)
         try:
             fields = json.loads(text)
@@ -79,17 +78,11 @@ class SeedEntries:
         except (ValueError, TypeError, RecursionError) as error:
             raise BadLineError(f"is not valid JSON of a request ({error})") from error
 
-    def _url(self, text: str) -> str:
-        if has_credentials(text) and not self._told_of_credentials:
-            self._told_of_credentials = True
-            logger.warning("a seed from the server: %s; further such seeds are not logged", UNSENT)
-        return seed_url(text, self._longest)
-
     def _request(self, fields: dict[str, Any]) -> Link | Request:
         url = fields.pop("url", None)
         if not isinstance(url, str):
             raise TypeError("it has no url")
-        url = self._url(url.strip())
+        url = seed_url(url.strip(), self._longest)
         method, meta = (
             str(fields.pop("method", "GET")).upper(),
             dict(fields.pop("meta", None) or {}),

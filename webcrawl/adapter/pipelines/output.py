@@ -1,4 +1,4 @@
-"""For pipelines that write files as safe as the archive (docs/extending.md)."""
+"""For pipelines that write files as safe as the archive (docs/pipelines.md)."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from webcrawl.crawl.page_making import PageMaking
 logger = logging.getLogger(__name__)
 
 # No middleware: redirects, retries, robots.txt, depth and duplicates are the crawl's own, and a
-# page passes twice as fast (docs/performance.md).
+# page passes twice as fast.
 SETTINGS: dict[str, Any] = {
     "SPIDER_MIDDLEWARES_BASE": {},
     "DOWNLOADER_MIDDLEWARES_BASE": {},
@@ -49,7 +49,7 @@ class WebSpider(Spider):
     since=JOBDIR_CDXJ_OR_SERVER] [-a follow=0] [-a languages=sl,hr].
 
     A subclass may override `links_to_follow`, and have a `parse` and other callbacks
-    (docs/extending.md).
+    (docs/spiders.md).
     """
 
     name = "web"

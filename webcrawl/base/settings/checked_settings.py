@@ -140,6 +140,7 @@ class CheckedSettings(GivenScrapySettings):
     DNS_NAMESERVERS: tuple[tuple[str, int], ...]
     DNS_LOOKUP: str
     HOSTS_FILE: str | None
+    AUTH_FILE: str | None
     PRIVATE_NETWORKS_ALLOWED: tuple[IPv4Network | IPv6Network, ...]
     PORTS_ALLOWED: tuple[range, ...]
     REDIRECT_MAX_HOPS: int
@@ -158,6 +159,7 @@ class CheckedSettings(GivenScrapySettings):
     FEED_LINKS: bool | None
     PURPOSE: tuple[str, ...]
     OBEY_NOFOLLOW: bool | None
+    STRUCTURED_DATA: bool
 
     # -- Revisits
     REVISIT_POLICY: str
@@ -167,6 +169,9 @@ class CheckedSettings(GivenScrapySettings):
 
     # -- The archive
     OUTPUTS: tuple[str, ...]
+    CHUNK_SIZE: int
+    WARC_DESCRIPTION: str | None
+    WARC_COLLECTION: str | None
     WARC_PREFIX: str
     WARC_MAX_SIZE: int
     OUTPUT_STORE: str | None

@@ -103,11 +103,11 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         ),
         Setting("BOT_KEY", None, "key file").means(
             "File with the Ed25519 key that signs every request (Web Bot Auth); only its owner "
-            "may have access to it (docs/identity.md)."
+            "may have access to it (docs/site-owners-operator.md)."
         ),
         Setting("BOT_AGENT", None, "agent origin").means(
             "The https origin at which the public key is published, such as https://bot.example.org; after `string:` "
-            "for servers that know Signature-Agent as a string only (docs/identity.md)."
+            "for servers that know Signature-Agent as a string only (docs/site-owners-operator.md)."
         ),
         Setting("BOT_FROM", None, "mail address").means(
             "E-mail address to send as From with every request."
@@ -120,7 +120,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "Seed of every random choice, so that a run can be repeated."
         ),
         Setting("FEATURES", [], "dotted paths").means(
-            "Your own features: classes that take part in the life of each URL (docs/extending.md)."
+            "Your own features: classes that take part in the life of each URL (docs/features.md)."
         ),
         Setting("TOP1M_URL", "https://tranco-list.eu/top-1m.csv.zip", HeaderText()).means(
             "Where to download seeds/top1m.csv from if it is given as seeds but missing: "
@@ -165,7 +165,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         ),
         Setting("TRAP_RULES", True, Switch()).means(
             "Enables the trap filters, all together, and from the next start on the "
-            "[folding](frontier.md#families) of URLs that resemble others which brought nothing new."
+            "[folding](urls-and-traps.md#folding) of URLs that resemble others which brought nothing new."
         ),
         Setting("TRAP_MAX_PAGES", 200, WholeNumber(1, MANY)).means(
             "Maximum number of pages per host from one endless family: calendar, session ids, "
@@ -196,7 +196,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
     "The frontier": (
         Setting("FRONTIER", "webcrawl.frontier.state.open_frontier", "dotted path").means(
             "Where URLs wait for their turn: webcrawl's own frontier, or a plain one "
-            "(docs/extending.md#a-frontier)."
+            "(docs/policies.md#frontier)."
         ),
         Setting("FRONTIER_MEMORY", 128, WholeNumber(8, TEBIBYTE)).means(
             "MiB of memory for the frontier, whatever the size of the crawl."
@@ -209,7 +209,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         ).means("Assigns each link its level, from the link and its history."),
         Setting("SCORER", None, "maybe dotted path").means(
             "Scores documents from 0 to 1, in a separate process, for prioritizers and tables "
-            "(docs/frontier.md#focus)."
+            "(docs/order-and-budgets.md#prefer-good-pages)."
         ),
         Setting("CONCURRENT_REQUESTS", 100, WholeNumber(0, 1_000_000)).means(
             "Concurrent downloads; 100 is what Scrapy advises for broad crawls."
@@ -283,6 +283,10 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("HOSTS_FILE", None, "file").means(
             "File in the format of /etc/hosts, looked up before DNS."
         ),
+        Setting("AUTH_FILE", None, "login file").means(
+            "File with the logins that you have for hosts: basic, bearer, a header or a cookies.txt (docs/logins.md). "
+            "They are sent to these hosts only and never stored."
+        ),
         Setting("PRIVATE_NETWORKS_ALLOWED", [], "networks").means(
             "Networks to which connections are allowed although they are loopback, private, "
             "link-local, multicast or reserved."
@@ -308,7 +312,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         ),
         Setting("RECOGNISE_FILE", None, "marks file").means(
             "Table of marks that identify block pages and the like, used before the package's own "
-            "table (docs/recognise.md)."
+            "table (docs/block-pages.md)."
         ),
         Setting("SOFT404_PROBE", 50, WholeNumber(0, MANY)).means(
             "Number of pages after which a host gets one request for a URL that cannot exist, to "
@@ -337,11 +341,16 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "Fetch the feeds that pages name, and follow the links of feeds; None: on with revisits, else off."
         ),
         Setting("PURPOSE", None, "purposes").means(
-            "The purposes of the crawl; what a site forbids for all of them is not kept (docs/preferences.md)."
+            "The purposes of the crawl; what a site forbids for all of them is not kept "
+            "(docs/robots-and-preferences.md)."
         ),
         Setting("OBEY_NOFOLLOW", None, Maybe(Switch())).means(
             "Do not follow links marked nofollow, nor those of pages whose robots words say so; None: on if PURPOSE "
             "has search."
+        ),
+        Setting("STRUCTURED_DATA", False, Switch()).means(
+            "Read JSON-LD, microdata, RDFa and Open Graph of each page with its links, for the outputs `tables`, "
+            "`documents` and `text` (docs/structured.md)."
         ),
     ),
     "Revisits": (
@@ -362,6 +371,15 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
     "The archive": (
         Setting("OUTPUTS", "warc cdxj", "outputs").means(
             "What the crawl writes in addition to its log, by the names in docs/outputs.md."
+        ),
+        Setting("CHUNK_SIZE", 2000, WholeNumber(200, 100_000)).means(
+            "Characters of a chunk of the output `chunks` at most (docs/corpora.md)."
+        ),
+        Setting("WARC_DESCRIPTION", None, Maybe(HeaderText())).means(
+            "What the crawl is for: `description` in the archive files and in a WACZ file."
+        ),
+        Setting("WARC_COLLECTION", None, Maybe(HeaderText())).means(
+            "The collection that the crawl belongs to: `isPartOf` in the archive files and in a WACZ file."
         ),
         Setting("WARC_PREFIX", "webcrawl", Name()).means("Prefix of the archive files' names."),
         Setting("WARC_MAX_SIZE", 1000, WholeNumber(1, TEBIBYTE)).means(
@@ -433,7 +451,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
     ),
     "The hive": (
         Setting("HIVE_DRONES", 0, WholeNumber(0, 65_535)).means(
-            "How many drones share the crawl when it is founded; 0 for a crawl of its own (docs/hive.md)."
+            "How many drones share the crawl when it is founded; 0 for a crawl of its own."
         ),
         Setting("HIVE_DRONE", 0, "drone number").means(
             "The number of this drone, from 0; `auto` is the number that Kubernetes or Slurm gave it: "

@@ -112,7 +112,7 @@ PLUMBING: dict[str, Any] = {
     "ITEM_PIPELINES_BASE": ITEM_PIPELINES_BASE,
     # of a page what people read, without its body (docs/outputs.md)
     "FEED_EXPORTERS_BASE": FEED_EXPORTERS_BASE,
-    # Local files are part of the checkpoint (docs/from-scrapy.md), and a crawl that was complete
+    # Local files are part of the checkpoint (docs/in-your-scrapy-project.md), and a crawl that was complete
     # overwrites none.
     "FEED_STORAGES_BASE": FEED_STORAGES_BASE,
     # no coroutine for each item and pipeline

@@ -104,9 +104,12 @@ class DocumentReader:
         *,
         anchor_text: bool = False,
         agent: str = "",
+        structured: bool = False,
     ) -> None:
         self.wanted = frozenset(wanted)
-        self._html = LinkReader(self.wanted, anchor_text=anchor_text, agent=agent)
+        self._html = LinkReader(
+            self.wanted, anchor_text=anchor_text, agent=agent, structured=structured
+        )
         self._formats = self.wanted & set(OF_DOCUMENTS)
         self._of_headers = self.wanted & OF_HEADERS
         self._packed = bool(self._formats & {"sitemap", "feed"})

@@ -173,6 +173,7 @@ class DocumentLinks:
     language: str = ""  # as the root element declares it
     whole: bool = True  # whether links of all kinds were read, with their texts
     text: str = ""  # of a PDF, if an output wants it
+    structured: str | None = None  # its structured data as JSON; None if they were not read
     note: str = ""  # of a PDF: why it may have more links, and more text
     # canonical URLs of addresses, where known
     targets: dict[str, str | None] = field(default_factory=dict)

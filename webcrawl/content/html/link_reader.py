@@ -13,7 +13,8 @@ from webcrawl.content.html import embedded_addresses, encodings, link_kinds
 from webcrawl.content.html.embedded_addresses import refresh
 from webcrawl.content.html.encodings import SPACE, encoding_of
 from webcrawl.content.html.link_kinds import LICENSE, DocumentLinks, FoundLink, Said
-from webcrawl.content.html.trees import Element, ElementReader, document
+from webcrawl.content.html.structured_data import structured_of
+from webcrawl.content.html.trees import Element, ElementReader, document, shared_tree
 
 Attributes = dict[str, str | None]
 Table = Mapping[str, tuple[tuple[str, str], ...]]  # tag -> (attribute that holds one URL, kind)
@@ -348,10 +349,15 @@ class LinkReader:
         *,
         anchor_text: bool = False,
         agent: str = "",
+        structured: bool = False,
     ) -> None:
-        """`agent`: the crawler's name, by which robots meta elements may speak to it alone."""
+        """`agent`: the crawler's name, by which robots meta elements may speak to it alone.
+
+        `structured`: whether structured data are read as well, of the same tree.
+        """
         self.wanted = frozenset(wanted)
         self._anchor_text = anchor_text
+        self._structured = structured
         self._names = SPOKEN | {agent.lower()} - {""}
         self._table = {
             tag: tuple(pair for pair in attributes if pair[1] in self.wanted)
@@ -374,6 +380,7 @@ class LinkReader:
         text, kind = document(body, content_type, encoding)
         if not kind:
             return found
+        tree = shared_tree(text, kind) if self._structured else None
         reading = LinkCollector(
             found, self._table, self.wanted, anchor_text=self._anchor_text, names=self._names
         )
@@ -386,6 +393,9 @@ class LinkReader:
                 for kind, link, text, rel in found.links
             ]
         found.base = _base(url, reading.base)
+        if self._structured:
+            root = tree.root if tree is not None else None
+            found.structured = structured_of(text, kind, url, found.base, root)
         return found
 
 

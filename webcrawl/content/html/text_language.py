@@ -294,6 +294,11 @@ def likely_language(text: str) -> tuple[str, int]:
     return "" if language == "unknown" else str(language), int(measure)
 
 
+def language_score(measure: int) -> float:
+    """Return how sure a language is, from 0 to 1: 1 if the script decides. It is no probability."""
+    return max(0.0, 1 - measure / UNLIKELY)
+
+
 def guessed_language(text: str) -> str:
     return likely_language(text)[0]
 

@@ -170,6 +170,20 @@ def kept_tree() -> KeptTree:
     return KeptTree()
 
 
+def shared_tree(text: bytes, kind: str) -> LexborHTMLParser | None:
+    """Return lexbor's tree of a document, and keep it for the next reader.
+
+    None if libxml2 reads the document.
+    """
+    tree = kept_tree().take(text)
+    if tree is None and kind == "html":
+        safe = defused(text)
+        tree = None if tree_guard.heavy(safe) else lexbor_tree(safe)
+    if tree is not None:
+        kept_tree().keep(text, tree)
+    return tree
+
+
 class PlainElement:
     """An element of libxml2's tree, under HTML's names."""
 

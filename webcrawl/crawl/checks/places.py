@@ -7,6 +7,7 @@ import json
 import os
 import re
 import ssl
+import time
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from importlib.util import find_spec
@@ -19,6 +20,7 @@ from webcrawl.base.program import program
 from webcrawl.base.settings.setting_kinds import Choice, Secret, WholeNumber, is_none, text, words
 from webcrawl.base.url_text import host_of
 from webcrawl.net.identity.request_signing import STRING, form_and_origin
+from webcrawl.net.logins import Logins
 from webcrawl.net.protocols import local_address
 from webcrawl.net.tls import VERSIONS, tls_context
 from webcrawl.urls.canonical import InvalidUrl, canonical
@@ -57,10 +59,27 @@ class File:
         return found
 
 
+class LoginFile:
+    """A file with logins, which only its owner can read; it is read to check it."""
+
+    allowed: str = "the path of a file of mode 0600 with logins in TOML (docs/logins.md)"
+
+    def read(self, value: Any, /) -> str:
+        found = _path(value)
+        if not Path(found).exists() and _LOGIN.search(found):
+            raise Secret(
+                "there is no such file; if this is a login itself, give the path of its file"
+            )
+        logins = Logins.read(File().read(found))
+        if host := logins.expired(time.time()):
+            raise ValueError(f"all cookies for {host} have expired")
+        return found
+
+
 class MarksFile:
     """Such a file with a table of marks; it is read to check it."""
 
-    allowed: str = "the path of a table of marks (docs/recognise.md)"
+    allowed: str = "the path of a table of marks (docs/block-pages.md)"
 
     def read(self, value: Any, /) -> str:
         from webcrawl.content.recognise import recogniser  # noqa: PLC0415 - no other check needs it
@@ -68,6 +87,9 @@ class MarksFile:
         found = File().read(value)
         recogniser(Path(found))
         return found
+
+
+_LOGIN = re.compile(r"[:=\[\s]")  # of a login, rather than of its file's name
 
 
 def _path(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Scrapy's settings here: which stand for one of ours, and which have no effect (docs/scrapy.md).
+"""Scrapy's settings here: which stand for one of ours, and which have no effect (docs/scrapy-compatibility.md).
 
 A setting that is in none of these tables works as Scrapy documents it.
 """
@@ -124,7 +124,7 @@ UNHEARD = (
     Unheard("HTTP2_MAX_FRAME_SIZE HTTPX_HTTP2_ENABLED", "see HTTP2, and DOWNLOAD_HANDLERS"),
     Unheard(
         "RETRY_EXCEPTIONS RETRY_PRIORITY_ADJUST",
-        "the frontier retries what docs/frontier.md says",
+        "the crawl retries by itself: see docs/politeness.md",
         fine=_NEVER,
     ),
     Unheard(
@@ -179,7 +179,7 @@ UNHEARD = (
     _without(REQUESTS, "DOWNLOAD_WARNSIZE", why="crawl.log has the size of every page"),
     _without(
         PAGES,
-        "CONTENT_SEEN FEED_LINKS LINK_SOURCES OBEY_NOFOLLOW REQUISITES SITEMAPS "
+        "CONTENT_SEEN FEED_LINKS LINK_SOURCES OBEY_NOFOLLOW REQUISITES SITEMAPS STRUCTURED_DATA "
         "REVISIT_AGE REVISIT_POLICY REVISIT_RATE REVISIT_SHARE",
         _NEVER,
         "this spider makes its requests itself",

@@ -1,4 +1,4 @@
-"""Many drones that share one crawl (docs/hive.md).
+"""Many drones that share one crawl (docs/hive-protocol.md).
 
 Public: `running` (a drone among the others), `drone`, `member`, `hive_folder`, `operator`,
 `supervising`, `process` (and the server on one machine), `partition`, `letter`, `errors`.

@@ -2,8 +2,9 @@
 
 A message is a head, and its items as the zstd frame of a msgpack array. The head has magic,
 version, kind, sender, generation, channel, number, how many items there are, 16 bytes that stand
-for the hive, and the crc32 of all that and of the frame (docs/hive.md). Whatever the bytes are,
-reading them gives a message of plain values, or ForeignMessage; nothing of them is ever executed.
+for the hive, and the crc32 of all that and of the frame (docs/hive-protocol.md). Whatever the bytes
+are, reading them gives a message of plain values, or ForeignMessage; nothing of them is ever
+executed.
 What the items are is checked one by one, in letter_check.py.
 
 However often an exact message comes, it has effects once: the epoch, the place in the stream, and

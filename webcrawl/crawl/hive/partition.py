@@ -5,7 +5,7 @@ of a slot are one range of the sorted files, and can be moved.
 
 Of a host, `Partition` names the slot. Slots are hashes of names, so that any of them are as good as
 others: a drone begins with neighbours, and shares differ by one slot at most. A drone which joins
-or leaves takes or gives only its own share (docs/hive.md#to-the-scale-of-the-web).
+or leaves takes or gives only its own share (docs/hive-protocol.md#scale).
 """
 
 from __future__ import annotations

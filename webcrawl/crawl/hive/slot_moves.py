@@ -1,4 +1,4 @@
-"""The slots that a drone has, and its steps when the slot map changes (docs/hive.md)."""
+"""The slots that a drone has, and its steps when the slot map changes (docs/hive-protocol.md)."""
 
 from __future__ import annotations
 

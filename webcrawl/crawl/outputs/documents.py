@@ -1,4 +1,6 @@
-"""tables/documents-*.parquet: pages as documents, main text as Markdown (docs/outputs.md)."""
+"""tables/documents-*.parquet: pages as documents, main text as Markdown (docs/outputs.md); and
+tables/chunks-*.parquet, made of them (docs/corpora.md).
+"""
 
 from __future__ import annotations
 
@@ -61,8 +63,9 @@ class Documents(Output):
 
         parts = run.crawl.parts
         self._counters = parts.counters
+        chunk_size = self.values["CHUNK_SIZE"] if "chunks" in self.values["OUTPUTS"] else 0
         self._table = table_writer.DocumentTable(
-            parts.db, parts.outputs, self.folder, near=NEAR_BITS
+            parts.db, parts.outputs, self.folder, near=NEAR_BITS, chunk_size=chunk_size
         )
         parts.log.hearers.append(self._hear)
         self._readers = [_Reader() for _ in range(max(1, min(MOST, len(usable_cores()) - 1)))]

@@ -1,4 +1,4 @@
-"""Processing modules: pipelines that name the content types they want (docs/extending.md)."""
+"""Processing modules: pipelines that name the content types they want (docs/pipelines.md)."""
 
 from __future__ import annotations
 

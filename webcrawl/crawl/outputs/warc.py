@@ -7,6 +7,7 @@ booked.
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Mapping
 from functools import partial
@@ -150,4 +151,16 @@ def _info(settings: Mapping[str, Any], values: CheckedSettings) -> dict[str, str
         "http-header-user-agent": str(values["USER_AGENT"]),
         "robots": "obey" if values["ROBOTSTXT_OBEY"] else "ignore",
         "settings": text_without_credentials(written),
+        **_origin(values),
     }
+
+
+def _origin(values: CheckedSettings) -> dict[str, str]:
+    """Return the fields of WARC 1.1, 6.2, that say whose crawl it is; none unless one is given."""
+    given = {
+        "operator": values["BOT_FROM"],
+        "description": values["WARC_DESCRIPTION"],
+        "isPartOf": values["WARC_COLLECTION"],
+    }
+    said = {name: value for name, value in given.items() if value}
+    return {**said, "hostname": socket.gethostname()} if said else {}

@@ -3,7 +3,7 @@
 Learns from each page of the larger ones.
 
 A folded family's URLs wait behind all others of their domain (`budgets.Budgets.fold`).
-docs/frontier.md has the rules, docs/decisions/frontier-order.md why they are these.
+docs/urls-and-traps.md has the rules, docs/decisions/frontier-order.md why they are these.
 """
 
 from __future__ import annotations

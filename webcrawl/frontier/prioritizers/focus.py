@@ -1,4 +1,4 @@
-"""Links of good pages come first, by the scores of a SCORER (docs/frontier.md#focus)."""
+"""Links of good pages come first, by the scores of a SCORER (docs/order-and-budgets.md#prefer-good-pages)."""
 
 from __future__ import annotations
 

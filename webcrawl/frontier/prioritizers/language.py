@@ -1,4 +1,4 @@
-"""Pages in the languages of FOCUS_LANGUAGES come first (docs/frontier.md#focus)."""
+"""Pages in the languages of FOCUS_LANGUAGES come first (docs/order-and-budgets.md#prefer-good-pages)."""
 
 from __future__ import annotations
 

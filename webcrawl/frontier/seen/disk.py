@@ -164,7 +164,7 @@ class DiskSeen:
 
     def _grow(self) -> None:
         """Let T grow with F, so that the cost of reading F per key of T stays constant
-        (docs/seen.md).
+        (docs/seen-store.md).
         """
         sizes = self._sizes
         least = min(sizes.least, sizes.chunk)

@@ -3,7 +3,7 @@ share of memory.
 
 A seen store is the duplicate URL eliminator (Mercator, section 3.2). Its keys may move to another
 crawl of the same hive. The first step of every store is the URL cache, which drops what was
-submitted recently. Calculations and measurements of the sizes are in docs/seen.md.
+submitted recently. Calculations and measurements of the sizes are in docs/seen-store.md.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ that are merged.
 Records lie in rows of the crawl's database. A row has the ordinal of its first record, the keys,
 the zstd of [the records' lengths as uint32, the records], and the crc32 of the first two. The last,
 unfinished row is in memory and written at each checkpoint. At the start T is rebuilt from U
-(docs/seen.md).
+(docs/seen-store.md).
 
 A verdict says whether a record is new: one bit per record, in pieces by ordinal, until they are
 taken. Each piece is written once, at the first checkpoint after its merge, as `seen.new.<first

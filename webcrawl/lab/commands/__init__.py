@@ -1,0 +1,1 @@
+"""The commands webcrawl demo and webcrawl lab."""

@@ -1,5 +1,5 @@
 """The synthetic web: a web on loopback whose every page and answer is known in advance
-(docs/simweb.md).
+(docs/testing.md).
 """
 
 from __future__ import annotations

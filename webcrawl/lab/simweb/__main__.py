@@ -1,3 +1,5 @@
+"""Serves the synthetic web: `python -m webcrawl.lab.simweb`."""
+
 from __future__ import annotations
 
 import argparse

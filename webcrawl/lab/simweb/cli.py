@@ -55,7 +55,7 @@ OPTIONS: tuple[tuple[str, Callable[[str], object], object, str, str], ...] = (
         str,
         "",
         "NAME,NAME",
-        "add these kinds only, in equal shares (docs/simweb.md lists them)",
+        "add these kinds only, in equal shares (docs/simweb-kinds.md lists them)",
     ),
     ("--size", str, "20000-40000", "LOW-HIGH", "size of a page in bytes (default %(default)s)"),
     ("--links", int, 40, "N", "links per page (default %(default)s)"),

@@ -142,5 +142,7 @@ def by_group(mix: Mapping[str, float]) -> dict[str, dict[str, float]]:
 
 def _group(kind: str) -> str:
     if kind not in _GROUP:
-        raise ValueError(f"{kind}: not a kind of the synthetic web; docs/simweb.md lists all kinds")
+        raise ValueError(
+            f"{kind}: not a kind of the synthetic web; docs/simweb-kinds.md lists all kinds"
+        )
     return _GROUP[kind]

@@ -53,7 +53,7 @@ class SimulatedOutage:
     def __post_init__(self) -> None:
         if not _KIND.fullmatch(self.kind):
             raise ValueError(
-                f"{self.kind}: not an outage of the synthetic web; docs/simweb.md lists them"
+                f"{self.kind}: not an outage of the synthetic web; docs/simweb-kinds.md lists them"
             )
         if self.retry_after and not self.kind.startswith(("host_", "robots_", "pages_")):
             raise ValueError(

@@ -32,7 +32,7 @@ class Annex:
         for kind in zoo:
             if kind not in ZOO:
                 raise ValueError(
-                    f"{kind}: not a trap of the synthetic web; docs/simweb.md lists all"
+                    f"{kind}: not a trap of the synthetic web; docs/simweb-kinds.md lists all"
                 )
         if any(pages < 1 for pages in large):
             raise ValueError(f"large sites of {[*large]} pages: each needs at least one page")
@@ -90,8 +90,8 @@ class World:
     `seed` determines everything.
 
     `mix` gives the kinds of hosts, names, robots.txt and extra links with their shares
-    (docs/simweb.md lists them); without one every answer is a plain 200. `slow` is the unit of
-    everything that takes time, in seconds; `clock` is the time of the changing pages. If a port is
+    (docs/simweb-kinds.md lists them); without one every answer is a plain 200. `slow` is the unit
+    of everything that takes time, in seconds; `clock` is the time of the changing pages. If a port is
     0, the server that serves the world sets it.
 
     `zoo` names a trap for each host that is one, and `large` the number of pages of each large

@@ -179,10 +179,7 @@ def subdomains(spot: Spot) -> Show:
 
 
 def farm(spot: Spot) -> Show:
-    """`WORD-trapN.test`.
-
-    Registered domains without end, each of which links to others, known and new.
-    """
+    """`WORD-trapN.test`: registered domains without end, each of which links to others."""
     hrefs = [
         f"http://{spot.word(number)}{spot.dice[number] % 100}-{spot.domain}{spot.port}/"
         for number in range(14)

@@ -1,3 +1,1 @@
-"""Random walks (docs/lab.md): `spider` with its frontier, `walkers`, and `check_walk`, which
-`webcrawl verify` calls.
-"""
+"""Random walks: `spider` with its frontier, `walkers`, and `check_walk`, which verify calls."""

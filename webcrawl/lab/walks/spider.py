@@ -1,6 +1,4 @@
-"""The spider `walk`: random walks over the web (docs/lab.md#random-walks), and the frontier that it
-brings.
-"""
+"""The spider `walk`: random walks over the web, and the frontier that it brings."""
 
 from __future__ import annotations
 

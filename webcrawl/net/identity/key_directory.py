@@ -1,7 +1,7 @@
 """The key directory: a JWKS, and the fields of its response, signed by every key in it.
 
 A web server that serves files sends the same fields for weeks, so the signatures say until when
-they hold, and a cron job renews them (docs/identity.md). `fetch` fetches a published one, as a
+they hold, and a cron job renews them (docs/site-owners-operator.md). `fetch` fetches a published one, as a
 server does that we ask for the first time.
 """
 

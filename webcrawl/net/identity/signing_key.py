@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from hashlib import sha256
 from pathlib import Path
@@ -24,10 +23,9 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from webcrawl.base.program import program
-from webcrawl.store.disk import Disk, regular
+from webcrawl.store.disk import Disk, private_bytes
 
 LONGEST = 16_384  # bytes of a key file
-OTHERS = 0o077  # mode bits by which others than the owner reach a file
 KEY_BYTES = 32
 # RFC 9421 B.1.4 prints this key for everybody to test with; who signs with it proves nothing
 PUBLISHED = frozenset({"poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U"})
@@ -130,18 +128,10 @@ def encoded(data: bytes) -> str:
 
 
 def _private_bytes(path: str | os.PathLike[str]) -> bytes:
-    """Return the file's content if only its owner can read it.
-
-    The open file is checked, which cannot be swapped.
-    """
-    with regular(path) as file:
-        mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-        if mode & OTHERS:
-            raise BadKey(f"its mode is {mode:04o}, so others may read or change it: chmod 600")
-        data = file.read(LONGEST + 1)
-    if len(data) > LONGEST:
-        raise BadKey("it is too long for a key")
-    return data.strip()
+    try:
+        return private_bytes(path, LONGEST).strip()
+    except ValueError as error:
+        raise BadKey(str(error)) from None
 
 
 def _parsed(data: bytes) -> Ed25519PrivateKey:

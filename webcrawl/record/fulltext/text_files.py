@@ -97,6 +97,8 @@ def _line(page: Page, ordinal: int, text: str) -> bytes | ArchivedLine:
     forbidden = page.preferences.forbidden
     if forbidden:
         value["forbidden"] = forbidden
+    if page.structured_json:
+        value["structured"] = page.structured
     if is_undecodable(value["text"]):
         value["undecodable"] = True
     if knows_languages() and page.contradicts_language:

@@ -1,6 +1,6 @@
 """Brings finished files to a store, beside the crawl or after it (`export store`).
 
-See docs/outputs.md#object-storage. A verified file may be removed here. A file is finished for good
+See docs/storage.md. A verified file may be removed here. A file is finished for good
 when a checkpoint has noted its end. The verification of its copy is noted by a checkpoint, too, and
 only after that COMMIT is the file removed: a crash at any moment leaves it in one place at least.
 """
@@ -31,7 +31,7 @@ from webcrawl.store.output import OPEN
 from webcrawl.store.outputs import SORTED, STORED, Outputs
 
 # -- the files that lie in a store: the rows `stored.NAME` of the table meta, part of every
-# checkpoint (docs/files.md)
+# checkpoint (docs/on-disk.md)
 
 WHERE = "store"  # in the same table: the address of the last run
 KINDS = {"warc/": (".warc.gz", ".cdxj"), "tables/": (".parquet",)}  # folder, endings

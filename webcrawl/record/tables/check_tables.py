@@ -31,7 +31,9 @@ from webcrawl.store.jobdir.crawl_line import LOG, STATUS, URL, each
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.output import OPEN, STREAM
 
-UNCHANGED = "304"  # such a document has the status of the earlier answer (docs/since.md)
+UNCHANGED = (
+    "304"  # such a document has the status of the earlier answer (docs/reprocess-and-since.md)
+)
 UNREAD = "tables unread"  # among the figures: there are tables, but pyarrow is not installed
 
 
@@ -78,7 +80,7 @@ def check_tables(
             rows,
             damaged,
         )
-        for table in ("pages", "links", "hosts", *map(_alone, ALONE))
+        for table in ("pages", "links", "hosts", "chunks", *map(_alone, ALONE))
     }
     parts = progress[STATE].parts
     yield from check_pages(

@@ -1,6 +1,6 @@
 """The columns of the tables, and rows of pages, changes, documents and hosts.
 
-docs/outputs.md describes them to users.
+column_meanings.py describes them to users: docs/columns.md.
 
 Where a column means what it means in Common Crawl's columnar index, it has that name and type,
 except that offsets and lengths have 64 bits: an archive file may be larger than 2 GiB. A new column
@@ -10,7 +10,8 @@ pair each.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
@@ -21,6 +22,7 @@ from webcrawl.base.page_values import PageJudgement
 from webcrawl.base.surt import surt
 from webcrawl.base.url_text import host_of
 from webcrawl.content.page import Page
+from webcrawl.content.text_chunks import chunks
 from webcrawl.content.text_quality import COLUMNS as QUALITY
 from webcrawl.record.tables.rows import (
     LONGEST,
@@ -42,8 +44,11 @@ PAGES = {
     "url": TEXT,
     "url_host_name": TEXT,
     "url_host_tld": TEXT,
+    "url_host_registry_suffix": TEXT,
     "url_host_registered_domain": TEXT,
+    "url_host_private_suffix": TEXT,
     "url_host_private_domain": TEXT,
+    "url_host_name_reversed": TEXT,
     "url_protocol": TEXT,
     "url_port": INT32,
     "url_path": TEXT,
@@ -86,6 +91,7 @@ PAGES = {
     "withheld": FLAG,
     "recognised": TEXT,
     "score": pa.float32(),
+    "structured": TEXT,
 }
 LINKS = {
     "from_url": TEXT,
@@ -145,11 +151,17 @@ DOCUMENTS = {  # `id`, `text` and `url` as datasets and datatrove want them
     "language": TEXT,
     "language_detected": TEXT,
     "language_distance": INT32,
+    "language_score": pa.float32(),
+    "replacement_share": pa.float32(),
     "fetch_time": TIME,
     "fetch_status": INT16,
     "url_host_name": TEXT,
     "url_host_tld": TEXT,
+    "url_host_registry_suffix": TEXT,
     "url_host_registered_domain": TEXT,
+    "url_host_private_suffix": TEXT,
+    "url_host_private_domain": TEXT,
+    "url_host_name_reversed": TEXT,
     "canonical": TEXT,
     "content_mime_type": TEXT,
     "content_digest": TEXT,
@@ -166,7 +178,21 @@ DOCUMENTS = {  # `id`, `text` and `url` as datasets and datatrove want them
     "neardup": pa.uint64(),
     "cluster": pa.uint64(),
     "score": pa.float32(),
+    "structured": TEXT,
     **{name: {int: INT32, float: pa.float32(), bool: FLAG}[kind] for name, kind in QUALITY.items()},
+}
+CHUNKS = {
+    "id": TEXT,
+    "document_id": TEXT,
+    "url": TEXT,
+    "url_host_name": TEXT,
+    "fetch_time": TIME,
+    "ordinal": INT32,
+    "start": INT32,
+    "headings": pa.list_(TEXT),
+    "text": TEXT,
+    "title": TEXT,
+    "language_detected": TEXT,
 }
 SCHEMAS = {
     "pages": pa.schema(list(PAGES.items())),
@@ -174,6 +200,7 @@ SCHEMAS = {
     "hosts": pa.schema(list(HOSTS.items())),
     "changes": pa.schema(list(CHANGES.items())),
     "documents": pa.schema(list(DOCUMENTS.items())),
+    "chunks": pa.schema(list(CHUNKS.items())),
 }
 
 
@@ -212,8 +239,11 @@ def page_row(end: EndedUrl) -> Row:
         link.url,
         end.host,
         parts.tld,
+        parts.registry_suffix,
         parts.registered,
+        parts.private_suffix,
         parts.private,
+        parts.reversed,
         end.protocol,
         end.port,
         end.path,
@@ -252,6 +282,7 @@ def page_row(end: EndedUrl) -> Row:
         *end.preferences,
         (exchange and exchange.state.recognised) or None,
         exchange and exchange.state.scored and exchange.state.scored.score,
+        end.structured,
     )
 
 
@@ -295,21 +326,27 @@ def document_row(
     )
     parts = host_parts(host)
     return (
-        str(uuid5(NAMESPACE_URL, f"{page.url} {started}")),
+        _document_id(page.url, started),
         page.url,
         about.get("text"),
-        (page.title or about.get("title") or "")[:LONGEST] or None,
+        _title(page, about),
         (about.get("author") or "")[:LONGEST] or None,
         about.get("date"),
         (about.get("license") or "")[:LONGEST] or None,
         declared_language(page, page.found),
         about.get("language_detected"),
         about.get("language_distance"),
+        about.get("language_score"),
+        about.get("replacement_share"),
         started,
         page.status,
         host,
         parts.tld,
+        parts.registry_suffix,
         parts.registered,
+        parts.private_suffix,
+        parts.private,
+        parts.reversed,
         named_canonical(page.found),
         page.content_type[:LONGEST] or None,
         exchange.digest[5:] if exchange.size else None,  # without "sha1:"
@@ -324,16 +361,53 @@ def document_row(
         about.get("neardup"),
         cluster,
         exchange.state.scored and exchange.state.scored.score,
+        page.structured_json or None,
         *map(about.get, QUALITY),
     )
+
+
+def chunk_rows(
+    page: Page, exchange: Exchange, about: Mapping[str, Any], size: int
+) -> Iterator[Row]:
+    """Yield the rows of `chunks` of a document, each of at most `size` characters of its text."""
+    started = round(exchange.started * 1000)
+    occurred = Counter[str]()
+    for ordinal, chunk in enumerate(chunks(about.get("text") or "", size)):
+        # The same text of the same URL has the same identifier in every fetch and every crawl
+        name = f"{page.url} {occurred[chunk.text]} {chunk.text}"
+        occurred[chunk.text] += 1
+        yield (
+            str(uuid5(NAMESPACE_URL, name)),
+            _document_id(page.url, started),
+            page.url,
+            host_of(page.url),
+            started,
+            ordinal,
+            chunk.start,
+            chunk.headings,
+            chunk.text,
+            _title(page, about),
+            about.get("language_detected"),
+        )
+
+
+def _document_id(url: str, started: int) -> str:
+    return str(uuid5(NAMESPACE_URL, f"{url} {started}"))
+
+
+def _title(page: Page, about: Mapping[str, Any]) -> str | None:
+    return (page.title or about.get("title") or "")[:LONGEST] or None
 
 
 def host_row(host: HostRow, robots: str | None, most_failures: int) -> Row:
     """Return a row of `hosts`. `most_failures`: HOST_MAX_FAILURES."""
     failed, times = host.failed, host.times
+    parts = host_parts(host.name)
     return (
         host.name,
-        *host_parts(host.name),
+        parts.tld,
+        parts.registered,
+        parts.private,
         host.state.name.lower(),
         health_of(host, most_failures).value,
         host.pages,

@@ -32,6 +32,12 @@ class HostParts(NamedTuple):
     registered: str | None  # one label below the registry's suffix
     # One label below the suffix if companies count as registries: a.github.io
     private: str | None
+    registry_suffix: str | None  # of a registry: co.uk
+    private_suffix: str | None  # any public suffix: github.io
+    reversed: str | None  # the name with its labels in reverse order: org.example.www
+
+
+NO_PARTS = HostParts(None, None, None, None, None, None)
 
 
 class EndedUrl:
@@ -131,6 +137,11 @@ class EndedUrl:
         ), page.exchange is not None and page.exchange.state.withheld is not None
 
     @property
+    def structured(self) -> str | None:
+        """Return the page's structured data as JSON, if they were read with the links."""
+        return (self.page.structured_json or None) if self.page is not None else None
+
+    @property
     def robots(self) -> str | None:
         """Return the directives of document and answer to robots."""
         return (
@@ -162,12 +173,19 @@ def in_words(said: Preferences) -> tuple[str | None, str | None, str | None]:
 def host_parts(host: str) -> HostParts:
     """Return the parts of a host's name by the public suffix list, with its rule `*`, as the crawl."""
     if host[0] == "[":
-        return HostParts(None, None, None)
+        return NO_PARTS
     found = suffixes_of(host.rstrip("."))
     if not found.public and is_ipv4(host.rstrip(".")):
-        return HostParts(None, None, None)
+        return NO_PARTS
     labels = host.removesuffix(".").split(".")
-    return HostParts(labels[-1], _below(found.registry, labels), _below(found.public, labels))
+    return HostParts(
+        labels[-1],
+        _below(found.registry, labels),
+        _below(found.public, labels),
+        found.registry or labels[-1],
+        found.public or labels[-1],
+        ".".join(reversed(labels)),
+    )
 
 
 def _below(suffix: str, labels: list[str]) -> str | None:

@@ -28,6 +28,7 @@ from webcrawl.record.tables.columns import (
     SCHEMAS,
     Row,
     change_row,
+    chunk_rows,
     columns_of,
     document_row,
     host_row,
@@ -220,8 +221,8 @@ class TableWriter:
     # -- rows
 
     def add(self, table: str, row: Row, size: int = 0) -> None:
-        """Append a row of a line of crawl.log, in the order of the columns; `size`: characters of a
-        long text in it.
+        """Append a row of a line of crawl.log, in the order of the columns; `size`: characters of
+        the long texts in it.
         """
         rows = self._rows.setdefault(table, [])
         rows.append(row)
@@ -400,7 +401,7 @@ class CrawlTables(TableWriter):
         if end is None:
             return
         end.links = self._links.add(end)
-        self.add("pages", page_row(end))
+        self.add("pages", page_row(end), len(end.structured or ""))
 
     def flush(self) -> None:
         self._settle()
@@ -430,13 +431,26 @@ class ChangeTable(TableWriter):
 
 
 class DocumentTable(TableWriter):
-    """Rows of documents."""
+    """Rows of documents, and of their chunks."""
 
     def __init__(
-        self, db: CrawlDB, outputs: Outputs, root: Path, *, near: int, full: int = FULL
+        self,
+        db: CrawlDB,
+        outputs: Outputs,
+        root: Path,
+        *,
+        near: int,
+        chunk_size: int = 0,
+        full: int = FULL,
     ) -> None:
-        """`near`: in how many bits the fingerprints of near-duplicates may differ."""
+        """`near`: in how many bits the fingerprints of near-duplicates may differ.
+
+        `chunk_size`: characters of a chunk at most; 0 if no chunks are written.
+        """
         super().__init__(db, outputs, root, DOCUMENTS, full=full)
+        self._chunk_size = chunk_size
+        self._chunks: list[Row] = []  # not written yet
+        self._chunk_chars = 0
         self._clusters = Clusters(near)
         for name in _begun(root):
             self._clusters.of(name)
@@ -448,9 +462,23 @@ class DocumentTable(TableWriter):
         """
         fingerprint = about.get("neardup")
         cluster = None if fingerprint is None else self._clusters.of(fingerprint)
-        self.add(
-            "documents", document_row(page, exchange, about, cluster), len(about.get("text") or "")
-        )
+        size = len(about.get("text") or "") + len(page.structured_json or "")
+        self.add("documents", document_row(page, exchange, about, cluster), size)
+        if self._chunk_size:
+            self._chunks.extend(chunk_rows(page, exchange, about, self._chunk_size))
+            self._chunk_chars += len(about.get("text") or "")
+            if len(self._chunks) >= BATCH or self._chunk_chars >= SIZE:
+                self._write_chunks()
+
+    def _write_chunks(self) -> None:
+        if self._chunks:
+            self.write("chunks", [*zip(*self._chunks, strict=True)])
+            self._chunks.clear()
+            self._chunk_chars = 0
+
+    def flush(self) -> None:
+        self._write_chunks()
+        super().flush()
 
 
 def _begun(root: Path) -> list[int]:

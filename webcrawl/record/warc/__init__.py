@@ -1,0 +1,1 @@
+"""WARC archives: `capture` and `warc_writer` write them, and `reader` reads those of anybody."""

@@ -1,4 +1,4 @@
-"""Checks WARC files record by record, and each file's index against its records (docs/warc.md)."""
+"""Checks WARC files record by record, and each file's index against its records (docs/archive.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the WARC files of any program, versions 0.17 to 1.1, from any record on (docs/warc.md).
+"""Reads the WARC files of any program, versions 0.17 to 1.1, from any record on (docs/archive.md).
 
 What is damaged is skipped up to the next record and reported; nothing is lost without a word.
 """

@@ -53,9 +53,11 @@ def named(mapping: Mapping[str, str]) -> dict[str, str]:
 
 
 # 1.0 has neither fractions of a second nor the fields by which a revisit names a record of an
-# earlier crawl. Of the readers in docs/warc.md warctools alone does not know 1.1.
+# earlier crawl. Of the readers in docs/archive.md warctools alone does not know 1.1.
 VERSION = "1.1"
-LEVEL = 2  # isal's: docs/warc.md has the figures
+# isal's, for a page of 37 KB: level 2 takes 100 us and leaves 10,451 bytes, level 1 98 us and 10,623,
+# level 3 108 us and 10,026.
+LEVEL = 2
 # For a small record level 2 fills tables of some hundred KB and evicts everything else from the
 # processor's cache. Level 0 saves 5 % of a page's cost, for 300 bytes per page.
 SMALL, FAST = 4096, 0

@@ -1,4 +1,4 @@
-"""The archive of a crawl: JOBDIR/warc/*.warc.gz, one file open at a time (docs/warc.md)."""
+"""The archive of a crawl: JOBDIR/warc/*.warc.gz, one file open at a time (docs/archive.md)."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ CUTS = {
     "truncated/unspecified": "unreadable from some point on",
 }
 
-# By counter, once per attempt; docs/hostile.md has all of them.
+# By counter, once per attempt; docs/errors.md has all of them.
 WRONG = {
     "Names (DNS)": {"outcome/dns": "the host's name has no address"},
     "Connections (TCP)": {
@@ -70,6 +70,7 @@ WRONG = {
         "outcome/too_large": "larger than allowed",
         "outcome/cancelled": "larger than allowed",
         "flaw/chunking": "broken chunks; read as far as possible",
+        "flaw/framing": "broken frames of HTTP/2, or too many; read as far as possible",
         "flaw/coding": "broken or mislabelled compression; read as far as possible",
         "flaw/unknown_coding": "a compression that was not requested",
         "flaw/rendered_early": "a page in a browser that was still loading",
@@ -163,6 +164,7 @@ RULES = {
     f"{FILTERED}expression": SkipRule("URL_INCLUDE and URL_EXCLUDE", Stage.FILTER),
     f"{FILTERED}excluded": SkipRule("URL_EXCLUDE_FILE and opt-outs", Stage.FILTER),
     f"{FILTERED}commanded": SkipRule("excluded by command", Stage.FILTER),
+    f"{FILTERED}logout": SkipRule("logout: links that may end a login of AUTH_FILE", Stage.FILTER),
     f"{FILTERED}known_path": SkipRule(
         "known_path: logins, forms, other views of the same pages", Stage.FILTER
     ),

@@ -1,4 +1,4 @@
-"""The contents of a JOBDIR: a crawl, or a hive of drones with a crawl each (docs/files.md)."""
+"""The contents of a JOBDIR: a crawl, or a hive of drones with a crawl each (docs/on-disk.md)."""
 
 from __future__ import annotations
 

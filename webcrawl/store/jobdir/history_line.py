@@ -1,5 +1,5 @@
 """Keeps a crawl's history in a small file, as figures for moments that lie farther and farther
-apart (docs/files.md, "History").
+apart (docs/on-disk.md).
 """
 
 from __future__ import annotations

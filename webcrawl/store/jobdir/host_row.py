@@ -1,4 +1,4 @@
-"""A row of the table `host`: the memory of one host, and the words for its states (docs/files.md)."""
+"""A row of the table `host`: the memory of one host, and the words for its states."""
 
 from __future__ import annotations
 

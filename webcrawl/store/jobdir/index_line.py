@@ -4,7 +4,7 @@ It is written by this crawler or another program:
 
 `com,example)/a 20260102030405 {"url": ..., "mime": ..., "status": ..., "digest": ..., "length":
 ..., "offset": ..., "filename": ...}`, as cdxj-indexer writes and pywb and OutbackCDX read it
-(docs/warc.md). A later crawl reads CDX as well, which is older.
+(docs/archive.md). A later crawl reads CDX as well, which is older.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rows of the table `meta`: named values of a checkpoint, read with checksum (docs/files.md)."""
+"""Rows of the table `meta`: named values of a checkpoint, read with checksum (docs/on-disk.md)."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from webcrawl.store.jobdir import history_line
 from webcrawl.store.jobdir.crawls import number_of
 
-# of a JOBDIR: what is not an output (docs/files.md)
+# of a JOBDIR: what is not an output (docs/on-disk.md)
 REWRITTEN = ("stats.json", "metrics.json", "metrics.url", "tags.tsv")
 OWN = (
     *(

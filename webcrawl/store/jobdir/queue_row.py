@@ -1,4 +1,4 @@
-"""The bytes of a disk FIFO in a checkpoint, and its blocks beside it (docs/files.md).
+"""The bytes of a disk FIFO in a checkpoint, and its blocks beside it (docs/on-disk.md).
 
 Each record is preceded by its length. That is one byte; 255 means that it follows in four bytes,
 little-endian. Most records are URLs with a short history: four bytes for every length would cost 4

@@ -1,6 +1,6 @@
 """Reads crawl.db as of the last checkpoint, without changing a byte.
 
-docs/operations.md, "Checking a crawl", has the reasons.
+docs/verify-move-upgrade.md, "Check a crawl", has the reasons.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from webcrawl.tools.tool_command import (
 
 
 class Command(ToolCommand):
-    """Reads the last checkpoint and the logs, and changes nothing (docs/report.md)."""
+    """Reads the last checkpoint and the logs, and changes nothing (docs/site-owners-operator.md)."""
 
     says = "List every request made to a site, for its owner"
     usage = "JOBDIR DOMAIN [options]"

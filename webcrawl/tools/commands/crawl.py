@@ -142,9 +142,9 @@ ARGUMENTS = (
     "packed as .gz or .zip) and URLs, with commas between; needed.  -a scope=any|seeds|domain|host: which links to "
     "follow: all, those in the registered domains of the seeds, in the page's own, or on its host (default: any).  "
     "-a limit=N: only the first N seeds.  -a since=JOBDIR: of pages that an earlier crawl, or a CDX server "
-    "(cdx+http://…), has, only what changed is stored (docs/since.md).  "
-    f"-a follow=0: only the seeds; links are left to {program()} segments (docs/segments.md).  "
-    "-a languages=sl,hr: pages in these come first (docs/frontier.md)."
+    "(cdx+http://…), has, only what changed is stored (docs/reprocess-and-since.md).  "
+    f"-a follow=0: only the seeds; links are left to {program()} segments (docs/reprocess-and-since.md).  "
+    "-a languages=sl,hr: pages in these come first (docs/order-and-budgets.md)."
 )
 
 

@@ -28,7 +28,7 @@ SHOWN = ("status", "hosts", "errors")
 
 
 class Command(ToolCommand):
-    """A process of its own; it costs a crawl next to nothing (docs/report.md#the-dashboard).
+    """A process of its own; it costs a crawl next to nothing (docs/watch.md#the-dashboard).
 
     Ctrl-C: exit status 0.
     """

@@ -309,7 +309,7 @@ def _processed(sources: list[str], jobdir: Path, settings: Settings) -> int:
 
 
 class GraphExport(ToolCommand):
-    """Exit status 0 and a summary, or 1 and one line; docs/report.md says what is in the files."""
+    """Exit status 0 and a summary, or 1 and one line; docs/study-the-web.md says what is in them."""
 
     says = "Write the graph of a crawl's hosts: hosts.tsv and edges.tsv"
     usage = "JOBDIR [-o FOLDER]"
@@ -403,7 +403,7 @@ def _log_aloud() -> None:
 
 
 class WaczExport(ToolCommand):
-    """Exit status 0 and a summary, or 1 and one line, without a file; docs/warc.md has examples."""
+    """Exit status 0 and a summary, or 1 and one line, without a file; docs/archive.md has examples."""
 
     says = "Pack the archive of a crawl or hive into one WACZ file"
     usage = "JOBDIR [-o FILE]"

@@ -250,7 +250,7 @@ class IdentityPage(IdentityCommand):
 
 
 class Command(CommandGroup):
-    """`webcrawl identity`: docs/identity.md has examples."""
+    """`webcrawl identity`: docs/site-owners-operator.md has examples."""
 
     name = "identity"
     says = "Make the crawler's key, its directory and the page that says who crawls; check them"

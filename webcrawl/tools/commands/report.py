@@ -17,7 +17,7 @@ FARTHEST = 6
 
 
 class Command(ToolCommand):
-    """Reads the last checkpoint, and changes nothing of the crawl (docs/report.md)."""
+    """Reads the last checkpoint, and changes nothing of the crawl (docs/watch.md)."""
 
     says = "Make one HTML page on a crawl: figures, hosts, seeds, what went wrong"
     usage = "JOBDIR [options]"

@@ -1,4 +1,4 @@
-"""`webcrawl segments`: offline crawling, segment by segment (docs/segments.md)."""
+"""`webcrawl segments`: offline crawling, segment by segment (docs/reprocess-and-since.md)."""
 
 from __future__ import annotations
 

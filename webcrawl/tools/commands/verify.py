@@ -22,7 +22,7 @@ FIGURES = {
 
 
 class Command(ToolCommand):
-    """Exit status 0 and a summary, or 1 and one line per damaged place (docs/operations.md)."""
+    """Exit status 0 and a summary, or 1 and one line per damaged place (docs/verify-move-upgrade.md)."""
 
     says = "Check every file of a crawl; change none"
     usage = "JOBDIR [--json]"

@@ -1,4 +1,4 @@
-"""`webcrawl why`: what became of a URL, and why (docs/why.md).
+"""`webcrawl why`: what became of a URL, and why (docs/troubleshooting.md).
 
 Scrapy imports every command for any of them: what takes long is imported later.
 """

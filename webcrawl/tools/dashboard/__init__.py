@@ -1,0 +1,1 @@
+"""The dashboard: pages about running crawls, for browsers that have its token."""

@@ -1,0 +1,1 @@
+"""The report of a crawl: `report_source` reads a JOBDIR, and `report_page` makes the page."""

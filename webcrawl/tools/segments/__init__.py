@@ -1,1 +1,1 @@
-"""Offline crawling: what crawls left becomes the next segment of URLs (docs/segments.md)."""
+"""Offline crawling: what crawls left becomes the next segment of URLs (docs/reprocess-and-since.md)."""

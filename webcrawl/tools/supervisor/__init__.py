@@ -1,0 +1,1 @@
+"""What keeps a hive's drones running: `hive_run` plans them, `watching` looks after them."""

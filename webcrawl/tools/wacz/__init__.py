@@ -1,0 +1,1 @@
+"""WACZ packages: archives and their index in one file."""

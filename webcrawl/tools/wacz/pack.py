@@ -1,4 +1,4 @@
-"""Packs the archive of a crawl or hive into a WACZ file (docs/warc.md)."""
+"""Packs the archive of a crawl or hive into a WACZ file (docs/archive.md)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from webcrawl.record.since.cdx_server import SERVER
 from webcrawl.record.since.sources import FOLDER as SINCE
 from webcrawl.record.since.sources import read_kept
 from webcrawl.record.warc.check_archive import WITHHELD
-from webcrawl.record.warc.reader import NotWarc
+from webcrawl.record.warc.reader import NotWarc, ReadRecord
 from webcrawl.record.warc.unpacking import TornRecord
 from webcrawl.store.disk import Disk, own_folder, regular
 from webcrawl.store.jobdir.crawls import crawls_of
@@ -61,6 +61,7 @@ STAY = (
     "are in no index and no list of this package; their bytes are still in its archive files: "
     f"{program()} account --list-records"
 )
+ORIGIN = ("description", "operator", "isPartOf", "hostname")  # of warcinfo, in datapackage.json too
 NO_LINKS = frozenset((errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK))
 
 
@@ -98,11 +99,12 @@ def pack(
             )
         with (folder / "package").open("wb+") as file:
             with WaczPackage(file, now) as package:
+                origin: dict[str, str] = {}  # as the last file that says it has it
                 for path in archives.paths:
                     with regular(path) as archive:
                         # its index may be empty: no other file gets in by a link or its name
                         with _as_indexed(path):
-                            next(records(path, archive), None)
+                            origin |= _origin(next(records(path, archive), None))
                         package.add(f"archive/{path.name}", archive)
                 found["files"] = len(archives.paths)
                 _add_index(package, indexes, folder, found)
@@ -110,11 +112,20 @@ def pack(
                 # Not `relation.requires`, as browsertrix-crawler has it: viewers expect packages
                 # there, and look for each.
                 depends = {"refersTo": [{"records": lacking}]} if lacking else {}
-                package.close({"title": jobdir.resolve().name, **main, **depends})
+                title = {"title": jobdir.resolve().name}
+                package.close({**title, **origin, **main, **depends})
             file.flush()
             os.fsync(file.fileno())
             found["bytes"] = file.tell()
         _name(folder / "package", target)
+
+
+def _origin(first: ReadRecord | None) -> dict[str, str]:
+    """Return what the first record of an archive file says of the crawl's owner and purpose."""
+    if first is None or first.kind != "warcinfo":
+        return {}
+    said = first.values()
+    return {name: said[name.lower()] for name in ORIGIN if said.get(name.lower())}
 
 
 def _index(archive: Path, folder: Path) -> Path:

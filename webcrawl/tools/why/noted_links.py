@@ -1,6 +1,6 @@
 """Finds links that the crawl noted and did not follow: in `links`, or left for later.
 
-What is left for a segment (docs/segments.md) lies in the crawl's log, in the builder's pool, or in
+What is left for a segment (docs/reprocess-and-since.md) lies in the crawl's log, in the builder's pool, or in
 a list.
 """
 

@@ -25,6 +25,7 @@ NAMES = (
         "URL_MAX_LENGTH",
         "URL_MAX_DEPTH",
         "URL_EXCLUDE_FILE",
+        "AUTH_FILE",
     ),
     *("URL_EXCLUDE_EXTENSIONS", "URL_INCLUDE", "URL_EXCLUDE", "TRAP_RULES"),
     *(

@@ -18,6 +18,7 @@ from webcrawl.base.readable import count, url_without_credentials
 from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.control.sheets import DEPTH, SCOPE, Sheets
+from webcrawl.net.logins import Logins
 from webcrawl.tools.why.saved_settings import may_load, values_for
 from webcrawl.urls.canonical import InvalidUrl, canonical
 from webcrawl.urls.exclusion_rules import OptOut, parse_exclusions
@@ -34,6 +35,7 @@ from webcrawl.urls.filters.filter_protocol import (
     named_filter,
 )
 from webcrawl.urls.filters.known_paths import RULES
+from webcrawl.urls.filters.logout import LogoutFilter
 from webcrawl.urls.filters.scope import PageScope, ScopeFilter
 from webcrawl.urls.foldings import Folding
 from webcrawl.urls.host_names import RegisteredDomains, sites, steps
@@ -156,6 +158,7 @@ class CrawlFilters:
         for path in sorted(order, key=order.__getitem__):
             self._add_named(path, setup, trusted)
         self._add_commanded(excluded)
+        self._add_logout(values["AUTH_FILE"])
         if values["URL_SCOPE"] == "any" and any(SCOPE in sheet for sheet in sheets.sheets.values()):
             self._add(PageScope(domains))
 
@@ -183,6 +186,13 @@ class CrawlFilters:
             self._filters.append(_unasked(commanded.name, error))
         else:
             self._filters.append(commanded)
+
+    def _add_logout(self, path: str | None) -> None:
+        try:
+            if path:
+                self._filters.append(LogoutFilter(Logins.read(path).urls))
+        except (OSError, ValueError) as error:
+            self._filters.append(_unasked(LogoutFilter.name, error))
 
     def _add(self, made: UrlFilter) -> None:
         """Add a filter, which heeds the settings of single hosts."""
@@ -375,5 +385,8 @@ TEXTS: dict[str, Callable[[FilterRefusal], str]] = {
     "extension": _extension,
     "expression": _expression,
     "known_path": _known_path,
+    "logout": lambda one: (
+        f"AUTH_FILE has a login for {host_of(one.url)}, and words of this URL say that it logs out"
+    ),
     "trap_family": _family,
 }

@@ -1,4 +1,4 @@
-"""The state of a URL, one of six; why; and what would happen to it now (docs/why.md)."""
+"""The state of a URL, one of six; why; and what would happen to it now (docs/troubleshooting.md)."""
 
 from __future__ import annotations
 
@@ -225,7 +225,7 @@ def _without_end(facts: UrlFacts) -> UrlVerdict:
     )
 
 
-# Each returns None if it does not apply. The order is that of docs/why.md; the last one always
+# Each returns None if it does not apply. The order is that of docs/troubleshooting.md; the last one always
 # applies.
 RULES: tuple[Callable[[UrlFacts], UrlVerdict | None], ...] = (
     _by_answer,

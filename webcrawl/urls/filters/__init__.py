@@ -1,0 +1,1 @@
+"""URL filters; `filter_protocol` says what a filter has to offer."""

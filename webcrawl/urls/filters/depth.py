@@ -11,7 +11,7 @@ from webcrawl.urls.host_names import RegisteredDomains, sites, steps
 
 
 class DepthFilter:
-    """Limits how deep in its site a link is, and how many sites are before it.
+    """Drops links that are deeper in their site, or more sites away, than URL_MAX_DEPTH.
 
     A link within its page's site is one deeper than the page; a link into another site is the first
     there. Both counts have the same limit. Links without a path of their page, as of a request that

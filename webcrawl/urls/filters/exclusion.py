@@ -114,7 +114,10 @@ class ExclusionFilter:
 
 
 class CommandedFilter:
-    """The last filter of every chain. It has no rules until the operator excludes something."""
+    """Drops what was excluded by command (`webcrawl ctl JOBDIR exclude`).
+
+    It is the last filter of every chain, and has no rules until the operator excludes something.
+    """
 
     name = "commanded"
 

@@ -14,7 +14,10 @@ MEMORY = 64 << 20  # limit of the automaton; 344 expressions of a real archiving
 
 
 class ExpressionFilter:
-    """Compiles each list into one set, which RE2 searches in time linear in the URL's length."""
+    """Drops URLs that match none of URL_INCLUDE, or any of URL_EXCLUDE.
+
+    Each list is compiled into one set, which RE2 searches in time linear in the URL's length.
+    """
 
     name = "expression"
 

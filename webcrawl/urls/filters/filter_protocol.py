@@ -170,7 +170,7 @@ def named_filter(path: str, setup: Setup) -> UrlFilter | None:
     )
     if not (has_keep and has_name):
         near = hint(made, "name" if has_keep else "keep")
-        line = "a filter must have a name and a method keep(urls, origin) (docs/urls.md)"
+        line = "a filter must have a name and a method keep(urls, origin) (docs/policies.md#url-filter)"
         raise RulesError(f"URL_FILTERS: {path}: {line}{near}")
     found: UrlFilter | None = made
     return found

@@ -2,10 +2,10 @@
 forms, buttons.
 
 They belong to software that many sites run; the quirks of a single site belong in URL_EXCLUDE.
-docs/urls.md has each rule's precision on real URLs; a test recomputes it. A rule names the
-software's own script or parameter together with the values it takes, because the words alone are
-used by articles too: `idx=` by newspapers, `report.php?` by agencies, `share=` by links that are
-shared. Case is ignored.
+tests/urls/known_paths_counts.tsv has each rule's matches among real URLs, and how many are right; a
+test recomputes it, and demands 98 of 100. A rule names the software's own script or parameter
+together with the values it takes, because the words alone are used by articles too: `idx=` by
+newspapers, `report.php?` by agencies, `share=` by links that are shared. Case is ignored.
 """
 
 from __future__ import annotations
@@ -125,7 +125,10 @@ RULES = {
 
 
 class KnownPathsFilter:
-    """Searches the whole batch for all of them as one expression."""
+    """Drops other views of a page, forms and buttons, by the paths of widespread software.
+
+    It searches the whole batch for all rules as one expression.
+    """
 
     name = "known_path"
 

@@ -103,10 +103,11 @@ class PageScope:
 
 
 class ScopeFilter(PageScope):
-    """Seeds, which have no page, always pass.
+    """Drops links that lead out of URL_SCOPE.
 
-    With the scope `seeds` their domains are remembered; if pages may be fetched as `requisites` of
-    others, their hosts or domains are with any scope, for only these pages' links are followed.
+    Seeds, which have no page, always pass. With the scope `seeds` their domains are remembered; if
+    pages may be fetched as `requisites` of others, their hosts or domains are with any scope, for
+    only these pages' links are followed.
     """
 
     def __init__(

@@ -171,11 +171,13 @@ class CalendarFilter:
 
 SESSION = rf"[?&](?:{SESSION_PARAMETER})(?:&|$)|{SESSION_SEGMENT}"
 QUERY = r"\?(?:[^&]*&){4}"  # five parameters or more: a page for every combination in a form
-DEEP = r"^[^/]+//[^/]+(?:/[^/?]+){11}"  # 36 of 50,000 real URLs are this deep (docs/urls.md)
+DEEP = r"^[^/]+//[^/]+(?:/[^/?]+){11}"  # 36 of 50,000 real URLs are this deep
 
 
 class FamiliesFilter:
-    """Lets the first `pages` distinct URLs of each host and family pass, and drops the others."""
+    """Drops all but the first TRAP_MAX_PAGES of a host's calendar pages, session ids, queries of five
+    or more parameters, and paths of more than ten segments each.
+    """
 
     name = "trap_family"
 
@@ -216,7 +218,7 @@ class FamiliesFilter:
         self._taken.restore(state)
 
 
-MAX_SEGMENTS = 30  # the deepest of 50,000 real URLs has 23 (docs/urls.md)
+MAX_SEGMENTS = 30  # the deepest of 50,000 real URLs has 23
 
 
 class GrowthFilter:
@@ -252,7 +254,7 @@ def _repeats_parameters(parameters: list[str]) -> bool:
 
 
 class RepeatsFilter:
-    """Drops paths in which a segment, or a pair of segments, comes round again and again."""
+    """Drops paths in which a segment, or a pair of segments, keeps repeating."""
 
     name = "trap_repeats"
 

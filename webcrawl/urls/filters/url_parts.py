@@ -12,7 +12,7 @@ from webcrawl.urls.filters.filter_protocol import Lines, Origin, Setup, leave_ou
 
 
 class SchemeFilter:
-    """Keeps those of the four schemes of canonical URLs that URL_SCHEMES names."""
+    """Drops schemes that URL_SCHEMES does not name."""
 
     name = "scheme"
 
@@ -29,7 +29,10 @@ class SchemeFilter:
 
 
 class LengthFilter:
-    """Checks the length again after `canonical`: escaping and joining can make a URL longer."""
+    """Drops URLs that are longer than URL_MAX_LENGTH.
+
+    They are checked again after `canonical`: escaping and joining can make a URL longer.
+    """
 
     name = "length"
 
@@ -54,7 +57,7 @@ _SUSPICIOUS_PORT = rf"^[^/]+//[^/]*:(?:{'|'.join(map(str, sorted(BAD)))})(?:/|$)
 
 
 class PortFilter:
-    """Looks only at URLs with a suspicious port.
+    """Drops ports that belong to other services, unless PORTS_ALLOWED names them.
 
     Queued URLs are checked again: PORTS_ALLOWED may differ next time.
     """
@@ -79,7 +82,10 @@ class PortFilter:
 
 
 class ExtensionFilter:
-    """Checks the end of the path: a file name in the query may belong to a page about the file."""
+    """Drops path endings in URL_EXCLUDE_EXTENSIONS: archives, programs, audio, video, fonts.
+
+    Only the end of the path counts: a file name in the query may belong to a page about the file.
+    """
 
     name = "extension"
     for_requisites = None  # without fonts and films an archive shows other pages than the web did

@@ -14,14 +14,12 @@ from typing import Self
 from webcrawl.base.readable import count
 from webcrawl.urls.canonical import MAX_LENGTH
 from webcrawl.urls.seeds.seed_source import (
-    UNSENT,
     AwayError,
     BadLineError,
     Lone,
     SeedError,
     SeedFile,
     UrlDiscovery,
-    has_credentials,
     is_url,
     list_paths,
     rows,
@@ -138,7 +136,6 @@ class SeedList:
         self._max_length = max_length
         self._rows = rows(source.kind, source.first)
         self._first_bad = ""  # of this run
-        self._with_credentials = 0  # seeds of this run
         if not self._start(place):
             level = logging.INFO if changes else logging.WARNING
             logger.log(
@@ -199,8 +196,6 @@ class SeedList:
         text = self._rows.seed(written)
         if text is None:
             return None
-        if has_credentials(text):
-            self._tell_of_credentials()
         return Seed(seed_url(text, self._max_length), self.at.line, self._rows.found(written))
 
     def _count_bad(self, why: BadLineError) -> None:
@@ -216,16 +211,6 @@ class SeedList:
             logger.warning("%s: line %d %s", self.source.path, at.line, why)
         if at.bad == LOGGED:
             logger.warning("%s: further bad lines are counted but not logged", self.source.path)
-
-    def _tell_of_credentials(self) -> None:
-        self._with_credentials += 1
-        line = "" if isinstance(self.source, Lone) else f" line {self.at.line}:"
-        if self._with_credentials <= LOGGED:
-            logger.warning("%s:%s %s", self.source.path, line, UNSENT)
-        if self._with_credentials == LOGGED:
-            logger.warning(
-                "%s: further seeds with user and password are not logged", self.source.path
-            )
 
     def _start(self, place: ListPosition) -> bool:
         """Go to this place.

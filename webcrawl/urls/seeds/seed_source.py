@@ -44,7 +44,10 @@ _DOMAIN = re.compile(r"([-.0-9A-Z_a-z\x80-\U0010ffff]+)(:\d+)?([/?#].*)?")
 _NUMBERS = re.compile(r"[\d.]+")
 
 
-UNSENT = "user and password were removed from the seed, which is crawled without them"
+CREDENTIALS = (
+    "has a user name or password: write it without, and put a login for http or https into "
+    "AUTH_FILE (docs/logins.md)"
+)
 
 
 def has_credentials(text: str) -> bool:
@@ -57,6 +60,8 @@ def seed_url(text: str, max_length: int) -> str:
 
     Raises BadLineError.
     """
+    if has_credentials(text):
+        raise BadLineError(CREDENTIALS)
     if _UNWRITTEN.search(text):
         raise BadLineError("contains a space or a control character")
     if _WITH_SCHEME.match(text):

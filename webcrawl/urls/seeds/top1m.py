@@ -13,7 +13,15 @@ from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 from typing import IO, Protocol
 from urllib.error import HTTPError
-from urllib.request import Request, urlopen
+from urllib.parse import urlsplit
+from urllib.request import (
+    OpenerDirector,
+    ProxyHandler,
+    Request,
+    build_opener,
+    getproxies,
+    proxy_bypass,
+)
 
 from webcrawl.base.program import program
 from webcrawl.urls.seeds.seed_source import is_url, list_paths
@@ -77,7 +85,7 @@ class _Bytes(Protocol):
 def _fetch(url: str, path: Path) -> None:
     try:
         request = Request(url, headers={"User-Agent": "webcrawl"})  # noqa: S310 - the user's setting
-        answer: HTTPResponse = urlopen(request, timeout=TIMEOUT)  # noqa: S310
+        answer: HTTPResponse = _opener(url).open(request, timeout=TIMEOUT)
     except HTTPError as error:
         error.close()
         raise _Unusable(f"cannot be downloaded: {url}: {error}") from error
@@ -87,6 +95,17 @@ def _fetch(url: str, path: Path) -> None:
         ) from error
     with answer, path.open("wb") as file:
         _copy(answer, file, url, getattr(answer, "length", 0) or 0)
+
+
+def _opener(url: str) -> OpenerDirector:
+    """Return what opens the URL through the environment's proxies. Raise _Unusable for SOCKS."""
+    parts, proxies = urlsplit(url), getproxies()
+    if "all" in proxies:  # which urllib does not know
+        proxies = {**dict.fromkeys(("http", "https"), proxies["all"]), **proxies}
+    proxy = proxies.get(parts.scheme, "")
+    if proxy.lower().startswith("socks") and not proxy_bypass(parts.hostname or ""):
+        raise _Unusable(f"cannot be downloaded: {url}: not through a SOCKS proxy")
+    return build_opener(ProxyHandler(proxies))
 
 
 def _copy(answer: HTTPResponse, file: IO[bytes], url: str, size: int) -> None:

@@ -1,0 +1,101 @@
+"""Microdata in the JSON form of the HTML Standard (5.5), texts with their white space collapsed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from webcrawl.content.html.encodings import SPACE
+from webcrawl.content.html.marked_elements import ITEM, Item, MarkedElements
+from webcrawl.content.html.shown_text import resolved
+
+NESTED = 64  # items within items
+REPEATED = "ERROR"  # HTML Standard, 5.5: in the place of an item that is around itself
+ADDRESSES = {
+    **dict.fromkeys(("a", "area", "link"), "href"),
+    **dict.fromkeys(("audio", "embed", "iframe", "img", "source", "track", "video"), "src"),
+    "object": "data",
+}
+VALUES = {"meta": "content", "data": "value", "meter": "value"}
+
+
+class Microdata:
+    """Reads the items of one document."""
+
+    def __init__(self, marked: MarkedElements, base: str) -> None:
+        """`base`: of its addresses."""
+        self._marked = marked
+        self._attributes = marked.attributes
+        self._base = base
+        self._named: dict[str, int] = {}  # the first element with each id
+        if marked.has("itemref"):
+            for at, attributes in enumerate(marked.attributes):
+                self._named.setdefault(attributes.get("id") or "", at)
+
+    def items(self) -> list[Item]:
+        """Return the items that are not a property's value."""
+        return [
+            self._item(at, (at,))
+            for at, attributes in enumerate(self._attributes)
+            if "itemscope" in attributes
+            and "itemprop" not in attributes
+            and self._marked.takes(ITEM)
+        ]
+
+    def _item(self, at: int, around: tuple[int, ...]) -> Item:
+        """Return an item. `around`: the items that it is in, and itself."""
+        marked = self._marked
+        item: Item = {}
+        item_type = self._attributes[at].get("itemtype") or ""
+        if item_type.split() and marked.takes(len(item_type)):
+            item["type"] = item_type.split()
+            address = self._address(self._attributes[at].get("itemid"))
+            if address and marked.takes(len(address)):
+                item["id"] = address
+        item["properties"] = {}
+        for place in self._properties_of(at):
+            names = dict.fromkeys((self._attributes[place]["itemprop"] or "").split())
+            if "itemscope" not in self._attributes[place]:
+                marked.add(item, names, self._value(place))
+            elif place in around:
+                marked.add(item, names, REPEATED)
+            elif len(around) >= NESTED:
+                marked.dropped["deep"] += 1
+            elif names and marked.takes(ITEM):
+                marked.add(item, names, self._item(place, (*around, place)))
+        return item
+
+    def _properties_of(self, at: int) -> list[int]:
+        """Return the elements that are properties of an item, in document order: 5.2.5."""
+        waiting = [*self._marked.children[at], *self._referred(self._attributes[at])]
+        known = {at}
+        found = []
+        while waiting and self._marked.takes(1):
+            place = waiting.pop()
+            if place in known:
+                continue
+            known.add(place)
+            attributes = self._attributes[place]
+            if "itemprop" in attributes:
+                found.append(place)
+            if "itemscope" not in attributes:
+                waiting.extend(self._marked.children[place])
+        return sorted(found)
+
+    def _referred(self, attributes: Mapping[str, str | None]) -> list[int]:
+        names = (attributes.get("itemref") or "").split()
+        return [self._named[name] for name in names if name in self._named]
+
+    def _value(self, at: int) -> str:
+        """Return the value of a property that is no item: 5.2.4."""
+        tag = self._marked.elements[at].tag or ""
+        attributes = self._attributes[at]
+        if tag in ADDRESSES:
+            return self._address(attributes.get(ADDRESSES[tag]))
+        if tag in VALUES:
+            return attributes.get(VALUES[tag]) or ""
+        if tag == "time" and "datetime" in attributes:
+            return attributes["datetime"] or ""
+        return self._marked.text(at)
+
+    def _address(self, address: str | None) -> str:
+        return "" if address is None else resolved(address.strip(SPACE), self._base)

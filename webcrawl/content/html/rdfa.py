@@ -1,0 +1,164 @@
+"""RDFa Lite 1.1 as items, in the form of microdata's.
+
+RDFa Lite is RDFa Core 1.1 with five attributes: vocab, typeof, property, resource, prefix. HTML+RDFa
+1.1 adds href, src, content and datetime.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from webcrawl.content.html.encodings import SPACE
+from webcrawl.content.html.marked_elements import ITEM, SUBJECTS, Item, MarkedElements
+from webcrawl.content.html.shown_text import resolved
+
+NESTED = 64  # items within items
+PREFIXES = 100  # that may be declared around an element: each declaration copies those before it
+# Those of the initial context that pages use
+INITIAL = {
+    "schema": "http://schema.org/",
+    "dc": "http://purl.org/dc/terms/",
+    "dcterms": "http://purl.org/dc/terms/",
+    "foaf": "http://xmlns.com/foaf/0.1/",
+    "gr": "http://purl.org/goodrelations/v1#",
+    "v": "http://rdf.data-vocabulary.org/#",
+}
+_PREFIX = re.compile(r"(?<!\S)([^\s:]++):\s++(\S++)")
+# The prefixes of Open Graph's properties, which are read by themselves
+OPEN_GRAPH = frozenset(
+    ("og", "article", "book", "fb", "music", "place", "product", "profile", "video")
+)
+
+
+def is_open_graph(name: str) -> bool:
+    """Return whether a property, in lower case, is one of Open Graph's."""
+    prefix, colon, _ = name.partition(":")
+    return bool(colon) and prefix in OPEN_GRAPH
+
+
+@dataclass(slots=True)
+class _Scope:
+    """What attributes mean for the elements within one."""
+
+    item: Item  # whose properties are declared
+    nested: int = 0
+    vocabulary: str = ""
+    prefixes: Mapping[str, str] = field(default_factory=lambda: INITIAL)
+
+    def full(self, name: str) -> str:
+        """Return the IRI of a term, a CURIE or an IRI; empty for what has no meaning."""
+        prefix, colon, rest = name.partition(":")
+        if not colon:
+            return self.vocabulary and self.vocabulary + name
+        if rest.startswith("//"):
+            return name
+        start = self.prefixes.get(prefix.lower())
+        return start + rest if start else ""
+
+    def property_names(self, attributes: Mapping[str, str | None]) -> list[str]:
+        """Return the names of an element's properties: a term of the vocabulary stays as it is."""
+        found = []
+        for name in dict.fromkeys((attributes.get("property") or "").split()):
+            if ":" not in name:
+                found += [name] if self.vocabulary else []
+            elif not is_open_graph(name.lower()) and (full := self.full(name)):
+                found.append(full)
+        return found
+
+
+class Rdfa:
+    """Reads the items of one document."""
+
+    def __init__(self, marked: MarkedElements, url: str, base: str) -> None:
+        """`base`: of its addresses."""
+        self._marked = marked
+        self._base = base
+        self._of_page = _Scope({"id": url, "properties": {}})
+        self._items = [self._of_page.item]
+
+    def items(self) -> list[Item]:
+        """Return the items that are not a property's value, and have a type or properties."""
+        if not (self._marked.has("property") or self._marked.has("typeof")):
+            return []
+        scopes: list[_Scope] = []
+        for at, place in enumerate(self._marked.nearest):
+            scopes.append(self._scope(at, scopes[place] if place >= 0 else self._of_page))
+        return [item for item in self._items if "type" in item or item["properties"]]
+
+    def _scope(self, at: int, around: _Scope) -> _Scope:
+        """Read one element, and return what holds for those within it: RDFa Core 1.1, 7.5."""
+        marked = self._marked
+        attributes = marked.attributes[at]
+        scope = _declared(attributes, around)
+        names = scope.property_names(attributes)
+        is_property = "property" in attributes and "content" not in attributes
+        if is_property and "typeof" not in attributes:
+            if names:
+                marked.add(scope.item, names, self._value(at, scope))
+            return scope
+        inner = scope
+        item = self._subject(attributes, scope)
+        if item is not None:
+            if scope.nested >= NESTED:
+                marked.dropped["deep"] += 1
+                return scope
+            if is_property and names:
+                marked.add(scope.item, names, item)
+            else:
+                self._items.append(item)
+            inner = _Scope(item, scope.nested + 1, scope.vocabulary, scope.prefixes)
+        if not is_property:
+            marked.add(inner.item, names, attributes.get("content") or "")
+        return inner
+
+    def _subject(self, attributes: Mapping[str, str | None], scope: _Scope) -> Item | None:
+        """Return the item that an element begins, or None if it begins none."""
+        address = self._named(attributes, scope)
+        if not ("typeof" in attributes or address):
+            return None
+        names = (attributes.get("typeof") or "").split()
+        types = [full for name in names if (full := scope.full(name))]
+        if not self._marked.takes(ITEM + len(address) + sum(map(len, types))):
+            return None
+        item: Item = {}
+        if types:
+            item["type"] = types
+        if address:
+            item["id"] = address
+        item["properties"] = {}
+        return item
+
+    def _named(self, attributes: Mapping[str, str | None], scope: _Scope) -> str:
+        """Return the address of what an element is about; empty if it names nothing."""
+        resource = (attributes.get("resource") or "").strip(SPACE)
+        if resource:
+            short = resource.removeprefix("[").removesuffix("]")
+            full = scope.full(short) if ":" in short else ""
+            return full or resolved(resource, self._base)
+        for name in SUBJECTS:
+            if name in attributes:
+                return resolved((attributes[name] or "").strip(SPACE), self._base)
+        return ""
+
+    def _value(self, at: int, scope: _Scope) -> str:
+        """Return the value of a property that is no item."""
+        attributes = self._marked.attributes[at]
+        if "datetime" in attributes:
+            return attributes["datetime"] or ""
+        return self._named(attributes, scope) or self._marked.text(at)
+
+
+def _declared(attributes: Mapping[str, str | None], around: _Scope) -> _Scope:
+    """Return the scope of an element: what it declares, and what is declared around it."""
+    if "vocab" not in attributes and "prefix" not in attributes:
+        return around
+    vocabulary = around.vocabulary
+    prefixes = around.prefixes
+    if "vocab" in attributes:
+        vocabulary = (attributes["vocab"] or "").strip(SPACE)
+    if attributes.get("prefix") and len(prefixes) < PREFIXES:
+        declared = _PREFIX.findall(attributes["prefix"] or "")
+        prefixes = {**prefixes, **{prefix.lower(): start for prefix, start in declared}}
+    return _Scope(around.item, around.nested, vocabulary, prefixes)
