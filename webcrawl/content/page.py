@@ -239,6 +239,8 @@ class Page(_Answer):
     fingerprint: ClassVar[Any] = _Lazy(lambda page: fingerprint(page.visible_text))
     # What the owner says of its use (docs/robots-and-preferences.md)
     preferences: ClassVar[Any] = _Lazy(_preferences)
+    # The text without navigation, readers' comments and so on; needs trafilatura
+    main_text: ClassVar[Any] = _Lazy(lambda page: shown_text.main_text(page.text))
     # The document's description of itself; some fields are read from it
     about: ClassVar[Any] = _Lazy(_about)
 
@@ -385,11 +387,6 @@ class Page(_Answer):
     def contradicts_language(self) -> bool:
         """Return whether the visible text is surely not in `language`; needs resiliparse."""
         return bool(self.language) and text_language.contradicts(self.language, self.visible_text)
-
-    @property
-    def main_text(self) -> str:
-        """Return the text without navigation, readers' comments and so on; needs trafilatura."""
-        return shown_text.main_text(self.text)
 
     @property
     def is_prerequisite(self) -> bool:

@@ -8,7 +8,6 @@ import pytest
 from tests.support.commands import command
 from tests.support.fulltext import Texts, page
 from tests.support.hive_jobs import named
-from webcrawl.record.fulltext.index_fields import BadQuery
 from webcrawl.record.fulltext.text_search import IndexSearch, SearchAll
 from webcrawl.store.errors import StoreError
 
@@ -103,7 +102,8 @@ def test_no_index_at_all(copy):
 
 
 def test_a_query_that_is_not_understood(hive):
-    """The same exit status as for a single crawl."""
-    with pytest.raises(BadQuery):
-        SearchAll(folders(hive)).find("nosuchfield:x", 3)
-    assert search(hive, "nosuchfield:x").returncode == 2
+    """It is searched as plain words in all indexes, and one remark says so."""
+    search_all = SearchAll(folders(hive))
+
+    assert search_all.find("lamp:", 3)[0] == 15
+    assert search_all.remark == "lamp:: searched as plain words"

@@ -8,9 +8,8 @@ import pytest
 
 from tests.support.fulltext import Texts, page
 from webcrawl.record.fulltext import text_search
-from webcrawl.record.fulltext.index_fields import BadQuery
 from webcrawl.record.fulltext.text_index import IndexContents
-from webcrawl.record.fulltext.text_search import DEEPEST, LONGEST, IndexSearch
+from webcrawl.record.fulltext.text_search import DEEPEST, IndexSearch
 from webcrawl.store.errors import StoreError
 
 PAGES = {
@@ -106,58 +105,67 @@ def test_the_best_are_first(job):
 
 
 @pytest.mark.parametrize(
-    "query",
+    ("query", "found"),
     [
-        "nosuchfield:x",
-        "nosuchfield:*",
-        "title:*",
-        '"unclosed',
-        "a AND",
-        "-lamp",
-        "ordinal:x",
-        "fetched_at:yesterday",
-        "site:a.test/path",
-        "site:" + "x" * 3000,
-        "lamp after:yesterday",
-        "before:2026-13",
-        "/regular.*/",
-        "(" * (DEEPEST + 1) + "a" + ")" * (DEEPEST + 1),
-        "a" * (LONGEST + 1),
-        "lone \udcff",
+        ("Bright: lamp", {1, 2}),
+        ("C++: templates", set()),
+        ("title:*", set()),
+        ('"bright lamp', {1, 2}),
+        ("lamp AND", {1, 2}),
+        ("lamp AND AND bright", {1, 2}),
+        ("-lamp", {1, 2}),
+        ("lamp )", {1, 2}),
+        ("keeper lamp (bright", {1, 2}),
+        ("/bright.*lamp/", {1, 2}),
+        ("ordinal:x", set()),
+        ("site:a.test/path", set()),
+        ("site:" + "x" * 3000, set()),
+        ("lamp after:yesterday", set()),
+        ("before:2026-13 bright lamp", set()),
+        ("(" * (DEEPEST + 1) + "keeper" + ")" * (DEEPEST + 1), {1}),
+        ("lamp bright " * 900, {1, 2}),
+        ("AND", {2}),
+        ("keeper \udcff", {1}),
+        ("keeper \U0001f600 '", {1}),
+        *((query, set()) for query in ("", " ", "?", "-", "'", '""', "()", "\u200b", "\U0001f600")),
     ],
 )
-def test_queries_that_are_not_understood(job, query):
-    """They are refused, those that would end the process too, in a line of bounded length."""
-    with pytest.raises(BadQuery) as refused:
-        IndexSearch(job).find(query, 10)
+def test_any_text_is_a_query(job, query, found):
+    """Text that is no query of fields and operators is searched as its words, and a remark of
+    bounded length says so.
+    """
+    total, numbers = urls(job, query)
+    remark = IndexSearch(job).read(query).remark
 
-    assert len(str(refused.value)) < 300
+    assert (total, set(numbers)) == (len(found), found)
+    assert len(remark) < 400
+    assert "stems" not in remark
 
 
 @pytest.mark.parametrize(
-    "query", ["", " ", "?", '""', "()", "AND", "NOT", "title:", '+title:""', "&& ||", "\u200b"]
+    ("query", "said"),
+    [
+        ("lamp", ""),
+        ("lamp AND", "lamp AND: searched as plain words"),
+        ("before:2026-13", "before:2026-13: searched as plain words: 2026-13: expected a day"),
+        ("-", "-: no word, so no page is searched for"),
+        ("lamp " * 900, "only the first 4096 characters are searched for"),
+    ],
 )
-def test_a_query_without_text_is_invalid(job, query):
-    """A query that has neither a word nor a filter is refused: "no pages" would be taken for an
-    answer.
-    """
-    with pytest.raises(BadQuery, match="a query needs a word, a filter such as"):
-        IndexSearch(job).find(query, 10)
+def test_a_remark_says_how_a_query_was_read(job, query, said):
+    """It is empty if the query counts as typed, and quotes nothing but what was typed."""
+    remark = IndexSearch(job).read(query).remark
+
+    assert remark.startswith(said)
+    assert bool(remark) == bool(said)
 
 
 @pytest.mark.parametrize(
-    "query", ["lamp AND", "lamp )", "keeper lamp (bright", "lamp AND AND bright"]
+    "query", ["http://b.test/2", "https://b.test/2#part", " b.test/2 ", "HTTP://B.test:80/2"]
 )
-def test_a_refusal_shows_the_query_as_typed(job, query):
-    """What a query is expanded to, with each word's stems, is in no message.
-
-    `lamp AND` was refused with "(lamp OR stems_de:lamp^1.0 OR stems_en:lamp^1.0) AND".
-    """
-    with pytest.raises(BadQuery) as refused:
-        IndexSearch(job).find(query, 10)
-
-    assert str(refused.value).startswith(f"{query}: syntax error: ")
-    assert "stems" not in str(refused.value)
+def test_an_address_finds_its_page(job, query):
+    """The page with the URL is the first, with or without its scheme."""
+    assert urls(job, query)[1][0] == 2
 
 
 def test_a_snippet(job):

@@ -153,7 +153,7 @@ class TestForgotten:
     def test_who_wants_to_be_forgotten_is_not_found(self, texts):
         """Pages of who wants to be forgotten are in no answer, nor counted among the best."""
         for url in ("http://a.test/", "http://www.b.test/", "http://b.test/new"):
-            texts.add(page(url, "<p>lamp", started=2e9 if "new" in url else 1e9))
+            texts.add(page(url, f"<p>lamp of {url}", started=2e9 if "new" in url else 1e9))
         texts.stop()
         forgotten = Forgotten([OptOut("b.test", until=1.5e9, forget=True)])
 

@@ -8,6 +8,7 @@ import pytest
 from lxml import html
 
 from tests.support.dashboards import FIGURES, Crawls, dashboard, made
+from tests.support.fulltext import Texts, page
 from tests.support.reports import Report
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.commands import COMMANDS
@@ -342,3 +343,51 @@ class TestSeeds:
                 visitor, visitor.send(f"c/{visitor.id}/seeds", {"seeds": "a.example\r\n"})
             )
             assert visitor.crawls.told == [("hive", "seeds", "add", "-", b"a.example")]
+
+
+class TestSearch:
+    @pytest.fixture(name="indexed")
+    def _indexed(self, tmp_path):
+        pytest.importorskip("tantivy")
+        texts = Texts(tmp_path / "web")
+        one = page("http://a.example/lamp", "<p>a <b>lamp</b> &lt;script&gt; beside")
+        one.title = "Lamps & shades"
+        texts.add(one)
+        texts.stop()
+        with dashboard(tmp_path, Crawls({"status": FIGURES})) as visitor:
+            yield visitor
+
+    def test_pages_are_listed(self, indexed):
+        """With title, URL and the text around the words."""
+        tree = tree_of(indexed, "/search?find=lamp")
+        item = tree.xpath("//ol/li")[0]
+
+        assert item.xpath("b/text()") == ["Lamps & shades"]
+        assert item.xpath("p[1]/text()") == ["http://a.example/lamp"]
+        assert item.xpath("p[2]")[0].text_content() == "a lamp <script> beside"
+        assert item.xpath("p[2]/b/text()") == ["lamp"]
+        assert tree.xpath("//input[@name='find']/@value") == ["lamp"]
+
+    @pytest.mark.parametrize(
+        ("query", "said"),
+        [
+            ("%27", "': no word"),
+            ("lamp+AND", "lamp AND: searched as plain words"),
+            ("%F0%9F%98%80", "no word"),
+            ("lamp+" * 800, "1 page."),
+        ],
+    )
+    def test_any_text(self, indexed, query, said):
+        """Whatever is pasted is searched for, and a remark says how it was read."""
+        assert said in tree_of(indexed, f"/search?find={query}").text_content()
+
+    def test_no_index(self, tmp_path):
+        """The page says so, and how to get one; without words it only asks for them."""
+        Texts(tmp_path / "web", index=False).stop()
+        with dashboard(tmp_path, Crawls({"status": FIGURES})) as visitor:
+            asking, answer = tree_of(visitor, "/search"), tree_of(visitor, "/search?find=lamp")
+
+        assert asking.xpath("//p[@class='refused']") == []
+        said = answer.xpath("//p[@class='refused']/text()")[0]
+        assert "no index" in said
+        assert "OUTPUTS=index" in said

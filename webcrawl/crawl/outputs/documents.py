@@ -19,6 +19,7 @@ from webcrawl.content.document_extraction import DocumentProcess
 from webcrawl.content.formats.pdf import CUT
 from webcrawl.content.html.trees import markup
 from webcrawl.content.page import Page
+from webcrawl.content.text_quality import plain
 from webcrawl.crawl.outputs.output import Output
 from webcrawl.crawl.outputs.text import has_news, unprocessed
 from webcrawl.crawl.run import Run
@@ -106,6 +107,9 @@ class Documents(Output):
         finally:
             trip.readers -= 1
             reader.waiting -= 1
+        if head["is_markup"] and about.get("text"):
+            # As if it had been asked for: the full-text index takes it
+            page.looked_up = {**(page.looked_up or {}), "main_text": plain(about["text"])}
         if page.exchange is not None and CUT in page.exchange.state.notes:
             about = {**about, "cut": True}  # anew: all pages that break their reader have one
         return about if self._is_wanted(about) else NO_DOCUMENT

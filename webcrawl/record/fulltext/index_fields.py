@@ -9,7 +9,7 @@ marks between them that are neither white space nor part of a word. A query of s
 characters is then a phrase, and finds them side by side.
 
 Of a query only words that stand alone, `site:`, `after:` and `before:` are rewritten. All else is
-tantivy's, and so are its complaints.
+tantivy's. A query that tantivy does not understand has its `words_alone` looked for.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import cache
 from typing import Any
 from urllib.parse import unquote
 
@@ -99,7 +100,8 @@ LONGEST = 100  # bytes of a word; what is longer is data
 # Fields in which a word is looked for, and their weights. `address`: of the URL.
 # Of judged queries nDCG is 0.785 to 0.80 with titles from 0.5 to 3 and addresses from 0.3 to 1:
 # round numbers from the middle.
-SEARCHED = {"title": 1.5, "headings": 0.5, "body": 1.0, "address": 0.5}
+# `body`: the main text, if the crawl has it, and then `rest` is all the text; else all the text.
+SEARCHED = {"title": 1.5, "headings": 0.5, "body": 1.0, "rest": 0.3, "address": 0.5}
 ORDINAL = "ordinal"
 BLANK = "(none)"  # in place of the host of a page that has no text any more: no search finds it
 _LANGUAGES = (
@@ -150,10 +152,13 @@ def schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     builder.add_unsigned_field(ORDINAL, stored=True, indexed=True, fast=True)
     builder.add_text_field("url", stored=True, tokenizer_name="raw", index_option="basic")
-    for name in ("host", "domain", "site", "stemmed"):
+    for name in ("host", "site", "stemmed", "links"):
         builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
-    for name in (*SEARCHED, "language"):
+    # In columns, too: the domains that link to a page are counted
+    builder.add_text_field("domain", fast=True, tokenizer_name="raw", index_option="basic")
+    for name in SEARCHED:
         builder.add_text_field(name, tokenizer_name=ANALYZER)
+    builder.add_text_field("language", stored=True, tokenizer_name=ANALYZER)
     # Without positions: phrases are looked for in the words as they are written
     for language in STEMMERS:
         builder.add_text_field(
@@ -168,8 +173,14 @@ def schema() -> tantivy.Schema:
 def register(index: tantivy.Index) -> None:
     """Give the analyzers to an index that was just opened."""
     index.register_tokenizer(ANALYZER, _analyzer())
-    for language, name in STEMMERS.items():
-        index.register_tokenizer(stems_of(language), _analyzer(tantivy.Filter.stemmer(name)))
+    for language in STEMMERS:
+        index.register_tokenizer(stems_of(language), stemmer(language))
+
+
+@cache
+def stemmer(language: str) -> tantivy.TextAnalyzer:
+    """Return the analyzer of a language's field."""
+    return _analyzer(tantivy.Filter.stemmer(STEMMERS[language]))
 
 
 def _analyzer(*stemmers: tantivy.Filter) -> tantivy.TextAnalyzer:
@@ -206,16 +217,19 @@ def fields(line: dict[str, Any], domain: str, file: int, offset: int) -> dict[st
     }
     if not line["text"]:
         return unfindable(about)
-    title, body, language = prepared(line["title"]), prepared(line["text"]), language_of(line)
+    title, text, language = prepared(line["title"]), prepared(line["text"]), language_of(line)
+    main = prepared(line.get("main_text", ""))
     if language in STEMMERS:
-        about |= {"stemmed": language, stems_of(language): [title, body]}
+        about |= {"stemmed": language, stems_of(language): [title, text]}
     return about | {
         "domain": domain,
         "site": list(names_above(host)),
         "address": prepared(_ADDRESS.sub("", unquote(line["url"]))),
         "title": title,
         "headings": [prepared(heading) for heading in line["headings"]],
-        "body": body,
+        "body": main or text,
+        "rest": text if main else "",
+        "links": line.get("links", []),
         "language": [line["language"], language],
     }
 
@@ -249,15 +263,19 @@ FEW = 2  # words, all of which must be there; of more, more than half
 
 
 class BadQuery(ValueError):  # noqa: N818 - reads as what it is
-    """The query cannot be understood."""
+    """The query has a filter whose value makes no sense: it is searched as words."""
 
 
 @dataclass(slots=True)
 class ParsedQuery:
-    """A query for tantivy: `words`, most of which a page must have, and further conditions."""
+    """A query for tantivy: `words`, most of which a page must have, and further conditions.
+
+    `typed`: the words without their stems, which rank pages that have them side by side higher.
+    """
 
     words: list[str]
     others: list[str]
+    typed: list[str]
 
 
 def asked(query: str, languages: Sequence[str]) -> ParsedQuery:
@@ -268,6 +286,7 @@ def asked(query: str, languages: Sequence[str]) -> ParsedQuery:
     """
     words: list[str] = []
     others: list[str] = []
+    typed: list[str] = []
     whole: list[str] = []
     stems = [f"{stems_of(language)}:" for language in languages]
     for piece in _PIECE.findall(query):
@@ -276,17 +295,20 @@ def asked(query: str, languages: Sequence[str]) -> ParsedQuery:
             others.append(found[1] + _FILTERS[found[2]](found[3]))
             whole.append(others[-1])
         elif _is_word(piece):
+            typed.append(prepared(piece))
             words.append(_with_stems(prepared(piece), stems if len(words) < MOST else ()))
             whole.append(words[-1])
         else:
             others.append(piece)
             whole.append(piece)
     has_operators = not _OPERATORS.isdisjoint(others)
-    if len(words) <= FEW or has_operators:
-        return ParsedQuery([], ["".join(whole)])
+    if has_operators:
+        return ParsedQuery([], ["".join(whole)], [])
+    if len(words) <= FEW:
+        return ParsedQuery([], ["".join(whole)], typed)
     # A question mark alone is no condition: no page could have it
     conditions = [piece for piece in others if piece == EVERYTHING or _WORD.search(piece)]
-    return ParsedQuery(words, conditions)
+    return ParsedQuery(words, conditions, typed)
 
 
 def _is_word(piece: str) -> bool:
@@ -305,6 +327,13 @@ def has_text(query: str) -> bool:
     """Return whether a query has a word beside operators and names of fields, or asks for all."""
     pieces = (_FIELD.sub("", piece) for piece in _PIECE.findall(query) if piece not in _OPERATORS)
     return any(EVERYTHING in piece or _WORD.search(prepared(piece)) for piece in pieces)
+
+
+def words_alone(query: str) -> str:
+    """Return the words of any text, without anything that could be an operator or a field."""
+    found = _WORD.findall(prepared(query))
+    words = [word for word in found if word not in _WORDS] or found
+    return " ".join(words[:MOST]).lower()
 
 
 def as_code(query: str) -> str | None:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -19,8 +21,10 @@ from isal import igzip
 from webcrawl.base.dates import iso
 from webcrawl.base.model import RecordLocation
 from webcrawl.base.page_values import Change
+from webcrawl.base.url_text import host_of
 from webcrawl.content.formats.pdf import CUT
 from webcrawl.content.html.encodings import is_undecodable
+from webcrawl.content.html.link_kinds import is_nofollow
 from webcrawl.content.html.text_language import knows_languages
 from webcrawl.content.page import Page
 from webcrawl.record.warc.unpacking import GZIPPED, TornRecord, UnpackedStream
@@ -30,9 +34,13 @@ from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.jobdir.outputs import open_noted
 from webcrawl.store.output import OPEN, Output
 from webcrawl.store.outputs import Outputs
+from webcrawl.urls.canonical import canonical_links
+from webcrawl.urls.host_names import RegisteredDomains
 
+domain_of = RegisteredDomains()
 LONGEST = 1 << 20  # characters of text: the rest is left out, and the line says so
 LANGUAGE = 100  # characters of a declared language
+MOST_LINKS = 100  # to other domains: a page with more is a list of them
 # Media types of text that no page shows
 PROGRAMS = frozenset(("text/css", "text/ecmascript", "text/javascript", "text/x-javascript"))
 # Control characters but tab and line feed: no reader wants them in a text, and some (DuckDB,
@@ -94,6 +102,11 @@ def _line(page: Page, ordinal: int, text: str) -> bytes | ArchivedLine:
     value["language"] = page.language[:LANGUAGE]
     value["headings"] = [heading for _, heading in page.headings]
     value["text"] = _clean(text[:LONGEST])
+    if "main_text" in (page.looked_up or {}):
+        value["main_text"] = _clean(page.main_text[:LONGEST])
+    links = links_to_other_domains(page)
+    if links:
+        value["links"] = links
     forbidden = page.preferences.forbidden
     if forbidden:
         value["forbidden"] = forbidden
@@ -109,6 +122,23 @@ def _line(page: Page, ordinal: int, text: str) -> bytes | ArchivedLine:
     if exchange is not None and exchange.state.archived is not None:
         return ArchivedLine(_encode(value)[:-2], exchange.state.archived)
     return _encode(value)
+
+
+def links_to_other_domains(page: Page) -> list[str]:
+    """Return the pages of other registered domains to which a page links, without `nofollow`."""
+    found = page.found if page.found is not None else page.all_found
+    # An address without slashes in it is of the page's own host
+    addresses = [
+        address
+        for kind, address, _, rel in found.links
+        if kind in ("a", "area") and "//" in address and not is_nofollow(rel)
+    ]
+    if not addresses:
+        return []
+    own = domain_of(host_of(page.url))
+    urls = filter(None, canonical_links(found.base, addresses, Counter()).values())
+    others = (url for url in dict.fromkeys(urls) if domain_of(host_of(url)) != own)
+    return list(islice(others, MOST_LINKS))
 
 
 def _why_partial(page: Page, text: str) -> str:

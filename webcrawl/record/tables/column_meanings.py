@@ -11,6 +11,9 @@ COLUMN_MEANINGS = {
     "url_host_name": "",
     "url_host_tld": "The last label of the host; null for an address.",
     "url_host_registered_domain": "One label below the suffix of a registry; null for an address.",
+    "url_host_registry_suffix": "The suffix of a registry, such as `co.uk`; null for an address.",
+    "url_host_private_suffix": "The longest public suffix, such as `github.io`; null for an address.",
+    "url_host_name_reversed": "Such as `uk.co.example.www`; null for an address.",
     "url_host_private_domain": "One label below any public suffix, such as `a.github.io`.",
     "url_protocol": "",
     "url_port": "Null if the URL names none.",
@@ -108,12 +111,21 @@ COLUMN_MEANINGS = {
         f"repeated_{size}_grams": f"The share of letters in runs of {size} words that came before."
         for size in range(5, 11)
     },
+    "language_score": "How sure `language_detected` is, from 0 to 1. It is not a probability.",
+    "replacement_share": "The share of U+FFFD among the characters of `text`.",
+    "structured": "Structured data as JSON; null if the page has none.",
+    "document_id": "The `id` of the document.",
+    "ordinal": "The number of the chunk in its document, from 0.",
+    "start": "Characters before the chunk in the text of its document.",
+    "headings": "The headings above the chunk and its own, the outermost first.",
     "curly_brackets": "The text has curly brackets.",
     "lorem_ipsum": "The text has lorem ipsum.",
 }
 # Where a column means something else in one table
 IN_ONE_TABLE = {
     ("documents", "text"): "Markdown, at most 1,048,576 characters; null if there is none.",
+    ("chunks", "id"): "A UUID of the URL and the text, the same in every crawl.",
+    ("chunks", "text"): "Markdown, at most `CHUNK_SIZE` characters.",
     ("documents", "neardup"): "The fingerprint of `text`; null below 20 pairs of words.",
     ("documents", "change"): "`new`, `changed` or `gone`.",
     ("hosts", "robots"): "`rules`, `open`, `unreachable` or `given up`: the worst of its origins.",

@@ -14,7 +14,7 @@ from webcrawl.base.loading import missing
 from webcrawl.base.program import ExitStatus, program
 from webcrawl.base.readable import readable
 from webcrawl.store.errors import StoreError
-from webcrawl.store.jobdir.crawls import crawls_of
+from webcrawl.tools.crawl_search import search_of
 from webcrawl.tools.tool_command import ToolCommand, complain, read_enough, usage_error, whole
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ MOST = 10_000
 
 
 class Command(ToolCommand):
-    """Exit status 0, found or not; 1 if an index is missing, 2 if the query is not understood."""
+    """Exit status 0, found or not; 1 if an index is missing, 2 without a query."""
 
     says = "Search the text of the pages (OUTPUTS=index)"
     usage = "JOBDIR WORDS... [-n 10] [--json]"
@@ -36,7 +36,8 @@ class Command(ToolCommand):
             "Prints title, URL and a piece of the text of the pages that have both words, or of more than two words"
             " more than half, the best first; the OUTPUTS of the crawl must name index. Other forms of a word count as"
             ' well. Queries: "words side by side", +needed, -without, this OR that, site:example.com, after:2026-11-01,'
-            " before:2026, title:word, language:en. Write -- before the words if one looks like an option."
+            " before:2026, title:word, language:en. Any other text is searched as its words. Write -- before the words"
+            " if one looks like an option."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -55,24 +56,17 @@ class Command(ToolCommand):
         most = whole("-n", opts.most, 1, MOST)
         fail = partial(self._fail, as_json=opts.json)
         try:
-            from webcrawl.record.fulltext.index_fields import BadQuery  # noqa: PLC0415 - tantivy is optional
-            from webcrawl.record.fulltext.text_search import SearchAll  # noqa: PLC0415 - as above
-            from webcrawl.tools.optout_records import records_of  # noqa: PLC0415 - Scrapy imports every command for any
-            from webcrawl.urls.exclusion_rules import Forgotten  # noqa: PLC0415 - as above
-        except ImportError:
-            fail(ExitStatus.FAILED, missing("tantivy"))
-            return
-        try:
-            crawls = crawls_of(Path(args[0]))
-            search = SearchAll(crawls, Forgotten(records_of(crawls)))
+            search = search_of(Path(args[0]))
             total, answers = search.find(query, most)
+            if search.remark:
+                complain(search.remark)
             (_as_json if opts.json else _as_text)(total, answers)
             for error in search.unread:
                 self._fail(ExitStatus.FAILED, f"{error}; its pages are not among these")
+        except ImportError:
+            fail(ExitStatus.FAILED, missing("tantivy"))
         except BrokenPipeError:
             read_enough()
-        except BadQuery as error:
-            fail(ExitStatus.USAGE, str(error))
         except (StoreError, OSError) as error:
             fail(ExitStatus.FAILED, str(error))
 
@@ -94,11 +88,23 @@ def _as_text(total: int, answers: Iterable[FoundPage]) -> None:
         shown += 1
         title = _line(answer.title) or "(no title)"
         snippet = _marked(answer.snippet) if bold else _line(answer.snippet[0])
-        lines = (f"{shown}. {title}", f"   {_line(answer.url)}", f"   {snippet}")
+        lines = (
+            f"{shown}. {title}",
+            f"   {_line(answer.url)}",
+            f"   {snippet}",
+            f"   {_similar(answer.similar)}",
+        )
         sys.stdout.write("\n".join(line for line in lines if line.strip()) + "\n\n")
     sys.stdout.write(
         f"{shown} of {total} pages\n" if shown < total else f"{total} page{'s' * (total != 1)}\n"
     )
+
+
+def _similar(urls: list[str]) -> str:
+    if not urls:
+        return ""
+    more = f" and {len(urls) - 1} more" if len(urls) > 1 else ""
+    return f"nearly the same: {_line(urls[0])}{more}"
 
 
 def _marked(snippet: Snippet) -> str:

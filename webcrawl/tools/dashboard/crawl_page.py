@@ -123,6 +123,7 @@ TABS = {
     "errors": "Errors",
     "seeds": "Seeds",
     "log": "Log",
+    "search": "Search",
     "why": "Why?",
     "commands": "Commands",
 }

@@ -351,7 +351,11 @@ async def _serve(
 ) -> None:
     asyncio.get_running_loop().set_exception_handler(lack)
     runner = web.AppRunner(
-        server.app(), access_log=None, shutdown_timeout=GRACE, keepalive_timeout=IDLE
+        server.app(),
+        access_log=None,
+        shutdown_timeout=GRACE,
+        keepalive_timeout=IDLE,
+        max_line_size=LARGEST,  # a search for a pasted text is in the address
     )
     await runner.setup()
     end = asyncio.Event()

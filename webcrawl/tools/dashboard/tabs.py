@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webcrawl.base import numbers
+from webcrawl.base.loading import missing
 from webcrawl.base.markup import Html, join, lines, tag
 from webcrawl.crawl.control.command import CommandError, NotRunning
 from webcrawl.store.disk import regular
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawl_line import FIELDS
+from webcrawl.tools.crawl_search import search_of
 from webcrawl.tools.dashboard.commands import answered, commands_content, table
 from webcrawl.tools.dashboard.crawl_page import ShownCrawl, figures_part
 from webcrawl.tools.dashboard.crawls import Ask, CrawlWatch
@@ -21,9 +23,13 @@ from webcrawl.tools.dashboard.frame import Parts, button, choice, field, hidden,
 from webcrawl.tools.report import elements
 from webcrawl.tools.report.elements import Cell, TableColumn, note, section
 
+if TYPE_CHECKING:
+    from webcrawl.record.fulltext.text_search import FoundPage, Snippet
+
 HOSTS_BY = {"queue": "by queue", "errors": "by errors", "bytes": "by bytes", "delay": "by delay"}
 LOGS = ("crawl.log", "errors.log", "skipped.log", "requests.log")
 MOST_LINES = 100
+MOST_FOUND = 20  # pages of a search
 LIVE = ("", "hosts", "errors", "seeds", "log")  # pages that change while they are open
 REPORTED = {  # sections of the report on these
     "": ("time", "bound", "revisits", "outcomes", "types", "sizes", "depth", "disk", "settings"),
@@ -52,6 +58,8 @@ class TabContents:
         """Return all that is on a page below its header."""
         if tab == "why":
             return await self._why_page(watch, shown, query.get("url", "").strip())
+        if tab == "search":
+            return await _search_page(watch, shown, query.get("find", "").strip())
         if tab == "commands":
             return commands_content(shown, query.get("host", ""))
         host = query.get("host", "").strip()[:LONGEST]
@@ -147,6 +155,73 @@ class TabContents:
             except (ValueError, OSError, StoreError, NotRunning) as error:
                 failed = f"No answer: {error}"
         return _why_content(shown, url, found, failed)
+
+
+async def _search_page(watch: CrawlWatch, shown: ShownCrawl, words: str) -> Html:
+    """Return the pages that have these words in them."""
+    failed = ""
+    found: FoundPages | None = None
+    try:
+        if words:
+            found = await watch.asked(
+                ("search", words), lambda: _searched(watch.known.jobdir, words)
+            )
+    except ImportError:
+        failed = missing("tantivy")
+    except (StoreError, OSError) as error:
+        failed = str(error)
+    form = tag(
+        "form",
+        field("Words or a URL", "find", words, kind="search", maxlength=str(LONGEST)),
+        button("Search", class_="main"),
+        method="get",
+        action=shown.at("search"),
+        class_="row",
+    )
+    answer = _found_content(found) if found is not None else None
+    return section(None, "Search", form, tag("p", failed, class_="refused") if failed else answer)
+
+
+class FoundPages(NamedTuple):
+    """What a search has found: the number of all pages, the best, and remarks on them."""
+
+    total: int
+    pages: list[FoundPage]
+    remarks: list[str]
+
+
+def _searched(jobdir: Path, words: str) -> FoundPages:
+    search = search_of(jobdir)
+    total, pages = search.find(words, MOST_FOUND)
+    unread = [f"{error}; its pages are not among these" for error in search.unread]
+    return FoundPages(total, list(pages), [*filter(None, [search.remark]), *unread])
+
+
+def _found_content(found: FoundPages) -> Html:
+    """Return the pages in a list; addresses are text, as the pages may be hostile."""
+    pages = [
+        tag(
+            "li",
+            tag("b", one.title or "(no title)"),
+            tag("p", one.url),
+            tag("p", *_marked(one.snippet)),
+            tag("p", f"Nearly the same: {', '.join(one.similar)}") if one.similar else None,
+        )
+        for one in found.pages
+    ]
+    shown = f"{len(pages)} of " if len(pages) < found.total else ""
+    counted = tag("p", f"{shown}{numbers.count(found.total, 'page')}.", class_="lead")
+    return join(*map(note, found.remarks), counted, tag("ol", *pages))
+
+
+def _marked(snippet: Snippet) -> Iterator[Html]:
+    text, ranges = snippet
+    at = 0
+    for start, end in ranges:
+        yield tag("span", text[at:start])
+        yield tag("b", text[start:end])
+        at = end
+    yield tag("span", text[at:])
 
 
 def _by_drone(found: Any) -> Any:
