@@ -4,6 +4,7 @@ damage.
 
 import errno
 import os
+import sys
 import zlib
 from contextlib import closing
 
@@ -69,6 +70,7 @@ class TestWriting:
         os.close(fd)
         disk.let_go(fd)
         monkeypatch.delattr(os, "posix_fadvise")
+        monkeypatch.setattr(sys, "platform", "darwin")
         disk.let_go(fd)
 
     @pytest.mark.parametrize("data", [b"abc", bytearray(b"abc"), memoryview(b"abc")])
