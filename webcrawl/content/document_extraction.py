@@ -17,6 +17,7 @@ from typing import Any
 
 from lxml import etree, html  # type: ignore[import-untyped,unused-ignore]  # untyped
 
+from webcrawl.content.contact_masking import masked
 from webcrawl.content.html.encodings import decode, is_undecodable
 from webcrawl.content.html.shown_text import LEAST, candidates
 from webcrawl.content.html.text_language import language_score, likely_language
@@ -48,6 +49,7 @@ class DocumentBody:
     encoding: str
     is_markup: bool
     fetched: str  # the day, as YYYY-MM-DD: no page can be younger
+    is_masked: bool = False  # mail addresses and telephone numbers are wanted masked, too
 
 
 def extracted(body: DocumentBody) -> dict[str, Any]:
@@ -59,6 +61,7 @@ def extracted(body: DocumentBody) -> dict[str, Any]:
         return {"flaw": UNDECODABLE}
     about["text"] = text = whole[:LONGEST]
     about["cut"] = len(whole) > LONGEST
+    about["text_masked"] = masked(text) if body.is_masked else None
     read = plain(text)
     words = plain(_clean(about.pop("prose", text))) or read  # code looks like Romanian, or Latin
     language, distance = likely_language(words) if words else ("", 0)

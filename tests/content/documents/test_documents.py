@@ -55,6 +55,17 @@ def _reader():
 class TestReal:
     """With the libraries."""
 
+    def test_masked_contacts(self, reader):
+        """If they are wanted masked, the text is there as well as a copy without them."""
+        body = ARTICLE.replace("</p>", " Write to ada@example.org.</p>", 1).encode()
+        plain_text = reader.document(HEAD, body)
+        both = reader.document(HEAD | {"is_masked": True}, body)
+
+        assert plain_text["text_masked"] is None
+        assert "ada@example.org" in both["text"]
+        assert "ada@example.org" not in both["text_masked"]
+        assert "Write to <email>." in both["text_masked"]
+
     @pytest.mark.parametrize("body", ODD, ids=range(len(ODD)))
     def test_odd_pages(self, reader, body):
         """There is an answer, and the next page is read."""

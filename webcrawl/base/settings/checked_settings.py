@@ -169,6 +169,7 @@ class CheckedSettings(GivenScrapySettings):
 
     # -- The archive
     OUTPUTS: tuple[str, ...]
+    MASK_CONTACTS: bool
     CHUNK_SIZE: int
     WARC_DESCRIPTION: str | None
     WARC_COLLECTION: str | None

@@ -372,6 +372,9 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("OUTPUTS", "warc cdxj", "outputs").means(
             "What the crawl writes in addition to its log, by the names in docs/outputs.md."
         ),
+        Setting("MASK_CONTACTS", False, Switch()).means(
+            "Fill the column `text_masked` of `documents`: the text with mail addresses and telephone numbers masked."
+        ),
         Setting("CHUNK_SIZE", 2000, WholeNumber(200, 100_000)).means(
             "Characters of a chunk of the output `chunks` at most (docs/corpora.md)."
         ),

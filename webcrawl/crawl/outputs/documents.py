@@ -96,6 +96,7 @@ class Documents(Output):
             "encoding": encoding,
             "is_markup": bool(markup(page.header("content-type"), body)),
             "fetched": iso(page.fetched_at)[:10],
+            "is_masked": self.values["MASK_CONTACTS"],
         }
         reader = min(self._readers, key=lambda one: one.waiting)
         trip = page_under_way() or Trip()

@@ -111,6 +111,7 @@ COLUMN_MEANINGS = {
         f"repeated_{size}_grams": f"The share of letters in runs of {size} words that came before."
         for size in range(5, 11)
     },
+    "text_masked": "The text with mail addresses and telephone numbers masked; null without MASK_CONTACTS.",
     "language_score": "How sure `language_detected` is, from 0 to 1. It is not a probability.",
     "replacement_share": "The share of U+FFFD among the characters of `text`.",
     "structured": "Structured data as JSON; null if the page has none.",
