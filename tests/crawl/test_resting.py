@@ -20,6 +20,24 @@ from webcrawl.store.crawldb import CrawlDB
 WAIT = 50.0
 
 
+class Holds:
+    """No command is in force; the crawl can be held."""
+
+    paused = False
+    is_cut_off = bool
+
+    def __init__(self):
+        self.holders = {}
+
+    @property
+    def held(self):
+        return "".join(self.holders.values())
+
+    @property
+    def rests(self):
+        return bool(self.holders)
+
+
 @pytest.fixture(name="clock")
 def _clock():
     return SetByHand(0.0)
@@ -46,9 +64,7 @@ def _crawl(tmp_path, clock):
         "ending": CrawlEnd(WAIT),
     }
     parts |= {"moments": Moments(), "uplink": SimpleNamespace(out=False)}
-    parts["in_force"] = SimpleNamespace(
-        paused=False, held="", is_cut_off=bool, hands_out_nothing=False
-    )
+    parts["in_force"] = Holds()
     parts["discovery"] = SimpleNamespace(submit_portion=lambda now, *, paced: False)
     crawl = Crawl(Parts(**parts))
     add(frontier, "http://a/1", "http://a/2")

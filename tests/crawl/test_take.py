@@ -59,7 +59,7 @@ def _crawl(tmp_path, seen):
     parts |= {
         "moments": Moments(),
         "uplink": SimpleNamespace(out=False),
-        "in_force": SimpleNamespace(paused=False, hands_out_nothing=False),
+        "in_force": SimpleNamespace(paused=False, rests=False),
     }
     parts["discovery"] = SimpleNamespace(submit_portion=lambda now, *, paced: False)
     crawl = Crawl(Parts(**parts))
@@ -128,7 +128,7 @@ def test_seeds_that_are_known_do_not_hold_up_the_others(tmp_path, seen):
     parts |= {
         "moments": Moments(),
         "uplink": SimpleNamespace(out=False),
-        "in_force": SimpleNamespace(paused=False, hands_out_nothing=False),
+        "in_force": SimpleNamespace(paused=False, rests=False),
     }
     nothing = SimpleNamespace(waiting=())
     parts |= {"portions": Portions(db, str), "refusals": nothing, "hostless": nothing}

@@ -18,6 +18,7 @@ from tests.support.warc_reader import read
 from webcrawl.lab.simweb import World
 from webcrawl.lab.simweb.web_answers import Ask
 
+ERRORS = "docs/errors.md"
 INSIDE = "127.9.9.9"  # loopback, but outside the networks that the crawl may connect to
 NUMBER = int(IPv4Address(INSIDE))
 ATTEMPTS = 3  # the first, and two retries
@@ -85,8 +86,8 @@ class TestOutcomes:
 
         assert crawl.run() == 0
 
-        statuses = {name: int(status) for name, status, _ in rows("Errors")}
-        groups = {name: group for name, group, _ in rows("Flaws")}
+        statuses = {name: int(status) for name, status, _ in rows("Errors", ERRORS)}
+        groups = dict(row[0].split("/")[::-1] for row in rows("Flaws", ERRORS))
         lines, counted = {}, Counter()
         for kind, _, outcome in rows("What a server does"):
             name, *wrong = outcome.split(", ")

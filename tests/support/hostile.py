@@ -27,9 +27,9 @@ def told(got):
     return ", ".join([str(got.status), *([got.truncated] if got.truncated else []), *flaws])
 
 
-def rows(heading):
-    """The cells of a table of tests/hostile/outcomes.md, without quotes, by its heading."""
-    text = (ROOT / "tests/hostile/outcomes.md").read_text(encoding="utf-8")
+def rows(heading, page="tests/hostile/outcomes.md"):
+    """The cells of a table of a page, without quotes, by its heading."""
+    text = (ROOT / page).read_text(encoding="utf-8")
     part = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     lines = re.findall(r"^\| (.*) \|$", part, re.MULTILINE)[1:]
     return [[cell.strip().replace("`", "") for cell in line.split(" | ")] for line in lines]

@@ -102,6 +102,8 @@ class ArchivedAnswer:
     found: tuple[Link, Exchange] | None = None
     at: RecordStart | None = None  # where it begins
     is_elsewhere: bool = False  # a robots.txt in a file of another shard, which makes the page
+    record: str = ""  # the identifier of its record
+    is_revisit: bool = False  # its record only refers to another one's payload
 
 
 TakeCapture = Callable[[Path, RecordedCapture], tuple[Link, Exchange] | None]
@@ -245,6 +247,8 @@ class Archives:
                         found,
                         capture.place,
                         is_elsewhere=not is_own,
+                        record=capture.first.id,
+                        is_revisit=capture.first.kind == "revisit",
                     )
             end = end or records.place
             if is_own and records.is_open:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from scrapy.settings import Settings
 
     from webcrawl.record.tables.table_files import CrawlTable
+    from webcrawl.tools.derived_archives import Derived
     from webcrawl.urls.exclusion_rules import Forgotten
 
 PART = ".part"  # after the file's name: a folder that is there until the file is
@@ -336,6 +337,84 @@ class GraphExport(ToolCommand):
         say(f"{folder}: hosts {len(graph.hosts)}, edges {graph.size}")
 
 
+class DerivedExport(ToolCommand):
+    """Exit status 0 and a line for each file; 1 if one could not be read or written, or in part."""
+
+    kind: str  # wet or wat
+    usage = "JOBDIR|WARC... [-o FOLDER]"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument(
+            "-o",
+            metavar="FOLDER",
+            help=f"where to write the files (default: the folder {self.kind} in JOBDIR)",
+        )
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if not args or not all(args):
+            raise usage_error(f"which crawl? {program()} export {self.kind} JOBDIR, or WARC files")
+        from webcrawl.tools.derived_archives import (  # noqa: PLC0415 - Scrapy imports every command for any
+            Derived,
+            archive_files_of,
+        )
+
+        first = Path(args[0])
+        folder = Path(opts.o) if opts.o else (first if first.is_dir() else first.parent) / self.kind
+        try:
+            files = archive_files_of(args)
+            forgotten = _forgotten([crawl for source in args for crawl in _crawls(Path(source))])
+            finished = [path for path in files if self._is_finished(path)]
+            derived = Derived(self.kind, finished, folder, forgotten)
+            folder.mkdir(parents=True, exist_ok=True)
+            for path in finished:
+                self._export(derived, path)
+        except (StoreError, ValueError) as error:
+            self.fail(error)
+        except OSError as error:
+            self.fail(f"{error.filename or folder}: {error.strerror or error}")
+        except KeyboardInterrupt:
+            sys.stderr.write("interrupted: the file that was being made is left out\n")
+            self.exitcode = ExitStatus.INTERRUPTED
+
+    def _is_finished(self, path: Path) -> bool:
+        """Return False, and say so, for a file that a crawl still writes or has to go on with."""
+        from webcrawl.store.jobdir.crawls import is_locked  # noqa: PLC0415 - as above
+        from webcrawl.store.output import OPEN  # noqa: PLC0415 - as above
+
+        if not path.name.endswith(OPEN):
+            return True
+        if is_locked(path.resolve().parent.parent):
+            complain(f"{path}: left out, because its crawl is still writing it")
+        else:
+            complain(f"{path}: left out: run the crawl again, which finishes it")
+            self.exitcode = ExitStatus.FAILED
+        return False
+
+    def _export(self, derived: Derived, path: Path) -> None:
+        """Make one file, in place of what a former run made: that may lack what can be read now."""
+        lost = derived.lost
+        records = derived.write(path)
+        say(f"{derived.targets[path]}: {count(records, 'record')}")
+        if derived.lost > lost:
+            complain(f"{path}: {count(derived.lost - lost, 'record')} could not be read")
+            self.exitcode = ExitStatus.FAILED
+
+
+class WetExport(DerivedExport):
+    """Texts."""
+
+    kind = "wet"
+    says = "Write the texts of archived pages as WET files, as Common Crawl does"
+
+
+class WatExport(DerivedExport):
+    """Metadata."""
+
+    kind = "wat"
+    says = "Write headers, titles and links of archived pages as WAT files, as Common Crawl does"
+
+
 STORE_SETTINGS = "OUTPUT_STORE", "OUTPUT_STORE_KEEP"
 
 
@@ -451,8 +530,8 @@ class Command(CommandGroup):
 
     name = "export"
     says = (
-        "Make a WACZ file, a file of documents, clusters of near-duplicates or a host graph; "
-        "copy files to a store"
+        "Make a WACZ file, WET and WAT files, a file of documents, clusters of near-duplicates or a "
+        "host graph; copy files to a store"
     )
     members = {  # noqa: RUF012 - a constant of the class
         "wacz": WaczExport,
@@ -460,4 +539,6 @@ class Command(CommandGroup):
         "documents": DocumentsCommand,
         "graph": GraphExport,
         "clusters": ClustersExport,
+        "wet": WetExport,
+        "wat": WatExport,
     }
