@@ -14,6 +14,7 @@ sys.path.insert(0, str(DOCS.parent))  # as a script it finds the packages beside
 
 from docs.pictures import (  # noqa: E402
     hive_letters,
+    hive_places,
     host_health,
     host_states,
     kill,
@@ -26,6 +27,7 @@ from docs.pictures import (  # noqa: E402
 
 MODULES = (
     hive_letters,
+    hive_places,
     host_health,
     host_states,
     kill,
