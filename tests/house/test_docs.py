@@ -10,7 +10,11 @@ import pytest
 from docs import make_commands
 from docs.make_inside import PAGES as INSIDE
 from docs.make_lists import pages
+from docs.make_pictures import PICTURES
 from docs.make_settings import made, stub
+from tests.campaign.page import page as campaign_page
+from tests.campaign.page import plot_of_kills
+from tests.campaign.results import Results
 from tests.support.commands import command
 from tests.support.places import ROOT
 
@@ -62,6 +66,28 @@ class TestReference:
     def test_lists_are_what_the_code_says(self, page):
         """`python docs/make_lists.py` has been run since the code was changed."""
         assert (ROOT / "docs" / page).read_text(encoding="utf-8") == pages()[page]
+
+
+class TestPictures:
+    @pytest.mark.parametrize("name", PICTURES)
+    def test_the_picture_is_what_its_program_draws(self, name):
+        """`python docs/make_pictures.py` has been run since what the picture shows was changed."""
+        picture = ROOT / f"docs/pictures/{name}.svg"
+
+        assert picture.read_text(encoding="utf-8") == PICTURES[name]()
+
+    def test_the_campaign_is_what_its_results_make(self):
+        """docs/campaign.md and its picture show docs/campaign.jsonl."""
+        results = [*Results(ROOT / "docs/campaign.jsonl").last.values()]
+
+        assert (ROOT / "docs/campaign.md").read_text(encoding="utf-8") == campaign_page(results)
+        assert (ROOT / "docs/campaign.svg").read_text(encoding="utf-8") == plot_of_kills(results)
+
+    def test_every_picture_has_a_program(self):
+        """No picture of docs/pictures/ is left without the module that drew it."""
+        drawn = {path.stem for path in (ROOT / "docs/pictures").glob("*.svg")}
+
+        assert drawn == {*PICTURES}
 
 
 class TestBenchmarks:

@@ -6,20 +6,20 @@
     ASIDE   has URLs, and its next turn is far away, or an operator has paused it: it waits on disk
     MOVING  belongs to another crawl of the hive, or has come from one and has not arrived yet
 
-                   wake              settle: no URL is left
-        IDLE ---------------> ACTIVE -----------------------------------> IDLE
-          |                    ^  |
-          | wake:              |  +--- settle: its turn is far; pause --> ASIDE
-          | it is paused       |  +--- settle: others need its place ---> PARKED
-          v                    |  +--- settle: it is not ours ----------> MOVING
-        ASIDE                  | wake, place
-          ^                    |
-          +---- set_aside -- PARKED
+    IDLE -- wake --> ACTIVE
+    IDLE -- wake: it is paused --> ASIDE
+    ACTIVE -- settle: no URL is left --> IDLE
+    ACTIVE -- settle: its turn is far; pause --> ASIDE
+    ACTIVE -- settle: others need its place --> PARKED
+    ACTIVE -- settle: not ours --> MOVING
+    PARKED -- wake, place --> ACTIVE
+    PARKED -- set_aside --> ASIDE
+    ASIDE -- next_back, recall, release --> PARKED
+    IDLE, PARKED or ASIDE -- leave_hive --> MOVING
+    IDLE -- import_urls --> MOVING
+    MOVING -- arrive --> IDLE, PARKED or ASIDE
 
-        ASIDE -- next_back, recall, release --> PARKED
-        MOVING -- arrive --> IDLE, PARKED or ASIDE
-        IDLE -- import_urls --> MOVING
-        IDLE, PARKED or ASIDE -- leave_hive --> MOVING
+docs/pictures/host_states.py draws these lines, and docs/frontier-inside.md shows the picture.
 
 `settle` asks `_next_state` where an active host belongs, and `deactivate` is the only way out of
 the back-end. Other modules send these events; the field `state` is assigned here alone.

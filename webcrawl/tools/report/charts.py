@@ -253,8 +253,8 @@ COLOURS = (
     "#e69f00",
 )
 STYLE = (
-    "text{font:12px system-ui,sans-serif;fill:#222}path{fill:none}.grid{stroke:#ddd}.line{stroke-width:2}"
-    "@media(prefers-color-scheme:dark){svg{background:#16181b}text{fill:#ddd}.grid{stroke:#333}"
+    "svg{background:#fff}text{font:12px system-ui,sans-serif;fill:#222}path{fill:none}.grid{stroke:#ddd}"
+    ".line{stroke-width:2}@media(prefers-color-scheme:dark){svg{background:#16181b}text{fill:#ddd}.grid{stroke:#333}"
     ".line[stroke='#000000']{stroke:#fff}}"
 )
 
