@@ -18,7 +18,12 @@ from webcrawl.crawl.outputs.documents import Documents
 from webcrawl.crawl.outputs.output import Dropped
 from webcrawl.record.tables import table_writer
 
-VALUES = {"JOBDIR": "job", "CONTENT_SEEN": "skip", "OUTPUTS": ("documents",)}
+VALUES = {
+    "JOBDIR": "job",
+    "CONTENT_SEEN": "skip",
+    "OUTPUTS": ("documents",),
+    "MASK_CONTACTS": False,
+}
 GOOD = {"text": "beseda " * 5, "words": 5, "language_detected": "sl"}
 EMPTY = {**GOOD, "text": ""}
 FLAWED = {"flaw": "died"}
