@@ -57,7 +57,7 @@ class Crawl:
         monkeypatch.setattr(DocumentProcess, "document", self._document)
 
     def _document(self, head, body):
-        assert head.keys() == {"url", "encoding", "is_markup", "fetched"}
+        assert head.keys() == {"url", "encoding", "is_markup", "fetched", "is_masked"}
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
