@@ -2,6 +2,7 @@
 simulated time.
 """
 
+from collections import Counter
 from random import Random
 
 import pytest
@@ -10,6 +11,7 @@ from tests.support.crawling import wait_until
 from tests.support.examples import in_campaign
 from tests.support.timed_crawl import assembled
 from webcrawl.base.model import Exchange, Outcome, Status, Timings
+from webcrawl.base.url_text import host_of
 from webcrawl.crawl import crawl as crawl_module
 from webcrawl.crawl.ground import Surroundings
 from webcrawl.frontier.seen import disk
@@ -19,6 +21,10 @@ from webcrawl.urls.seeds.seed_reader import Seeds
 
 START = 1.7e9
 VAIN = 5000  # looks without a link, while time passes
+# What a host bears in a row and a URL in all: one more, and a crawl may rightly give them up. The
+# web is of five domains, too few to tell that an outage is our own.
+HOST_FAILURES = 4  # HOST_MAX_FAILURES - 1
+URL_FAILURES = 2  # RETRY_TIMES
 
 
 class Small:
@@ -47,6 +53,8 @@ class Small:
         self.slow = set(random.sample(pages, len(pages) // 10))  # these answer the second time
         self.away = -1.0  # until then nobody answers
         self.asked, self.fetched = set(), []
+        self.host_failures = Counter()  # in a row
+        self.url_failures = Counter()
         sizes = {"chunk": (2, 20), "budget": (3, 100), "largest": (5, 200), "least": (1, 1000)}
         sizes |= {"row": (2, 64), "fresh": (2, 100), "at_once": (1, 5, 4096)}
         self.sizes = Layout(**{name: random.choice(some) for name, some in sizes.items()})
@@ -80,9 +88,8 @@ class Small:
         """A download ends, and its page's links are found."""
         self.seconds += 0.01
         outcome = Outcome(200, 0.1, at=START + self.seconds, ended=self.seconds)
-        uplink, slow = self.crawl.parts.uplink, link.url in self.slow - self.asked
-        self.asked.add(link.url)
-        if slow or self.seconds < self.away:
+        uplink = self.crawl.parts.uplink
+        if self.fails(link):
             wait = uplink.failed(link.url, ConnectTimeout(""), self.seconds - 0.01, self.seconds)
             outcome.status, outcome.doubtful = Status.CONNECT_FAILED, wait is None
             if wait is not None:
@@ -98,6 +105,23 @@ class Small:
         if exchange.status == 200:
             self.fetched.append(link.url)
         self.crawl.finish(link, outcome, exchange)
+
+    def fails(self, link):
+        """Whether this download fails: the first of a slow page, and those in an outage as long as
+        host and URL bear it.
+        """
+        host, url = host_of(link.url), link.url
+        is_slow = url in self.slow - self.asked
+        self.asked.add(url)
+        is_borne = (
+            self.host_failures[host] < HOST_FAILURES and self.url_failures[url] < URL_FAILURES
+        )
+        if is_borne and (is_slow or self.seconds < self.away):
+            self.host_failures[host] += 1
+            self.url_failures[url] += 1
+            return True
+        self.host_failures[host] = 0
+        return False
 
     def answer(self, url):
         status, body = 404, b""

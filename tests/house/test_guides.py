@@ -158,7 +158,7 @@ def test_the_corpus_guide(tmp_path):
 
     assert {json.loads(row)["metadata"]["url"] for row in rows} >= {"http://www.example.org/"}
     assert len(
-        parquet.read_table(sorted((tmp_path / "again/tables").glob("documents-*.parquet")))
+        parquet.read_table(sorted((tmp_path / "documents/tables").glob("documents-*.parquet")))
     ) == len(rows)
 
 
