@@ -526,7 +526,7 @@ def pages(jobdir: str | PathLike[str]) -> Iterator[Page]:
     FileNotFoundError if there is no archive.
     """
     from webcrawl.crawl.page_reading import read_page  # noqa: PLC0415 - half of the time that a crawl's start takes
-    from webcrawl.record.archives import Archives, PayloadPlaces  # noqa: PLC0415 - as above
+    from webcrawl.record.archives import Archives, PayloadPlaces, from_the_beginning  # noqa: PLC0415 - as above
     from webcrawl.record.warc.archive_files import NoArchive, archive_files  # noqa: PLC0415 - as above
 
     try:
@@ -536,15 +536,11 @@ def pages(jobdir: str | PathLike[str]) -> Iterator[Page]:
     with tempfile.TemporaryDirectory(prefix="webcrawl-") as folder:
         originals = PayloadPlaces(Path(folder) / "originals.db")
         try:
-            for answer in Archives(files, _from_the_beginning, originals, ARCHIVED_TRUNCATE):
+            for answer in Archives(files, from_the_beginning, originals, ARCHIVED_TRUNCATE):
                 if answer.found is not None and not answer.found[0].is_own:
                     yield read_page(*answer.found, KINDS)
         finally:
             originals.close()
-
-
-def _from_the_beginning(_: str) -> None:
-    """No earlier reading has come to any place."""
 
 
 # -- what the caller has given

@@ -98,6 +98,50 @@ def test_damage(archive):
     assert len(records(archive / "wat")) > 2
 
 
+def test_damage_behind_a_revisit(tmp_path):
+    """It is said, though nothing is written of the revisit record before it."""
+    crawl = Archive(tmp_path / "job")
+    crawl.write(answer("/tea", PAGE))
+    crawl.write(answer("/same", PAGE), duplicate=True)
+    crawl.write(answer("/i.png", b"\x89PNG", "image/png"))
+    crawl.write(answer("/no", b"<p>Nothing", status=404))
+    crawl.stop()
+    (path,) = files(tmp_path / "job")
+    with path.open("rb") as file:
+        reader = ArchiveIterator(file)
+        places = {
+            (one.rec_type, one.rec_headers["WARC-Target-URI"]): reader.get_record_offset()
+            for one in reader
+        }
+    data = bytearray(path.read_bytes())
+    at = places["response", "http://a.test/i.png"] + 40
+    data[at : at + 10] = bytes(10)
+    path.write_bytes(data)
+
+    done = command("webcrawl", "export", "wet", tmp_path / "job")
+
+    assert done.returncode == 1
+    assert "could not be read" in done.stderr
+
+
+def test_revisits_of_another_archive(archive, tmp_path):
+    """Their answer is elsewhere, as with --since: nothing of this archive is lost."""
+    (path,) = files(archive)
+    with path.open("rb") as file:
+        reader = ArchiveIterator(file)
+        begin = next(reader.get_record_offset() for one in reader if one.rec_type == "revisit")
+    later = tmp_path / "later.warc.gz"
+    later.write_bytes(path.read_bytes()[begin:])
+
+    done = command("webcrawl", "export", "wat", later)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [fields["WARC-Target-URI"] for _, fields, _ in records(tmp_path / "wat")[1:]] == [
+        "http://a.test/i.png",
+        "http://a.test/no",
+    ]
+
+
 def test_files_of_one_name(archive, tmp_path):
     """Drones' files may have one name: then both are made, under the names of their folders."""
     other = tmp_path / "other"

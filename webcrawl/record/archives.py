@@ -103,7 +103,10 @@ class ArchivedAnswer:
     at: RecordStart | None = None  # where it begins
     is_elsewhere: bool = False  # a robots.txt in a file of another shard, which makes the page
     record: str = ""  # the identifier of its record
-    is_revisit: bool = False  # its record only refers to another one's payload
+
+
+def from_the_beginning(_: str) -> None:
+    """The `place_of` of archives that no earlier run has read."""
 
 
 TakeCapture = Callable[[Path, RecordedCapture], tuple[Link, Exchange] | None]
@@ -120,11 +123,14 @@ class Archives:
         self,
         files: Sequence[Path],
         place_of: Callable[[str], RecordStart | None],
-        originals: PayloadPlaces,
+        originals: PayloadPlaces | None,
         truncate: int,
         shard: Shard | None = None,
     ) -> None:
-        """`place_of`: where to begin in a file, by its name."""
+        """`place_of`: where to begin in a file, by its name.
+
+        Without `originals` revisit records, which refer to other records' payloads, are left out.
+        """
         self._files = [(path, shard is None or shard.has(path)) for path in files]
         self._place_of = place_of
         self._originals = originals
@@ -208,7 +214,7 @@ class Archives:
             return
         for line in lines:
             place = RecordStart(line.offset, 0)
-            if not line.is_revisit:
+            if self._originals is not None and not line.is_revisit:
                 self._originals.add_indexed(line, place, name)
             found = self._robots_at(path, place) if line.url.endswith(ROBOTS) else None
             yield ArchivedAnswer(name, None, (), found, is_elsewhere=True)
@@ -236,7 +242,7 @@ class Archives:
                 if records.is_open and records.ended and not capture.notes:
                     end = capture.place
                     break
-                if capture.first.kind != "revisit":
+                if self._originals is not None and capture.first.kind != "revisit":
                     self._originals.add(capture.first, name)
                 found = take(path, capture)
                 if found is not None or not is_own:
@@ -248,7 +254,6 @@ class Archives:
                         capture.place,
                         is_elsewhere=not is_own,
                         record=capture.first.id,
-                        is_revisit=capture.first.kind == "revisit",
                     )
             end = end or records.place
             if is_own and records.is_open:
@@ -279,6 +284,8 @@ class Archives:
         if is_repeat(capture):
             self._lost.append("archive/repeats")
             return None
+        if self._originals is None and capture.first.kind == "revisit":
+            return None
         try:
             return self._answer(path, capture)
         except NoPage:
@@ -307,7 +314,8 @@ class Archives:
         index has no identifiers, and a browser may have made other documents of the same payload.
         """
         found: Exchange | None = None
-        for name, place in self._originals.find(revisit):
+        places = self._originals.find(revisit) if self._originals is not None else ()
+        for name, place in places:
             for path in (Path(name), Path(name + OPEN)):
                 try:
                     with RecordReader(path, self._most, ignore, place) as records:

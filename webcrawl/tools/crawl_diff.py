@@ -19,7 +19,7 @@ from pathlib import Path
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.page_reading import read_page
 from webcrawl.record.archived_answers import ROBOTS
-from webcrawl.record.archives import Archives, PayloadPlaces
+from webcrawl.record.archives import Archives, PayloadPlaces, from_the_beginning
 from webcrawl.record.warc.archive_files import NoArchive, archive_files, name_of, package_of
 from webcrawl.record.warc.reader import OPEN
 from webcrawl.record.warc.unpacking import RecordStart
@@ -90,7 +90,7 @@ class CrawlDiff:
         self._db = sqlite3.connect(scratch / "diff.db", isolation_level=None)
         self._db.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {TABLES}")
         self._originals = PayloadPlaces(scratch / "originals.db")
-        self._archives = Archives([], lambda _: None, self._originals, TRUNCATE)
+        self._archives = Archives([], from_the_beginning, self._originals, TRUNCATE)
         self.counts = {"added": 0, "gone": 0, "moved": 0, "changed": 0}
         self.unchanged = 0
         self.markup = 0

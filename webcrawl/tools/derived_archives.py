@@ -8,7 +8,6 @@ the answer that they refer to.
 from __future__ import annotations
 
 import json
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -22,7 +21,8 @@ from webcrawl.base.model import Exchange
 from webcrawl.content.html.link_kinds import KINDS
 from webcrawl.content.page import Page
 from webcrawl.crawl.page_reading import read_page
-from webcrawl.record.archives import LOST, ArchivedAnswer, Archives, PayloadPlaces
+from webcrawl.record.archives import LOST, ArchivedAnswer, Archives, from_the_beginning
+from webcrawl.record.warc.archive_files import NoArchive, archive_files
 from webcrawl.record.warc.warc_record import WARC_FIELDS, NewRecord, fields, line, member
 from webcrawl.record.warc.warc_writer import identifiers
 from webcrawl.store.errors import StoreError
@@ -51,7 +51,7 @@ class Derived:
         self._kind = kind
         self._folder = folder
         self._forgotten = forgotten
-        self._make: Callable[[ArchivedAnswer, Page], NewRecord | None] = MAKERS[kind]
+        self._make: Callable[[ArchivedAnswer, Exchange, Page], NewRecord | None] = MAKERS[kind]
         self._ids = identifiers(SystemRandom())
         self.lost = 0
         names = Counter(path.name for path in files)
@@ -78,32 +78,23 @@ class Derived:
         part = target.with_name(target.name + PART)
         with part.open("wb") as file:
             file.write(self._head(target, path))
-            for answer in self._answers(path):
-                if answer.found is None:
-                    continue
-                record = self._make(answer, read_page(*answer.found, KINDS))
+            for answer, exchange, page in self._answers(path):
+                record = self._make(answer, exchange, page)
                 if record is not None:
                     file.write(self._packed(record))
                     written += 1
         part.replace(target)
         return written
 
-    def _answers(self, path: Path) -> Iterator[ArchivedAnswer]:
+    def _answers(self, path: Path) -> Iterator[tuple[ArchivedAnswer, Exchange, Page]]:
         """Yield the answers of a file to requests for pages, without what is forgotten."""
-        with tempfile.TemporaryDirectory(prefix="webcrawl-") as scratch:
-            originals = PayloadPlaces(Path(scratch) / "originals.db")
-            try:
-                for answer in Archives([path], _from_the_beginning, originals, LARGEST):
-                    if answer.is_revisit:
-                        continue
-                    self.lost += sum(reason.startswith(LOST) for reason in answer.lost)
-                    if answer.found is None or answer.found[0].is_own:
-                        continue
-                    link, exchange = answer.found
-                    if not self._forgotten.has(link.url, exchange.started):
-                        yield answer
-            finally:
-                originals.close()
+        for answer in Archives([path], from_the_beginning, None, LARGEST):
+            self.lost += sum(reason.startswith(LOST) for reason in answer.lost)
+            if answer.found is None or answer.found[0].is_own:
+                continue
+            link, exchange = answer.found
+            if not self._forgotten.has(link.url, exchange.started):
+                yield answer, exchange, read_page(link, exchange, KINDS)
 
     def _head(self, target: Path, source: Path) -> bytes:
         about = {
@@ -121,11 +112,7 @@ class Derived:
         return member(record, label(sha1(record.block)))
 
 
-def _from_the_beginning(_: str) -> None:
-    """No earlier reading has come to any place."""
-
-
-def _text_record(answer: ArchivedAnswer, page: Page) -> NewRecord | None:
+def _text_record(answer: ArchivedAnswer, _: Exchange, page: Page) -> NewRecord | None:
     """Return the record of a page's title and visible text; None without any, or of a failure."""
     text = page.visible_text
     if page.title and not text.startswith(page.title):
@@ -135,9 +122,8 @@ def _text_record(answer: ArchivedAnswer, page: Page) -> NewRecord | None:
     return NewRecord("conversion", _about(answer, page), TEXT, text.encode("utf-8", "replace"))
 
 
-def _json_record(answer: ArchivedAnswer, page: Page) -> NewRecord:
+def _json_record(answer: ArchivedAnswer, exchange: Exchange, page: Page) -> NewRecord:
     """Return the record of an answer's headers, title, meta elements and links."""
-    exchange = _exchange(answer)
     payload: dict[str, Any] = {
         "Actual-Content-Type": "application/http; msgtype=response",
         "HTTP-Response-Metadata": {
@@ -197,12 +183,6 @@ def _about(answer: ArchivedAnswer, page: Page) -> str:
     )
 
 
-def _exchange(answer: ArchivedAnswer) -> Exchange:
-    if answer.found is None:
-        raise ValueError("there is no answer")
-    return answer.found[1]
-
-
 def _status_line(exchange: Exchange) -> dict[str, str]:
     words = exchange.head.partition(b"\r\n")[0].decode("latin-1").split(" ", 2)
     return {
@@ -221,8 +201,6 @@ MAKERS = {"wet": _text_record, "wat": _json_record}
 
 def archive_files_of(sources: Sequence[str]) -> list[Path]:
     """Return the archive files of crawls, folders and files. Raise StoreError without one."""
-    from webcrawl.record.warc.archive_files import NoArchive, archive_files  # noqa: PLC0415 - its errors are this module's
-
     try:
         return archive_files(sources)[0]
     except NoArchive as error:

@@ -5,11 +5,8 @@ Each row has a name, a sentence, parameters as JSON Schema, and the function tha
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping
-from contextlib import closing
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from webcrawl.base.dates import iso
@@ -17,10 +14,11 @@ from webcrawl.base.loading import missing
 from webcrawl.crawl.control.command import CommandError, NotRunning
 from webcrawl.crawl.control.commands import BY
 from webcrawl.crawl.page_reading import read_page
-from webcrawl.record.archives import Archives, PayloadPlaces
+from webcrawl.record.archives import Archives, from_the_beginning
 from webcrawl.record.warc.unpacking import RecordStart
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import crawls_of
+from webcrawl.tools.crawl_search import search_of
 from webcrawl.tools.dashboard.crawls import Ask, CrawlFinder, WatchedCrawl, look
 from webcrawl.tools.optout_records import records_of
 from webcrawl.tools.why.answer import why
@@ -215,10 +213,9 @@ class Operations:
 
     def search(self, crawl: WatchedCrawl, *, words: str, most: int) -> Any:
         try:
-            from webcrawl.record.fulltext.text_search import SearchAll  # noqa: PLC0415 - tantivy is optional
+            search = search_of(crawl.jobdir)
         except ImportError as error:
             raise Refused(501, missing("tantivy")) from error
-        search = SearchAll(crawls_of(crawl.jobdir), _forgotten(crawl))
         total, answers = search.find(words, most)
         return {
             "total": total,
@@ -232,18 +229,15 @@ class Operations:
         records = found["archive"][::-1]  # the latest first
         if not records:
             raise Refused(404, f"the archive has no answer of {url}: {found['reason']}")
-        with (
-            tempfile.TemporaryDirectory(prefix="webcrawl-") as folder,
-            closing(PayloadPlaces(Path(folder) / "originals.db")) as originals,
-        ):
-            archives = Archives([], lambda _: None, originals, BODY)
-            places = ((one["file"], RecordStart(one["offset"], 0)) for one in records)
-            answers = (archives.again(name, place).found for name, place in places)
-            answer = next(filter(None, answers), None)
+        archives = Archives([], from_the_beginning, None, BODY)
+        places = ((one["file"], RecordStart(one["offset"], 0)) for one in records)
+        answers = (archives.again(name, place).found for name, place in places)
+        answer = next(filter(None, answers), None)
         if answer is None:
             raise Refused(404, f"{url}: its records refer to bodies of other records")
         page = read_page(*answer, ())
-        if _forgotten(crawl).has(page.url, page.fetched_at):
+        forgotten = Forgotten(records_of(crawls_of(crawl.jobdir)))
+        if forgotten.has(page.url, page.fetched_at):
             raise Refused(404, f"{url}: its owner has asked for what is stored to be deleted")
         text = page.visible_text
         return {
@@ -259,7 +253,3 @@ class Operations:
     def command(self, crawl: WatchedCrawl, *, words: list[str]) -> Any:
         answer = self._ask(crawl.jobdir, *words)
         return answer if isinstance(answer, dict) else {"answer": answer}
-
-
-def _forgotten(crawl: WatchedCrawl) -> Forgotten:
-    return Forgotten(records_of(crawls_of(crawl.jobdir)))
