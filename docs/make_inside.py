@@ -6,7 +6,6 @@ synthetic web.
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS.parent))  # as a script it finds the package beside docs/
 
+from docs.markdown import first_paragraph, table  # noqa: E402
 from webcrawl.lab.simweb import kind_words  # noqa: E402
 from webcrawl.lab.simweb.kinds import documents, link_sources, misbehaviour  # noqa: E402
 from webcrawl.lab.simweb.mix import GROUPS  # noqa: E402
@@ -34,8 +34,6 @@ An error is a download without a usable answer. `stats.json` counts it as `outco
 attempt. The status is the one of crawl.log. Status 0 never reaches the log: the fault is ours, the
 URL returns to its queue, and no host is charged.
 
-| name | status | when |
-|---|---|---|
 """
 FLAWS = """
 ## Flaws
@@ -43,8 +41,6 @@ FLAWS = """
 A flaw is a defect of an answer that is used all the same. The log has a truncated body as the
 annotation `truncated:NAME`, and the archive has all flaws.
 
-| counter in `stats.json` | when |
-|---|---|
 """
 KINDS = """# Kinds of the synthetic web
 
@@ -73,24 +69,30 @@ PARTS: dict[str, list[Iterable[str]]] = {  # of the groups that have more than a
 
 def errors() -> str:
     """Return the page of errors and flaws."""
-    rows = "".join(
-        f"| `{kind.name}` | {int(kind.status)} | {_first_sentence(kind)} |\n"
-        for kind in _kinds_of(FetchError)
-        if kind.__module__.startswith("webcrawl.")
+    found = table(
+        ("name", "status", "when"),
+        (
+            (f"`{kind.name}`", str(int(kind.status)), first_paragraph(kind))
+            for kind in _kinds_of(FetchError)
+            if kind.__module__.startswith("webcrawl.")
+        ),
     )
     words = {name: text for group in WRONG.values() for name, text in group.items()}
-    flaws = "".join(
-        f"| `{name}` | {text} |\n"
-        for name, text in words.items()
-        if name.startswith(("truncated/", "flaw/"))
+    flaws = table(
+        ("counter in `stats.json`", "when"),
+        (
+            (f"`{name}`", text)
+            for name, text in words.items()
+            if name.startswith(("truncated/", "flaw/"))
+        ),
     )
-    return f"{ERRORS}{rows}{FLAWS}{flaws}"
+    return f"{ERRORS}{found}{FLAWS}{flaws}"
 
 
 def kinds() -> str:
     """Return the page of kinds, traps and outages."""
     groups = "".join(_group(name) for name in GROUPS)
-    traps = "".join(f"- `{name}`: {_first_sentence(page)}\n" for name, page in ZOO.items())
+    traps = "".join(f"- `{name}`: {first_paragraph(page)}\n" for name, page in ZOO.items())
     outages = "".join(f"- `{name}`: {text}.\n" for name, text in kind_words.OUTAGES.items())
     return f"{KINDS}{groups}\n## Traps (`--zoo`)\n\n{traps}\n## Outages (`--outage`)\n\n{outages}"
 
@@ -99,11 +101,6 @@ def _kinds_of(error: type[FetchError]) -> Iterator[type[FetchError]]:
     yield error
     for kind in error.__subclasses__():
         yield from _kinds_of(kind)
-
-
-def _first_sentence(documented: object) -> str:
-    text = inspect.getdoc(documented) or ""
-    return " ".join(text.partition("\n\n")[0].split()).replace("|", "\\|")
 
 
 def _group(name: str) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import re
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -17,6 +16,7 @@ from textwrap import dedent
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS.parent))  # as a script it finds the package beside docs/
 
+from docs.markdown import first_paragraph, table  # noqa: E402
 from webcrawl.adapter.request_meta import WHY  # noqa: E402
 from webcrawl.base.loading import load  # noqa: E402
 from webcrawl.base.model import Status  # noqa: E402
@@ -82,9 +82,9 @@ def with_region(page: str, name: str, text: Callable[[], str]) -> str:
 def columns() -> str:
     """Return the page of all columns."""
     parts = [COLUMNS_HEAD]
-    for table, schema in SCHEMAS.items():
-        rows = ((f"`{one.name}`", str(one.type), meaning_of(table, one.name)) for one in schema)
-        parts.append(f"\n## {table}\n\n{_table(('column', 'type', 'meaning'), rows)}")
+    for name, schema in SCHEMAS.items():
+        rows = ((f"`{one.name}`", str(one.type), meaning_of(name, one.name)) for one in schema)
+        parts.append(f"\n## {name}\n\n{table(('column', 'type', 'meaning'), rows)}")
     return "".join(parts)
 
 
@@ -92,7 +92,7 @@ def statuses() -> str:
     """Return the numbers of crawl.log, with the texts below them in the enumeration."""
     texts = _texts_below(Status)
     rows = ((str(int(one)), texts[one.name]) for one in Status if one.name in texts)
-    return _table(("status", "what became of the URL"), rows)
+    return table(("status", "what became of the URL"), rows)
 
 
 def _texts_below(kind: type) -> dict[str, str]:
@@ -115,20 +115,20 @@ def url_foldings() -> str:
         for name, one in inspect.getmembers(foldings, inspect.isfunction)
         if list(inspect.signature(one).parameters) == ["url"] and name != "without_session"
     )
-    rows = ((f"`{name}`", _first(one)) for name, one in own)
-    return _table(("`webcrawl.urls.foldings.`", "effect on the comparison"), rows)
+    rows = ((f"`{name}`", first_paragraph(one)) for name, one in own)
+    return table(("`webcrawl.urls.foldings.`", "effect on the comparison"), rows)
 
 
 def filters() -> str:
     """Return the filters of the default, in their order, and the one of commands."""
     kinds = [*(load(path) for path in sorted(URL_FILTERS, key=URL_FILTERS.get)), CommandedFilter]  # type: ignore[arg-type]
-    return _table(("name", "effect"), ((f"`{kind.name}`", _first(kind)) for kind in kinds))
+    return table(("name", "effect"), ((f"`{kind.name}`", first_paragraph(kind)) for kind in kinds))
 
 
 def kinds() -> str:
     """Return the methods of each Protocol that a class of the user's may replace."""
     rows = ((kind, f"`{setting}`", ", ".join(_methods(of))) for kind, setting, of in KINDS)
-    return _table(("kind", "setting", "methods"), rows)
+    return table(("kind", "setting", "methods"), rows)
 
 
 def _methods(protocol: type) -> Iterable[str]:
@@ -144,11 +144,13 @@ def _methods(protocol: type) -> Iterable[str]:
 
 def scrapy_settings() -> str:
     """Return Scrapy's settings that stand for one of ours, and those without effect."""
-    taken = _table(
+    taken = table(
         ("setting", "is taken as"), ((f"`{one.theirs}`", f"`{one.ours}`") for one in TAKEN)
     )
     rows = ((_names(one.names), one.why, _readers(one)) for one in UNHEARD)
-    return f"{taken}\n## Settings without effect\n\n{_table(('settings', 'why', 'effective in'), rows)}"
+    return (
+        f"{taken}\n## Settings without effect\n\n{table(('settings', 'why', 'effective in'), rows)}"
+    )
 
 
 def _names(names: str) -> str:
@@ -169,23 +171,7 @@ def meta_keys() -> str:
         (f"`{key}`", why, f"crawls with {reader}" if reader else "")
         for key, (why, reader) in WHY.items()
     )
-    return _table(("key without effect", "why", "effective in"), rows)
-
-
-def _first(documented: object) -> str:
-    """Return the first paragraph of a docstring, in one line."""
-    return re.sub(r"\s+", " ", (inspect.getdoc(documented) or "").partition("\n\n")[0])
-
-
-def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    line = "| {} |\n".format
-    return "".join(
-        (
-            line(" | ".join(head)),
-            f"|{'---|' * len(head)}\n",
-            *(line(" | ".join(row)) for row in rows),
-        )
-    )
+    return table(("key without effect", "why", "effective in"), rows)
 
 
 if __name__ == "__main__":

@@ -7,38 +7,26 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS.parent))  # as a script it finds the packages beside docs/
 
-from docs.pictures import (  # noqa: E402
-    hive_letters,
-    hive_places,
-    host_health,
-    host_states,
-    kill,
-    peers,
-    politeness,
-    progress_line,
-    ten_million,
-    url_life,
-)
-
-MODULES = (
-    hive_letters,
-    hive_places,
-    host_health,
-    host_states,
-    kill,
-    peers,
-    politeness,
-    progress_line,
-    ten_million,
-    url_life,
+NAMES = (
+    "hive-letters",
+    "hive-places",
+    "host-health",
+    "host-states",
+    "kill",
+    "peers",
+    "politeness",
+    "progress-line",
+    "ten-million",
+    "url-life",
 )
 PICTURES: dict[str, Callable[[], str]] = {
-    module.__name__.rpartition(".")[2].replace("_", "-"): module.drawn for module in MODULES
+    name: import_module(f"docs.pictures.{name.replace('-', '_')}").drawn for name in NAMES
 }
 
 
