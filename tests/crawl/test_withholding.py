@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from webcrawl.base.model import Exchange, Link, Timings
+from webcrawl.base.model import Exchange, Link, PageView, Timings
 from webcrawl.content.html.link_reader import LinkReader
 from webcrawl.content.page import Page
 from webcrawl.content.purpose_bits import Purpose
@@ -86,16 +86,18 @@ class TestWhen:
 
 class TestWhatIsLeft:
     def test_nothing_but_the_head(self):
-        """No body, title or text; sizes and digest are those of what came."""
+        """No body, title, text or view; sizes and digest are those of what came."""
         of = owners(b"User-agent: *\nContent-Usage: search=n", "search")
         found = page(of)
         assert found.visible_text == "words"
+        found.exchange.state.views = (PageView("urn:view:", "image/png", b"PNG"),)
         digest = Exchange(URL, b"", 200, b"", [], HTML, HTML, HTML, "", 0.0, Timings()).digest
 
         withhold(found, found.exchange, of.purpose)
 
         exchange = found.exchange
         assert (exchange.wire, exchange.payload, exchange.body, found.body) == (b"",) * 4
+        assert exchange.state.views == ()
         assert (found.title, found.text, found.visible_text, found.headings) == ("", "", "", [])
         assert (exchange.size, exchange.received, exchange.digest) == (
             len(HTML),

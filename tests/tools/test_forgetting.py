@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.commands import command
 from tests.support.warc_crawl import NOW, Archive, exchange, files
-from webcrawl.base.model import Link
+from webcrawl.base.model import Link, PageView
 from webcrawl.crawl.checks import check
 from webcrawl.crawl.control.in_force import InForce
 from webcrawl.store.crawldb import CrawlDB
@@ -75,6 +75,23 @@ class TestOffsets:
     def test_a_prefix(self, job):
         """What lies below a URL prefix is listed alone."""
         assert {one.url for one in RecordFinder(job, "www.b.test/3")} == {"http://www.b.test/3"}
+
+    def test_views_of_its_pages(self, job, tmp_path):
+        """A screenshot is listed with its page, and left out of a package with it."""
+        archive = Archive(tmp_path / "seen")
+        for host in ("a.test", "b.test"):
+            page = exchange(f"http://{host}/", b"<p>words")
+            page.state.views = (PageView("urn:view:", "image/png", b"PNG"),)
+            archive.write(page)
+        archive.stop()
+        found = {one.url for one in RecordFinder(archive.root, "b.test")}
+        assert found == {"http://b.test/", "urn:view:http://b.test/"}
+
+        target = tmp_path / "seen.wacz"
+        list(pack(archive.root, target, NOW, Counter(), Forgotten([WISH])))
+        index = gzip.decompress(zipfile.ZipFile(target).read("indexes/index.cdx.gz"))
+        assert b"urn:view:http://a.test/" in index
+        assert b"b.test" not in index
 
     def test_nothing_is_written(self, job):
         """The archives stay as they are, and so does all else."""

@@ -402,6 +402,14 @@ class EarlierCapture(NamedTuple):
         return self._replace(identical=identical)
 
 
+class PageView(NamedTuple):
+    """A screenshot or a PDF of a rendered page."""
+
+    prefix: str  # of its record's URL; the page's URL follows
+    content_type: str
+    data: bytes
+
+
 class WithheldBytes(NamedTuple):
     """The bytes that came of an answer that is not kept, as its owner wishes (docs/robots-and-preferences.md)."""
 
@@ -434,6 +442,7 @@ class PageState:
     said = (0, 0)  # of its use, by headers and by the document, if the page is fetched again
     scored: PageScores | None = None  # what a SCORER says of it
     withheld: WithheldBytes | None = None  # there was a body, and it is not kept
+    views: tuple[PageView, ...] = ()  # that a browser has made of the page, for the archive
     again = False  # the URL is asked for again after this answer
     was_begun = False  # of an archive: an earlier run began with this answer, and did not finish it
 

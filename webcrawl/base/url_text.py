@@ -17,6 +17,20 @@ def host_of(url: str) -> str:
     return host[: host.index("]") + 1] if host[0] == "[" else host.partition(":")[0]
 
 
+# What browsers' crawlers archive about a page: urn:view: a screenshot, urn:pdf: a PDF, and others
+_VIEW = re.compile(r"urn:[A-Za-z-]+:(?=[a-z]+://)")
+
+
+def is_view(url: str) -> bool:
+    """Return whether a record's URL names what shows another page, as a screenshot does."""
+    return _VIEW.match(url) is not None
+
+
+def page_of_view(url: str) -> str:
+    """Return the URL of the page that a record is about; that of any other record is itself."""
+    return _VIEW.sub("", url, count=1) if url.startswith("urn:") else url
+
+
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
 

@@ -49,6 +49,7 @@ def withhold(page: Page, exchange: Exchange, purpose: Purpose) -> tuple[str, ...
     exchange.digest  # noqa: B018 - of what came: it is kept, and found now
     exchange.wire = exchange.payload = exchange.body = page.body = b""
     exchange.state.found = exchange.state.refers = None
+    exchange.state.views = ()
     exchange.rendered = exchange.state.is_original = False
     page.title = ""
     page.looked_up = {"preferences": preferences}

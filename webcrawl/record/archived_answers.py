@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from webcrawl.base.dates import seconds_of
 from webcrawl.base.model import Exchange, Link, RecordLocation, Timings
+from webcrawl.base.url_text import is_view
 from webcrawl.net.codings import most_coded
 from webcrawl.net.errors import BadAnswer
 from webcrawl.net.ftp_listing import LISTING
@@ -56,6 +57,8 @@ class RecordedCapture:
         if record.kind == "conversion" and record.names(first, "warc-refers-to"):
             if _is_document(record):  # a picture of a page, or its text, is none
                 self.document = record
+        elif is_view(record.url) and record.names(first, "warc-concurrent-to"):
+            pass  # a screenshot of the page: no answer
         elif record.kind == "request" and record.names(first, "warc-concurrent-to"):
             self.request = record
         elif record.kind == "metadata" and record.names(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from webcrawl.base.errors import RulesError
-from webcrawl.base.url_text import host_of
+from webcrawl.base.url_text import host_of, page_of_view
 from webcrawl.crawl.control.command import Answer
 from webcrawl.crawl.control.commands import checked, excluded_among
 from webcrawl.crawl.control.exclusions import saved_optouts
@@ -135,8 +135,9 @@ class RecordFinder:
                 raise DamagedFile(archive, at, str(torn)) from torn
 
     def _names(self, url: str) -> bool:
+        page = page_of_view(url)
         try:
-            host_of(url)
+            host_of(page)
         except IndexError:  # a record about the archive itself
             return False
-        return self._rules.excludes(url)
+        return self._rules.excludes(page)

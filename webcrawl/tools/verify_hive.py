@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 from webcrawl.base.page_values import walled
-from webcrawl.base.url_text import visible
+from webcrawl.base.url_text import is_view, visible
 from webcrawl.crawl.hive.drone_check import (
     Standing,
     check_identities,
@@ -285,7 +285,8 @@ def _recorded(crawl: Path, name: str, length: int) -> Named:
                 if record.place.offset >= length:
                     break
                 url = record.url.encode()
-                if record.kind in ("response", "revisit", "resource") and not url.endswith(ROBOTS):
+                is_answer = record.kind in ("response", "revisit", "resource")
+                if is_answer and not url.endswith(ROBOTS) and not is_view(record.url):
                     yield url, Path(file.name), record.place.offset
     except FileNotFoundError:  # a running crawl has finished it at this moment
         yield from _recorded(crawl, name, length)

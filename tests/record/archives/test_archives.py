@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.archive_files import gzipped, one_gzip, plain, record, response
 from tests.support.warc_crawl import Archive, chunked, exchange, files
-from webcrawl.base.model import Link
+from webcrawl.base.model import Link, PageView
 from webcrawl.record.archives import Archives, PayloadPlaces
 from webcrawl.record.warc import archive_files as module
 from webcrawl.record.warc.archive_files import NoArchive, archive_files
@@ -117,6 +117,19 @@ class TestOwn:
 
         for _, came in reading.answers(*files(reading.folder / "job")):
             assert (came.body, came.payload, came.rendered) == (b"<p>rendered", b"<script>", True)
+
+    def test_views_are_no_answers(self, reading):
+        """A screenshot of a page belongs to the page, and is not counted as something left out."""
+        archive = Archive(reading.folder / "job")
+        for path in ("1", "2"):
+            page = exchange(f"{URL}{path}", path.encode())
+            page.state.views = (PageView("urn:view:", "image/png", b"PNG"),)
+            archive.write(page)
+        archive.stop()
+
+        answers = reading.answers(*files(reading.folder / "job"))
+        assert [came.url for _, came in answers] == [f"{URL}1", f"{URL}2"]
+        assert reading.lost == []
 
     def test_a_resource(self, reading):
         """What came by FTP or Gopher has no head, and its type is the record's."""

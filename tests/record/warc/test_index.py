@@ -8,6 +8,7 @@ import pytest
 from tests.support.cdxj import assert_index, entries, indexed, places
 from tests.support.warc_crawl import Archive, chunked, exchange, files, indexes
 from tests.support.warc_reader import digest
+from webcrawl.base.model import PageView
 
 PAGE = b"<p>hello world, " * 20
 
@@ -90,6 +91,30 @@ def test_records_that_can_be_replayed(archive):
     assert [(row["url"], row.get("status"), row["mime"]) for row in found[3:]] == [
         ("http://a.test/4", "200", "text/html"),
         ("http://a.test/4", None, "text/html"),
+    ]
+
+
+def test_views_of_a_page(archive):
+    """A screenshot and a PDF have lines of their own, behind that of the browser's document."""
+    page = exchange("http://a.test/4", b"<script>", rendered=True)
+    page.state.views = (
+        PageView("urn:view:", "image/png", b"PNG" * 3000),
+        PageView("urn:pdf:", "application/pdf", b"PDF"),
+    )
+    archive.write(page)
+    archive.write(exchange("http://a.test/5", PAGE))
+    found = values(archive)
+
+    assert [(row["url"], row["mime"], row["digest"]) for row in found[2:4]] == [
+        ("urn:view:http://a.test/4", "image/png", digest(b"PNG" * 3000)),
+        ("urn:pdf:http://a.test/4", "application/pdf", digest(b"PDF")),
+    ]
+    assert [row["url"] for row in found] == [
+        "http://a.test/4",
+        "http://a.test/4",
+        "urn:view:http://a.test/4",
+        "urn:pdf:http://a.test/4",
+        "http://a.test/5",
     ]
 
 

@@ -15,7 +15,7 @@ from tests.support.warc_crawl import NOW, Archive, chunked, exchange, files
 from tests.support.warc_reader import digest, members, read
 from webcrawl.base.dates import iso
 from webcrawl.base.digest import label, labels, sha1
-from webcrawl.base.model import EarlierCapture, Link
+from webcrawl.base.model import EarlierCapture, Link, PageView
 from webcrawl.store.errors import StoreError
 
 PAGE = b"<p>hello world, " * 20
@@ -56,6 +56,43 @@ class TestRecords:
                 None if record is response else response.id
             )
         assert len({record.id for record in (warcinfo, response, request, metadata)}) == 4
+
+    @pytest.mark.parametrize("is_copy", [False, True], ids=["original", "revisit"])
+    def test_the_views_of_a_page_follow_it(self, archive, is_copy):
+        """Each is a resource under a URN of its own with the page's date, and names the answer."""
+        views = (
+            PageView("urn:view:", "image/png", b"\x89PNG of the page"),
+            PageView("urn:pdf:", "application/pdf", b"%PDF of the page"),
+        )
+        page = exchange("http://a.test/x", PAGE)
+        page.body, page.rendered = b"<p>made", True
+        page.state.views = views
+        if is_copy:
+            archive.write(exchange("http://a.test/first", PAGE))
+        archive.write(page, duplicate=is_copy)
+        found = records(archive)
+
+        answers = of_kind(found, "revisit" if is_copy else "response")
+        (answer,) = (one for one in answers if one.fields["WARC-Target-URI"] == page.url)
+        pictures = of_kind(found, "resource")
+        assert found[-2:] == pictures
+        assert [
+            (one.fields["WARC-Target-URI"], one.fields["Content-Type"], one.block)
+            for one in pictures
+        ] == [(f"{view.prefix}{page.url}", view.content_type, view.data) for view in views]
+        for one in pictures:
+            assert one.fields["WARC-Date"] == answer.fields["WARC-Date"]
+            assert one.fields["WARC-Concurrent-To"] == answer.id
+            assert one.fields["WARC-Payload-Digest"] == digest(one.block)
+        assert len(of_kind(found, "conversion")) == (0 if is_copy else 1)
+
+    def test_what_may_not_be_kept_has_no_view(self, archive):
+        """A screenshot shows the page as well as its bytes do."""
+        page = exchange("http://a.test/x", PAGE)
+        page.state.views = (PageView("urn:view:", "image/png", b"PNG"),)
+        archive.writer.write(Link(page.url), page, duplicate=False, metadata={}, bare=True)
+
+        assert of_kind(records(archive), "resource") == []
 
     def test_its_place_is_told(self, archive):
         """Writing returns the file, offset and length of the first record, whatever else is in the

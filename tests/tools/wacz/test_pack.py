@@ -15,7 +15,7 @@ from tests.support.archive_files import gzipped, response
 from tests.support.commands import command
 from tests.support.warc_crawl import NOW, Archive, chunked, exchange, files, indexes
 from webcrawl import __version__
-from webcrawl.base.model import EarlierCapture, Link, WithheldBytes
+from webcrawl.base.model import EarlierCapture, Link, PageView, WithheldBytes
 from webcrawl.record.since.sources import FileSignature, write_kept
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import StoreError
@@ -643,3 +643,28 @@ def test_pages_that_an_earlier_archive_has(tmp_path):
     )
     assert [(one["url"], one["title"]) for one in seeds] == [(SEED, "Seed")]
     assert sorted(one["url"] for one in others) == ["http://a.test/page", "http://a.test/titled"]
+
+
+def test_views_are_found_by_the_page_and_its_time(tmp_path):
+    """As viewers look for them: in the index under urn:view: and the page's URL, in no list."""
+    archive = Archive(tmp_path / "job")
+    page = exchange(SEED, b"<p>page")
+    page.state.views = (
+        PageView("urn:view:", "image/png", b"PNG"),
+        PageView("urn:pdf:", "application/pdf", b"PDF"),
+    )
+    archive.write(page)
+    archive.stop()
+    wacz, *_ = packed(archive.root)
+
+    index_lines = gzip.decompress(wacz.read("indexes/index.cdx.gz")).decode().splitlines()
+    keys = [tuple(line.split(" ")[:2]) for line in index_lines]
+    when = "20231114221320"
+    assert keys == [("test,a)/", when), (f"urn:pdf:{SEED}", when), (f"urn:view:{SEED}", when)]
+    assert [one["url"] for one in lines(wacz.read("pages/pages.jsonl"))[1:]] == [SEED]
+    assert "pages/extraPages.jsonl" not in wacz.namelist()
+
+    for path in indexes(archive.root):
+        path.unlink()
+    made, *_ = packed(archive.root, tmp_path / "made.wacz")
+    assert gzip.decompress(made.read("indexes/index.cdx.gz")).decode().splitlines() == index_lines

@@ -14,10 +14,11 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from webcrawl.base.dates import iso
 from webcrawl.base.digest import TOGETHER, label, labels, sha1
-from webcrawl.base.model import Exchange, Link, RecordLocation
+from webcrawl.base.model import Exchange, Link, PageView, RecordLocation
 from webcrawl.base.url_text import visible
 from webcrawl.content.formats.sniffing import identified_type
 from webcrawl.record.warc.warc_record import (
@@ -103,6 +104,14 @@ NOWHERE = RecordLocation("")
 NO_DIGEST = bytes(20)  # in the place of a record that there is not
 
 
+class IndexedRecord(NamedTuple):
+    """What the index needs of a record behind the metadata: a browser's document, or a view."""
+
+    address: str
+    content_type: str
+    digest: str  # of its block, which is its payload
+
+
 @dataclass(slots=True)
 class CaptureRecords:
     """The records of an exchange, with what later revisit records and the index need of them."""
@@ -113,7 +122,7 @@ class CaptureRecords:
     address: str
     date: str
     is_original: bool
-    document: str = ""  # the payload digest of the last record, if that is a browser's document
+    made: tuple[IndexedRecord, ...] = ()  # the last records, made by a browser
     copy_of: tuple[str, str] | None = None  # of another's payload, byte for byte: its URL and date
     bare: bool = False  # the answer is not kept: there is nothing to replay
     line: tuple[str, str] = ("", "")  # of the index, without what only the written record has
@@ -122,7 +131,7 @@ class CaptureRecords:
     # Once it is packed:
     data: bytes = b""
     size: int = 0  # bytes of the first record
-    last_size: int = 0
+    made_sizes: tuple[int, ...] = ()
 
     def pack(self) -> CaptureRecords:
         """Compute the digests of the blocks, and compress.
@@ -132,10 +141,14 @@ class CaptureRecords:
         records, self.records = self.records, []
         digests = [record.sha1() for record in records[:TOGETHER]]
         digests += [NO_DIGEST] * (TOGETHER - len(digests))
-        names = (*labels(*digests), self.document)
+        names: tuple[str, ...] = labels(*digests)
+        if len(records) > TOGETHER:  # those behind are made by a browser
+            behind = self.made[TOGETHER - len(records) :]
+            names = (*names, *(record.digest for record in behind))
         members = [member(*one) for one in zip(records, names, strict=False)]
         self.size = len(members[0])
-        self.last_size = len(members[-1])
+        if self.made:
+            self.made_sizes = tuple(map(len, members[-len(self.made) :]))
         self.data = b"".join(members)
         return self
 
@@ -162,6 +175,7 @@ class CaptureMaker:
         A response, revisit or resource record comes first, then request and metadata (WARC 1.1,
         5.7). A browser's document of the payload follows as a conversion record, unless both were
         written recently. An earlier crawl's document of the same payload may have been another.
+        The views of the page come last.
         """
         when = iso(exchange.started)
         identifier, address, digest = self._new_id(), visible(exchange.url), exchange.digest
@@ -200,8 +214,14 @@ class CaptureMaker:
             and exchange.head
             and (original is None or exchange.state.refers is not None)
         ):
-            capture.document = label(sha1(exchange.body))
+            capture.made += (IndexedRecord(address, "text/html", label(sha1(exchange.body))),)
             records.append(self._document(exchange, f"{place}WARC-Refers-To: {identifier}\r\n"))
+        for view in exchange.state.views:
+            made = IndexedRecord(
+                f"{view.prefix}{address}", view.content_type, label(sha1(view.data))
+            )
+            capture.made += (made,)
+            records.append(self._view(view, made, capture, warcinfo))
         return capture
 
     def _together(self, records: list[NewRecord], identifier: str, common: str) -> list[NewRecord]:
@@ -274,6 +294,19 @@ class CaptureMaker:
         """Such a record has neither WARC-IP-Address nor WARC-Concurrent-To (WARC 1.1, 5.7 and 5.8)."""
         common = f"WARC-Record-ID: {self._new_id()}\r\n{common}"
         return NewRecord("conversion", IDENTIFIED_HTML, HTML, exchange.body, common=common)
+
+    def _view(
+        self, view: PageView, made: IndexedRecord, capture: CaptureRecords, warcinfo: str
+    ) -> NewRecord:
+        """Return the record of a screenshot or PDF, under the date of the page that it shows."""
+        common = (
+            f"WARC-Record-ID: {self._new_id()}\r\n{line('WARC-Target-URI', made.address)}"
+            f"WARC-Date: {capture.date}\r\nWARC-Warcinfo-ID: {warcinfo}\r\n"
+            f"WARC-Concurrent-To: {capture.identifier}\r\n"
+        )
+        digest = f"WARC-Payload-Digest: {made.digest}\r\n"
+        kind = line("Content-Type", view.content_type)
+        return NewRecord("resource", digest, kind, view.data, common=common)
 
     def _revisit(
         self, exchange: Exchange, referred: str, original: tuple[str, str, str]

@@ -53,9 +53,11 @@ class IndexWriter:
         """Add the records of one exchange, the first of which is at byte `at` of the archive."""
         start, answer = capture.line
         lines = f"{start}{answer}{place(capture.digest, capture.size, at)}{self._end}"
-        if capture.document:
-            at += len(capture.data) - capture.last_size
-            lines += f'{start}"mime": "text/html", {place(capture.document, capture.last_size, at)}{self._end}'
+        at += len(capture.data) - sum(capture.made_sizes)
+        for made, size in zip(capture.made, capture.made_sizes, strict=True):
+            start = begin(made.address, capture.date)
+            lines += f"{start}{mime(made.content_type)}{place(made.digest, size, at)}{self._end}"
+            at += size
         self._output.write(lines.encode())
 
     def finish(self) -> None:

@@ -22,6 +22,7 @@ from webcrawl import __version__
 from webcrawl.base.dates import read_digits
 from webcrawl.base.program import program
 from webcrawl.base.readable import by_type, count
+from webcrawl.base.url_text import page_of_view
 from webcrawl.content.formats.sniffing import UNNAMED
 from webcrawl.record.since.cdx_server import SERVER
 from webcrawl.record.since.sources import FOLDER as SINCE
@@ -161,7 +162,7 @@ def _is_forgotten(line: bytes, forgotten: Forgotten) -> bool:
     """Return whether a line is to be left out; of an unreadable line others complain."""
     try:
         found = read(line)
-        return forgotten.has(found.url, read_digits(f"{found.stamp}000"))
+        return forgotten.has(page_of_view(found.url), read_digits(f"{found.stamp}000"))
     except (ValueError, IndexError):
         return False
 
