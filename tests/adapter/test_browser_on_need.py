@@ -25,11 +25,12 @@ MADE = b"<!doctype html><p>words that a script has made of nothing at all"
 class Browser(BrowserOnNeed):
     """Makes the same document of every page."""
 
-    def __init__(self, db, document=MADE, places=None):
+    def __init__(self, db, document=MADE, places=None, *, every=False):
         self._deciding, self._places = (
-            Deciding(db, Counter(), recogniser()),
+            Deciding(db, Counter(), recogniser(), every=every),
             places or BrowserPlaces(1),
         )
+        self._every = every
         self.document, self.flaws = document, []
 
     async def _in_place(self, _, one):
@@ -84,3 +85,63 @@ def test_beyond_its_share_a_page_stays_as_it_was_sent(db):
 
     assert browser.shown().body == SHELL
     assert browser.flaws == ["unrendered"]
+
+
+PLAIN = b"<!doctype html><title>Plain</title><p>" + b"words of a page without any script " * 20
+
+
+def test_with_all_each_page_of_the_crawl_is_rendered(db):
+    """Also one without scripts, and it keeps its document, although that says the same."""
+    browser = Browser(db, PLAIN.replace(b"Plain", b"Seen"), every=True)
+    one = browser.shown(body=PLAIN)
+
+    assert (one.payload, one.rendered) == (PLAIN, True)
+    assert b"Seen" in one.body
+    assert not Browser(db).shown(body=PLAIN).rendered
+
+
+def test_with_all_no_page_is_left_out_for_lack_of_room(db):
+    """It waits for its place in the browser."""
+
+    async def one_after_the_other():
+        browser = Browser(db, places=BrowserPlaces(1, most=1), every=True)
+        await browser._places.take(1.0)
+        page = exchange(URL, body=PLAIN)
+        waiting = asyncio.ensure_future(browser._rendered(Request(URL), Trip(Link(URL)), page))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        browser._places.leave()
+        await waiting
+        return page
+
+    assert asyncio.run(one_after_the_other()).rendered
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"trip": Trip(Link(f"{URL}frame", "LE", URL, URL))},
+        {"status": 404},
+        {"body": b"", "status": 200},
+        {"headers": [(b"Content-Type", b"image/png")]},
+    ],
+    ids=["frame", "error", "empty", "image"],
+)
+def test_with_all_only_pages_are_rendered(db, changes):
+    """No frame that is fetched for another page, no error, and nothing that is not HTML."""
+    assert not Browser(db, every=True).shown(**{"body": PLAIN, **changes}).rendered
+
+
+def test_with_all_a_block_page_is_not_rendered(db):
+    """A browser might get past it."""
+    challenge = b"<title>Just a moment...</title><script>window._cf_chl_opt = {}</script>"
+    one = Browser(db, every=True).shown(
+        body=challenge,
+        headers=[
+            (b"Content-Type", b"text/html"),
+            (b"cf-mitigated", b"challenge"),
+            (b"Server", b"cloudflare"),
+        ],
+    )
+
+    assert not one.rendered

@@ -1,4 +1,4 @@
-"""What is missing for RENDER = auto is said at the start, in one line."""
+"""What is missing for RENDER, and for what belongs to it, is said at the start, in one line."""
 
 from importlib.util import find_spec
 
@@ -6,8 +6,10 @@ import pytest
 from scrapy.settings import Settings
 
 from webcrawl.adapter import rendering_check
-from webcrawl.adapter.rendering_check import HANDLER, check_rendering, on_need
+from webcrawl.adapter.rendering_check import BROWSER, HANDLER, check_rendering, on_need
 from webcrawl.crawl.checks import SettingError
+
+AUTO = {"RENDER": "auto", "RENDER_ACTIONS": None, "RENDER_VIEWS": None, "OUTPUTS": ("warc",)}
 
 
 @pytest.fixture(name="settings")
@@ -22,7 +24,7 @@ def _settings(monkeypatch):
 
 def test_nothing_is_missing(settings):
     """Chromium is found on PATH; all http and https pages have the handler that renders."""
-    check_rendering(settings)
+    check_rendering(settings, AUTO)
 
     assert rendering_check.chromium() == "/usr/bin/chromium"
     assert on_need({"http": "a", "https": "b", "ftp": "c"}) == {
@@ -45,7 +47,7 @@ def test_the_library_is_missing(settings, monkeypatch):
     """The line names it with its bounds."""
     monkeypatch.setattr(rendering_check, "find_spec", lambda _: None)
     with pytest.raises(SettingError) as told:
-        check_rendering(settings)
+        check_rendering(settings, AUTO)
 
     library = "scrapy_playwright is not installed: pip install 'scrapy-playwright>=0.0.48,<0.1'"
     assert str(told.value) == f"RENDER = 'auto': must be off ({library})"
@@ -57,17 +59,37 @@ def test_the_browser_is_missing(settings, monkeypatch):
     with pytest.raises(
         SettingError, match=r"none of chromium-headless-shell, .*google-chrome is on PATH"
     ):
-        check_rendering(settings)
+        check_rendering(settings, AUTO)
 
     settings.set("PLAYWRIGHT_LAUNCH_OPTIONS", {"executable_path": "/opt/chromium"})
-    check_rendering(settings)
+    check_rendering(settings, AUTO)
 
 
 def test_another_handler_is_in_the_way(settings):
     """Its pages would not be rendered, and nobody would know."""
     settings.set("DOWNLOAD_HANDLERS", {"https": "mine.Handler"})
     with pytest.raises(SettingError, match=r"DOWNLOAD_HANDLERS has mine\.Handler for https"):
-        check_rendering(settings)
+        check_rendering(settings, AUTO)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("RENDER_ACTIONS", ("scroll",)), ("RENDER_VIEWS", ("view", "pdf"))]
+)
+def test_what_no_page_would_have_is_refused(settings, name, value):
+    """Without rendering nothing would come of it; pages that a project renders itself have it."""
+    values = AUTO | {"RENDER": "off", name: value}
+    with pytest.raises(SettingError) as told:
+        check_rendering(settings, values)
+
+    assert str(told.value) == f"{name} = {' '.join(value)!r}: must be none with RENDER = off"
+    settings.set("DOWNLOAD_HANDLERS", dict.fromkeys(("http", "https"), BROWSER))
+    check_rendering(settings, values)
+
+
+def test_views_need_an_archive(settings):
+    """They would be made, and kept nowhere."""
+    with pytest.raises(SettingError, match=r"RENDER_VIEWS = 'pdf': .*OUTPUTS has no warc"):
+        check_rendering(settings, AUTO | {"RENDER_VIEWS": ("pdf",), "OUTPUTS": ("text",)})
 
 
 @pytest.mark.skipif(

@@ -26,7 +26,7 @@ from tests.support.crawling import Crawl, wait_until
 from tests.support.examples import in_campaign
 from tests.support.places import ROOT
 from tests.support.plain_site import Site, serving
-from tests.support.scripted_sites import Scripted, made
+from tests.support.scripted_sites import Lively, Scripted, made
 from tests.support.warc_reader import read
 from webcrawl.adapter.rendering_check import NAMES, chromium
 from webcrawl.crawl.rendering.deciding import Need
@@ -520,3 +520,73 @@ def test_an_application_built_by_vite(tmp_path):
     assert found.keys() == {f"{site}/", f"{site}/about", *(f"{site}/rooms/{n}" for n in range(6))}
     assert all(f"lamps of room{n}<" in found[f"{site}/rooms/{n}"] for n in range(6))
     assert "closed on the last Monday" in found[f"{site}/about"]
+
+
+@inside
+def test_whole_pages(tmp_path):
+    """Each page of the scope is scrolled, clicked and rendered, and has one document, screenshot
+    and PDF, although the crawl is killed; the images that it shows are archived.
+    """
+    Lively.asked.clear()
+    with serving(Lively) as site:
+        port = site.rpartition(":")[2]
+        names = ("site.test", "other.test")
+        (tmp_path / "hosts").write_text("".join(f"127.0.0.1 {name}\n" for name in names))
+        (tmp_path / "seeds.txt").write_text(f"http://site.test:{port}/\n")
+        settings = {
+            "HOSTS_FILE": tmp_path / "hosts",
+            "URL_SCOPE": "host",
+            "REQUISITES": True,
+            "RENDER": "all",
+            "RENDER_ACTIONS": "all",
+            "RENDER_VIEWS": "view pdf",
+            "PLAYWRIGHT_LAUNCH_OPTIONS": json.dumps({"executable_path": CHROMIUM}),
+            "DOWNLOAD_TIMEOUT": 6,
+            "CHECKPOINT_INTERVAL": 0.2,
+        }
+        crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
+        running = crawl.start()
+        wait_until(lambda: Lively.asked["/clicked"] > 0, pause=0.05)
+        running.kill()
+        assert crawl.run() == 0, crawl.output.read_text()
+
+    records = [
+        record for path in (crawl.jobdir / "warc").glob("*.warc.gz") for record in read(path)
+    ]
+    own = {path for path in Lively.pages if path != "/frame"}
+    pages = {f"http://site.test:{port}{path}" for path in own}
+    documents, views = [
+        [record for record in records if record.kind == kind] for kind in ("conversion", "resource")
+    ]
+    found = {r.fields["WARC-Target-URI"]: r.block.decode("utf-8-sig") for r in documents}
+    assert len(documents) == len(found)
+    assert found.keys() == pages
+    assert sorted(record.fields["WARC-Target-URI"] for record in views) == sorted(
+        f"urn:{kind}:{page}" for kind in ("view", "pdf") for page in pages
+    )
+    assert {(r.fields["Content-Type"], r.block[:4]) for r in views} == {
+        ("image/png", b"\x89PNG"),
+        ("application/pdf", b"%PDF"),
+    }
+
+    document = {url.partition(port)[2]: text for url, text in found.items()}
+    assert [n for n in range(1, Lively.parts + 1) if f"of/part/{n} " not in document["/list"]] == []
+    assert [n for n in (2, 3, 4) if f"of/part/{n} " not in document["/clicked"]] == []
+    assert "drawn" in document["/canvas"]
+    archived = {
+        r.fields["WARC-Target-URI"].partition(port)[2]
+        for r in records
+        if r.kind in ("response", "revisit")
+    }
+    assert {"/drawn.png", *(f"/seen{n}.png" for n in range(1, Lively.parts + 1))} <= archived
+    assert "/frame" in archived  # it is shown, and not rendered
+
+    output = crawl.output.read_text()
+    flaws = {
+        name.removeprefix("flaw/"): number
+        for name, number in crawl.stats.items()
+        if name.startswith("flaw/")
+    }
+    assert flaws == {"acted_partly": 1, "unsent": 1}, output  # /endless and /sending
+    assert "1 page kept without what scripts would get by sending data" in output
+    assert list(verify(crawl.jobdir, Counter())) == []

@@ -28,8 +28,12 @@ class Browser:
     """One connection to a proxy, whose answers are what it asked."""
 
     def __init__(self, fetch=None):
-        self.asked, self.refused = [], []
-        self.proxy = BrowserProxy(fetch or self.fetch, IDENTITY.context, self.refused.append)
+        self.asked, self.refused, self.refused_to = [], [], []
+        self.proxy = BrowserProxy(fetch or self.fetch, IDENTITY.context, self._refuse)
+
+    def _refuse(self, kind, page):
+        self.refused.append(kind)
+        self.refused_to.append(page == self.page)
 
     async def fetch(self, page, ask, url):
         self.asked.append((page, ask.method, url, ask.onward()))
@@ -203,15 +207,14 @@ def test_only_safe_methods_pass(method):
     """A crawler reads pages; what their scripts would change or send stays undone."""
 
     async def work(browser):
-        return await browser.ask(
-            f"{method} http://a.test/ HTTP/1.1", "Content-Length: 0"
-        ), browser.refused
+        return await browser.ask(f"{method} http://a.test/ HTTP/1.1", "Content-Length: 0"), browser
 
-    (told, refused), asked = run(work)
+    (told, browser), asked = run(work)
 
     assert told[0] == 405
     assert asked == []
-    assert refused == [METHOD]
+    assert browser.refused == [METHOD]
+    assert browser.refused_to == [True], "the page that asked is not told of"
 
 
 def test_no_other_protocol_is_spoken():

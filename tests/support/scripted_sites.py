@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64decode
 from collections import Counter
 from typing import ClassVar
 
@@ -89,3 +90,75 @@ class Scripted(Site):
         if not sent(host, number):
             return f"<div id=app></div>{STATISTICS}" if host == "hollow.test" else ROOM
         return f"<p>{sent(host, number)}</p>{LATER if host == 'lazy.test' else STATISTICS}{links}"
+
+
+# A picture of one point
+DOT = b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+LIST = """<div id=list></div><script>
+let number = 0
+const load = async () => {
+    if (++number > %d) return
+    const text = await (await fetch('/part/' + number)).text()
+    list.innerHTML += `<div style="height: 900px">${text} <img src="/seen${number}.png"></div>`
+}
+load().then(load)
+addEventListener('scroll', () => { if (scrollY + innerHeight > document.body.scrollHeight - 9) load() })
+</script>"""
+CLICKED = """<p>first</p><button id=button>Load more</button><a href="/plain">Read more</a>
+<form action="/plain"><button>More filters</button></form><script>
+let number = 1
+button.onclick = async () => {
+    const text = await (await fetch('/part/' + ++number)).text()
+    button.insertAdjacentHTML('beforebegin', `<p>${text} <a href="/item/${number}">item</a></p>`)
+    if (number === 4) button.remove()
+}</script>"""
+# Each click opens it, or closes it again
+MENU = """<p>words of a menu</p><button>More</button><div id=menu></div><script>
+document.querySelector('button').onclick = () => { menu.innerHTML = menu.innerHTML ? '' : '<b>open</b>' }
+</script>"""
+CANVAS = """<p>a picture</p><canvas id=canvas></canvas><script>
+const image = new Image()
+image.onload = () => { canvas.getContext('2d').drawImage(image, 0, 0); document.title = 'drawn' }
+image.src = '/drawn.png'
+</script>"""
+SENDING = (
+    "<p>it sends</p><script>fetch('/form', {method: 'POST', body: 'x'}).catch(() => 0)</script>"
+)
+
+
+class Lively(Site):
+    """Pages of which a reader sees the whole only after scrolling and clicking."""
+
+    parts = 5  # of the list that has an end
+    pages: ClassVar = {
+        "/": "".join(
+            f'<a href="/{name}">{name}</a> '
+            for name in ("list", "endless", "clicked", "menu", "canvas", "sending", "framing")
+        ),
+        "/list": LIST % parts,
+        "/endless": LIST % 1_000_000,
+        "/clicked": CLICKED,
+        "/menu": MENU,
+        "/canvas": CANVAS,
+        "/sending": SENDING,
+        "/framing": '<p>around</p><iframe src="http://other.test:%(port)s/frame"></iframe>',
+        "/frame": "<p>inner</p><script>document.body.append('made')</script>",
+        "/plain": "<p>words without any script</p>",
+        **{f"/item/{number}": f"<p>item {number}</p>" for number in (2, 3, 4)},
+    }
+    asked: ClassVar = Counter()
+
+    def answer(self) -> None:
+        self.asked[self.path] += 1
+        if self.path in self.pages:
+            page = f"<!doctype html><title>{self.path}</title>{self.pages[self.path]}"
+            page = page.replace("%(port)s", str(self.server.server_address[1]))
+            self.say(200, page.encode(), content_type="text/html")
+        elif self.path.endswith(".png"):
+            self.say(200, DOT, content_type="image/png")
+        elif self.path.startswith("/part/"):
+            self.say(200, f"words of{self.path}".encode(), content_type="text/plain")
+        else:
+            self.say(404, b"", content_type="text/plain")

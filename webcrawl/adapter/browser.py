@@ -16,7 +16,7 @@ from functools import cached_property, partial
 from typing import Any
 from weakref import WeakValueDictionary
 
-from playwright.async_api import Browser, BrowserContext
+from playwright.async_api import Browser, BrowserContext, Page
 from playwright.async_api import Error as PlaywrightError
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -26,6 +26,7 @@ from scrapy_playwright.handler import Config, ScrapyPlaywrightDownloadHandler
 from scrapy_playwright.page import PageMethod
 from scrapy_playwright.provider import PlaywrightBrowserProvider
 
+from webcrawl.adapter.browser_actions import ROUNDS, SHARE, act
 from webcrawl.adapter.browser_page import (
     PATIENCE,
     BrowserTab,
@@ -36,6 +37,7 @@ from webcrawl.adapter.browser_page import (
     rest,
     so_far,
 )
+from webcrawl.adapter.browser_views import views_of
 from webcrawl.adapter.crawl_end import close_spider
 from webcrawl.adapter.downloader import downloader_of
 from webcrawl.adapter.foreign_handlers import document_of
@@ -46,11 +48,13 @@ from webcrawl.adapter.trip import KEY, trip_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.errors import words_of
 from webcrawl.base.model import Exchange, Outcome
+from webcrawl.base.readable import count
 from webcrawl.content.html.mimetype import parse
 from webcrawl.content.html.shown_text import visible_text
 from webcrawl.crawl.rendering.places import ASKED, BrowserPlaces
 from webcrawl.crawl.trip import Trip
 from webcrawl.net.browser_proxy import (
+    METHOD,
     PROTOCOL,
     USER,
     BrowserAnswer,
@@ -71,6 +75,9 @@ MOST = 200  # requests of one page; a script can ask for as many hosts as it lik
 EARLY_FLAW = "rendered_early"  # the document of a page that was not done
 EMPTY_FLAW = "rendered_empty"  # a document without text
 NONE_FLAW = "unrendered"  # the browser gave none: the page stays as it was sent
+PARTLY_FLAW = "acted_partly"  # RENDER_ACTIONS had not come to an end
+UNSENT_FLAW = "unsent"  # its scripts would have sent data, as by POST
+UNVIEWED_FLAW = "unviewed"  # one of RENDER_VIEWS could not be made
 FAILED = "browser_failed"  # the reason that ends a crawl whose browser cannot be started
 HTML = ("text/html", "application/xhtml+xml")
 NOT_OURS = ("playwright_page", "playwright_include_page", "playwright_context", KEY)
@@ -163,6 +170,8 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         self._agent = values["USER_AGENT"]
         self._timeout = values["DOWNLOAD_TIMEOUT"]
         self._truncate = values["DOWNLOAD_TRUNCATE"]
+        self._actions = values["RENDER_ACTIONS"] or ()
+        self._views = values["RENDER_VIEWS"] or ()
         self._plain = HttpHandler(crawler)
         self._plain.render = self._rendered
         identity = ProxyIdentity.make()
@@ -225,7 +234,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
             await self._make_room()
             async with asyncio.timeout(seconds) as rendering.limit:
                 response: TextResponse = await super().download_request(
-                    self._copy(request, password, rendering)
+                    self._copy(request, password, rendering, seconds)
                 )
             self._take(exchange, response.text)
             if not visible_text(response.text.encode(errors="replace"), "html").strip():
@@ -240,6 +249,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
             text = await so_far(rendering.page)
             if text:
                 self._take(exchange, text)
+                await self._view(rendering, rendering.page)
             self._flaw(request, exchange, EARLY_FLAW if text else NONE_FLAW, words_of(error))
         finally:
             del self._renderings[password]
@@ -252,6 +262,27 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
                 and await self._keep(origin, password, used, rendering)
             ):
                 await self._shut(password)
+        self._note(rendering)
+
+    def _note(self, rendering: PageRendering) -> None:
+        """Hand over the views of a page, and note what it lacks."""
+        request, exchange = rendering.request, rendering.exchange
+        exchange.state.views = rendering.views
+        self._count(["browser/views"] * len(rendering.views))
+        if rendering.acted_partly:
+            why = f"more was left to do after {ROUNDS} rounds or {SHARE:.0%} of the page's time"
+            self._flaw(request, exchange, PARTLY_FLAW, why)
+        if rendering.unsent:
+            why = f"{count(rendering.unsent, 'request')} refused that would have sent data"
+            self._flaw(request, exchange, UNSENT_FLAW, why)
+        if rendering.unviewed:
+            self._flaw(request, exchange, UNVIEWED_FLAW, "; ".join(rendering.unviewed))
+
+    async def _view(self, rendering: PageRendering, page: Page | None) -> None:
+        """Make the views that RENDER_VIEWS asks for, once."""
+        is_viewed = bool(rendering.views or rendering.unviewed)
+        if page is not None and not is_viewed:
+            rendering.views, rendering.unviewed = await views_of(page, self._views)
 
     async def _tab(self, origin: str) -> BrowserTab | None:
         """Return the empty tab of an origin, if it has one that is still there."""
@@ -296,7 +327,9 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         exchange.flaws = (*exchange.flaws, name)
         self._count([f"flaw/{name}"])
 
-    def _copy(self, request: Request, page: str, rendering: PageRendering) -> Request:
+    def _copy(
+        self, request: Request, page: str, rendering: PageRendering, seconds: float
+    ) -> Request:
         """Return a copy of the request for scrapy-playwright.
 
         It gets a browser context of its own, with the page's proxy password.
@@ -312,12 +345,17 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         before = partial(prepare, rendering, meta.get("playwright_page_init_callback"))
         methods = meta.get("playwright_page_methods") or ()
         methods = methods.values() if isinstance(methods, dict) else methods
+        ours_last = [partial(rest, rendering)]
+        if self._actions:
+            ours_last.append(partial(act, rendering, self._actions, SHARE * seconds))
+        if self._views:
+            ours_last.append(partial(self._view, rendering))
         more = {
             "playwright": True,
             "playwright_context": page,
             "playwright_context_kwargs": {**given, **ours},
             "playwright_page_init_callback": before,
-            "playwright_page_methods": [*methods, PageMethod(partial(rest, rendering))],
+            "playwright_page_methods": [*methods, *map(PageMethod, ours_last)],
             "playwright_page": rendering.page,
             "playwright_include_page": _is_plain(request),  # its tab stays open
         }
@@ -401,7 +439,9 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         self._count_refusal(kind)
         return refusal(status, why)
 
-    def _count_refusal(self, kind: str) -> None:
+    def _count_refusal(self, kind: str, page: str = "") -> None:
+        if kind == METHOD and page in self._renderings:
+            self._renderings[page].unsent += 1
         self._count([REFUSED, f"{REFUSED}/{kind}"])
 
     @property

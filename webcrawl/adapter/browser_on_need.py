@@ -1,4 +1,4 @@
-"""Renders the pages that need scripts, and finds out which do: RENDER = auto (docs/browser.md)."""
+"""Renders the pages that need scripts, or each page: RENDER = auto and all (docs/browser.md)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from webcrawl.adapter.browser import NONE_FLAW, BrowserHandler, answered, can_be
 from webcrawl.adapter.rendering_check import chromium
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
-from webcrawl.base.model import Exchange
+from webcrawl.base.model import Exchange, is_needed
+from webcrawl.base.settings.checked_settings import CheckedSettings
+from webcrawl.base.settings.crawl_settings import EVERY
 from webcrawl.crawl.rendering.deciding import Deciding
 from webcrawl.crawl.rendering.places import BrowserPlaces
 from webcrawl.crawl.trip import Trip
@@ -21,16 +23,12 @@ from webcrawl.crawl.trip import Trip
 # links
 LONGER = 3
 # what a page may need to be shown, and not to be read
-UNREAD = frozenset(("image", "media", "font"))
-
-
-def is_unread(asked: Any) -> bool:
-    """Return whether a browser asks for what has neither text nor links."""
-    return asked.resource_type in UNREAD
+SHOWN = frozenset(("image", "font"))
+PLAYED = frozenset(("media",))
 
 
 class BrowserOnNeed(BrowserHandler):
-    """Download handler for http and https that renders the pages that need it.
+    """Download handler for http and https that renders the pages of the crawl, as RENDER says.
 
     Requests with `playwright` in their meta are rendered anyway, as BrowserHandler does.
     """
@@ -42,9 +40,15 @@ class BrowserOnNeed(BrowserHandler):
         self.config.launch_options.setdefault("executable_path", chromium())
         values = values_of(crawler)
         self._timeout *= LONGER
-        self.abort_request = self.abort_request or is_unread
+        self._every = values["RENDER"] == EVERY
+        self._unread = _unread(values)
+        self.abort_request = self.abort_request or self._is_unread
         most = max(1, int(values["RENDER_SHARE"] * values["CONCURRENT_REQUESTS"]))
         self._places = BrowserPlaces(min(self._most, most), most)
+
+    def _is_unread(self, asked: Any) -> bool:
+        """Return whether a browser asks for what has neither text nor links, and need not be shown."""
+        return asked.resource_type in self._unread
 
     @cached_property
     def _deciding(self) -> Deciding:
@@ -60,6 +64,9 @@ class BrowserOnNeed(BrowserHandler):
         if request.meta.get("playwright"):
             return
         if trip is None or trip.inline or trip.is_prerequisite:
+            return
+        # A frame that is fetched only to show the page that it is in
+        if self._every and trip.link is not None and is_needed(trip.link.path):
             return
         wanted = self._deciding.wanted(exchange)
         if wanted is not None:
@@ -78,3 +85,13 @@ class BrowserOnNeed(BrowserHandler):
             if not self._deciding.learn(wanted, page, exchange, took):
                 exchange.body = page
                 exchange.rendered = False
+
+
+def _unread(values: CheckedSettings) -> frozenset[str]:
+    """Return the types of resources that no page of this crawl loads in the browser.
+
+    With REQUISITES a script may show images that its document does not name, as in a canvas.
+    """
+    is_shown = values["RENDER_VIEWS"] or values["REQUISITES"]
+    is_played = "play" in (values["RENDER_ACTIONS"] or ())
+    return (frozenset() if is_shown else SHOWN) | (frozenset() if is_played else PLAYED)

@@ -15,7 +15,7 @@ from playwright.async_api import Page, Route
 from scrapy import Request
 from scrapy.utils.misc import load_object
 
-from webcrawl.base.model import Exchange
+from webcrawl.base.model import Exchange, PageView
 
 # seconds without a request after which a page has come to rest; Playwright's networkidle has the
 # same
@@ -49,6 +49,10 @@ class PageRendering:
     answered: asyncio.Event = field(default_factory=asyncio.Event)  # set while none is waiting
     page: Page | None = None  # an earlier page's at first, if it has that one's tab
     limit: asyncio.Timeout | None = None  # it ends early if the page wants to go elsewhere
+    acted_partly: bool = False  # the time was up before RENDER_ACTIONS had come to an end
+    unsent: int = 0  # requests that would have sent data
+    views: tuple[PageView, ...] = ()
+    unviewed: list[str] = field(default_factory=list)  # why a view could not be made
 
     def __post_init__(self) -> None:
         self.answered.set()

@@ -30,7 +30,7 @@ from webcrawl.adapter.download_errors import error_of, lacks, raised
 from webcrawl.adapter.trip import trip_of
 from webcrawl.base.model import Exchange, Timings
 from webcrawl.base.settings.checked_settings import CheckedSettings
-from webcrawl.base.settings.crawl_settings import AUTO
+from webcrawl.base.settings.crawl_settings import OFF
 from webcrawl.content.html.encodings import UTF_8, encoding_of
 from webcrawl.crawl.crawl_log import flaws_of
 from webcrawl.net.codings import UnknownCoding, decoder, most_coded
@@ -223,7 +223,7 @@ class CrawlDownloadHandlers:
         self.by_scheme: dict[str, DownloadHandlerProtocol] = {}
         self._download: dict[str, Download] = {}
         handlers = _handlers(settings)
-        if values["RENDER"] == AUTO:
+        if values["RENDER"] != OFF:
             from webcrawl.adapter.rendering_check import on_need  # noqa: PLC0415 - other crawls need no browser
 
             handlers = on_need(handlers)

@@ -29,7 +29,7 @@ from webcrawl.base.loading import load
 from webcrawl.base.own_code import made, require
 from webcrawl.base.readable import text_without_credentials
 from webcrawl.base.settings.checked_settings import CheckedSettings
-from webcrawl.base.settings.crawl_settings import AUTO
+from webcrawl.base.settings.crawl_settings import OFF
 from webcrawl.crawl.assembly import assemble
 from webcrawl.crawl.checks import SettingError, check_contact, read
 from webcrawl.crawl.default_jobdir import JOB
@@ -247,10 +247,10 @@ def _handlers(settings: BaseSettings, values: CheckedSettings) -> None:
     check_handlers(settings, values["FOREIGN_HANDLERS_ALLOWED"])
     if values["HTTP2"] == PREFER and (why := without_http2_library()):
         raise SettingError("HTTP2", PREFER, "needed or off", why)
-    if values["RENDER"] == AUTO:
+    if values["RENDER"] != OFF or values["RENDER_ACTIONS"] or values["RENDER_VIEWS"]:
         from webcrawl.adapter.rendering_check import check_rendering  # noqa: PLC0415 - other crawls need no browser
 
-        check_rendering(settings)
+        check_rendering(settings, values)
 
 
 def _line(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""What RENDER = auto needs: a browser, its library, and no other handler for its pages."""
+"""What RENDER needs: a browser, its library, and no other handler for its pages."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any
 from scrapy.settings import BaseSettings
 
 from webcrawl.base.loading import missing
+from webcrawl.base.settings.checked_settings import CheckedSettings
+from webcrawl.base.settings.crawl_settings import OFF
 from webcrawl.crawl.checks import SettingError
 
 SCHEMES = ("http", "https")
@@ -23,7 +25,8 @@ NAMES = (
 )
 LAUNCH = "PLAYWRIGHT_LAUNCH_OPTIONS"
 HANDLER = "webcrawl.adapter.browser_on_need.BrowserOnNeed"
-OURS = ("webcrawl.adapter.handlers.HttpHandler", "webcrawl.adapter.browser.BrowserHandler", HANDLER)
+BROWSER = "webcrawl.adapter.browser.BrowserHandler"
+OURS = ("webcrawl.adapter.handlers.HttpHandler", BROWSER, HANDLER)
 
 
 def chromium() -> str | None:
@@ -36,19 +39,31 @@ def on_need(handlers: Mapping[str, Any]) -> dict[str, Any]:
     return {**handlers, **dict.fromkeys(SCHEMES, HANDLER)}
 
 
-def check_rendering(settings: BaseSettings) -> None:
-    """Raise SettingError if RENDER = auto lacks what it needs."""
+def check_rendering(settings: BaseSettings, values: CheckedSettings) -> None:
+    """Raise SettingError if the crawl lacks what RENDER or what belongs to it needs."""
+    if values["RENDER"] != OFF:
+        _check_browser(settings, values["RENDER"])
+    elif BROWSER not in settings.getwithbase("DOWNLOAD_HANDLERS").values():
+        for name in ("RENDER_ACTIONS", "RENDER_VIEWS"):
+            if words := " ".join(values[name] or ()):
+                raise SettingError(name, words, "none with RENDER = off")
+    if values["RENDER_VIEWS"] and "warc" not in values["OUTPUTS"]:
+        why = "OUTPUTS has no warc, and views are kept in the archive"
+        raise SettingError("RENDER_VIEWS", " ".join(values["RENDER_VIEWS"]), "none", why)
+
+
+def _check_browser(settings: BaseSettings, render: str) -> None:
     if find_spec("scrapy_playwright") is None:
-        raise SettingError("RENDER", "auto", "off", missing("scrapy_playwright"))
+        raise SettingError("RENDER", render, OFF, missing("scrapy_playwright"))
     if "executable_path" not in settings.getdict(LAUNCH) and chromium() is None:
         why = f"none of {', '.join(NAMES)} is on PATH, and {LAUNCH} has no executable_path"
-        raise SettingError("RENDER", "auto", "off", why)
+        raise SettingError("RENDER", render, OFF, why)
     handlers = settings.getwithbase("DOWNLOAD_HANDLERS")
     for scheme in SCHEMES:
         if handlers.get(scheme) not in OURS:
             raise SettingError(
                 "RENDER",
-                "auto",
-                "off",
+                render,
+                OFF,
                 f"DOWNLOAD_HANDLERS has {handlers.get(scheme)} for {scheme}",
             )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from webcrawl.base.model import Link
 from webcrawl.base.settings.checked_settings import CheckedSettings, with_values
-from webcrawl.base.settings.crawl_settings import AUTO
+from webcrawl.base.settings.crawl_settings import EVERY, OFF
 from webcrawl.content.recognise import recogniser
 from webcrawl.crawl.admission import RobotsAdmission
 from webcrawl.crawl.checks.names import NONE
@@ -205,10 +205,15 @@ def _features(
         from webcrawl.crawl.hive_parts import open_post  # noqa: PLC0415
 
         ground.post = open_post(ground, member, frontier, unkept.add)
-    if values["RENDER"] == AUTO:
+    if values["RENDER"] != OFF:
         from webcrawl.crawl.rendering.deciding import Deciding  # noqa: PLC0415
 
-        ground.rendering = Deciding(ground.db, ground.counters, recogniser(*marks(values)))
+        ground.rendering = Deciding(
+            ground.db,
+            ground.counters,
+            recogniser(*marks(values)),
+            every=values["RENDER"] == EVERY,
+        )
     else:
         ground.moments.next_figures.append(saved.need_scripts)
     if values["SCORER"] or values["FOCUS_LANGUAGES"]:

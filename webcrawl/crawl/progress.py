@@ -28,6 +28,18 @@ COUNTED = {  # what is lost or is lacking, over all runs: the noun, and the rest
         "page",
         "kept as sent: the browser had no time, or gave no document (unrendered)",
     ),
+    "flaw/acted_partly": (
+        "page",
+        "kept with a part of what scrolling and clicking would bring: the time was up (acted_partly)",
+    ),
+    "flaw/unsent": (
+        "page",
+        "kept without what scripts would get by sending data, as by POST, which is refused (unsent)",
+    ),
+    "flaw/unviewed": (
+        "page",
+        "kept without a screenshot or PDF that RENDER_VIEWS asks for (unviewed)",
+    ),
     "scores/failed": (
         "page",
         "fetched and kept, but not scored: the scorer failed (see the log)",

@@ -199,8 +199,10 @@ METHOD, PROTOCOL = "method", "protocol"  # why the proxy itself refuses what a p
 class BrowserProxy:
     """Serves the pages that were admitted, each under a password of its own."""
 
-    def __init__(self, fetch: Fetch, tls: ssl.SSLContext, refused: Callable[[str], object]) -> None:
-        """`refused` hears of each request of a page that is refused here, METHOD or PROTOCOL."""
+    def __init__(
+        self, fetch: Fetch, tls: ssl.SSLContext, refused: Callable[[str, str], object]
+    ) -> None:
+        """`refused` hears of each request of a page that is refused here: METHOD or PROTOCOL, and the page."""
         self._fetch = fetch
         self._tls = tls
         self._refused = refused
@@ -278,14 +280,14 @@ class BrowserProxy:
 
     async def answer(self, page: str, ask: BrowserRequest, url: str) -> BrowserAnswer:
         if ask.header(b"upgrade"):
-            self._refused(PROTOCOL)
+            self._refused(PROTOCOL, page)
             return refusal(403, "no other protocols")
         if ask.method not in SAFE:
-            self._refused(METHOD)
+            self._refused(METHOD, page)
             return refusal(405, "only safe methods")
         return await self._fetch(page, ask, url)
 
-    async def encrypt(self, writer: asyncio.StreamWriter) -> None:
+    async def encrypt(self, page: str, writer: asyncio.StreamWriter) -> None:
         """Answer as the server that the browser wants to reach by TLS.
 
         Raise SSLError if it speaks something else.
@@ -293,7 +295,7 @@ class BrowserProxy:
         try:
             await writer.start_tls(self._tls)
         except ssl.SSLError:
-            self._refused(PROTOCOL)  # a WebSocket in the open asks for a tunnel
+            self._refused(PROTOCOL, page)  # a WebSocket in the open asks for a tunnel
             raise
 
 
@@ -322,7 +324,7 @@ class _Talk:
             self._proxy.enter(self._page)
         if ask.method == "CONNECT" and self._page and not self._origin:
             self._writer.write(b"HTTP/1.1 200 \r\n\r\n")
-            await self._proxy.encrypt(self._writer)
+            await self._proxy.encrypt(self._page, self._writer)
             self._origin = f"https://{ask.target.removesuffix(':443')}"
             return True
         if not self._page:

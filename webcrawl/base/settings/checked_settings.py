@@ -155,6 +155,8 @@ class CheckedSettings(GivenScrapySettings):
     REQUISITES: bool
     RENDER: str
     RENDER_SHARE: float
+    RENDER_ACTIONS: tuple[str, ...] | None
+    RENDER_VIEWS: tuple[str, ...] | None
     SITEMAPS: bool | None
     FEED_LINKS: bool | None
     PURPOSE: tuple[str, ...]

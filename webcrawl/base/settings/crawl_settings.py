@@ -10,6 +10,7 @@ from webcrawl.base.settings.setting_kinds import (
     MANY,
     TEBIBYTE,
     Choice,
+    Choices,
     HeaderText,
     Maybe,
     Name,
@@ -24,7 +25,7 @@ from webcrawl.base.settings.setting_kinds import (
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
-AUTO = "auto"  # of RENDER
+OFF, AUTO, EVERY = "off", "auto", "all"  # of RENDER
 
 URL_EXCLUDE_EXTENSIONS = [
     *[
@@ -325,13 +326,22 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "Fetch what pages need to be shown (images, style sheets, fonts, scripts, frames) beyond any scope, three "
             "hops deep."
         ),
-        Setting("RENDER", "off", Choice(("off", AUTO))).means(
+        Setting("RENDER", OFF, Choice((OFF, AUTO, EVERY))).means(
             "`auto`: a browser renders the pages that need scripts, and the crawl finds out which "
-            "do (docs/browser.md); `off`: such pages are counted and their hosts named."
+            "do (docs/browser.md); `all`: it renders each page; `off`: pages that seem to need scripts are counted "
+            "and their hosts named."
         ),
         Setting("RENDER_SHARE", 0.5, Number(0.01, 1)).means(
             "The share of CONCURRENT_REQUESTS that rendering may use. When it is full, the pages "
-            "that would gain least are kept as they were sent."
+            "that would gain least are kept as they were sent; with `RENDER=all`, pages wait."
+        ),
+        Setting("RENDER_ACTIONS", None, Maybe(Choices(("scroll", "more", "play")))).means(
+            "What the browser does on a rendered page before its document is taken: `scroll` to the end, click on "
+            "`more`, `play` its media; for half of the page's time at most."
+        ),
+        Setting("RENDER_VIEWS", None, Maybe(Choices(("view", "fullpage", "pdf")))).means(
+            "What the archive keeps of the look of a rendered page: a screenshot of its first window (`view`), of all "
+            "of it (`fullpage`), or a PDF (`pdf`)."
         ),
         Setting("SITEMAPS", None, Maybe(Switch())).means(
             "Fetch the sitemaps that robots.txt names, and follow their links: of all hosts, of none, or (None) "

@@ -15,6 +15,7 @@ from webcrawl.content.html.encodings import encoding_of
 from webcrawl.content.html.link_reader import LinkReader
 from webcrawl.content.html.shown_text import resolved, visible
 from webcrawl.content.recognise import PAGE, SHELL, Recogniser
+from webcrawl.crawl.rendering.places import ASKED
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.host_table import HostTable
 
@@ -169,8 +170,12 @@ class Wanted:
 class Deciding:
     """Hosts are learnt of from their first shell on: all others are fetched as without a browser."""
 
-    def __init__(self, db: CrawlDB, counters: Counter[str], recogniser: Recogniser) -> None:
+    def __init__(
+        self, db: CrawlDB, counters: Counter[str], recogniser: Recogniser, *, every: bool = False
+    ) -> None:
+        """`every`: each page is rendered and keeps its document, and nothing is learnt of hosts."""
         self.hosts = HostTable(db, TABLE, Need, Need.unpack)
+        self._every = every
         self._counters = counters
         self._recogniser = recogniser
         self._comparison = Comparison()
@@ -188,6 +193,8 @@ class Deciding:
         if not is_shell and kind != PAGE:
             return None
         host = host_of(exchange.url)
+        if self._every:
+            return Wanted(host, is_shell, ASKED)
         if not is_shell and (self.hosts.get(host) is None or not SCRIPT.search(exchange.body)):
             return None
         need = self.hosts.change(host)
@@ -200,18 +207,20 @@ class Deciding:
         return self._counters["rendering/gained"] / max(self._counters["browser/milliseconds"], 1)
 
     def learn(self, wanted: Wanted, page: bytes, exchange: Exchange, milliseconds: int) -> bool:
-        """Takes what became of a page: the exchange has the document, or still the page.
+        """Take what became of a page: the exchange has the document, or still the page.
 
-        True if they differ.
+        Return whether the page keeps the document.
         """
         gain = self._comparison.gain(page, exchange.body, exchange.content_type, exchange.url)
         differs = exchange.rendered and not gain.is_slight
         text = gain.text if differs else 0
-        if differs:
+        keeps = exchange.rendered and (differs or self._every)
+        if keeps:
             exchange.state.recognised = None  # nobody has looked at the document
-        self.hosts.change(wanted.host).learn(
-            text, milliseconds, is_shell=wanted.is_shell, same=not differs
-        )
+        if not self._every:
+            self.hosts.change(wanted.host).learn(
+                text, milliseconds, is_shell=wanted.is_shell, same=not differs
+            )
         self._counters.update(
             {
                 "rendering/pages": 1,
@@ -219,7 +228,7 @@ class Deciding:
                 "rendering/gained": text,
             }
         )
-        return differs
+        return keeps
 
     def in_words(self, host: str) -> str:
         """Return what is known of a host, in a line; empty if it has sent no shell."""

@@ -76,6 +76,9 @@ WRONG = {
         "flaw/rendered_early": "a page in a browser that was still loading",
         "flaw/rendered_empty": "a page in a browser whose document has no text",
         "flaw/unrendered": "a page for which the browser gave no document",
+        "flaw/acted_partly": "a page in a browser with more to scroll or click than its time allows",
+        "flaw/unsent": "a page in a browser whose scripts would have sent data; refused",
+        "flaw/unviewed": "a page in a browser of which a screenshot or PDF could not be made",
     },
     "Truncated bodies": CUTS,
     "Refused by us": {
