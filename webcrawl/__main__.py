@@ -16,7 +16,7 @@ from webcrawl.base.program import NAME, ExitStatus, open_missing
 GROUPS = {
     "Crawl": ("crawl", "hive", "demo"),
     "Running crawls": ("ctl", "dashboard", "mcp"),
-    "Results": ("why", "report", "search", "diff", "verify"),
+    "Results": ("why", "report", "search", "diff", "verify", "qa"),
     "Data": ("process", "export"),
     "Site owners": ("account", "identity"),
     "Advanced": ("segments", "lab"),

@@ -81,7 +81,8 @@ def test_what_no_page_would_have_is_refused(settings, name, value):
     with pytest.raises(SettingError) as told:
         check_rendering(settings, values)
 
-    assert str(told.value) == f"{name} = {' '.join(value)!r}: must be none with RENDER = off"
+    said = f"{name} = {' '.join(value)!r}: must be none with RENDER = off"
+    assert str(told.value) == f"{said} (RENDER = all renders each page)"
     settings.set("DOWNLOAD_HANDLERS", dict.fromkeys(("http", "https"), BROWSER))
     check_rendering(settings, values)
 

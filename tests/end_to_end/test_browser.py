@@ -22,6 +22,7 @@ from typing import ClassVar
 
 import pytest
 
+from tests.support.commands import command
 from tests.support.crawling import Crawl, wait_until
 from tests.support.examples import in_campaign
 from tests.support.places import ROOT
@@ -590,3 +591,60 @@ def test_whole_pages(tmp_path):
     assert flaws == {"acted_partly": 1, "unsent": 1}, output  # /endless and /sending
     assert "1 page kept without what scripts would get by sending data" in output
     assert list(verify(crawl.jobdir, Counter())) == []
+
+
+@inside
+def test_replays_are_compared(tmp_path, monkeypatch):
+    """A package that has all is the same as what the crawl saw, and as the live pages; what it
+    lacks is named, and so is a page that has changed. Then the exit status is 1.
+    """
+    with serving(Lively) as site:
+        (tmp_path / "seeds.txt").write_text(f"{site}/clicked\n{site}/canvas\n")
+        settings = {
+            "URL_MAX_DEPTH": 0,
+            "RENDER": "all",
+            "RENDER_ACTIONS": "more",
+            "PLAYWRIGHT_LAUNCH_OPTIONS": json.dumps({"executable_path": CHROMIUM}),
+            "DOWNLOAD_TIMEOUT": 20,
+        }
+        for name, more in (
+            ("whole", {"REQUISITES": True, "RENDER_VIEWS": "view"}),
+            ("lacking", {}),
+        ):
+            crawl = Crawl(tmp_path / name, {"seeds": tmp_path / "seeds.txt"}, settings | more)
+            assert crawl.run() == 0, crawl.output.read_text()
+            packed = command(
+                "webcrawl", "export", "wacz", crawl.jobdir, "-o", f"{crawl.jobdir}.wacz"
+            )
+            assert packed.returncode == 0, packed.stderr
+
+        def qa(name, *more):
+            done = command("webcrawl", "qa", tmp_path / f"{name}.wacz", "--actions", "more", *more)
+            assert "Traceback" not in done.stderr
+            return done
+
+        for more in ((), ("--live",)):
+            done = qa("whole", *more)
+            assert (done.returncode, done.stdout) == (
+                0,
+                "2 pages replayed, 0 of them different\n",
+            ), done.stderr
+
+        done = qa("lacking")
+        assert done.returncode == 1
+        assert f"{site}/canvas: text 100.0%, resources 50.0%\n" in done.stdout
+        assert f"  missing: {site}/drawn.png\n" in done.stdout
+        assert done.stdout.endswith("2 pages replayed, 1 of them different\n")
+
+        later = "<p>words of a later time, which are many more than before" * 9
+        monkeypatch.setitem(Lively.pages, "/clicked", Lively.pages["/clicked"] + later)
+        rows = {
+            row["url"]: row
+            for row in map(json.loads, qa("whole", "--live", "--json").stdout.splitlines())
+        }
+        assert rows[f"{site}/clicked"]["differs"]
+        assert rows[f"{site}/clicked"]["text"] < 0.9
+        assert not rows[f"{site}/canvas"]["differs"]
+
+    rows = [json.loads(line) for line in qa("whole", "--live", "--json").stdout.splitlines()]
+    assert all(row["error"].startswith("the live page cannot be shown: ") for row in rows)

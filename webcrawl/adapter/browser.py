@@ -42,6 +42,7 @@ from webcrawl.adapter.crawl_end import close_spider
 from webcrawl.adapter.downloader import downloader_of
 from webcrawl.adapter.foreign_handlers import document_of
 from webcrawl.adapter.handlers import HttpHandler
+from webcrawl.adapter.rendering_check import CONTAINED
 from webcrawl.adapter.robots_request import ALONE
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.trip import KEY, trip_of
@@ -81,16 +82,6 @@ UNVIEWED_FLAW = "unviewed"  # one of RENDER_VIEWS could not be made
 FAILED = "browser_failed"  # the reason that ends a crawl whose browser cannot be started
 HTML = ("text/html", "application/xhtml+xml")
 NOT_OURS = ("playwright_page", "playwright_include_page", "playwright_context", KEY)
-# What would go round the proxy: its exceptions for loopback and link-local addresses, names looked
-# up ahead of need, WebRTC's datagrams, HTTP/3.
-ARGUMENTS = (
-    "--proxy-bypass-list=<-loopback>",
-    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
-    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
-    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
-    "--disable-quic",
-    "--dns-prefetch-disable",
-)
 
 
 class BrowserFailed(Exception):  # noqa: N818 - reads as what it is
@@ -106,7 +97,7 @@ class GuardedProvider(PlaywrightBrowserProvider):  # type: ignore[misc,unused-ig
         given = config.launch_options
         arguments = [
             *given.get("args", ()),
-            *ARGUMENTS,
+            *CONTAINED,
             f"--ignore-certificate-errors-spki-list={identity.fingerprint}",
         ]
         # A browser of root has no sandbox; Chromium refuses to start with one.

@@ -23,6 +23,16 @@ NAMES = (
     "chromium-browser",
     "google-chrome",
 )
+# Arguments of a browser that reaches nothing but its proxy. What would go round it: its exceptions
+# for loopback and link-local addresses, names looked up ahead of need, WebRTC's datagrams, HTTP/3.
+CONTAINED = (
+    "--proxy-bypass-list=<-loopback>",
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--disable-quic",
+    "--dns-prefetch-disable",
+)
 LAUNCH = "PLAYWRIGHT_LAUNCH_OPTIONS"
 HANDLER = "webcrawl.adapter.browser_on_need.BrowserOnNeed"
 BROWSER = "webcrawl.adapter.browser.BrowserHandler"
@@ -46,7 +56,8 @@ def check_rendering(settings: BaseSettings, values: CheckedSettings) -> None:
     elif BROWSER not in settings.getwithbase("DOWNLOAD_HANDLERS").values():
         for name in ("RENDER_ACTIONS", "RENDER_VIEWS"):
             if words := " ".join(values[name] or ()):
-                raise SettingError(name, words, "none with RENDER = off")
+                hint = "RENDER = all renders each page"
+                raise SettingError(name, words, "none with RENDER = off", hint)
     if values["RENDER_VIEWS"] and "warc" not in values["OUTPUTS"]:
         why = "OUTPUTS has no warc, and views are kept in the archive"
         raise SettingError("RENDER_VIEWS", " ".join(values["RENDER_VIEWS"]), "none", why)

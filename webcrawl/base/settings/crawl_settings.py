@@ -26,6 +26,7 @@ from webcrawl.base.settings.setting_kinds import (
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 OFF, AUTO, EVERY = "off", "auto", "all"  # of RENDER
+ACTIONS = Maybe(Choices(("scroll", "more", "play")))  # of RENDER_ACTIONS
 
 URL_EXCLUDE_EXTENSIONS = [
     *[
@@ -335,7 +336,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "The share of CONCURRENT_REQUESTS that rendering may use. When it is full, the pages "
             "that would gain least are kept as they were sent; with `RENDER=all`, pages wait."
         ),
-        Setting("RENDER_ACTIONS", None, Maybe(Choices(("scroll", "more", "play")))).means(
+        Setting("RENDER_ACTIONS", None, ACTIONS).means(
             "What the browser does on a rendered page before its document is taken: `scroll` to the end, click on "
             "`more`, `play` its media; for half of the page's time at most."
         ),

@@ -1,0 +1,120 @@
+"""`webcrawl qa`: how well a WACZ package replays."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from webcrawl.base.loading import missing
+from webcrawl.base.program import ExitStatus, program
+from webcrawl.base.readable import count, readable
+from webcrawl.base.settings.crawl_settings import ACTIONS
+from webcrawl.tools.tool_command import ToolCommand, complain, say, usage_error
+
+if TYPE_CHECKING:
+    from webcrawl.tools.qa.replays import ReplayComparison
+
+LEAST = 0.9
+
+
+class Command(ToolCommand):
+    """Exit status 1 if a page differs, or cannot be compared (docs/browser.md)."""
+
+    says = "Replay a WACZ package in a browser, and list the pages that differ"
+    usage = "FILE.wacz [--live] [--actions NAMES] [--least SHARE] [--json]"
+
+    def long_desc(self) -> str:
+        return (
+            "Shows each page of the package in a browser that has no network, and compares its text and a screenshot"
+            " with those that the crawl's browser archived (RENDER=all, RENDER_VIEWS=view), or with the live page. A"
+            " page differs if less than 0.9 of its words, of its pixels or of the resources that it asks for are there."
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument(
+            "--live",
+            action="store_true",
+            help="compare with the live pages, which are fetched at once and without asking robots.txt",
+        )
+        parser.add_argument(
+            "--actions", metavar="NAMES", default="none", help="the RENDER_ACTIONS of the crawl"
+        )
+        parser.add_argument(
+            "--least",
+            metavar="SHARE",
+            default=str(LEAST),
+            help=f"what must be the same, from 0 to 1 (default: {LEAST})",
+        )
+        parser.add_argument("--json", action="store_true", help="print one JSON object per page")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if len(args) != 1:
+            raise usage_error(f"one WACZ package: {program()} qa crawls/web/web.wacz")
+        actions, least = _actions(opts.actions), _share(opts.least)
+        if find_spec("playwright") is None:
+            self._fail(missing("scrapy_playwright"), as_json=opts.json)
+            return
+        from playwright.sync_api import Error as PlaywrightError  # noqa: PLC0415 - an extra
+
+        from webcrawl.tools.qa.packaged_answers import NotReplayable, PackagedAnswers  # noqa: PLC0415
+        from webcrawl.tools.qa.replays import compared  # noqa: PLC0415
+
+        pages = different = unseen = 0
+        try:
+            package = PackagedAnswers(Path(args[0]))
+            for page in compared(package, actions, live=opts.live):
+                pages += 1
+                different += page.differs(least)
+                unseen += page.text is None and page.screenshot is None and not page.error
+                if opts.json:
+                    say(json.dumps({**page.as_dict(), "differs": page.differs(least)}))
+                elif page.differs(least) or page.missing:
+                    _say(page)
+        except (NotReplayable, PlaywrightError, OSError) as error:
+            self._fail(str(error).partition("\n")[0], as_json=opts.json)
+            return
+        if not opts.json:
+            say(f"{count(pages, 'page')} replayed, {different} of them different")
+        if unseen:
+            complain(
+                f"{count(unseen, 'page')} compared by resources only: the crawl kept neither document nor"
+                " screenshot (RENDER=all, RENDER_VIEWS=view)"
+            )
+        if different:
+            self.exitcode = ExitStatus.FAILED
+
+    def _fail(self, why: str, *, as_json: bool) -> None:
+        complain(why, as_json=as_json)
+        self.exitcode = ExitStatus.FAILED
+
+
+def _say(page: ReplayComparison) -> None:
+    shares = (("text", page.text), ("screenshot", page.screenshot), ("resources", page.resources))
+    known = ", ".join(f"{name} {share:.1%}" for name, share in shares if share is not None)
+    say(f"{page.url}: {page.error or known}")
+    for url in page.missing:
+        say(readable(f"  missing: {url}"))
+
+
+def _actions(text: str) -> tuple[str, ...]:
+    """Return names of RENDER_ACTIONS. Raise UsageError."""
+    try:
+        found: tuple[str, ...] | None = ACTIONS.read(text)
+    except ValueError as error:
+        raise usage_error(f"--actions {text}: must be {ACTIONS.allowed}") from error
+    return found or ()
+
+
+def _share(text: str) -> float:
+    """Return a number from 0 to 1. Raise UsageError."""
+    try:
+        share = float(text)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise usage_error(f"--least {text}: must be a number from 0 to 1")
+    return share

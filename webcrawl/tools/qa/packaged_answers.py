@@ -1,0 +1,169 @@
+"""The pages of a WACZ package, and its answers by URL, as a browser that replays them wants them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urljoin
+from zipfile import BadZipFile, ZipFile
+
+from webcrawl.base.digest import normal
+from webcrawl.base.model import Exchange
+from webcrawl.base.surt import surt
+from webcrawl.base.url_text import is_view, visible
+from webcrawl.record.archived_answers import (
+    Answers,
+    Unusable,
+    captures,
+    has_head,
+    is_unmodified,
+    most,
+    refers,
+    unmodified,
+)
+from webcrawl.record.warc.archive_files import ENDINGS, packed
+from webcrawl.record.warc.reader import NotWarc, RecordReader, ignore
+from webcrawl.record.warc.unpacking import RecordStart
+from webcrawl.store.jobdir.index_line import IndexLine, read
+
+INDEXES = (".cdx", ".cdxj", ".cdx.gz", ".cdxj.gz")
+LISTS = ("pages/pages.jsonl", "pages/extraPages.jsonl")
+REDIRECTS = 10  # in a row
+LARGEST = 64 << 20  # bytes of a body: by default no crawl keeps more of one
+
+
+class NotReplayable(Exception):  # noqa: N818 - reads as what it is
+    """A file that is no package, or lacks what a replay needs; the message is one line."""
+
+
+class ListedPage(NamedTuple):
+    """A page of the package's lists."""
+
+    url: str
+    stamp: str  # 14 digits
+
+
+class PackagedAnswers:
+    """A package's pages and records; its index is held in memory, some 500 bytes for each record."""
+
+    def __init__(self, package: Path) -> None:
+        """Raise NotReplayable."""
+        self.pages: list[ListedPage] = []
+        self._answers = Answers(LARGEST)
+        # By key: lines of answers, and of what a browser made of pages
+        self._lines: defaultdict[str, list[IndexLine]] = defaultdict(list)
+        self._made: defaultdict[str, list[IndexLine]] = defaultdict(list)
+        self._originals: dict[str, IndexLine] = {}
+        try:
+            self._files = {path.name: path for path in packed(package, ENDINGS)}
+            with ZipFile(package) as file:
+                for line in _index_lines(file):
+                    self._take(line)
+                self.pages += _pages(file)
+        except OSError as error:
+            raise NotReplayable(f"{package}: {error.strerror or error}") from error
+        except (BadZipFile, EOFError, zlib.error, ValueError, TypeError) as error:
+            raise NotReplayable(f"{package}: {error}") from error
+        if not self._lines:
+            raise NotReplayable(f"{package}: has no index of its records")
+        if not self.pages:
+            raise NotReplayable(f"{package}: has no list of pages")
+
+    def answer(self, url: str, stamp: str) -> Exchange | None:
+        """Return the answer that was archived nearest to this time, behind its redirects.
+
+        Return None if the package lacks it, or a record cannot be read.
+        """
+        for _ in range(REDIRECTS):
+            line = _nearest(self._lines.get(surt(visible(url)), ()), stamp)
+            try:
+                answer = self._exchange(line) if line is not None else None
+            except (Unusable, NotWarc, OSError, KeyError):
+                return None
+            if answer is None or not answer.location:
+                return answer
+            url = urljoin(url, answer.location).partition("#")[0]
+        return None
+
+    def document(self, page: ListedPage) -> bytes:
+        """Return the document that the crawl's browser made of a page; empty if there is none."""
+        return self._block(self._made.get(surt(visible(page.url)), ()), page.stamp)
+
+    def view(self, page: ListedPage) -> bytes:
+        """Return the screenshot of a page by the crawl's browser; empty if there is none."""
+        return self._block(self._made.get(f"urn:view:{visible(page.url)}", ()), page.stamp)
+
+    def _take(self, line: IndexLine) -> None:
+        key = surt(visible(line.url))
+        if is_view(line.url) or not (line.status or line.is_revisit):
+            self._made[key].append(line)
+            return
+        self._lines[key].append(line)
+        if not line.is_revisit:
+            self._originals[normal(line.digest)] = line
+
+    def _exchange(self, line: IndexLine) -> Exchange:
+        """Return the answer as it was sent. Raise Unusable if its payload is not in the package."""
+        path = self._files[line.file]
+        with RecordReader(path, most(LARGEST), ignore, RecordStart(line.offset, 0)) as records:
+            capture = next(captures(records, ignore), None)
+        if capture is None or capture.place.offset != line.offset:
+            raise Unusable("the record is damaged")  # and the reader went on to another
+        capture.document = None  # the scripts run again
+        if not refers(capture):
+            return self._answers.read(capture)[1]
+        known = self._originals.get(normal(line.digest))
+        if known is None:
+            raise Unusable("its payload is not in the package")
+        original = self._exchange(known)
+        is_same = is_unmodified(capture.first)
+        own = None if is_same and has_head(capture.first) else original
+        answer = self._answers.read(capture, own)[1]
+        return unmodified(original, answer) if is_same else answer
+
+    def _block(self, lines: list[IndexLine] | tuple[()], stamp: str) -> bytes:
+        line = _nearest(lines, stamp)
+        if line is None or line.file not in self._files:
+            return b""
+        try:
+            place = RecordStart(line.offset, 0)
+            with RecordReader(self._files[line.file], LARGEST, ignore, place) as records:
+                record = records.next()
+        except (NotWarc, OSError):
+            return b""
+        is_found = record is not None and record.place.offset == line.offset
+        return record.block if record is not None and is_found else b""
+
+
+def _nearest(lines: list[IndexLine] | tuple[()], stamp: str) -> IndexLine | None:
+    return min(lines, key=lambda line: abs(int(line.stamp) - int(stamp)), default=None)
+
+
+def _index_lines(file: ZipFile) -> Iterator[IndexLine]:
+    """Yield the lines of the package's index. Raise BadLine."""
+    for name in file.namelist():
+        if not (name.startswith("indexes/") and name.endswith(INDEXES)):
+            continue
+        with file.open(name) as entry:
+            lines = gzip.GzipFile(fileobj=entry) if name.endswith(".gz") else entry
+            for data in lines:
+                is_header = data.startswith(b"!") or not data.strip()
+                if not is_header and b'"method": ' not in data:  # the answer to a form, say
+                    yield read(data)
+
+
+def _pages(file: ZipFile) -> Iterator[ListedPage]:
+    for name in LISTS:
+        if name not in file.namelist():
+            continue
+        with file.open(name) as entry:
+            for data in entry:
+                row = json.loads(data) if data.strip() else {}
+                if "url" in row:  # the first line is a header
+                    stamp = "".join(filter(str.isdecimal, str(row.get("ts", ""))))[:14]
+                    yield ListedPage(row["url"], stamp.ljust(14, "0"))
