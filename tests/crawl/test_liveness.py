@@ -21,8 +21,8 @@ from webcrawl.urls.seeds.seed_reader import Seeds
 
 START = 1.7e9
 VAIN = 5000  # looks without a link, while time passes
-# What a host bears in a row and a URL in all: one more, and a crawl may rightly give them up. The
-# web is of five domains, too few to tell that an outage is our own.
+# With one failure more a host is set aside, and a crawl may end while it waits for it; with one more
+# a URL is given up. The web is of five domains, too few to tell that an outage is our own.
 HOST_FAILURES = 4  # HOST_MAX_FAILURES - 1
 URL_FAILURES = 2  # RETRY_TIMES
 

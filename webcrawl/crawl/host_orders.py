@@ -103,7 +103,7 @@ class HostOrders(HostInspector):
             found["state"] = "belongs to another drone"
         sheets, delay = dict(self._sheets.of(name)), found["delay"]
         if POLITENESS.intersection(sheets) and delay["source"] != ROBOTS:
-            delay["source"] += " of a sheet"
+            delay["source"] += ", with settings for this host or its domain"
         return {**found, "sheets": sheets} if sheets else found
 
     def pause(self, name: str) -> str:

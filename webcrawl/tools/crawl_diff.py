@@ -173,16 +173,14 @@ class CrawlDiff:
             self.unclear += any(visit.is_page for visit in earlier)
             return
         # the first visit of one crawl is its earlier state; of an earlier crawl the last one is
-        old = _last(earlier[:1] if self._alone else earlier)
-        new = _last(later)
-        old_page = old.capture if old is not None and old.is_page else None
-        new_page = new.capture if new is not None and new.is_page else None
-        if old_page is not None and new_page is not None:
-            self._compare_pages(url, old_page, new_page)
-        elif old_page is not None:
-            self._lost(url, old_page, new.capture if new is not None else None)
-        elif new_page is not None:
-            self._note("added", url, new_page.status, "", new_page.digest)
+        old = _page_at_last(earlier[:1] if self._alone else earlier)
+        new = _page_at_last(later)
+        if old is not None and new is not None:
+            self._compare_pages(url, old, new)
+        elif old is not None:
+            self._lost(url, old, later[-1].capture if later else None)
+        elif new is not None:
+            self._note("added", url, new.status, "", new.digest)
 
     def _compare_pages(self, url: str, old: CaptureLine, new: CaptureLine) -> None:
         if old.digest == new.digest:
@@ -246,5 +244,7 @@ class CrawlDiff:
         return read_page(*answer, ()).visible_text.splitlines()
 
 
-def _last(visits: Sequence[Visit]) -> Visit | None:
-    return visits[-1] if visits else None
+def _page_at_last(visits: Sequence[Visit]) -> CaptureLine | None:
+    """Return the page that the last visit found, or None if it found none."""
+    last = visits[-1] if visits else None
+    return last.capture if last is not None and last.is_page else None

@@ -211,7 +211,7 @@ class TestDelay:
         assert len([host for host, *_ in crawl.asked if host == "b.a.org"]) == 3
         assert crawl.order("host a.org")["delay"] == {
             "seconds": 30.0,
-            "source": "Mercator of a sheet",
+            "source": "Mercator, with settings for this host or its domain",
             "crawl_delay": 0.0,
         }
         crawl.again()

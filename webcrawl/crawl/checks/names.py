@@ -283,17 +283,22 @@ class Outputs:
 
     def read(self, value: Any, /) -> tuple[str, ...]:
         given = words(value)
-        own = dict.fromkeys(word for word in given if "." in word)
+        own = list(dict.fromkeys(word for word in given if "." in word))
         for path in own:
             _check_own_output(path)
-        found = {word.lower() for word in given if word not in own}
-        if unknown := sorted(found - set(NAMES)):
-            raise ValueError(f"unknown: {', '.join(map(repr, unknown))}")
-        for name in sorted(found & BESIDE.keys()):
-            if BESIDE[name] not in found:
-                raise ValueError(f"{name} needs {BESIDE[name]} as well")
-        found.update(BRINGS[name] for name in found & BRINGS.keys())
+        found = _known_outputs(word.lower() for word in given if word not in own)
         return (*(name for name in NAMES if name in found), *own)
+
+
+def _known_outputs(given: Iterable[str]) -> set[str]:
+    """Return these outputs and those that they bring. Raise ValueError for an unknown one."""
+    found = set(given)
+    if unknown := sorted(found - set(NAMES)):
+        raise ValueError(f"unknown: {', '.join(map(repr, unknown))}")
+    for name in sorted(found & BESIDE.keys()):
+        if BESIDE[name] not in found:
+            raise ValueError(f"{name} needs {BESIDE[name]} as well")
+    return found.union(BRINGS[name] for name in found & BRINGS.keys())
 
 
 def _check_own_output(path: str) -> None:

@@ -70,17 +70,14 @@ class Operation:
 
 
 def _read(name: str, schema: Schema, value: Any) -> Any:
-    if schema["type"] == "integer":
-        return _read_number(name, schema, value)
-    if schema["type"] == "array":
-        if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
-            return value
-        raise Refused(400, f"{name}: must be a list of texts")
-    if not isinstance(value, str) or not value.strip():
-        raise Refused(400, f"{name}: must be a text")
-    if "enum" in schema and value not in schema["enum"]:
-        raise Refused(400, f"{name}: must be one of {', '.join(schema['enum'])}")
-    return value.strip()
+    """Return a parameter's value. Raise Refused if the schema does not allow it."""
+    match schema["type"]:
+        case "integer":
+            return _read_number(name, schema, value)
+        case "array":
+            return _read_texts(name, value)
+        case _:
+            return _read_text(name, schema, value)
 
 
 def _read_number(name: str, schema: Schema, value: Any) -> int:
@@ -90,6 +87,21 @@ def _read_number(name: str, schema: Schema, value: Any) -> int:
     if not (is_text or is_number) or not least <= int(value) <= most:
         raise Refused(400, f"{name}: must be a whole number from {least} to {most}")
     return int(value)
+
+
+def _read_texts(name: str, value: Any) -> list[str]:
+    are_texts = isinstance(value, list) and all(isinstance(one, str) for one in value)
+    if not are_texts or not value:
+        raise Refused(400, f"{name}: must be a list of texts")
+    return list(value)
+
+
+def _read_text(name: str, schema: Schema, value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise Refused(400, f"{name}: must be a text")
+    if "enum" in schema and value not in schema["enum"]:
+        raise Refused(400, f"{name}: must be one of {', '.join(schema['enum'])}")
+    return value.strip()
 
 
 def _text(says: str, **more: Any) -> Schema:
