@@ -10,7 +10,7 @@ pytest.importorskip("scrapy_playwright", reason="scrapy-playwright is not instal
 from scrapy import Request
 
 from tests.support.warc_crawl import exchange
-from webcrawl.adapter.browser_on_need import BrowserOnNeed
+from webcrawl.adapter.browser_on_need import BrowserOnNeed, _unread
 from webcrawl.base.model import Link
 from webcrawl.content.recognise import recogniser
 from webcrawl.crawl.rendering.deciding import Deciding
@@ -145,3 +145,21 @@ def test_with_all_a_block_page_is_not_rendered(db):
     )
 
     assert not one.rendered
+
+
+@pytest.mark.parametrize(
+    ("values", "left_out"),
+    [
+        ({}, {"image", "font", "media"}),
+        ({"REQUISITES": True}, {"media"}),
+        ({"RENDER_VIEWS": ("view",)}, {"media"}),
+        ({"RENDER_ACTIONS": ("scroll",)}, {"image", "font", "media"}),
+        ({"RENDER_ACTIONS": ("play",)}, {"image", "font"}),
+        ({"REQUISITES": True, "RENDER_ACTIONS": ("play",)}, set()),
+    ],
+)
+def test_what_need_not_be_shown_is_not_loaded(values, left_out):
+    """Images and fonts only for an archive that shows them, media only if they are played."""
+    of_crawl = {"RENDER_VIEWS": None, "RENDER_ACTIONS": None, "REQUISITES": False}
+
+    assert _unread(of_crawl | values) == left_out

@@ -12,7 +12,7 @@ import pytest
 from tests.support.commands import command
 from tests.support.warc_crawl import NOW, Archive, exchange
 from webcrawl.base.model import Link, PageView
-from webcrawl.tools.qa.packaged_answers import ListedPage, NotReplayable, PackagedAnswers
+from webcrawl.record.packaged_answers import ListedPage, NotReplayable, PackagedAnswers
 from webcrawl.tools.wacz.pack import pack
 
 URL = "http://a.test/"

@@ -57,8 +57,6 @@ class RecordedCapture:
         if record.kind == "conversion" and record.names(first, "warc-refers-to"):
             if _is_document(record):  # a picture of a page, or its text, is none
                 self.document = record
-        elif is_view(record.url) and record.names(first, "warc-concurrent-to"):
-            pass  # a screenshot of the page: no answer
         elif record.kind == "request" and record.names(first, "warc-concurrent-to"):
             self.request = record
         elif record.kind == "metadata" and record.names(
@@ -67,7 +65,9 @@ class RecordedCapture:
             if len(self.notes) < NOTES:
                 self.notes.append(record)
         else:
-            return False
+            # a screenshot of the page is no answer
+            is_of_page = record.kind == "resource" and is_view(record.url)
+            return is_of_page and record.names(first, "warc-concurrent-to")
         return True
 
 

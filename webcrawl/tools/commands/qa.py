@@ -15,7 +15,7 @@ from webcrawl.base.settings.crawl_settings import ACTIONS
 from webcrawl.tools.tool_command import ToolCommand, complain, say, usage_error
 
 if TYPE_CHECKING:
-    from webcrawl.tools.qa.replays import ReplayComparison
+    from webcrawl.adapter.replays import ReplayComparison
 
 LEAST = 0.9
 
@@ -60,8 +60,8 @@ class Command(ToolCommand):
             return
         from playwright.sync_api import Error as PlaywrightError  # noqa: PLC0415 - an extra
 
-        from webcrawl.tools.qa.packaged_answers import NotReplayable, PackagedAnswers  # noqa: PLC0415
-        from webcrawl.tools.qa.replays import compared  # noqa: PLC0415
+        from webcrawl.adapter.replays import compared  # noqa: PLC0415
+        from webcrawl.record.packaged_answers import NotReplayable, PackagedAnswers  # noqa: PLC0415
 
         pages = different = unseen = 0
         try:

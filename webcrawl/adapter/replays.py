@@ -24,7 +24,7 @@ from webcrawl.adapter.browser_actions import ACTIONS, ROUNDS, TO_TOP
 from webcrawl.adapter.rendering_check import CONTAINED, NAMES, chromium
 from webcrawl.base.model import Exchange
 from webcrawl.content.html.shown_text import visible_text
-from webcrawl.tools.qa.packaged_answers import ListedPage, NotReplayable, PackagedAnswers
+from webcrawl.record.packaged_answers import ListedPage, NotReplayable, PackagedAnswers
 
 LOADING = 30_000  # milliseconds for a page to load, and again to come to rest
 RESTING = 500  # milliseconds after an action
