@@ -49,7 +49,7 @@ class ListedPage(NamedTuple):
 
 
 class PackagedAnswers:
-    """A package's pages and records; its index is held in memory, some 500 bytes for each record."""
+    """A package's pages and records; its index is held in memory, 900 bytes for each record."""
 
     def __init__(self, package: Path) -> None:
         """Raise NotReplayable."""
@@ -104,8 +104,9 @@ class PackagedAnswers:
             self._made[key].append(line)
             return
         self._lines[key].append(line)
-        if not line.is_revisit:
-            self._originals[normal(line.digest)] = line
+        digest = normal(line.digest)
+        if digest and not line.is_revisit:
+            self._originals[digest] = line
 
     def _exchange(self, line: IndexLine) -> Exchange:
         """Return the answer as it was sent. Raise Unusable if its payload is not in the package."""
