@@ -284,10 +284,10 @@ def _crawl(tmp_path):
 @inside
 def test_pages_are_rendered(crawl, tmp_path):
     """Links that scripts make are followed; what scripts ask for is guarded; the archive has
-    payload and document.
+    payload, document and the views that are asked for.
     """
     with serving(Shop) as site:
-        status, output = crawl(site)
+        status, output = crawl(site, RENDER_VIEWS="view,pdf")
 
     assert status == 0, output
     asked = {path for _, path, _ in Shop.asked}
@@ -315,6 +315,8 @@ def test_pages_are_rendered(crawl, tmp_path):
     response, document = of["response", f"{site}/"], of["conversion", f"{site}/"]
     assert response.block.endswith(b"\r\n\r\n" + PAGE)
     assert document.fields["WARC-Refers-To"] == response.id
+    assert of["resource", f"urn:view:{site}/"].block.startswith(b"\x89PNG")
+    assert of["resource", f"urn:pdf:{site}/made"].block.startswith(b"%PDF")
     assert "<title>Rendered \u4e2d</title>" in document.block.decode("utf-8-sig")
     assert b"made<script>" in of["conversion", f"{site}/made"].block
     assert ("conversion", f"{site}/plain") not in of  # not HTML: nothing to render
