@@ -7,18 +7,19 @@ the live page.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from base64 import b64encode
 from codecs import BOM_UTF8
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
-from playwright.sync_api import Browser, BrowserContext, Playwright, Route, sync_playwright
-from playwright.sync_api import Error as PlaywrightError
-from playwright.sync_api import TimeoutError as PlaywrightTimeout
+from playwright.async_api import Browser, BrowserContext, Playwright, Route, async_playwright
+from playwright.async_api import Error as PlaywrightError
+from playwright.async_api import TimeoutError as PlaywrightTimeout
 
 from webcrawl.adapter.browser_actions import ACTIONS, ROUNDS, TO_TOP
 from webcrawl.adapter.rendering_check import CONTAINED, NAMES, chromium
@@ -27,7 +28,9 @@ from webcrawl.content.html.shown_text import visible_text
 from webcrawl.record.packaged_answers import ListedPage, NotReplayable, PackagedAnswers
 
 LOADING = 30_000  # milliseconds for a page to load, and again to come to rest
-RESTING = 500  # milliseconds after an action
+RESTING = 0.5  # seconds after an action
+LONGEST = 120.0  # seconds for a page and its actions: a script may never give way
+CLOSING = 5.0  # seconds
 NOWHERE = "http://127.0.0.1:9"  # the proxy of a browser without a network: no request reaches it
 NOT_SENT = frozenset((b"content-encoding", b"content-length", b"transfer-encoding"))
 # The share of pixels that are about the same; 0 for pictures of another size.
@@ -77,34 +80,34 @@ class ReplayComparison:
         return asdict(self)
 
 
-def compared(
+async def compared(
     package: PackagedAnswers, actions: Sequence[str], *, live: bool
-) -> Iterator[ReplayComparison]:
+) -> AsyncIterator[ReplayComparison]:
     """Yield each page of the package, compared.
 
     Raise NotReplayable if there is no browser, PlaywrightError if it does not start.
     """
     if chromium() is None:
         raise NotReplayable(f"there is no browser: none of {', '.join(NAMES)} is on PATH")
-    with sync_playwright() as playwright, _browser(playwright, *CONTAINED) as replaying:
+    async with async_playwright() as playwright, _browser(playwright, *CONTAINED) as replaying:
         if not live:
             for page in package.pages:
                 seen = ShownPage(package.document(page), package.view(page))
-                yield _compared(package, page, replaying, seen, actions)
+                yield await _compared(package, page, replaying, seen, actions)
             return
-        with _browser(playwright) as browser:
+        async with _browser(playwright) as browser:
             for page in package.pages:
                 try:
-                    with _context(browser) as context:
-                        seen = _shown(context, page.url, actions)
-                except PlaywrightError as error:
+                    async with _context(browser) as context:
+                        seen = await _shown(context, page.url, actions)
+                except (PlaywrightError, TimeoutError) as error:
                     why = f"the live page cannot be shown: {_first_line(error)}"
                     yield ReplayComparison(page.url, page.stamp, error=why)
                 else:
-                    yield _compared(package, page, replaying, seen, actions)
+                    yield await _compared(package, page, replaying, seen, actions)
 
 
-def _compared(
+async def _compared(
     package: PackagedAnswers,
     page: ListedPage,
     browser: Browser,
@@ -114,7 +117,7 @@ def _compared(
     found = ReplayComparison(page.url, page.stamp)
     asked = 0
 
-    def answer(route: Route) -> None:
+    async def answer(route: Route) -> None:
         nonlocal asked
         url = route.request.url.partition("#")[0]
         archived = None
@@ -125,18 +128,18 @@ def _compared(
                 found.missing.append(url)
         with suppress(PlaywrightError):  # the page is closed by now
             if archived is None:
-                route.abort()
+                await route.abort()
             else:
                 head = _headers(archived)
-                route.fulfill(status=archived.status, headers=head, body=archived.body)
+                await route.fulfill(status=archived.status, headers=head, body=archived.body)
 
     try:
-        with _context(browser) as context:
-            context.route("**/*", answer)
-            replayed = _shown(context, page.url, actions)
+        async with _context(browser) as context:
+            await context.route("**/*", answer)
+            replayed = await _shown(context, page.url, actions)
             if seen.screenshot:
-                found.screenshot = _pixels(context, seen.screenshot, replayed.screenshot)
-    except PlaywrightError as error:
+                found.screenshot = await _pixels(context, seen.screenshot, replayed.screenshot)
+    except (PlaywrightError, TimeoutError) as error:
         found.error = f"the replay cannot be shown: {_first_line(error)}"
     else:
         if seen.document:
@@ -146,11 +149,11 @@ def _compared(
     return found
 
 
-@contextmanager
-def _browser(playwright: Playwright, *contained: str) -> Iterator[Browser]:
+@asynccontextmanager
+async def _browser(playwright: Playwright, *contained: str) -> AsyncIterator[Browser]:
     """Start a browser; one that is contained reaches nothing."""
     options: dict[str, Any] = {"proxy": {"server": NOWHERE}} if contained else {}
-    browser = playwright.chromium.launch(
+    browser = await playwright.chromium.launch(
         executable_path=chromium(),
         chromium_sandbox=os.geteuid() != 0,  # Chromium refuses to start with one as root
         args=[*contained],
@@ -159,31 +162,38 @@ def _browser(playwright: Playwright, *contained: str) -> Iterator[Browser]:
     try:
         yield browser
     finally:
-        browser.close()
+        await browser.close()
 
 
-@contextmanager
-def _context(browser: Browser) -> Iterator[BrowserContext]:
-    context = browser.new_context(service_workers="block", accept_downloads=False)
+@asynccontextmanager
+async def _context(browser: Browser) -> AsyncIterator[BrowserContext]:
+    context = await browser.new_context(service_workers="block", accept_downloads=False)
     try:
         yield context
     finally:
-        context.close()
+        with suppress(PlaywrightError, TimeoutError):  # it is closed with its browser
+            async with asyncio.timeout(CLOSING):
+                await context.close()
 
 
-def _shown(context: BrowserContext, url: str, actions: Sequence[str]) -> ShownPage:
-    """Show a page, and act on it as the crawl's browser does. Raise PlaywrightError."""
-    page = context.new_page()
-    page.goto(url, wait_until="load", timeout=LOADING)
-    for _ in range(ROUNDS):
-        with suppress(PlaywrightTimeout):  # a page that never rests is shown as it is
-            page.wait_for_load_state("networkidle", timeout=LOADING)
-        found = [page.evaluate(ACTIONS[name]) for name in actions]
-        if not any(found):
-            break
-        page.wait_for_timeout(RESTING)
-    page.evaluate(TO_TOP)
-    return ShownPage(page.content().encode(errors="replace"), page.screenshot())
+async def _shown(context: BrowserContext, url: str, actions: Sequence[str]) -> ShownPage:
+    """Show a page, and act on it as the crawl's browser does.
+
+    Raise PlaywrightError, or TimeoutError for a page that does not let itself be shown.
+    """
+    async with asyncio.timeout(LONGEST):
+        page = await context.new_page()
+        await page.goto(url, wait_until="load", timeout=LOADING)
+        for _ in range(ROUNDS):
+            with suppress(PlaywrightTimeout):  # a page that never rests is shown as it is
+                await page.wait_for_load_state("networkidle", timeout=LOADING)
+            found = [await page.evaluate(ACTIONS[name]) for name in actions]
+            if not any(found):
+                break
+            await asyncio.sleep(RESTING)
+        await page.evaluate(TO_TOP)
+        document = await page.content()
+        return ShownPage(document.encode(errors="replace"), await page.screenshot())
 
 
 def _headers(answer: Exchange) -> dict[str, str]:
@@ -202,10 +212,11 @@ def _words_in_common(one: bytes, other: bytes) -> float:
     return 2 * (words[0] & words[1]).total() / total if total else 1.0
 
 
-def _pixels(context: BrowserContext, *pictures: bytes) -> float:
-    page = context.new_page()
-    return float(page.evaluate(PIXELS, [b64encode(one).decode() for one in pictures]))
+async def _pixels(context: BrowserContext, *pictures: bytes) -> float:
+    page = await context.new_page()
+    return float(await page.evaluate(PIXELS, [b64encode(one).decode() for one in pictures]))
 
 
-def _first_line(error: PlaywrightError) -> str:
-    return str(error).splitlines()[0] if str(error) else type(error).__name__
+def _first_line(error: PlaywrightError | TimeoutError) -> str:
+    lines = str(error).splitlines()
+    return lines[0] if lines else f"it takes more than {LONGEST:.0f} s"

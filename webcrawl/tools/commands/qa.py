@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,6 +17,7 @@ from webcrawl.tools.tool_command import ToolCommand, complain, say, usage_error
 
 if TYPE_CHECKING:
     from webcrawl.adapter.replays import ReplayComparison
+    from webcrawl.record.packaged_answers import PackagedAnswers
 
 LEAST = 0.9
 
@@ -58,25 +60,35 @@ class Command(ToolCommand):
         if find_spec("playwright") is None:
             self._fail(missing("scrapy_playwright"), as_json=opts.json)
             return
-        from playwright.sync_api import Error as PlaywrightError  # noqa: PLC0415 - an extra
+        from playwright.async_api import Error as PlaywrightError  # noqa: PLC0415 - an extra
 
-        from webcrawl.adapter.replays import compared  # noqa: PLC0415
         from webcrawl.record.packaged_answers import NotReplayable, PackagedAnswers  # noqa: PLC0415
 
-        pages = different = unseen = 0
         try:
             package = PackagedAnswers(Path(args[0]))
-            for page in compared(package, actions, live=opts.live):
-                pages += 1
-                different += page.differs(least)
-                unseen += page.text is None and page.screenshot is None and not page.error
-                if opts.json:
-                    say(json.dumps({**page.as_dict(), "differs": page.differs(least)}))
-                elif page.differs(least) or page.missing:
-                    _say(page)
+            asyncio.run(self._compare(package, actions, least, opts))
         except (NotReplayable, PlaywrightError, OSError) as error:
             self._fail(str(error).partition("\n")[0], as_json=opts.json)
-            return
+
+    async def _compare(
+        self,
+        package: PackagedAnswers,
+        actions: tuple[str, ...],
+        least: float,
+        opts: argparse.Namespace,
+    ) -> None:
+        from webcrawl.adapter.replays import compared  # noqa: PLC0415 - an extra
+
+        pages = different = unseen = 0
+        async for page in compared(package, actions, live=opts.live):
+            differs = page.differs(least)
+            pages += 1
+            different += differs
+            unseen += page.text is None and page.screenshot is None and not page.error
+            if opts.json:
+                say(json.dumps({**page.as_dict(), "differs": differs}))
+            elif differs or page.missing:
+                _say(page)
         if not opts.json:
             say(f"{count(pages, 'page')} replayed, {different} of them different")
         if unseen:
