@@ -353,9 +353,9 @@ class ProxiedOpener:
         except socks.Refused as refused:
             if refused.code == socks.FORBIDDEN:
                 raise TunnelRefused(f"proxy {proxy}: {refused}") from refused
-            error = ConnectFailed(f"proxy {proxy}: {refused}")
             if refused.code == socks.CONNECTION_REFUSED:  # by the server: the proxy has reached it
-                raise error from refused
+                raise ConnectFailed(f"proxy {proxy}: {refused}") from refused
+            error = ConnectFailed(str(refused))
         except OSError as lack:
             if is_ours(lack):
                 raise self._access.shortage.begins(lack) from lack

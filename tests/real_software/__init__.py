@@ -1,0 +1,1 @@
+"""Crawls software that others made, on loopback, each beside an independent walk."""
