@@ -300,7 +300,7 @@ HELPS = {
     Cause.WORK: "more seeds, a wider URL_SCOPE",
 }
 MORE_REVISITS = "a smaller REVISIT_AGE or a higher REVISIT_RATE"
-CUT_OFF = "cut off from the hive's server"
+CUT_OFF = "waiting for the hive's server"
 NO_WAY_OUT = "no way out"  # to any of the hosts that wait
 PAUSES = {  # by what the crawl says of itself
     "paused": f"{program()} ctl JOBDIR resume",

@@ -80,8 +80,7 @@ def _aside(figures: Mapping[str, Any]) -> Iterator[str]:
             left += f"; {count(walls, 'host')} behind block pages"
         # else all of them are paused, and nothing is due before they are resumed
         if figures["aside_due"]:
-            due = time.strftime("%Y-%m-%d %H:%M", time.localtime(figures["aside_due"]))
-            left += f"; run the same command to resume, the next is due at {due}"
+            left += f"; run the same command to resume, the next is due {_at(figures['aside_due'])}"
         yield left
     waits = figures.get("waits") or Waits()
     if waits.rule in FAILING:
@@ -91,6 +90,13 @@ def _aside(figures: Mapping[str, Any]) -> Iterator[str]:
         yield f"{left} of {of} left; the next is due at {due}, {waits.why}; run the same command to resume"
     if paused := figures.get("hosts_paused"):
         yield f"{count(paused, 'host')} paused by command; their URLs count as set aside"
+
+
+def _at(moment: float) -> str:
+    """Return a moment for the end of a line: what was due before the last line is due now."""
+    if moment <= time.time():
+        return "now"
+    return time.strftime("at %Y-%m-%d %H:%M", time.localtime(moment))
 
 
 def _sizes(folder: Path) -> Iterator[int]:

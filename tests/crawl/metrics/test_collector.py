@@ -113,7 +113,7 @@ class TestText:
             ("no network", False, ["no_network"]),
             ("no name server", True, ["no_name_server", "engine_paused"]),
             ("disk nearly full", True, ["disk", "engine_paused"]),
-            ("cut off from the hive's server", False, ["cut_off"]),
+            ("waiting for the hive's server", False, ["cut_off"]),
         ],
     )
     def test_trouble(self, tmp_path, trouble, paused, kinds):
