@@ -196,6 +196,48 @@ def test_chunks_bring_documents(crawl, tmp_path):
     assert [damage.path.name for damage in verify(job, Counter())] == ["chunks-00000.parquet"]
 
 
+def test_tokens(crawl, tmp_path):
+    """With a tokenizer, documents and chunks have as many tokens as it makes of their texts."""
+    tokenizers = pytest.importorskip("tokenizers", reason="needs tokenizers")
+    words = tokenizers.Tokenizer(tokenizers.models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))  # noqa: S106 - no password
+    words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    words.enable_truncation(max_length=5)  # as a model may want its input
+    words.save(str(tmp_path / "tokenizer.json"))
+    words.no_truncation()
+    job = tmp_path / "job"
+    given = ("OUTPUTS=chunks", "CHUNK_SIZE=400", f"JOBDIR={job}")
+    given += (f"TOKENIZER_FILE={tmp_path}/tokenizer.json",)
+    done = command(
+        "scrapy", "process", crawl.jobdir, *(word for one in given for word in ("-s", one))
+    )
+    assert done.returncode == 0, done.stderr
+
+    found = [*by_path(job).values(), *rows(job, "chunks")]
+    assert max(row["token_count"] for row in found) > 100
+    for row in found:
+        assert row["token_count"] == len(words.encode(row["text"] or "").ids)
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [(None, "there is no such file"), ("{}", "it describes no tokenizer")],
+)
+def test_no_tokenizer(crawl, tmp_path, content, line):
+    """A file that is missing, or describes none, is refused before anything is read."""
+    pytest.importorskip("tokenizers", reason="needs tokenizers")
+    path = tmp_path / "tokenizer.json"
+    if content is not None:
+        path.write_text(content)
+    given = ("OUTPUTS=documents", f"TOKENIZER_FILE={path}", f"JOBDIR={tmp_path}/job")
+    done = command(
+        "scrapy", "process", crawl.jobdir, *(word for one in given for word in ("-s", one))
+    )
+
+    assert done.returncode == 1
+    assert f"TOKENIZER_FILE = '{path}': must be the path of a tokenizer.json" in done.stderr
+    assert line in done.stderr
+
+
 def test_how_sure_a_language_is(crawl):
     """`language_score` is between 0 and 1, and a text that could be decoded has no U+FFFD."""
     row = by_path(crawl.jobdir)["/article"]

@@ -53,6 +53,7 @@ BOUNDS = {  # as in the extras of pyproject.toml, and of h2 in requirements.txt
     "shtab": ("shtab>=1.13,<2",),
     "scrapy_playwright": ("scrapy-playwright>=0.0.48,<0.1",),
     "tantivy": ("tantivy>=0.27,<0.28",),
+    "tokenizers": ("tokenizers>=0.21,<1",),
     "trafilatura": ("trafilatura>=2.0,<3", "lxml_html_clean>=0.4"),
 }
 

@@ -23,7 +23,9 @@ from webcrawl.content.html.shown_text import LEAST, candidates
 from webcrawl.content.html.text_language import language_score, likely_language
 from webcrawl.content.html.trees import defused
 from webcrawl.content.near_duplicates import fingerprint
+from webcrawl.content.text_chunks import chunks
 from webcrawl.content.text_quality import COLUMNS, plain, quality
+from webcrawl.content.token_count import token_counter
 from webcrawl.content.worker import DocumentWorker, Job, WorkerDied, command_of
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
@@ -50,6 +52,8 @@ class DocumentBody:
     is_markup: bool
     fetched: str  # the day, as YYYY-MM-DD: no page can be younger
     is_masked: bool = False  # mail addresses and telephone numbers are wanted masked, too
+    tokenizer: str = ""  # the file of one, if tokens are to be counted
+    chunk_size: int = 0  # those of chunks of this size, too
 
 
 def extracted(body: DocumentBody) -> dict[str, Any]:
@@ -68,6 +72,12 @@ def extracted(body: DocumentBody) -> dict[str, Any]:
     about["language_detected"] = language or None
     about["language_distance"] = distance if language else None
     about["language_score"] = language_score(distance) if language else None
+    if body.tokenizer:
+        counter = token_counter(body.tokenizer)
+        about["token_count"] = counter.count(text)
+        if body.chunk_size:
+            parts = chunks(text, body.chunk_size)
+            about["chunk_token_counts"] = [counter.count(one.text) for one in parts]
     about["replacement_share"] = text.count("\ufffd") / len(text) if text else None
     return about | {"neardup": fingerprint(read), **dict(zip(COLUMNS, quality(read), strict=True))}
 

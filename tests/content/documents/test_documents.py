@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.lamp_site import ARTICLE
-from webcrawl.content.document_extraction import BROKEN, DocumentProcess
+from webcrawl.content import token_count
+from webcrawl.content.document_extraction import BROKEN, DocumentBody, DocumentProcess, extracted
 from webcrawl.content.text_quality import COLUMNS, plain, quality
 
 HEAD = {"url": "http://a.test/", "encoding": "UTF-8", "is_markup": True, "fetched": "2026-11-22"}
@@ -65,6 +66,20 @@ class TestReal:
         assert "ada@example.org" in both["text"]
         assert "ada@example.org" not in both["text_masked"]
         assert "Write to <email>." in both["text_masked"]
+
+    def test_tokens_that_take_too_long_to_count(self, monkeypatch, tmp_path):
+        """A text has no count then, and the document is there all the same."""
+        tokenizers = pytest.importorskip("tokenizers", reason="needs tokenizers")
+        words = tokenizers.Tokenizer(tokenizers.models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))  # noqa: S106 - no password
+        words.save(str(tmp_path / "tokenizer.json"))
+        monkeypatch.setattr(token_count, "SECONDS", -1.0)
+        body = DocumentBody(
+            **HEAD, data=ARTICLE.encode(), tokenizer=str(tmp_path / "tokenizer.json")
+        )
+        about = extracted(body)
+
+        assert about["token_count"] is None
+        assert "How lamps work" in about["text"]
 
     @pytest.mark.parametrize("body", ODD, ids=range(len(ODD)))
     def test_odd_pages(self, reader, body):

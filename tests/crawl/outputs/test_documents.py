@@ -23,6 +23,7 @@ VALUES = {
     "CONTENT_SEEN": "skip",
     "OUTPUTS": ("documents",),
     "MASK_CONTACTS": False,
+    "TOKENIZER_FILE": None,
 }
 GOOD = {"text": "beseda " * 5, "words": 5, "language_detected": "sl"}
 EMPTY = {**GOOD, "text": ""}
@@ -57,7 +58,10 @@ class Crawl:
         monkeypatch.setattr(DocumentProcess, "document", self._document)
 
     def _document(self, head, body):
-        assert head.keys() == {"url", "encoding", "is_markup", "fetched", "is_masked"}
+        assert head.keys() == {
+            *("url", "encoding", "is_markup", "fetched"),
+            *("is_masked", "tokenizer", "chunk_size"),
+        }
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer

@@ -66,6 +66,7 @@ from webcrawl.crawl.checks.places import (
     Networks,
     PortRanges,
     Servers,
+    TokenizerFile,
     webhook_key,
 )
 from webcrawl.crawl.checks.scrapys import Given, translated
@@ -85,6 +86,7 @@ NAMED: dict[str, SettingKind] = {  # the kinds that the table of settings names
     "schemes": Choices(SCHEMES),
     "file": Maybe(File()),
     "login file": Maybe(LoginFile()),
+    "tokenizer": Maybe(TokenizerFile()),
     "marks file": Maybe(MarksFile()),
     "extensions": Extensions(),
     "expressions": Expressions(),

@@ -15,7 +15,7 @@ from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_netw
 from pathlib import Path
 from typing import Any
 
-from webcrawl.base.loading import missing
+from webcrawl.base.loading import MissingLibraryError, missing
 from webcrawl.base.program import program
 from webcrawl.base.settings.setting_kinds import Choice, Secret, WholeNumber, is_none, text, words
 from webcrawl.base.url_text import host_of
@@ -74,6 +74,22 @@ class LoginFile:
         if host := logins.expired(time.time()):
             raise ValueError(f"all cookies for {host} have expired")
         return found
+
+
+class TokenizerFile:
+    """A file that describes a tokenizer; it is read to check it."""
+
+    allowed: str = "the path of a tokenizer.json, as Hugging Face writes it"
+
+    def read(self, value: Any, /) -> str:
+        from webcrawl.content.token_count import TokenCounter  # noqa: PLC0415 - only for crawls with one
+
+        found = File().read(value)
+        try:
+            TokenCounter(found)
+        except MissingLibraryError as error:
+            raise ValueError(str(error)) from error
+        return str(Path(found).absolute())
 
 
 class MarksFile:

@@ -57,6 +57,7 @@ class Documents(Output):
         self._skips = values["CONTENT_SEEN"] == "skip"
         self._readers: list[_Reader] = []
         self._table: table_writer.DocumentTable | None = None
+        self._chunk_size = 0  # characters of a chunk; 0: without chunks
 
     def open(self, run: Run) -> None:
         super().open(run)
@@ -64,9 +65,9 @@ class Documents(Output):
 
         parts = run.crawl.parts
         self._counters = parts.counters
-        chunk_size = self.values["CHUNK_SIZE"] if "chunks" in self.values["OUTPUTS"] else 0
+        self._chunk_size = self.values["CHUNK_SIZE"] if "chunks" in self.values["OUTPUTS"] else 0
         self._table = table_writer.DocumentTable(
-            parts.db, parts.outputs, self.folder, near=NEAR_BITS, chunk_size=chunk_size
+            parts.db, parts.outputs, self.folder, near=NEAR_BITS, chunk_size=self._chunk_size
         )
         parts.log.hearers.append(self._hear)
         self._readers = [_Reader() for _ in range(max(1, min(MOST, len(usable_cores()) - 1)))]
@@ -97,6 +98,8 @@ class Documents(Output):
             "is_markup": bool(markup(page.header("content-type"), body)),
             "fetched": iso(page.fetched_at)[:10],
             "is_masked": self.values["MASK_CONTACTS"],
+            "tokenizer": self.values["TOKENIZER_FILE"] or "",
+            "chunk_size": self._chunk_size,
         }
         reader = min(self._readers, key=lambda one: one.waiting)
         trip = page_under_way() or Trip()

@@ -113,6 +113,7 @@ COLUMN_MEANINGS = {
     },
     "text_masked": "The text with mail addresses and telephone numbers masked; null without MASK_CONTACTS.",
     "language_score": "How sure `language_detected` is, from 0 to 1. It is not a probability.",
+    "token_count": "The tokens of `text` by TOKENIZER_FILE; null without one, or if counting takes too long.",
     "replacement_share": "The share of U+FFFD among the characters of `text`.",
     "structured": "Structured data as JSON; null if the page has none.",
     "document_id": "The `id` of the document.",

@@ -154,6 +154,7 @@ DOCUMENTS = {  # `id`, `text` and `url` as datasets and datatrove want them
     "language_distance": INT32,
     "language_score": pa.float32(),
     "replacement_share": pa.float32(),
+    "token_count": INT32,
     "fetch_time": TIME,
     "fetch_status": INT16,
     "url_host_name": TEXT,
@@ -192,6 +193,7 @@ CHUNKS = {
     "start": INT32,
     "headings": pa.list_(TEXT),
     "text": TEXT,
+    "token_count": INT32,
     "title": TEXT,
     "language_detected": TEXT,
 }
@@ -340,6 +342,7 @@ def document_row(
         about.get("language_distance"),
         about.get("language_score"),
         about.get("replacement_share"),
+        about.get("token_count"),
         started,
         page.status,
         host,
@@ -374,6 +377,7 @@ def chunk_rows(
     """Yield the rows of `chunks` of a document, each of at most `size` characters of its text."""
     started = round(exchange.started * 1000)
     occurred = Counter[str]()
+    token_counts = about.get("chunk_token_counts") or ()
     for ordinal, chunk in enumerate(chunks(about.get("text") or "", size)):
         # The same text of the same URL has the same identifier in every fetch and every crawl
         name = f"{page.url} {occurred[chunk.text]} {chunk.text}"
@@ -388,6 +392,7 @@ def chunk_rows(
             chunk.start,
             chunk.headings,
             chunk.text,
+            token_counts[ordinal] if ordinal < len(token_counts) else None,
             _title(page, about),
             about.get("language_detected"),
         )
