@@ -25,7 +25,7 @@ LISTED = {
     "segments",
     "identity",
 }
-LISTED |= {"account", "dashboard", "lab", "mcp"}
+LISTED |= {"account", "dashboard", "lab", "mcp", "qa"}
 SCRAPYS = {"bench", "check", "crawl", "fetch", "parse", "runspider", "shell", "view"}
 COMMANDS = _get_commands_from_module("webcrawl.commands", inproject=True)
 
