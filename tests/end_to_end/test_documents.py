@@ -2,7 +2,9 @@
 afterwards.
 """
 
+import io
 import json
+import zipfile
 from collections import Counter
 
 import pytest
@@ -14,6 +16,8 @@ from tests.support.crawling import Crawl
 from tests.support.lamp_site import Lamps
 from tests.support.plain_site import serving
 from tests.support.tables import rows
+from tests.support.warc_crawl import Archive, exchange
+from webcrawl.crawl.outputs.documents import OFFICE
 from webcrawl.tools.verify_crawl import verify
 
 pytest.importorskip(
@@ -194,6 +198,32 @@ def test_chunks_bring_documents(crawl, tmp_path):
     assert [str(damage) for damage in verify(job, Counter())] == []
     next((job / "tables").glob("chunks-*")).write_bytes(b"x")
     assert [damage.path.name for damage in verify(job, Counter())] == ["chunks-00000.parquet"]
+
+
+def test_office_files(tmp_path):
+    """With OFFICE_FILES a DOCX file is a document, and one that is none has a row with a flaw."""
+    archive = Archive(tmp_path / "archive")
+    space = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    body = f"<w:d xmlns:w='{space}'><w:p><w:t>Lamps burn oil.</w:t></w:p></w:d>"
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as file:
+        file.writestr("word/document.xml", body)
+    headers = [(b"Content-Type", OFFICE[0].encode())]
+    for path, sent in (("good", data.getvalue()), ("bad", b"PK")):
+        archive.write(exchange(f"http://a.test/{path}.docx", sent, headers=headers))
+    archive.stop()
+    for name, found in (("0", {}), ("1", {"/good.docx": "Lamps burn oil.", "/bad.docx": None})):
+        job = tmp_path / name
+        given = ("OUTPUTS=documents", f"OFFICE_FILES={name}", f"JOBDIR={job}")
+        done = command(
+            "scrapy",
+            "process",
+            tmp_path / "archive",
+            *(word for one in given for word in ("-s", one)),
+        )
+        assert done.returncode == 0, done.stderr
+        assert {path: row["text"] for path, row in by_path(job).items()} == found
+    assert by_path(job)["/bad.docx"]["flaw"] == "NotReadable"
 
 
 def test_tokens(crawl, tmp_path):

@@ -54,12 +54,12 @@ class DocumentBody:
     is_masked: bool = False  # mail addresses and telephone numbers are wanted masked, too
     tokenizer: str = ""  # the file of one, if tokens are to be counted
     chunk_size: int = 0  # those of chunks of this size, too
+    office: str = ""  # the media type of a DOCX, PPTX, ODT or EPUB file
 
 
 def extracted(body: DocumentBody) -> dict[str, Any]:
     """Return title, author, date, licence, text, its language, fingerprint and measures for JSON."""
-    decoded = decode(body.data, body.encoding)
-    about: dict[str, Any] = _main(decoded, body) if body.is_markup else {"text": decoded}
+    about = _read(body)
     whole = _clean(about["text"])
     if is_undecodable(whole):
         return {"flaw": UNDECODABLE}
@@ -80,6 +80,16 @@ def extracted(body: DocumentBody) -> dict[str, Any]:
             about["chunk_token_counts"] = [counter.count(one.text) for one in parts]
     about["replacement_share"] = text.count("\ufffd") / len(text) if text else None
     return about | {"neardup": fingerprint(read), **dict(zip(COLUMNS, quality(read), strict=True))}
+
+
+def _read(body: DocumentBody) -> dict[str, Any]:
+    """Return the text of a body, and what it says of itself."""
+    if body.office:
+        from webcrawl.content.formats.office import office_text  # noqa: PLC0415 - for few pages of few crawls
+
+        return office_text(body.data, body.office)
+    decoded = decode(body.data, body.encoding)
+    return _main(decoded, body) if body.is_markup else {"text": decoded}
 
 
 def _main(markup: str, body: DocumentBody) -> dict[str, Any]:

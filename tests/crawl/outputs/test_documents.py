@@ -24,6 +24,7 @@ VALUES = {
     "OUTPUTS": ("documents",),
     "MASK_CONTACTS": False,
     "TOKENIZER_FILE": None,
+    "OFFICE_FILES": False,
 }
 GOOD = {"text": "beseda " * 5, "words": 5, "language_detected": "sl"}
 EMPTY = {**GOOD, "text": ""}
@@ -60,7 +61,7 @@ class Crawl:
     def _document(self, head, body):
         assert head.keys() == {
             *("url", "encoding", "is_markup", "fetched"),
-            *("is_masked", "tokenizer", "chunk_size"),
+            *("is_masked", "tokenizer", "chunk_size", "office"),
         }
         if isinstance(self.answer, Exception):
             raise self.answer

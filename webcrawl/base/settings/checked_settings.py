@@ -173,6 +173,7 @@ class CheckedSettings(GivenScrapySettings):
     OUTPUTS: tuple[str, ...]
     MASK_CONTACTS: bool
     CHUNK_SIZE: int
+    OFFICE_FILES: bool
     TOKENIZER_FILE: str | None
     WARC_DESCRIPTION: str | None
     WARC_COLLECTION: str | None

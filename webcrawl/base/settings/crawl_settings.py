@@ -389,6 +389,9 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("CHUNK_SIZE", 2000, WholeNumber(200, 100_000)).means(
             "Characters of a chunk of the output `chunks` at most (docs/corpora.md)."
         ),
+        Setting("OFFICE_FILES", False, Switch()).means(
+            "Make `documents` of DOCX, PPTX, ODT and EPUB files as well."
+        ),
         Setting("TOKENIZER_FILE", None, "tokenizer").means(
             "The tokenizer.json of a language model: fill the column `token_count` of `documents` and `chunks`."
         ),

@@ -32,6 +32,12 @@ if TYPE_CHECKING:
 
 MOST = 4  # processes, each of about 100 MB: one core is the crawl's
 PDF = "application/pdf"
+OFFICE = (  # content.formats.office reads them
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    "application/vnd.oasis.opendocument.text",
+    "application/epub+zip",
+)
 # Bits in which the fingerprint of a document may differ from that of the first of its cluster. Each
 # row has its own fingerprint, words and language: who wants other clusters, or fewer documents,
 # filters the table.
@@ -50,10 +56,12 @@ class Documents(Output):
     """A page waits for its document: until then it is not finished, and a checkpoint leaves it out."""
 
     output = "documents"
-    content_types = ("text/html", "application/xhtml+xml", "text/plain", PDF)
+    content_types: tuple[str, ...] = ("text/html", "application/xhtml+xml", "text/plain", PDF)
 
     def __init__(self, values: CheckedSettings) -> None:
         super().__init__(values)
+        if values["OFFICE_FILES"]:
+            self.content_types += OFFICE
         self._skips = values["CONTENT_SEEN"] == "skip"
         self._readers: list[_Reader] = []
         self._table: table_writer.DocumentTable | None = None
@@ -86,7 +94,10 @@ class Documents(Output):
     async def _document(self, page: Page) -> Mapping[str, Any]:
         """Return what is known of the page as a document, or NO_DOCUMENT."""
         body, encoding = page.legible, "UTF-8"
-        if page.content_type == PDF:
+        office = page.content_type if page.content_type in OFFICE else ""
+        if office:
+            body = page.body  # it cannot be read in part
+        elif page.content_type == PDF:
             body = page.visible_text.encode(errors="replace")
             if not body.strip():
                 return NO_DOCUMENT
@@ -95,11 +106,12 @@ class Documents(Output):
         head = {
             "url": page.url,
             "encoding": encoding,
-            "is_markup": bool(markup(page.header("content-type"), body)),
+            "is_markup": not office and bool(markup(page.header("content-type"), body)),
             "fetched": iso(page.fetched_at)[:10],
             "is_masked": self.values["MASK_CONTACTS"],
             "tokenizer": self.values["TOKENIZER_FILE"] or "",
             "chunk_size": self._chunk_size,
+            "office": office,
         }
         reader = min(self._readers, key=lambda one: one.waiting)
         trip = page_under_way() or Trip()

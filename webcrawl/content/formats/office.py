@@ -1,0 +1,296 @@
+"""Texts of DOCX, PPTX, ODT and EPUB files, as Markdown. It runs in the process of the documents.
+
+All four are ZIP archives with XML in them, and may come from an enemy: a bomb of zeros, entities
+that refer to entities, a member that is not what its name says. So what is unpacked is bounded,
+entities are not replaced, and nothing outside of the file is read.
+"""
+
+from __future__ import annotations
+
+import io
+import posixpath
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import unquote
+from zipfile import BadZipFile, ZipFile
+
+from lxml import etree  # type: ignore[import-untyped,unused-ignore]  # untyped
+
+UNPACKED = 64 << 20  # bytes of all members that are read together
+CHARACTERS = (1 << 20) + 1  # of text: one more than a document keeps, so that the rest is known of
+WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+SLIDES = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
+RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
+DUBLIN = "{http://purl.org/dc/elements/1.1/}"
+TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
+LISTS = ("list bullet", "list number")  # how styles of items begin
+TITLES = ("title", "ctrTitle")  # kinds of a slide's placeholders
+# Text that a reader of the document does not see: deleted in a tracked change, codes of fields, the
+# second form of a drawing for old programs
+HEADING = re.compile("h[1-6]")
+_INLINE = """
+    a abbr b bdi bdo big cite code data del dfn em font i img ins kbd mark q rp rt ruby s samp small
+    span strike strong sub sup time tt u var wbr
+"""
+INLINE = frozenset(_INLINE.split())  # elements of HTML that do not begin a line
+UNSEEN = {f"{WORD}del", f"{WORD}instrText", f"{TEXT}tracked-changes"}
+UNSEEN |= {"{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"}
+
+
+class NotReadable(ValueError):  # noqa: N818 - the name is the document's flaw
+    """A file that is not what its type says, or one that needs a password."""
+
+
+class PackedFile:
+    """The members of such a file, of which a bounded number of bytes is unpacked."""
+
+    def __init__(self, data: bytes) -> None:
+        """Raise NotReadable."""
+        try:
+            self._zip = ZipFile(io.BytesIO(data))
+        except (BadZipFile, ValueError, OverflowError) as error:
+            raise NotReadable(str(error)) from error
+        self._room = UNPACKED
+
+    def read(self, name: str) -> bytes:
+        """Return a member. Raise NotReadable if it is missing, damaged, encrypted or too large."""
+        try:
+            with self._zip.open(name) as member:
+                data = member.read(self._room + 1)
+        except (
+            KeyError,
+            RuntimeError,
+            NotImplementedError,
+            BadZipFile,
+            OSError,
+            EOFError,
+        ) as error:
+            raise NotReadable(f"{name}: {error}") from error
+        except (
+            Exception
+        ) as error:  # each way of packing has errors of its own: zlib.error, LZMAError
+            raise NotReadable(f"{name}: {error}") from error
+        self._room -= len(data)
+        if self._room < 0:
+            raise NotReadable(f"{name}: more than {UNPACKED} bytes")
+        return data
+
+    def tree(self, name: str) -> Any:
+        """Return the root of a member in XML. Raise NotReadable."""
+        parser = etree.XMLParser(
+            resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True
+        )
+        try:
+            return etree.fromstring(self.read(name), parser)
+        except etree.XMLSyntaxError as error:
+            raise NotReadable(f"{name}: {error}") from error
+
+    def has(self, name: str) -> bool:
+        """Return whether there is a member of this name."""
+        return name in self._zip.namelist()
+
+    def related(self, name: str) -> dict[str, str]:
+        """Return the members that one of Microsoft's formats refers to, by their identifiers."""
+        folder, file = posixpath.split(name)
+        listed = f"{folder}/_rels/{file}.rels"
+        if not self.has(listed):
+            return {}
+        return {
+            one.get("Id", ""): posixpath.normpath(posixpath.join(folder, one.get("Target", "")))
+            for one in self.tree(listed)
+            if isinstance(one.tag, str)
+        }
+
+
+def office_text(data: bytes, kind: str) -> dict[str, Any]:
+    """Return title, author and text of a file of one of KINDS. Raise NotReadable."""
+    packed = PackedFile(data)
+    title, author, blocks = KINDS[kind](packed)
+    kept: list[str] = []
+    room = CHARACTERS
+    for block in blocks:
+        if room <= 0:
+            break
+        kept.append(block[:room])
+        room -= len(block) + 2
+    return {"title": title or None, "author": author or None, "text": "\n\n".join(kept)}
+
+
+Contents = tuple[str, str, Iterator[str]]  # title, author, and blocks of text
+
+
+def _word(packed: PackedFile) -> Contents:
+    body = packed.tree("word/document.xml")
+    styles = packed.tree("word/styles.xml") if packed.has("word/styles.xml") else None
+    names = (
+        {}
+        if styles is None
+        else {
+            style.get(f"{WORD}styleId"): name.get(f"{WORD}val", "").lower()
+            for style in styles.iter(f"{WORD}style")
+            for name in style.iter(f"{WORD}name")
+        }
+    )
+    return *_core(packed), _word_blocks(body, names)
+
+
+def _word_blocks(body: Any, names: dict[str, str]) -> Iterator[str]:
+    for paragraph in body.iter(f"{WORD}p"):
+        if _is_unseen(paragraph):
+            continue
+        text = _runs(paragraph, WORD)
+        style = paragraph.find(f"{WORD}pPr/{WORD}pStyle")
+        name = "" if style is None else names.get(style.get(f"{WORD}val"), "")
+        is_item = paragraph.find(f"{WORD}pPr/{WORD}numPr") is not None
+        if text:
+            yield f"{_mark(name, is_item=is_item)}{text}"
+
+
+def _mark(style: str, *, is_item: bool) -> str:
+    """Return how Markdown begins a paragraph of this style."""
+    kind, _, level = style.partition(" ")
+    if kind == "title":
+        return "# "
+    if kind == "heading" and level.isdecimal():
+        return f"{'#' * min(int(level), 6)} "
+    return "- " if is_item or style.startswith(LISTS) else ""
+
+
+def _runs(paragraph: Any, space: str) -> str:
+    """Return the text of a paragraph's own runs, with their tabs and line breaks."""
+    parts = []
+    for one in paragraph.iter(f"{space}t", f"{space}tab", f"{space}br", f"{space}cr"):
+        if next(one.iterancestors(f"{space}p"), None) is not paragraph or _is_unseen(one):
+            continue  # of a box within the paragraph, which has paragraphs of its own
+        parts.append(one.text or "" if one.tag == f"{space}t" else " ")
+    return " ".join("".join(parts).split())
+
+
+def _is_unseen(element: Any) -> bool:
+    return any(one.tag in UNSEEN for one in element.iterancestors())
+
+
+def _presentation(packed: PackedFile) -> Contents:
+    main = "ppt/presentation.xml"
+    related = packed.related(main)
+    places = [
+        related.get(one.get(RELATION), "") for one in packed.tree(main).iter(f"{SLIDES}sldId")
+    ]
+    return *_core(packed), (block for place in places for block in _slide(packed, place))
+
+
+def _slide(packed: PackedFile, place: str) -> Iterator[str]:
+    for shape in packed.tree(place).iter(f"{SLIDES}sp", f"{SLIDES}graphicFrame"):
+        if _is_unseen(shape):
+            continue
+        holder = next(shape.iter(f"{SLIDES}ph"), None)
+        is_title = holder is not None and holder.get("type") in TITLES
+        lines = [_runs(paragraph, DRAWING) for paragraph in shape.iter(f"{DRAWING}p")]
+        text = "\n".join(filter(None, lines))
+        if text:
+            yield f"# {' '.join(text.split())}" if is_title else text
+
+
+def _core(packed: PackedFile) -> tuple[str, str]:
+    """Return title and author, as Microsoft's formats have them."""
+    if not packed.has("docProps/core.xml"):
+        return "", ""
+    return _dublin(packed.tree("docProps/core.xml"))
+
+
+def _dublin(root: Any) -> tuple[str, str]:
+    """Return the first title and the first creator that Dublin Core names in a tree."""
+    title = next(root.iter(f"{DUBLIN}title"), None)
+    author = next(root.iter(f"{DUBLIN}creator"), None)
+    return _text(title), _text(author)
+
+
+def _text(element: Any) -> str:
+    return "" if element is None else " ".join("".join(element.itertext()).split())
+
+
+def _open_document(packed: PackedFile) -> Contents:
+    title, author = _dublin(packed.tree("meta.xml")) if packed.has("meta.xml") else ("", "")
+    return title, author, _open_blocks(packed.tree("content.xml"))
+
+
+def _open_blocks(root: Any) -> Iterator[str]:
+    for one in root.iter(f"{TEXT}h", f"{TEXT}p"):
+        text = _text(one)
+        if not text or _is_unseen(one):
+            continue
+        if one.tag == f"{TEXT}h":
+            level = one.get(f"{TEXT}outline-level", "1")
+            yield f"{_mark(f'heading {level}', is_item=False)}{text}"
+        else:
+            is_item = next(one.iterancestors(f"{TEXT}list-item"), None) is not None
+            yield f"{_mark('', is_item=is_item)}{text}"
+
+
+def _book(packed: PackedFile) -> Contents:
+    places = packed.tree("META-INF/container.xml").xpath("//*[local-name()='rootfile']/@full-path")
+    if not places:
+        raise NotReadable("META-INF/container.xml: names no book")
+    book = packed.tree(places[0])
+    folder = posixpath.dirname(places[0])
+    files = {
+        one.get("id"): posixpath.normpath(posixpath.join(folder, unquote(one.get("href", ""))))
+        for one in book.iter("{*}item")
+    }
+    chapters = [files.get(one.get("idref"), "") for one in book.iter("{*}itemref")]
+    if locked := _encrypted(packed).intersection(chapters):
+        raise NotReadable(f"{min(locked)}: is encrypted")
+    return *_dublin(book), (block for place in chapters for block in _chapter(packed, place))
+
+
+def _encrypted(packed: PackedFile) -> set[str]:
+    """Return the members of a book that are encrypted: fonts often are, and all that is not free."""
+    if not packed.has("META-INF/encryption.xml"):
+        return set()
+    references = packed.tree("META-INF/encryption.xml").iter("{*}CipherReference")
+    return {posixpath.normpath(unquote(one.get("URI", ""))) for one in references}
+
+
+def _chapter(packed: PackedFile, place: str) -> Iterator[str]:
+    """Yield the headings, items and paragraphs of a chapter in XHTML; it may be as HTML often is."""
+    parser = etree.HTMLParser(
+        no_network=True, encoding="utf-8", remove_comments=True, remove_pis=True
+    )
+    root = etree.fromstring(packed.read(place), parser)
+    body = None if root is None else root.find("body")
+    if body is None:
+        return
+    etree.strip_elements(body, "script", "style", with_tail=False)
+    style = ""
+    pieces: list[str] = []
+    for event, one in etree.iterwalk(body, events=("start", "end")):
+        if one.tag not in INLINE:  # a block ends where another one begins, and goes on behind it
+            text = " ".join("".join(pieces).split())
+            if text:
+                yield f"{_mark(style, is_item=style == 'li')}{text}"
+            pieces.clear()
+            block = one if event == "start" else one.getparent()
+            style = _style(block)
+        pieces.append((one.text if event == "start" else one.tail) or "")
+
+
+def _style(block: Any) -> str:
+    """Return the style of an HTML block, or of the nearest heading or item around it."""
+    while block is not None and block.tag != "body":
+        if block.tag == "li":
+            return "li"
+        if HEADING.fullmatch(block.tag):
+            return f"heading {block.tag[1:]}"
+        block = block.getparent()
+    return ""
+
+
+_MICROSOFT = "application/vnd.openxmlformats-officedocument."
+KINDS: dict[str, Callable[[PackedFile], Contents]] = {  # by media type
+    f"{_MICROSOFT}wordprocessingml.document": _word,
+    f"{_MICROSOFT}presentationml.presentation": _presentation,
+    "application/vnd.oasis.opendocument.text": _open_document,
+    "application/epub+zip": _book,
+}
