@@ -208,9 +208,11 @@ def test_office_files(tmp_path):
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w") as file:
         file.writestr("word/document.xml", body)
-    headers = [(b"Content-Type", OFFICE[0].encode())]
     for path, sent in (("good", data.getvalue()), ("bad", b"PK")):
-        archive.write(exchange(f"http://a.test/{path}.docx", sent, headers=headers))
+        head = (
+            f"HTTP/1.1 200 OK\r\nContent-Type: {OFFICE[0]}\r\nContent-Length: {len(sent)}\r\n\r\n"
+        )
+        archive.write(exchange(f"http://a.test/{path}.docx", sent, head=head.encode()))
     archive.stop()
     for name, found in (("0", {}), ("1", {"/good.docx": "Lamps burn oil.", "/bad.docx": None})):
         job = tmp_path / name
