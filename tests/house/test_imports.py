@@ -108,6 +108,7 @@ THIRD = {  # all that the rooms below the adapter, and what reads crawls, may im
         "opentelemetry",
         "pyarrow",
         "pypdfium2",
+        "tokenizers",
         "resiliparse",
         "tantivy",
         "trafilatura",
