@@ -20,10 +20,14 @@ class Lookup:
     def __init__(self):
         self.away = None
         self.asked = []
+        self.is_released = asyncio.Event()  # names that begin with `slow` fail then
 
     async def ask(self, host):
         self.asked.append(host)
         await asyncio.sleep(0)
+        if host.startswith("slow"):
+            await self.is_released.wait()
+            return DnsAnswer(failure=DnsFailure.SERVER_FAILED)
         if self.away:
             return DnsAnswer(failure=self.away)
         if host.startswith("gone"):
@@ -107,6 +111,23 @@ def test_all_servers_are_away(lookup, caplog, failure):
     assert after == [None, None]
     assert len(lost) == len(ended) == 1
     assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
+
+
+def test_a_question_that_ends_after_the_silence(lookup):
+    """The name is not charged for it, and is asked for again; a later question counts."""
+
+    async def scenario(resolver):
+        await resolve(resolver, "good.test")
+        slow = asyncio.create_task(resolve(resolver, "slow.test"))
+        lookup.away = DnsFailure.SERVER_FAILED
+        await resolve(resolver, *names("site", ENOUGH))
+        await eventually(lambda: resolver.silence.on)
+        lookup.away = None
+        await eventually(lambda: not resolver.silence.on)
+        lookup.is_released.set()
+        return await slow, await resolve(resolver, "slow.test")
+
+    assert run(lookup, scenario) == ([NoNameServer], [DnsFailed])
 
 
 def test_names_whose_own_servers_are_dead(lookup):

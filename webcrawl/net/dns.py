@@ -80,14 +80,17 @@ class CachingResolver:
         answer = self._remembered(host)
         if answer is None:
             answer = await self._ask_once(host)
-        if answer.failure is DnsFailure.NO_SOCKET:
-            raise NoSocket(answer.failure.words)
-        # No name server answers, whatever the name: the host is not charged
-        if self.silence.on and answer.failure in LATER:
-            raise NoNameServer(f"{host}: {answer.failure.words}", wait=WAIT)
-        if answer.failure is not None:
-            raise DnsFailed(f"{host}: {answer.failure.words}", permanent=answer.failure.permanent)
-        return list(answer.addresses)
+        failure = answer.failure
+        if failure is None:
+            return list(answer.addresses)
+        if failure is DnsFailure.NO_SOCKET:
+            raise NoSocket(failure.words)
+        # No name server answers, whatever the name: the host is not charged. What is remembered may
+        # be a failure from before the silence.
+        is_remembered_failure = self.silence.on and failure in LATER
+        if failure is DnsFailure.NO_SERVER or is_remembered_failure:
+            raise NoNameServer(f"{host}: {failure.words}", wait=WAIT)
+        raise DnsFailed(f"{host}: {failure.words}", permanent=failure.permanent)
 
     async def others(self, host: str) -> list[str]:
         """Return all addresses of a name of which only the IPv4 ones were asked for.
@@ -148,7 +151,7 @@ class CachingResolver:
 
     async def _ask(self, name: str) -> DnsAnswer:
         if not self.silence.may_ask():
-            return DnsAnswer(failure=DnsFailure.TIMEOUT)
+            return DnsAnswer(failure=DnsFailure.NO_SERVER)
         async with self._places:
             begun = self._clock()
             denied_at = self._denied_at(name)
@@ -163,9 +166,10 @@ class CachingResolver:
         answer = await self._witnesses.confirm(
             name, answer, -FRESH if denied_at is None else denied_at
         )
-        says_nothing = self.silence.on and answer.failure in LATER
         # What this machine or all name servers lack says nothing of the name
-        if answer.failure is not DnsFailure.NO_SOCKET and not says_nothing:
+        if answer.failure in LATER and self.silence.excuses(begun):
+            return DnsAnswer(failure=DnsFailure.NO_SERVER)
+        if answer.failure is not DnsFailure.NO_SOCKET:
             self._keep(name, answer)
         return answer
 

@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from ipaddress import IPv6Address, ip_address
+from math import inf
 from pathlib import Path
 from typing import Protocol
 
@@ -49,6 +50,7 @@ class DnsFailure(Enum):
     REFUSED = ("the name server refused", False, 30.0)
     BAD_ANSWER = ("invalid answer from the name server", False, 30.0)
     TIMEOUT = ("no answer from a name server", False, 30.0)
+    NO_SERVER = ("no name server answers", False, 0.0)
     NO_SOCKET = ("this machine has no free socket for the query", False, 0.0)
     CLOSED = ("the resolver is closed", False, 0.0)
 
@@ -188,6 +190,7 @@ class Silence:
         self._task: asyncio.Task[None] | None = None
         self._next = 0.0  # when the next name may be asked for
         self._began = 0.0
+        self._ended = -inf
         self._told = 0.0  # when the log last said so
 
     def heard(self, name: str, answer: DnsAnswer, begun: float) -> None:
@@ -215,6 +218,13 @@ class Silence:
             return False
         self._next = self._clock() + GAP
         return True
+
+    def excuses(self, begun: float) -> bool:
+        """Return whether a name is not to blame if a question asked at `begun` got no answer.
+
+        A question from the silence may end after it.
+        """
+        return self.on or begun < self._ended
 
     async def close(self) -> None:
         """Ask no more."""
@@ -256,7 +266,8 @@ class Silence:
 
     def _end(self) -> None:
         self.on = False
-        logger.info("name servers answer again after %.0f seconds", self._clock() - self._began)
+        self._ended = self._clock()
+        logger.info("name servers answer again after %.0f seconds", self._ended - self._began)
         self.on_end()
 
 
