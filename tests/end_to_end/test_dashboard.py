@@ -51,6 +51,7 @@ ALONE = ["unshare", "--net", *([] if os.geteuid() == 0 else ["--map-root-user"])
 LOOPBACK = 'ip link set lo up && exec "$@"'
 ADDRESS = re.compile(r"http://\S+(?=\n)")
 SLOW = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0.2, "CHECKPOINT_INTERVAL": 1}
+SLOW |= {"DOWNLOAD_TIMEOUT": 6}  # a browser beside it takes the processor for seconds
 
 inside = pytest.mark.skipif(
     INSIDE not in os.environ, reason="runs in a namespace, by the test outside"
