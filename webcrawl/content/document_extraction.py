@@ -64,7 +64,8 @@ def extracted(body: DocumentBody) -> dict[str, Any]:
     if is_undecodable(whole):
         return {"flaw": UNDECODABLE}
     about["text"] = text = whole[:LONGEST]
-    about["cut"] = len(whole) > LONGEST
+    if len(whole) > LONGEST:
+        about["truncated"] = "length"
     about["text_masked"] = masked(text) if body.is_masked else None
     read = plain(text)
     words = plain(_clean(about.pop("prose", text))) or read  # code looks like Romanian, or Latin

@@ -44,6 +44,15 @@ def word(body, **more):
     return packed(word__document_dot_xml=MAIN.format(body), **more)
 
 
+def deck(relations):
+    return packed(
+        ppt__presentation_dot_xml=DECK,
+        ppt___rels__presentation_dot_xml_dot_rels=relations,
+        ppt__slides__one_dot_xml=SLIDE.format(1),
+        ppt__slides__two_dot_xml=SLIDE.format(2),
+    )
+
+
 def book(chapter, **more):
     members = {"META-INF/container.xml": CONTAINER, "o/book.opf": OPF, "o/two.xhtml": "<p>End"}
     return packed(**members, **{"o/a one.xhtml": chapter}, **more)
@@ -80,14 +89,7 @@ def test_a_box_within_a_paragraph():
 
 def test_slides():
     """They come in the order of the presentation, each with its title as a heading."""
-    data = packed(
-        ppt__presentation_dot_xml=DECK,
-        ppt___rels__presentation_dot_xml_dot_rels=RELATIONS,
-        ppt__slides__one_dot_xml=SLIDE.format(1),
-        ppt__slides__two_dot_xml=SLIDE.format(2),
-    )
-
-    assert office_text(data, SLIDES)["text"] == (
+    assert office_text(deck(RELATIONS), SLIDES)["text"] == (
         "# Slide 2\n\nfirst\nsecond\n\n# Slide 1\n\nfirst\nsecond"
     )
 
@@ -165,3 +167,89 @@ def test_a_long_text():
     body = "".join(f"<w:p><w:r><w:t>{'x' * 1000}</w:t></w:r></w:p>" for _ in range(1200))
 
     assert (1 << 20) < len(office_text(word(body), WORD)["text"]) < (1 << 20) + 10_000
+
+
+def test_blanks_of_open_document():
+    """Runs of spaces, tabs and line breaks, which are elements there, part words."""
+    text = TEXTS.replace("A <t:span>", "A<t:s t:c='2'/>clay<t:tab/>oil<t:line-break/><t:span>")
+
+    assert "\n\nA clay oil lamp\n\n" in office_text(packed(content_dot_xml=text), OPEN)["text"]
+
+
+def test_a_note_of_open_document():
+    """It is a paragraph of its own, and stands there once; its number and comments are left out."""
+    note = "<t:note><t:note-citation>1</t:note-citation><t:p>note</t:p></t:note>"
+    comment = (
+        "<o:annotation xmlns:o='urn:oasis:names:tc:opendocument:xmlns:office:1.0'>"
+        "<t:p>no</t:p></o:annotation>"
+    )
+    text = TEXTS.replace("</t:span>", f"s{note}{comment}</t:span>!")
+
+    assert "A lamps!\n\nnote\n\n- item" in office_text(packed(content_dot_xml=text), OPEN)["text"]
+
+
+def test_the_strict_form():
+    """Documents and presentations in the form of ISO 29500 Strict are read as well."""
+    usual, strict = "http://schemas.openxmlformats.org/", "http://purl.oclc.org/ooxml/"
+
+    def in_strict_names(data):
+        members = zipfile.ZipFile(io.BytesIO(data))
+        texts = {name: members.read(name).decode() for name in members.namelist()}
+        return packed(
+            **{
+                name: text.replace(usual, strict).replace("/2006/", "/")
+                for name, text in texts.items()
+            }
+        )
+
+    document = word(
+        "<w:p><w:pPr><w:pStyle w:val='T'/></w:pPr><w:r><w:t>strict</w:t></w:r></w:p>",
+        word__styles_dot_xml=STYLES,
+    )
+    slides = deck(RELATIONS)
+    assert office_text(in_strict_names(document), WORD)["text"] == "# strict"
+    assert office_text(in_strict_names(slides), SLIDES) == office_text(slides, SLIDES)
+
+
+def test_parts_of_other_names():
+    """The file's own relations name its main part, by any name; targets may be absolute."""
+    named = """<r><x Type="http://x/relationships/officeDocument" Target="/doc/text.xml"/>
+<x Type="http://x/metadata/core-properties" Target="about.xml"/></r>"""
+    styled = """<r><x Type="http://x/relationships/styles" Target="../looks.xml"/></r>"""
+    body = "<w:p><w:pPr><w:pStyle w:val='T'/></w:pPr><w:r><w:t>text</w:t></w:r></w:p>"
+    members = {"_rels/.rels": named, "doc/_rels/text.xml.rels": styled}
+    data = packed(
+        **members, **{"doc/text.xml": MAIN.format(body), "looks.xml": STYLES, "about.xml": CORE}
+    )
+
+    assert office_text(data, WORD) == {"title": "Lamps", "author": "Ada", "text": "# text"}
+    absolute = RELATIONS.replace("slides/", "/ppt/slides/")
+    assert office_text(deck(absolute), SLIDES) == office_text(deck(RELATIONS), SLIDES)
+
+
+def test_a_missing_chapter():
+    """The others are kept, and it is told that a part is missing; without any there is no text."""
+    assert office_text(deck(RELATIONS.replace("two", "three")), SLIDES) == {
+        "title": None,
+        "author": None,
+        "text": "# Slide 1\n\nfirst\nsecond",
+        "truncated": "unspecified",
+    }
+    with pytest.raises(NotReadable, match="slides/three"):
+        office_text(deck(RELATIONS.replace("two", "three").replace("one", "four")), SLIDES)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_encodings_of_chapters(encoding):
+    """A book may be in UTF-8 or in UTF-16."""
+    chapter = "<?xml version='1.0'?><html><body><p>Öl für Lampen</p></body></html>"
+
+    assert office_text(book(chapter.encode(encoding)), BOOK)["text"] == "Öl für Lampen\n\nEnd"
+
+
+def test_hyphens_and_moved_text():
+    """A hyphen that does not break a line is one; text that was moved stands where it went."""
+    body = """<w:p><w:r><w:t>clay</w:t><w:noBreakHyphen/><w:t>lamp</w:t></w:r>
+<w:moveFrom><w:r><w:t>old</w:t></w:r></w:moveFrom></w:p>"""
+
+    assert office_text(word(body), WORD)["text"] == "clay-lamp"

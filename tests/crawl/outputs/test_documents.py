@@ -116,7 +116,7 @@ def test_a_pdf_that_breaks_the_extractor(run):
         found=DocumentLinks("", "", text="beseda"),
     )
 
-    assert run(BROKEN, answered=pdf)[0] == [{**BROKEN, "cut": True}]
+    assert run(BROKEN, answered=pdf)[0] == [{**BROKEN, "truncated": "length"}]
     assert run(BROKEN)[0][-1] == FLAWED
 
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import io
 import posixpath
 import re
-from collections.abc import Callable, Iterator
-from typing import Any
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 from zipfile import BadZipFile, ZipFile
 
@@ -25,22 +26,49 @@ SLIDES = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
 RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 DUBLIN = "{http://purl.org/dc/elements/1.1/}"
 TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
+PARAGRAPHS = (f"{TEXT}h", f"{TEXT}p")
+# Microsoft's formats exist in two forms, whose elements differ by these parts of their names only
+STRICT = b"http://purl.oclc.org/ooxml/"
+USUAL = b"http://schemas.openxmlformats.org/"
+NAMES = {
+    STRICT + b"wordprocessingml/main": USUAL + b"wordprocessingml/2006/main",
+    STRICT + b"drawingml/main": USUAL + b"drawingml/2006/main",
+    STRICT + b"presentationml/main": USUAL + b"presentationml/2006/main",
+    STRICT + b"officeDocument/relationships": USUAL + b"officeDocument/2006/relationships",
+}
 LISTS = ("list bullet", "list number")  # how styles of items begin
 TITLES = ("title", "ctrTitle")  # kinds of a slide's placeholders
-# Text that a reader of the document does not see: deleted in a tracked change, codes of fields, the
-# second form of a drawing for old programs
 HEADING = re.compile("h[1-6]")
 _INLINE = """
     a abbr b bdi bdo big cite code data del dfn em font i img ins kbd mark q rp rt ruby s samp small
     span strike strong sub sup time tt u var wbr
 """
 INLINE = frozenset(_INLINE.split())  # elements of HTML that do not begin a line
-UNSEEN = {f"{WORD}del", f"{WORD}instrText", f"{TEXT}tracked-changes"}
-UNSEEN |= {"{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"}
+# Text that a reader of the document does not see where it stands: deleted or moved away in a tracked
+# change, comments, numbers of notes, and the second form of a drawing, for old programs
+UNSEEN = {
+    f"{WORD}del",
+    f"{WORD}moveFrom",
+    f"{TEXT}tracked-changes",
+    f"{TEXT}note-citation",
+    "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}annotation",
+    "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback",
+}
+# What a run has beside its letters
+SIGNS = {"tab": " ", "ptab": " ", "br": " ", "cr": " ", "noBreakHyphen": "-"}
+BLANKS = {f"{TEXT}s", f"{TEXT}tab", f"{TEXT}line-break"}
 
 
 class NotReadable(ValueError):  # noqa: N818 - the name is the document's flaw
     """A file that is not what its type says, or one that needs a password."""
+
+
+class Relation(NamedTuple):
+    """What a part of one of Microsoft's formats refers to."""
+
+    name: str
+    kind: str  # the end of its type
+    place: str
 
 
 class PackedFile:
@@ -53,24 +81,15 @@ class PackedFile:
         except (BadZipFile, ValueError, OverflowError) as error:
             raise NotReadable(str(error)) from error
         self._room = UNPACKED
+        self._unread: NotReadable | None = None
 
     def read(self, name: str) -> bytes:
         """Return a member. Raise NotReadable if it is missing, damaged, encrypted or too large."""
         try:
             with self._zip.open(name) as member:
                 data = member.read(self._room + 1)
-        except (
-            KeyError,
-            RuntimeError,
-            NotImplementedError,
-            BadZipFile,
-            OSError,
-            EOFError,
-        ) as error:
-            raise NotReadable(f"{name}: {error}") from error
-        except (
-            Exception
-        ) as error:  # each way of packing has errors of its own: zlib.error, LZMAError
+        # Each way of packing has errors of its own: zlib.error, LZMAError
+        except Exception as error:
             raise NotReadable(f"{name}: {error}") from error
         self._room -= len(data)
         if self._room < 0:
@@ -80,10 +99,14 @@ class PackedFile:
     def tree(self, name: str) -> Any:
         """Return the root of a member in XML. Raise NotReadable."""
         parser = etree.XMLParser(
-            resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True
+            resolve_entities=False,
+            no_network=True,
+            load_dtd=False,
+            remove_comments=True,
+            remove_pis=True,
         )
         try:
-            return etree.fromstring(self.read(name), parser)
+            return etree.fromstring(_in_usual_names(self.read(name)), parser)
         except etree.XMLSyntaxError as error:
             raise NotReadable(f"{name}: {error}") from error
 
@@ -91,21 +114,58 @@ class PackedFile:
         """Return whether there is a member of this name."""
         return name in self._zip.namelist()
 
-    def related(self, name: str) -> dict[str, str]:
-        """Return the members that one of Microsoft's formats refers to, by their identifiers."""
+    def relations(self, name: str) -> Iterator[Relation]:
+        """Yield what a part of one of Microsoft's formats refers to; that of "" is the file's own."""
         folder, file = posixpath.split(name)
-        listed = f"{folder}/_rels/{file}.rels"
+        listed = posixpath.join(folder, "_rels", f"{file}.rels")
         if not self.has(listed):
-            return {}
-        return {
-            one.get("Id", ""): posixpath.normpath(posixpath.join(folder, one.get("Target", "")))
-            for one in self.tree(listed)
-            if isinstance(one.tag, str)
-        }
+            return
+        for one in self.tree(listed):
+            if isinstance(one.tag, str):
+                kind = one.get("Type", "").rpartition("/")[2]
+                yield Relation(one.get("Id", ""), kind, _member(folder, one.get("Target", "")))
+
+    def related(self, name: str, kind: str, usual: str) -> str:
+        """Return the member that stands in a relation of this kind, or the one that usually does."""
+        return next((one.place for one in self.relations(name) if one.kind == kind), usual)
+
+    def all_of(
+        self, places: Iterable[str], read: Callable[[PackedFile, str], Iterator[str]]
+    ) -> Iterator[str]:
+        """Yield the blocks of all readable places. Raise NotReadable if none of them is readable."""
+        are_readable = False
+        for place in places:
+            try:
+                yield from read(self, place)
+                are_readable = True
+            except NotReadable as error:
+                self._unread = self._unread or error
+        if self._unread is not None and not are_readable:
+            raise self._unread
+
+    @property
+    def lacks_part(self) -> bool:
+        """Return whether a part was left out because it is not readable."""
+        return self._unread is not None
+
+
+def _in_usual_names(data: bytes) -> bytes:
+    if STRICT in data:
+        for strict, usual in NAMES.items():
+            data = data.replace(strict, usual)
+    return data
+
+
+def _member(folder: str, target: str) -> str:
+    """Return the name of the member that a reference in a folder means."""
+    return posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
 
 
 def office_text(data: bytes, kind: str) -> dict[str, Any]:
-    """Return title, author and text of a file of one of KINDS. Raise NotReadable."""
+    """Return title, author and text of a file of one of KINDS. Raise NotReadable.
+
+    A chapter or slide that is missing or damaged is left out, and `truncated` tells it.
+    """
     packed = PackedFile(data)
     title, author, blocks = KINDS[kind](packed)
     kept: list[str] = []
@@ -115,25 +175,29 @@ def office_text(data: bytes, kind: str) -> dict[str, Any]:
             break
         kept.append(block[:room])
         room -= len(block) + 2
-    return {"title": title or None, "author": author or None, "text": "\n\n".join(kept)}
+    about = {"title": title or None, "author": author or None, "text": "\n\n".join(kept)}
+    return {**about, "truncated": "unspecified"} if packed.lacks_part else about
 
 
 Contents = tuple[str, str, Iterator[str]]  # title, author, and blocks of text
 
 
 def _word(packed: PackedFile) -> Contents:
-    body = packed.tree("word/document.xml")
-    styles = packed.tree("word/styles.xml") if packed.has("word/styles.xml") else None
-    names = (
-        {}
-        if styles is None
-        else {
-            style.get(f"{WORD}styleId"): name.get(f"{WORD}val", "").lower()
-            for style in styles.iter(f"{WORD}style")
-            for name in style.iter(f"{WORD}name")
-        }
-    )
-    return *_core(packed), _word_blocks(body, names)
+    main = packed.related("", "officeDocument", "word/document.xml")
+    body = packed.tree(main)
+    return *_core(packed), _word_blocks(body, _style_names(packed, main))
+
+
+def _style_names(packed: PackedFile, main: str) -> dict[str, str]:
+    """Return the names of a document's styles by their identifiers."""
+    place = packed.related(main, "styles", "word/styles.xml")
+    if not packed.has(place):
+        return {}
+    return {
+        style.get(f"{WORD}styleId"): name.get(f"{WORD}val", "").lower()
+        for style in packed.tree(place).iter(f"{WORD}style")
+        for name in style.iter(f"{WORD}name")
+    }
 
 
 def _word_blocks(body: Any, names: dict[str, str]) -> Iterator[str]:
@@ -161,10 +225,10 @@ def _mark(style: str, *, is_item: bool) -> str:
 def _runs(paragraph: Any, space: str) -> str:
     """Return the text of a paragraph's own runs, with their tabs and line breaks."""
     parts = []
-    for one in paragraph.iter(f"{space}t", f"{space}tab", f"{space}br", f"{space}cr"):
+    for one in paragraph.iter(f"{space}t", *(f"{space}{sign}" for sign in SIGNS)):
         if next(one.iterancestors(f"{space}p"), None) is not paragraph or _is_unseen(one):
             continue  # of a box within the paragraph, which has paragraphs of its own
-        parts.append(one.text or "" if one.tag == f"{space}t" else " ")
+        parts.append(SIGNS.get(one.tag.removeprefix(space)) or one.text or "")
     return " ".join("".join(parts).split())
 
 
@@ -173,12 +237,12 @@ def _is_unseen(element: Any) -> bool:
 
 
 def _presentation(packed: PackedFile) -> Contents:
-    main = "ppt/presentation.xml"
-    related = packed.related(main)
+    main = packed.related("", "officeDocument", "ppt/presentation.xml")
+    related = {one.name: one.place for one in packed.relations(main)}
     places = [
         related.get(one.get(RELATION), "") for one in packed.tree(main).iter(f"{SLIDES}sldId")
     ]
-    return *_core(packed), (block for place in places for block in _slide(packed, place))
+    return *_core(packed), packed.all_of(places, _slide)
 
 
 def _slide(packed: PackedFile, place: str) -> Iterator[str]:
@@ -195,9 +259,8 @@ def _slide(packed: PackedFile, place: str) -> Iterator[str]:
 
 def _core(packed: PackedFile) -> tuple[str, str]:
     """Return title and author, as Microsoft's formats have them."""
-    if not packed.has("docProps/core.xml"):
-        return "", ""
-    return _dublin(packed.tree("docProps/core.xml"))
+    place = packed.related("", "core-properties", "docProps/core.xml")
+    return _dublin(packed.tree(place)) if packed.has(place) else ("", "")
 
 
 def _dublin(root: Any) -> tuple[str, str]:
@@ -217,8 +280,8 @@ def _open_document(packed: PackedFile) -> Contents:
 
 
 def _open_blocks(root: Any) -> Iterator[str]:
-    for one in root.iter(f"{TEXT}h", f"{TEXT}p"):
-        text = _text(one)
+    for one in root.iter(*PARAGRAPHS):
+        text = _own_text(one)
         if not text or _is_unseen(one):
             continue
         if one.tag == f"{TEXT}h":
@@ -229,6 +292,22 @@ def _open_blocks(root: Any) -> Iterator[str]:
             yield f"{_mark('', is_item=is_item)}{text}"
 
 
+def _own_text(paragraph: Any) -> str:
+    """Return the text of a paragraph without that of notes and boxes in it, which have their own."""
+    parts = [paragraph.text or ""]
+    walk = etree.iterwalk(paragraph, events=("start", "end"))
+    for event, one in walk:
+        if one is paragraph:
+            continue
+        if event == "end":
+            parts.append(one.tail or "")
+        elif one.tag in PARAGRAPHS or one.tag in UNSEEN:
+            walk.skip_subtree()
+        else:
+            parts.append(" " if one.tag in BLANKS else one.text or "")
+    return " ".join("".join(parts).split())
+
+
 def _book(packed: PackedFile) -> Contents:
     places = packed.tree("META-INF/container.xml").xpath("//*[local-name()='rootfile']/@full-path")
     if not places:
@@ -236,13 +315,13 @@ def _book(packed: PackedFile) -> Contents:
     book = packed.tree(places[0])
     folder = posixpath.dirname(places[0])
     files = {
-        one.get("id"): posixpath.normpath(posixpath.join(folder, unquote(one.get("href", ""))))
-        for one in book.iter("{*}item")
+        one.get("id"): _member(folder, unquote(one.get("href", ""))) for one in book.iter("{*}item")
     }
-    chapters = [files.get(one.get("idref"), "") for one in book.iter("{*}itemref")]
+    idrefs = [one.get("idref", "") for one in book.iter("{*}itemref")]
+    chapters = [files.get(one, one) for one in idrefs]
     if locked := _encrypted(packed).intersection(chapters):
         raise NotReadable(f"{min(locked)}: is encrypted")
-    return *_dublin(book), (block for place in chapters for block in _chapter(packed, place))
+    return *_dublin(book), packed.all_of(chapters, _chapter)
 
 
 def _encrypted(packed: PackedFile) -> set[str]:
@@ -255,10 +334,12 @@ def _encrypted(packed: PackedFile) -> set[str]:
 
 def _chapter(packed: PackedFile, place: str) -> Iterator[str]:
     """Yield the headings, items and paragraphs of a chapter in XHTML; it may be as HTML often is."""
+    data = packed.read(place)
+    encoding = "utf-16" if data.startswith((BOM_UTF16_BE, BOM_UTF16_LE)) else "utf-8"
     parser = etree.HTMLParser(
-        no_network=True, encoding="utf-8", remove_comments=True, remove_pis=True
+        no_network=True, encoding=encoding, remove_comments=True, remove_pis=True
     )
-    root = etree.fromstring(packed.read(place), parser)
+    root = etree.fromstring(data, parser)
     body = None if root is None else root.find("body")
     if body is None:
         return

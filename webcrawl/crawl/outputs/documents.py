@@ -127,7 +127,8 @@ class Documents(Output):
             # As if it had been asked for: the full-text index takes it
             page.looked_up = {**(page.looked_up or {}), "main_text": plain(about["text"])}
         if page.exchange is not None and CUT in page.exchange.state.notes:
-            about = {**about, "cut": True}  # anew: all pages that break their reader have one
+            # A copy: all pages that break their reader share one answer
+            about = {**about, "truncated": "length"}
         return about if self._is_wanted(about) else NO_DOCUMENT
 
     def _is_wanted(self, about: Mapping[str, Any]) -> bool:

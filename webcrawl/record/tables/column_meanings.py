@@ -25,7 +25,7 @@ COLUMN_MEANINGS = {
     "content_digest": "SHA-1 of the payload, base 32; null if none came.",
     "content_mime_type": "As sent, without parameters.",
     "content_charset": "The encoding of a text, as a browser determines it.",
-    "content_truncated": "`length`, `time` or `disconnect`.",
+    "content_truncated": "`length`, `time`, `disconnect`, or `unspecified`: a part is damaged.",
     "warc_filename": "Where the answer is archived; null without `warc` in OUTPUTS.",
     "warc_record_offset": "",
     "warc_record_length": "",

@@ -355,7 +355,7 @@ def document_row(
         named_canonical(page.found),
         page.content_type[:LONGEST] or None,
         exchange.digest[5:] if exchange.size else None,  # without "sha1:"
-        page.truncated or ("length" if about.get("cut") else None),
+        page.truncated or about.get("truncated"),
         place and place.file,
         place,  # its offset
         place,  # its length
