@@ -8,7 +8,7 @@ from pathlib import Path
 
 from webcrawl.base.settings.checked_settings import CheckedSettings, value_of
 from webcrawl.content.formats.document_reader import DocumentReader
-from webcrawl.content.html.link_kinds import ALL_LOGGED
+from webcrawl.content.html.link_kinds import ALL_LOGGED, MARKDOWN
 from webcrawl.content.recognise import recogniser
 from webcrawl.crawl.copies import ReadCopies
 from webcrawl.crawl.missing_pages import MissingPages
@@ -20,7 +20,8 @@ from webcrawl.crawl.withholding import Owners
 from webcrawl.net.robots import agent_of
 from webcrawl.urls.url_fingerprint import ContentDigests
 
-MORE = {"SITEMAPS": "sitemap", "FEED_LINKS": "feed"}  # settings that add a kind to LINK_SOURCES
+# settings that add a kind to LINK_SOURCES
+MORE = {"SITEMAPS": "sitemap", "FEED_LINKS": "feed", "MARKDOWN_LINKS": MARKDOWN}
 Digests = Callable[[bytes], bytes]
 
 
@@ -40,6 +41,10 @@ def open_visitor(values: CheckedSettings, parts: Parts, key: bytes, *, rereads: 
         from webcrawl.crawl.sitemaps import Sitemaps  # noqa: PLC0415 - where they are read
 
         sitemaps = Sitemaps.open(parts, rules, links, looks=bool(values["SITEMAPS"]))
+    if values["MARKDOWN_LINKS"] and not rereads:
+        from webcrawl.crawl.site_listings import SiteListings  # noqa: PLC0415 - most crawls have none
+
+        SiteListings.open(parts)
     reading = PageReading(
         readers,
         of_sitemaps,

@@ -159,6 +159,7 @@ class CheckedSettings(GivenScrapySettings):
     RENDER_VIEWS: tuple[str, ...] | None
     SITEMAPS: bool | None
     FEED_LINKS: bool | None
+    MARKDOWN_LINKS: bool
     PURPOSE: tuple[str, ...]
     OBEY_NOFOLLOW: bool | None
     STRUCTURED_DATA: bool

@@ -351,6 +351,10 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("FEED_LINKS", None, Maybe(Switch())).means(
             "Fetch the feeds that pages name, and follow the links of feeds; None: on with revisits, else off."
         ),
+        Setting("MARKDOWN_LINKS", False, Switch()).means(
+            "Fetch the text in Markdown that pages name beside them, and what the llms.txt of a site lists "
+            "(docs/corpora.md)."
+        ),
         Setting("PURPOSE", None, "purposes").means(
             "The purposes of the crawl; what a site forbids for all of them is not kept "
             "(docs/robots-and-preferences.md)."

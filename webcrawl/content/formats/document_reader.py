@@ -12,10 +12,20 @@ from functools import cache
 from webcrawl.base.url_text import address_text
 from webcrawl.content.formats import listings, xml_stream
 from webcrawl.content.formats.listings import Listing
+from webcrawl.content.formats.markdown import is_markdown, markdown_links
 from webcrawl.content.formats.sniffing import form_of, is_packed, unpacked
 from webcrawl.content.html import link_kinds
 from webcrawl.content.html.embedded_addresses import refresh
-from webcrawl.content.html.link_kinds import ALL_LOGGED, HUB, OF_DOCUMENTS, DocumentLinks, FoundLink
+from webcrawl.content.html.encodings import encoding_of
+from webcrawl.content.html.link_kinds import (
+    ALL_LOGGED,
+    HUB,
+    MARKDOWN,
+    MARKDOWN_TYPES,
+    OF_DOCUMENTS,
+    DocumentLinks,
+    FoundLink,
+)
 from webcrawl.content.html.link_reader import LinkReader
 from webcrawl.content.html.shown_text import resolved
 
@@ -66,8 +76,12 @@ def _kind(rels: list[str], parameters: dict[str, str]) -> str:
     """Return the kind of a link. A canonical address counts only if no other context is named."""
     if HUB in rels:
         return HUB
-    # With an anchor the link is of another page than this one (RFC 8288 3.2)
-    return "canonical" if "canonical" in rels and "anchor" not in parameters else "header"
+    if "anchor" in parameters:  # the link is of another page than this one (RFC 8288 3.2)
+        return "header"
+    if "canonical" in rels:
+        return "canonical"
+    leads_to_markdown = parameters.get("type", "").lower() in MARKDOWN_TYPES
+    return MARKDOWN if "alternate" in rels and leads_to_markdown else "header"
 
 
 def _parameters(text: str, at: int) -> tuple[dict[str, str], int]:
@@ -89,7 +103,7 @@ KINDS_OF = {
     "json": "feed",
     "xlink": "xlink",
 }
-OF_HEADERS = frozenset(("canonical", "header", "refresh", HUB))
+OF_HEADERS = frozenset(("canonical", "header", "refresh", HUB, MARKDOWN))
 
 
 class DocumentReader:
@@ -128,6 +142,9 @@ class DocumentReader:
         A PDF has no links here. The addresses of a sitemap or a feed are relative to its
         Content-Location (RFC 2616 14.14), a page's are not.
         """
+        if MARKDOWN in self.wanted and is_markdown(content_type, url):
+            encoding = encoding or encoding_of(body, content_type, url)
+            return markdown_links(body, url, encoding, whole=self._whole)
         if not self._formats:
             return self._html.links(body, content_type, url, encoding)
         if self._packed and is_packed(content_type, body):
@@ -151,10 +168,13 @@ class DocumentReader:
         self, found: DocumentLinks, headers: Iterable[tuple[bytes, bytes]], url: str
     ) -> None:
         """Add the links of an answer's headers; `url` is the answer's."""
-        for kind, address, text, rel in links(headers) if self._of_headers else ():
+        for named, address, text, rel in links(headers) if self._of_headers else ():
+            kind = "header" if named == MARKDOWN and MARKDOWN not in self.wanted else named
             target = resolved(address, url)
             if kind == "canonical" and not found.canonical:
                 found.canonical = target
+            if kind == MARKDOWN and not found.markdown:
+                found.markdown = target
             if kind in self.wanted and target:
                 found.links.append((kind, target, text, rel))
 

@@ -103,7 +103,7 @@ def form_of(content_type: str, body: bytes) -> str:
     `sitemap` and `text` are sitemaps, `feed` and `json` are feeds; `xlink`, `pdf`, and `html` for
     all others.
     """
-    essence = _essence(content_type)
+    essence = essence_of(content_type)
     is_html = essence in HTML
     if is_html and not body.startswith(_SERVED_AS_HTML):  # most answers
         return "html"
@@ -141,18 +141,19 @@ def _is_plain_rdf(essence: str, body: bytes) -> bool:
 
 def is_pdf(content_type: str, body: bytes) -> bool:
     """Return whether the body is a PDF file by its first bytes or by its type."""
-    return body.startswith(b"%PDF-") or _essence(content_type) == "application/pdf"
+    return body.startswith(b"%PDF-") or essence_of(content_type) == "application/pdf"
 
 
 def is_packed(content_type: str, body: bytes) -> bool:
     """Return whether the body is a gzip file that may be a sitemap or a feed."""
     if body[:2] != b"\x1f\x8b":
         return False
-    essence = _essence(content_type)
+    essence = essence_of(content_type)
     return essence in PACKED or is_xml(essence)
 
 
-def _essence(content_type: str) -> str:
+def essence_of(content_type: str) -> str:
+    """Return the media type of a header without its parameters; empty if it has none."""
     mime = mimetype.parse(content_type) if content_type else None
     return mime.essence if mime else ""
 
@@ -204,7 +205,7 @@ _WIDE = (b"\xff\xfe", b"\xfe\xff")  # byte order marks of UTF-16, which has zero
 
 def identified_type(content_type: str, body: bytes) -> str:
     """Return the media type that the bytes of a decoded body show, or "" if they show none."""
-    essence = _essence(content_type)
+    essence = essence_of(content_type)
     may_be_html = essence == OF_HTML or essence in UNKNOWN
     if may_be_html and _BEGINS_AS_HTML.match(body):
         return OF_HTML

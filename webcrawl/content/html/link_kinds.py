@@ -112,6 +112,8 @@ def selector(kinds: Iterable[str]) -> str:
 
 
 OF_DOCUMENTS = ("sitemap", "feed", "xlink")  # read in this process
+MARKDOWN_TYPES = ("text/markdown", "text/x-markdown")
+MARKDOWN = "markdown"  # links of documents in Markdown, and a page's link to its own text in it
 OTHER_KINDS = ("header", *OF_DOCUMENTS, "pdf")
 HUB = "hub"  # where a feed's news are subscribed to: known, never followed
 ALL = (*KINDS, *OTHER_KINDS)
@@ -167,6 +169,7 @@ class DocumentLinks:
     links: list[FoundLink] = field(default_factory=list)
     refresh: tuple[int, str] | None = None  # seconds, URL as written ("" for the page itself)
     canonical: str = ""  # as written
+    markdown: str = ""  # where the same is in Markdown, as written
     meta_robots: frozenset[str] = frozenset()
     said: Sequence[Said] = ()  # beside them, of the use of the document
     title: str = ""

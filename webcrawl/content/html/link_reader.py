@@ -12,7 +12,14 @@ import ada_url
 from webcrawl.content.html import embedded_addresses, encodings, link_kinds
 from webcrawl.content.html.embedded_addresses import refresh
 from webcrawl.content.html.encodings import SPACE, encoding_of
-from webcrawl.content.html.link_kinds import LICENSE, DocumentLinks, FoundLink, Said
+from webcrawl.content.html.link_kinds import (
+    LICENSE,
+    MARKDOWN,
+    MARKDOWN_TYPES,
+    DocumentLinks,
+    FoundLink,
+    Said,
+)
 from webcrawl.content.html.structured_data import structured_of
 from webcrawl.content.html.trees import Element, ElementReader, document, shared_tree
 
@@ -178,6 +185,9 @@ class LinkCollector:
             self._found.canonical = self._found.canonical or href  # the first of several counts
         elif "alternate" in rels and _type(attributes) in FEEDS:
             kind = "feed"
+        elif MARKDOWN in self._wanted and "alternate" in rels and _is_markdown(attributes):
+            kind = MARKDOWN
+            self._found.markdown = self._found.markdown or href
         else:
             kind = "link"
         if kind in self._wanted:
@@ -338,6 +348,10 @@ def _encoded(text: str) -> bytes:
 
 
 _NO_BASE = ("data:", "javascript:")  # HTML Standard 4.2.3: these cannot be a document's base
+
+
+def _is_markdown(attributes: Attributes) -> bool:
+    return _type(attributes) in MARKDOWN_TYPES
 
 
 class LinkReader:

@@ -56,7 +56,13 @@ class Documents(Output):
     """A page waits for its document: until then it is not finished, and a checkpoint leaves it out."""
 
     output = "documents"
-    content_types: tuple[str, ...] = ("text/html", "application/xhtml+xml", "text/plain", PDF)
+    content_types: tuple[str, ...] = (
+        "text/html",
+        "application/xhtml+xml",
+        "text/plain",
+        "text/markdown",
+        PDF,
+    )
 
     def __init__(self, values: CheckedSettings) -> None:
         super().__init__(values)

@@ -48,6 +48,7 @@ COLUMN_MEANINGS = {
     "title": "As the document says.",
     "language": "As declared by the document, or else by the server.",
     "canonical": "As the document says.",
+    "markdown": "Where the document says that its text is in Markdown; null without MARKDOWN_LINKS.",
     "robots": "Directives of the document and of X-Robots-Tag.",
     "neardup": "The fingerprint of the text: near-duplicates differ in at most four bits.",
     "forbidden": "Purposes that the owner forbids, separated by commas.",

@@ -31,6 +31,7 @@ from webcrawl.record.tables.rows import (
     host_parts,
     in_words,
     named_canonical,
+    named_markdown,
 )
 from webcrawl.store.jobdir.host_row import HostRow, health_of
 from webcrawl.urls.canonical import MAX_LENGTH
@@ -165,6 +166,7 @@ DOCUMENTS = {  # `id`, `text` and `url` as datasets and datatrove want them
     "url_host_private_domain": TEXT,
     "url_host_name_reversed": TEXT,
     "canonical": TEXT,
+    "markdown": TEXT,
     "content_mime_type": TEXT,
     "content_digest": TEXT,
     "content_truncated": TEXT,
@@ -353,6 +355,7 @@ def document_row(
         parts.private,
         parts.reversed,
         named_canonical(page.found),
+        named_markdown(page.found),
         page.content_type[:LONGEST] or None,
         exchange.digest[5:] if exchange.size else None,  # without "sha1:"
         page.truncated or about.get("truncated"),

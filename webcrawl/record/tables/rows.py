@@ -157,9 +157,16 @@ def declared_language(page: Page, found: DocumentLinks | None) -> str | None:
 
 def named_canonical(found: DocumentLinks | None) -> str | None:
     """Return the canonical URL that a document names."""
-    if found is None or not 0 < len(found.canonical) <= LONGEST:
-        return None
-    return resolved(found.canonical, found.base) or None
+    return _resolved(found.canonical, found) if found is not None else None
+
+
+def named_markdown(found: DocumentLinks | None) -> str | None:
+    """Return the URL of its text in Markdown that a document names."""
+    return _resolved(found.markdown, found) if found is not None else None
+
+
+def _resolved(address: str, found: DocumentLinks) -> str | None:
+    return (0 < len(address) <= LONGEST and resolved(address, found.base)) or None
 
 
 def in_words(said: Preferences) -> tuple[str | None, str | None, str | None]:

@@ -44,7 +44,7 @@ from webcrawl.tools.why.saved_settings import values_of
 
 logger = logging.getLogger(__name__)
 
-OF_LINKS = ("LINK_SOURCES", "CONTENT_SEEN", "FEED_LINKS", "DOWNLOAD_TRUNCATE")
+OF_LINKS = ("LINK_SOURCES", "CONTENT_SEEN", "FEED_LINKS", "MARKDOWN_LINKS", "DOWNLOAD_TRUNCATE")
 
 
 @dataclass(frozen=True)
