@@ -19,7 +19,7 @@ def _terms(monkeypatch):
     return found
 
 
-def finished(tmp_path, *, away=0, unfinished=False):
+def finished(tmp_path, *, away=0, unfinished=False, excludes=False):
     """A crawl that ended by itself, with nothing in its queues."""
     (tmp_path / "stats.json").write_text(json.dumps({"reason": "finished"}))
     parts = SimpleNamespace(
@@ -27,6 +27,7 @@ def finished(tmp_path, *, away=0, unfinished=False):
         outputs=SimpleNamespace(unfinished=unfinished),
         counters={"pages": 7},
         db=None,
+        file_optouts=SimpleNamespace(has_changed=lambda: excludes),
     )
     return SimpleNamespace(parts=parts, pending=0, stats=lambda: {"queued": 0, "over_budget": 0})
 
@@ -52,10 +53,45 @@ def test_changed_settings(tmp_path, terms):
     )
 
 
-@pytest.mark.parametrize("left", [{"away": 1}, {"unfinished": True}])
+@pytest.mark.parametrize("left", [{"away": 1}, {"unfinished": True}, {"excludes": True}])
 def test_something_is_left(tmp_path, left):
-    """A list of seeds could not be read, or the disk failed while the last archive was finished."""
+    """A list of seeds could not be read, the disk failed while the last archive was finished, or
+    the exclusion file says something else now.
+    """
     refuse_complete(tmp_path, finished(tmp_path, **left))
+
+
+def test_texts_without_an_index(tmp_path):
+    """The crawl is run to make the index of them, if one is wanted and there are texts."""
+    with pytest.raises(NothingLeft):
+        refuse_complete(tmp_path, finished(tmp_path), has_index=True)
+    (tmp_path / "text").mkdir()
+    refuse_complete(tmp_path, finished(tmp_path), has_index=True)
+    with pytest.raises(NothingLeft):
+        refuse_complete(tmp_path, finished(tmp_path))
+    (tmp_path / "index").mkdir()
+    with pytest.raises(NothingLeft):
+        refuse_complete(tmp_path, finished(tmp_path), has_index=True)
+
+
+def test_a_crawl_that_cannot_begin_anew(tmp_path):
+    """The earlier crawl is in its folder again, and what was begun there is gone."""
+    crawl = tmp_path / "crawl"
+    (crawl / "state").mkdir(parents=True)
+    (crawl / "page").touch()
+
+    def begin_anew():
+        with finished_crawl.room_for(crawl, again=True):
+            (crawl / "state").mkdir(parents=True)
+            raise CannotStart("the exclusion file is not valid")
+
+    with pytest.raises(CannotStart):
+        begin_anew()
+    assert [*tmp_path.iterdir()] == [crawl]
+    assert (crawl / "page").exists()
+    with finished_crawl.room_for(crawl, again=True):
+        crawl.mkdir()
+    assert (tmp_path / "crawl.1" / "page").exists()
 
 
 @pytest.mark.parametrize("name", [".", "below/.."])

@@ -36,9 +36,9 @@ from webcrawl.crawl.default_jobdir import JOB
 from webcrawl.crawl.finished_crawl import (
     is_complete,
     is_stored,
-    make_room,
     put_complete_beside,
     refuse_complete,
+    room_for,
 )
 from webcrawl.crawl.ground import OwnFrontier, Surroundings
 from webcrawl.crawl.hive.errors import HiveError
@@ -119,16 +119,10 @@ def preflight(
         first = again or not is_crawl(folder)
         if first:
             _surroundings(values)
-        make_room(folder, again=again)
         anew = not own["JOBDIR"] and _may_begin_anew(own, spider, values)
-        _folder(
-            values,
-            arguments.get("name", spider.name),
-            on_command_line(own),
-            frontier,
-            start,
-            anew=anew,
-        )
+        name = arguments.get("name", spider.name)
+        with room_for(folder, again=again):
+            _folder(values, name, on_command_line(own), frontier, start, anew=anew)
         if not first:
             _surroundings(values)
     except REASONS as error:
@@ -505,7 +499,8 @@ def _folder(
         if anew:
             begins_anew = is_complete(folder, crawl) and (not has_store or is_stored(crawl))
         elif start is not None and not has_store:
-            refuse_complete(folder, crawl, start.urls, anew=start.anew)
+            has_index = "index" in values["OUTPUTS"]
+            refuse_complete(folder, crawl, start.urls, anew=start.anew, has_index=has_index)
     if begins_anew:
         put_complete_beside(folder)
 

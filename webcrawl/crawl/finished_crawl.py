@@ -6,7 +6,7 @@ import contextlib
 import logging
 import shutil
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from pathlib import Path, PurePosixPath
 
@@ -35,16 +35,14 @@ class NothingLeft(CannotStart):
     """The crawl is complete, which is no failure; the message is one line."""
 
 
-def make_room(folder: Path, *, again: bool) -> None:
+def make_room(folder: Path, *, again: bool) -> Path | None:
     """Begin a crawl anew if its last run got nothing, or if the user wants it.
 
-    Raise StoreError if it runs.
-
-    What was got is kept beside the folder.
+    Return where what was got is kept, if something was. Raise StoreError if the crawl runs.
     """
     state = folder / "state"
     if not state.is_dir() or not (again or stats_file.read(folder).get(stats_file.UNREACHED)):
-        return
+        return None
     lock = Lock(state)
     lock.add(folder)
     try:
@@ -53,13 +51,27 @@ def make_room(folder: Path, *, again: bool) -> None:
                 raise CannotStart(
                     f"JOBDIR = {folder}: to start over, give the folder by its name: {folder.resolve()}"
                 )
-            logger.warning(
-                "%s: starting over; the earlier crawl is kept in %s", folder, _put_beside(folder)
-            )
-        else:
-            _empty(folder)
+            return _put_beside(folder)
+        _empty(folder)
+        return None
     finally:
         lock.close()
+
+
+@contextlib.contextmanager
+def room_for(folder: Path, *, again: bool) -> Iterator[None]:
+    """Make room for a crawl that is opened within; if it cannot start, all is as it was."""
+    kept = make_room(folder, again=again)
+    try:
+        yield
+    except BaseException:
+        if kept is not None:
+            if folder.exists():
+                shutil.rmtree(folder)
+            kept.rename(folder)
+        raise
+    if kept is not None:
+        logger.warning("%s: starting over; the earlier crawl is kept in %s", folder, kept)
 
 
 def _put_beside(folder: Path) -> Path:
@@ -107,17 +119,25 @@ def _empty(folder: Path) -> None:
 
 
 def refuse_complete(
-    folder: Path, crawl: Crawl, urls: Iterable[str] = (), *, anew: str = ""
+    folder: Path,
+    crawl: Crawl,
+    urls: Iterable[str] = (),
+    *,
+    anew: str = "",
+    has_index: bool = False,
 ) -> None:
     """Raise NothingLeft if all of the crawl is done, these URLs and its unread seeds included.
 
-    `anew`: what the user may do to have it crawled once more.
+    It is run once more if its exclusion file has changed, or if its texts have no index yet.
+    `anew`: what the user may do to have it crawled once more. `has_index`: an index is wanted.
 
     The crawl is one that was opened for this question: it is closed without a checkpoint
     afterwards.
     """
     parts = crawl.parts
-    if not is_complete(folder, crawl, urls):
+    if not is_complete(folder, crawl, urls) or parts.file_optouts.has_changed():
+        return
+    if has_index and (folder / "text").is_dir() and not (folder / "index").is_dir():
         return
     figures = crawl.stats()
     pages = counted(parts.counters["pages"], "page")

@@ -96,3 +96,11 @@ def test_a_damaged_state(tmp_path):
     done = excluded(tmp_path)
 
     assert (done.returncode, json.loads(done.stdout).keys()) == (1, {"error"})
+
+
+def test_an_exclusion_without_a_running_crawl(tmp_path):
+    """It is refused with 3, and the line names the file that does the same."""
+    done = command("scrapy", "ctl", tmp_path, "exclude", "a.test")
+
+    assert done.returncode == 3
+    assert "URL_EXCLUDE_FILE" in done.stderr

@@ -183,6 +183,10 @@ class FileOptOuts(Part):
             for record in file.records()
         ]
 
+    def has_changed(self) -> bool:
+        """Return whether the file says something else than at the last checkpoint."""
+        return list(self.records()) != list(self._kept)
+
     # -- the checkpoint
 
     def save(self) -> None:

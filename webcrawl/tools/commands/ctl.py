@@ -67,7 +67,7 @@ class Command(ToolCommand):
             self.exitcode = (
                 ExitStatus.NOT_RUNNING if isinstance(error, NotRunning) else ExitStatus.FAILED
             )
-            complain(error, as_json=opts.json)
+            complain(_with_advice(error, args), as_json=opts.json)
         except KeyboardInterrupt:
             self.exitcode = ExitStatus.INTERRUPTED
         else:
@@ -116,6 +116,13 @@ class Command(ToolCommand):
                 Client(Path(jobdir), PATIENCE).ask, Path(jobdir), words, sys.stdin.buffer
             )
         return ask(lambda: self.settings, jobdir, PATIENCE, sys.stdin.buffer, command, *words)
+
+
+def _with_advice(error: Exception, args: Sequence[str]) -> str:
+    """Return the error, and what else excludes a site if no crawl hears the command."""
+    if isinstance(error, NotRunning) and args[1:2] in (["exclude"], ["include"]):
+        return f"{error}; the file that URL_EXCLUDE_FILE names is read when the crawl starts again"
+    return str(error)
 
 
 def ask(
