@@ -71,6 +71,34 @@ def test_markup(told):
     assert not told([answer("/", 200, b"<p>Text")], [answer("/", 200, b"<div>Text</div>")])
 
 
+@pytest.mark.parametrize("kind", ["image/png", "application/pdf", ""])
+def test_a_file_without_text(told, kind):
+    """One with other bytes has changed, and there are no lines to show."""
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\n\r\n".encode()
+    (change,) = told(
+        [answer("/", 200, b"\x89one", head=head)], [answer("/", 200, b"\x89two", head=head)]
+    )
+    assert (change.kind, change.text) == ("changed", ("(the bytes differ)",))
+
+
+def test_a_payload_of_the_other_crawl(tmp_path):
+    """A page that now has the payload of another one is read where that payload lies."""
+    first, second = answer("/1", 200, b"<p>One"), answer("/2", 200, b"<p>Two")
+    before = archived(tmp_path / "before", first, second)
+    archive = Archive(tmp_path / "after", indexed=True)
+    archive.write(answer("/1", 200, b"<p>Two"), duplicate=True)
+    archive.stop()
+    with closing(CrawlDiff([before], [str(tmp_path / "after")], tmp_path)) as diff:
+        found = {change.url: change for change in diff}
+    assert found[f"{HOST}/1"].text == ("-One", "+Two")
+
+
+def test_long_lines(told):
+    """Of a line only its beginning is shown."""
+    (change,) = told([answer("/", 200, b"<p>One")], [answer("/", 200, b"<p>" + b"x" * 1000)])
+    assert max(map(len, change.text)) <= 301
+
+
 def test_redirect(told):
     """A page that redirects has moved there, and what is there is not told as new."""
     page = answer("/here", 200, b"Page")

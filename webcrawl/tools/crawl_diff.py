@@ -17,12 +17,15 @@ from operator import itemgetter
 from pathlib import Path
 
 from webcrawl.base.url_text import host_of
+from webcrawl.content.html.trees import markup
+from webcrawl.content.page import Page
 from webcrawl.crawl.page_reading import read_page
 from webcrawl.record.archived_answers import ROBOTS
 from webcrawl.record.archives import Archives, PayloadPlaces, from_the_beginning
 from webcrawl.record.warc.archive_files import NoArchive, archive_files, name_of, package_of
 from webcrawl.record.warc.reader import OPEN
 from webcrawl.record.warc.unpacking import RecordStart
+from webcrawl.store.jobdir import stats_file
 from webcrawl.store.jobdir.index_line import NOT_MODIFIED, RECOGNISED, CaptureLine, read_line
 from webcrawl.tools.wacz.packable_archives import index_path, make_index, merged
 from webcrawl.urls.canonical import redirect_target
@@ -30,11 +33,13 @@ from webcrawl.urls.canonical import redirect_target
 PASSING = frozenset((408, 429, 500, 502, 503, 504))  # of these a page comes back
 MOST_LINES = 40  # of a page's difference that are told
 CONTEXT = 1  # lines around each difference
+LONGEST = 300  # characters of such a line that are told
+OTHER_BYTES = ("(the bytes differ)",)  # of a file without a text
 TRUNCATE = 64 << 20  # bytes of a body
 
 TABLES = """
 CREATE TABLE payload (side INTEGER, digest TEXT, name TEXT, place INTEGER,
-    PRIMARY KEY (side, digest)) WITHOUT ROWID;
+    PRIMARY KEY (digest, side)) WITHOUT ROWID;
 CREATE TABLE change (number INTEGER PRIMARY KEY, kind TEXT, url TEXT, status INTEGER,
     old TEXT, new TEXT, target TEXT);
 """
@@ -81,10 +86,15 @@ class CrawlDiff:
         Raise NoArchive if there are none, TornRecord for a damaged file without an index.
         """
         self.unfinished: list[Path] = []
+        # crawls with URLs left, with their number, and whether it is the later one
+        self.incomplete: list[tuple[Path, int, bool]] = []
         self._scratch = scratch
         self._alone = list(before) == list(after)
         self._files: list[dict[str, str]] = []  # by side: names in the index, and whole names
         sides = [before] if self._alone else [before, after]
+        if not self._alone:
+            self.incomplete += [(*one, False) for one in _incomplete(before)]
+            self.incomplete += [(*one, True) for one in _incomplete(after)]
         self._indexes = [self._indexes_of(side, names) for side, names in enumerate(sides)]
         self._later = len(sides) - 1  # the side with the later answers
         self._db = sqlite3.connect(scratch / "diff.db", isolation_level=None)
@@ -221,27 +231,52 @@ class CrawlDiff:
 
     def _difference(self, url: str, old: str, new: str) -> tuple[str, ...]:
         """Return the lines that differ; none if only markup does."""
-        before = self._lines(url, 0, old)
-        after = self._lines(url, self._later, new)
+        before = self._page(url, 0, old)
+        after = self._page(url, self._later, new)
         if before is None or after is None:
             return ("(the text cannot be read)",)
+        if not (_has_text(before) and _has_text(after)):
+            return OTHER_BYTES
+        old_lines, new_lines = before.visible_text.splitlines(), after.visible_text.splitlines()
         lines = [
-            "…" if line.startswith("@@") else line
-            for line in islice(unified_diff(before, after, lineterm="", n=CONTEXT), 3, None)
+            "…" if line.startswith("@@") else _shortened(line)
+            for line in islice(unified_diff(old_lines, new_lines, lineterm="", n=CONTEXT), 3, None)
         ]
         if len(lines) > MOST_LINES:
             lines[MOST_LINES:] = [f"(and {len(lines) - MOST_LINES} more lines)"]
         return tuple(lines)
 
-    def _lines(self, url: str, side: int, digest: str) -> list[str] | None:
+    def _page(self, url: str, side: int, digest: str) -> Page | None:
+        """Return a page with this payload, of the side's archives if they have it."""
         row = self._db.execute(
-            "SELECT name, place FROM payload WHERE side = ? AND digest = ?", (side, digest)
+            "SELECT name, place FROM payload WHERE digest = ? ORDER BY side <> ?", (digest, side)
         ).fetchone()
         answer = self._archives.again(row[0], RecordStart(row[1], 0)).found if row else None
         if answer is None:
             self.unread.append(url)
             return None
-        return read_page(*answer, ()).visible_text.splitlines()
+        return read_page(*answer, ())
+
+
+def _incomplete(names: Sequence[str]) -> Iterator[tuple[Path, int]]:
+    """Yield the crawls among these folders that have URLs left, and how many."""
+    for name in names:
+        crawl = Path(name)
+        figures = stats_file.read(crawl) if crawl.is_dir() else {}
+        left = int(figures.get("queued", 0))
+        if left and figures.get("reason") != stats_file.FINISHED:
+            yield crawl, left
+
+
+def _has_text(page: Page) -> bool:
+    """Return whether the page is of a kind that has a visible text, be it empty."""
+    return page.content_type.startswith("text/") or bool(
+        markup(page.header("content-type"), page.body)
+    )
+
+
+def _shortened(line: str) -> str:
+    return line if len(line) <= LONGEST else f"{line[:LONGEST]}…"
 
 
 def _page_at_last(visits: Sequence[Visit]) -> CaptureLine | None:

@@ -164,10 +164,14 @@ def _named(path: Path, part: str, found: EarlierSources) -> Iterator[Path]:
     """Yield the index files that a path names, and note what is left out."""
     if path.is_file():
         if not path.name.endswith(INDEXES):
-            raise NoEarlier(f"{part}: is neither an index file ({', '.join(INDEXES)}) nor a folder")
+            unpacked = "; unpack the package, and give its folder" if path.suffix == ".wacz" else ""
+            raise NoEarlier(
+                f"{part}: is neither an index file ({', '.join(INDEXES)}) nor a folder{unpacked}"
+            )
         yield path.resolve()
     elif path.is_dir():
         yield from _inside(path, found)
+        yield from _inside(path / "indexes", found)  # of an unpacked WACZ package
         for crawl in crawls_of(path):
             if not crawl.is_dir():
                 found.left_out.append(f"{crawl}: left out, because this drone's folder is missing")

@@ -181,9 +181,12 @@ def _named(argument: str) -> Iterator[Path]:
 
 
 def _of_folder(folder: Path) -> Iterator[Path]:
-    """Yield the WARC files of a folder, a crawl or a hive, or else those in the folder's packages."""
+    """Yield the WARC files of a folder, a crawl, a hive or an unpacked package, or else those in the
+    folder's packages.
+    """
     packages = sorted(folder.glob(f"*{WACZ}"))
-    files = _inside(folder) or _inside(folder / "warc") or _of_drones(folder)
+    within = (folder, folder / "warc", folder / "archive")
+    files = next(filter(None, map(_inside, within)), []) or _of_drones(folder)
     if not files and not packages:
         raise NoArchive(f"{folder}: no WARC files in this folder")
     if not files:

@@ -68,6 +68,12 @@ class Command(ToolCommand):
     def _print(self, diff: CrawlDiff, opts: argparse.Namespace) -> None:
         for path in diff.unfinished:
             sys.stderr.write(f"{readable(str(path))}: not finished, and left out\n")
+        for folder, left, is_later in diff.incomplete:
+            kind = "gone" if is_later else "added"
+            sys.stderr.write(
+                f"{readable(str(folder))}: not complete, with {count(left, 'URL')} queued; what it "
+                f"has not fetched is listed as {kind}\n"
+            )
         changes = (one for one in diff if opts.host in (None, one.host))
         if opts.json:
             lines: Iterator[str] = (json.dumps(one.as_dict()) for one in changes)
