@@ -11,6 +11,7 @@ from urllib.request import urlopen
 import pytest
 
 from tests.support.cdx_server import columns
+from tests.support.commands import command
 from tests.support.crawling import Crawl, scrapy, wait_until
 from tests.support.examples import in_campaign
 from tests.support.named_sites import sites
@@ -307,6 +308,18 @@ def test_damage_of_the_index_is_found(months):
     path.write_bytes(data)
 
     assert [damage.path for damage in verify(second.jobdir, Counter())] == [path]
+
+
+def test_an_earlier_archive_that_is_gone(months):
+    """`scrapy verify` names its folder, for revisit records refer to what was there."""
+    first = months("jan")
+    second = months("feb", first.jobdir)
+    assert "no longer here" not in command("scrapy", "verify", second.jobdir).stdout
+    first.jobdir.rename(first.jobdir.with_name("elsewhere"))
+
+    done = command("scrapy", "verify", second.jobdir)
+    assert done.returncode == 0
+    assert f"{(first.jobdir / 'warc').resolve()}: no longer here; 1 archive of an" in done.stdout
 
 
 def test_nothing_to_compare_with_is_one_line_and_status_1(months, tmp_path):

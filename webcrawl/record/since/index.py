@@ -46,6 +46,7 @@ from webcrawl.store.runs import Run, RunWriter
 
 Rows = npt.NDArray[np.uint64]  # three columns: key, stamp, place
 
+GONE = "gone "  # before the folder of earlier indexes, among the figures of a check
 PIECE = 1 << 18  # bytes of a file per slice: about 1,000 lines, 10 ms
 AT_ONCE = 1 << 18  # rows sorted at once: 6 MiB, and as much again for the order
 LINE = 250  # bytes of a line, usually
@@ -366,10 +367,18 @@ class EarlierIndex:
 
 
 def check_since(state: Path, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Yield each damaged page of the index. One that is being made is ignored: it is made anew."""
+    """Yield each damaged page of the index. One that is being made is ignored: it is made anew.
+
+    Count the indexes of earlier crawls that are gone, by folder: revisit records refer to what was
+    archived there.
+    """
     path = state / FOLDER / RUN
-    if read_kept(path.parent) is None:
+    kept = read_kept(path.parent)
+    if kept is None:
         return
+    for index, *_ in kept:
+        if not index.startswith(SERVER) and not Path(index).exists():
+            found[f"{GONE}{Path(index).parent}"] += 1
     try:
         run = Run(path)
     except FileNotFoundError:
