@@ -208,6 +208,14 @@ class TestCrawl:
         assert "WARNING: <GET file:///nowhere> cannot be crawled: " in crawl.output.read_text()
         assert archived(crawl.jobdir) == {f"{site}/robots.txt": 1, f"{site}/0": 1}
 
+    def test_a_start_url_that_is_refused(self, project):
+        """The log says why nothing was fetched; the status is Scrapy's."""
+        with serving(Linked) as site:
+            crawl = crawl_of(project, f"{site}/0", "shop", PRIVATE_NETWORKS_ALLOWED="")
+            assert crawl.run() == 0
+
+        assert "nothing was fetched: 127.0.0.1 is loopback: " in crawl.output.read_text()
+
 
 class TestEnds:
     """Scrapy's own `crawl` runs here."""

@@ -219,6 +219,8 @@ def preflight_crawler(
         _handlers(settings, values)
         check_feeds(settings)
         check_own_files(settings, Path(values["JOBDIR"]))
+        if isinstance(spider, WebSpider):
+            _refuse_allowed_domains(spider)
         if seeds:
             _lists(seeds, values)
         urls = start_urls_of(type(spider)) if complete and not seeds else None
@@ -318,13 +320,17 @@ def _check_arguments(spider: type[WebSpider], given: Mapping[str, str], *, elsew
         raise CannotStart(
             "no seeds: give -a seeds= a file or a URL, or several separated by commas"
         )
+    _refuse_allowed_domains(spider)
+    for rule in ARGUMENT_RULES:
+        if rule.name in given and not rule.is_allowed(given[rule.name]):
+            raise CannotStart(rule.refusal.format(given[rule.name]))
+
+
+def _refuse_allowed_domains(spider: type[Spider] | Spider) -> None:
     if getattr(spider, "allowed_domains", None):
         raise CannotStart(
             f"{spider.name}: allowed_domains has no effect here: use -a scope=, URL_SCOPE or URL_INCLUDE"
         )
-    for rule in ARGUMENT_RULES:
-        if rule.name in given and not rule.is_allowed(given[rule.name]):
-            raise CannotStart(rule.refusal.format(given[rule.name]))
 
 
 def _check_since(argument: str, jobdir: Path) -> None:

@@ -358,13 +358,13 @@ class FrontierScheduler:
         """Join what hears of downloads. Most crawls need only a few of these."""
         moments = downloader.moments
         moments.requests = self.run.requests
+        lists = str(getattr(spider, "seed_lists", None) or "")
+        others = [host_of(url) for url in filter(is_url, list_paths(lists))]
+        hops = values["REDIRECT_MAX_HOPS"] if values["URL_FOLLOW"] else 0
+        self.run.fates = SeedFates(self.crawl, hops, others, alone=not values["HIVE_DRONES"])
+        moments.failed.append(self.run.fates.failed)
         ahead, has_callbacks = None, not makes_pages or getattr(spider, "has_callbacks", False)
         if makes_pages:
-            lists = str(getattr(spider, "seed_lists", None) or "")
-            others = [host_of(url) for url in filter(is_url, list_paths(lists))]
-            hops = values["REDIRECT_MAX_HOPS"] if values["URL_FOLLOW"] else 0
-            self.run.fates = SeedFates(self.crawl, hops, others, alone=not values["HIVE_DRONES"])
-            moments.failed.append(self.run.fates.failed)
             ahead = reading_ahead(self.visitor, values)
             moments.ahead.append(ahead)
             self.run.ends.callback(ahead.close)
@@ -530,7 +530,7 @@ class FrontierScheduler:
         if self.end.reason != FINISHED:
             return False
         fates = self.run.fates
-        return self.crawl.parts.seeding.away > 0 or (fates is not None and fates.hopeless)
+        return self.crawl.parts.seeding.away > 0 or (fates is not None and fates.gave_nothing)
 
     def _has_left_work(self) -> bool:
         """Return whether something was lost or is undone.

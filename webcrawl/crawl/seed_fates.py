@@ -145,10 +145,14 @@ class SeedFates:
                 yield f"{count(dropped, 'URL')} left out by the filter {kind}: {mend}"
 
     @property
-    def hopeless(self) -> bool:
-        """Return whether the crawl has no page, and nothing left that could bring one.
+    def gave_nothing(self) -> bool:
+        """Return whether the crawl had seeds, and has no page.
 
         Only the drones of a hive together know that, so it is False for a drone.
         """
-        figures = self._crawl.stats()
-        return self._alone and not self.got and not figures["queued"] and bool(figures["seeds"])
+        return self._alone and not self.got and bool(self._crawl.stats()["seeds"])
+
+    @property
+    def hopeless(self) -> bool:
+        """Return whether it has no page, and nothing left that could bring one."""
+        return self.gave_nothing and not self._crawl.stats()["queued"]
