@@ -282,19 +282,19 @@ class TestHeld:
         assert len([line for line in caplog.messages if "cb_kwargs 'value' has a" in line]) == 1
 
     def test_the_next_run_says_that_it_is_gone(self, spider):
-        """A request whose value was in the memory of another run cannot be created: it is not sent
-        without it.
+        """A request whose value was in the memory of another run is not sent without it. Its errback
+        is called, with a request that lacks the value.
         """
         link = to_link(
             Request("http://a.test/", meta={"loader": Local(), "a": 1}), spider, held=HeldValues([])
         )
 
-        for make in (to_request, to_refused):
-            with pytest.raises(
-                CannotBeMade,
-                match="the meta 'loader' of a request, a Local, was only in the memory",
-            ):
-                make(link, spider, Trip(), held=HeldValues([]))
+        with pytest.raises(
+            CannotBeMade, match="the meta 'loader' of a request, a Local, was only in the memory"
+        ):
+            to_request(link, spider, Trip(), held=HeldValues([]))
+        refused = to_refused(link, spider, Trip(), held=HeldValues([]))
+        assert ("loader" in refused.meta, refused.meta["a"]) == (False, 1)
 
     def test_it_is_released(self, spider):
         """Memory has a value until its URL has ended, or until its errback was called."""

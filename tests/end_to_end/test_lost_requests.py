@@ -113,7 +113,7 @@ class TestValues:
 
     def test_only_a_kill_loses_them(self, tmp_path, here):
         """After a kill values of the disk are there; requests with others end with -5005, and once
-        with status 1.
+        with status 1. Their errbacks are called.
         """
         crawl = crawl_of(tmp_path, here, "valued", POLITENESS_MIN_DELAY=0.1)
         running = crawl.start()
@@ -132,6 +132,7 @@ class TestValues:
         lost = re.findall(r" -5005 +\S+ \S+/held/\d ", log)
         assert len(lost) == crawl.stats["status/-5005"] > 0
         assert statuses == [1, 0]
+        assert noted(tmp_path)["failed"] == len(lost)
         fetched = Counter(re.findall(r" 200 +\S+ \S+/(\w+)/\d ", log))
         assert (fetched["kept"], fetched["next"]) == (10, 10)
         assert len(lost) + fetched["held"] == 10

@@ -87,7 +87,13 @@ class Valued(Noting):
                 cb_kwargs={"values": values},
             )
             other = {"selector": response.selector}
-            yield Request(f"{self.here[0]}/held/{number}", self.held, meta=other, cb_kwargs=other)
+            yield Request(
+                f"{self.here[0]}/held/{number}",
+                self.held,
+                errback=self.failed,
+                meta={**other, "number": number},
+                cb_kwargs=other,
+            )
 
     def detail(self, response, values):
         for found in (values, response.meta):

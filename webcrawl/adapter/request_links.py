@@ -202,8 +202,11 @@ def to_request(
 def to_refused(
     link: Link, spider: Spider, trip: Trip, *, classes: bool = True, held: HeldValues | None = None
 ) -> Request:
-    """Return a request that goes straight to its errback: its callback is never called."""
-    given = _given(link, spider, classes=classes, held=held)
+    """Return a request that goes straight to its errback: its callback is never called.
+
+    It lacks the values that are lost.
+    """
+    given = _given(link, spider, classes=classes, held=held, may_lack=True)
     if held is not None:
         held.release(link.request)
     given.pop("callback", None)
@@ -229,8 +232,12 @@ def _again(link: Link, given: dict[str, Any], spider: Spider, *, classes: bool) 
         ) from error
 
 
-def _given(link: Link, spider: Spider, *, classes: bool, held: HeldValues | None) -> dict[str, Any]:
+def _given(
+    link: Link, spider: Spider, *, classes: bool, held: HeldValues | None, may_lack: bool = False
+) -> dict[str, Any]:
     """Return the fields of the request, with their values.
+
+    `may_lack`: values that were in memory only, and are gone, are left out.
 
     Which errors a value raises is its class's to say.
     """
@@ -249,15 +256,19 @@ def _given(link: Link, spider: Spider, *, classes: bool, held: HeldValues | None
         ) from error
     values = held.of(link.request) if held is not None else {}
     for field in FIELDS:
-        for key, value in (given.get(field) or {}).items():
-            if isinstance(value, HeldValue):
-                if key not in values.get(field, {}):
-                    why = (
-                        f"the {field} {key!r} of a request, a {value.kind}, was only in the memory of an "
-                        "earlier run"
-                    )
-                    raise CannotBeMade(link, f"{field} {key}", why)
+        for key, value in list((given.get(field) or {}).items()):
+            if not isinstance(value, HeldValue):
+                continue
+            if key in values.get(field, {}):
                 given[field][key] = values[field][key]
+            elif may_lack:
+                del given[field][key]
+            else:
+                why = (
+                    f"the {field} {key!r} of a request, a {value.kind}, was only in the memory of an "
+                    "earlier run"
+                )
+                raise CannotBeMade(link, f"{field} {key}", why)
     return given
 
 
