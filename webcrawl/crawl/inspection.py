@@ -149,9 +149,12 @@ class HostInspector:
 
     async def top(self, by: str, most: int) -> Mapping[str, Any]:
         """Return the first hosts by a figure, and which hosts were compared."""
-        if by in ("errors", "bytes"):
-            return self._heaviest(by, most)
         look = self.frontier.look
+        if by == "bytes":
+            return self._heaviest(by, 1, most, {})
+        if by == "errors":
+            failing = {host.name: host.failing() for host in look.in_memory()}
+            return self._heaviest(by, 2, most, failing)
         hosts, measure = look.in_memory(), _waiting if by == "queue" else look.wait
         first: list[tuple[float, str]] = []
         for start in range(0, len(hosts), SLICE):
@@ -169,14 +172,23 @@ class HostInspector:
             "hosts": [{"host": host, name: round(value, 3)} for value, host in first],
         }
 
-    def _heaviest(self, by: str, most: int) -> dict[str, Any]:
+    def _heaviest(
+        self, by: str, place: int, most: int, failing: Mapping[str, int]
+    ) -> dict[str, Any]:
+        """Return the hosts with most at a place of their statistics.
+
+        What their URLs have failed so far, which may be tried again, counts with it.
+        """
         statistics = self._statistics.hosts
-        place = 2 if by == "errors" else 1
-        first = nlargest(most, statistics.rows.items(), key=lambda one: one[1][place])
+        values = {name: row[place] for name, row in statistics.rows.items()}
+        for name, failures in failing.items():
+            values[name] = values.get(name, 0) + failures
+        first = nlargest(most, values.items(), key=itemgetter(1))
         rows = [
-            {"host": name, by: row[place], "documents": row[0], "downloads": row[4]}
-            for name, row in first
-            if row[place]
+            {"host": name, by: value, "documents": row[0], "downloads": row[4]}
+            for name, value in first
+            if value
+            for row in [statistics.rows.get(name, NO_ROW)]
         ]
         exact = statistics.level == 0
         covers = (
@@ -189,6 +201,9 @@ class HostInspector:
     def outcomes(self) -> dict[int, int]:
         """Return the numbers of URLs by the status of their end, the most frequent first."""
         return dict(self._statistics.outcomes.most_common())
+
+
+NO_ROW = (0, 0, 0, 0, 0)  # of a host of which no URL has ended
 
 
 def _known_origin(origin: str, known: Sequence[str]) -> str:

@@ -320,6 +320,15 @@ class TestLooks:
 
         assert crawl.order(f"hosts --by={by}")["hosts"][0]["host"] == first
 
+    def test_a_host_that_fails(self, crawl):
+        """It is among those with errors, though none of its URLs has ended yet."""
+        crawl.ends["a.org"] = Status.CONNECT_FAILED
+        crawl.add("a.org", 30)
+        crawl.run(0.5)
+
+        (row,) = crawl.order("hosts --by errors")["hosts"]
+        assert (row["host"], row["errors"] > 0, row["documents"]) == ("a.org", True, 0)
+
     @pytest.mark.parametrize(
         ("line", "why"),
         [
