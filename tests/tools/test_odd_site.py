@@ -280,3 +280,18 @@ def test_another_run(odd, tmp_path):
         )["200"]
         == FOUND + 2
     )  # with a robots.txt and the wall
+
+
+def test_processed_twice(odd, tmp_path):
+    """A second run in one JOBDIR has nothing to read, and says what processes it all again; a run
+    without outputs says that nothing was made.
+    """
+    words = ["process", odd.job, "-s", f"JOBDIR={tmp_path / 'made'}"]
+    first = command("webcrawl", *words, "-s", "OUTPUTS=text,warc")
+    assert "OUTPUTS: warc: only a crawl can write that: left out" in first.stderr
+    assert "nothing was made" not in first.stderr
+
+    second = command("webcrawl", *words, "-s", "OUTPUTS=documents")
+    assert "all was read by earlier runs: another JOBDIR" in second.stderr
+    nothing = command("webcrawl", "process", odd.job, "-s", f"JOBDIR={tmp_path / 'no'}")
+    assert "nothing was made of them: name outputs" in nothing.stderr

@@ -221,6 +221,8 @@ def preflight_crawler(
         check_own_files(settings, Path(values["JOBDIR"]))
         if isinstance(spider, WebSpider):
             _refuse_allowed_domains(spider)
+        elif not getattr(spider, "makes_pages", False):
+            values["SITEMAPS"] = values["SITEMAPS"] or False  # as the scheduler has it
         if seeds:
             _lists(seeds, values)
         urls = start_urls_of(type(spider)) if complete and not seeds else None

@@ -183,15 +183,16 @@ class Archives:
 
     def again(self, name: str, place: RecordStart) -> ArchivedAnswer:
         """Return the download at this place of a file that a former run has read, at least so far."""
-        path, found = _present(Path(name + OPEN)), None
+        path, found, is_there = _present(Path(name + OPEN)), None, False
         try:
             with RecordReader(path, self._most, partial(self._damaged, path), place) as records:
                 capture = next(captures(records, ignore), None)
                 if capture is not None and capture.place == place:
+                    is_there = True
                     found = self._found(path, capture)
         except (OSError, NotWarc) as error:
             logger.warning("%s: %s", path, error)
-        if found is None:
+        if not is_there:
             self._lose(
                 "again",
                 f"{path}: byte {place}: the record that an earlier run did not finish is missing",

@@ -67,6 +67,17 @@ class RereadingSummary(Summary):
         if archives.done < archives.size:
             share = archives.done / max(archives.size, 1)
             lines.insert(1, f"stopped after {share:.0%}; run the same command to resume")
+        elif self._before and not self._crawl.parts.counters["pages"] > self._before:
+            lines.insert(
+                1,
+                "all was read by earlier runs: another JOBDIR processes it again, with other "
+                "settings or outputs",
+            )
+        if not self._makes_something():
+            lines[-1] = (
+                "nothing was made of them: name outputs, as in -s OUTPUTS='text index', or a "
+                "pipeline of yours in ITEM_PIPELINES"
+            )
         if unfinished := reader_of(self._crawler).unfinished:
             lines.insert(
                 1,
@@ -74,6 +85,12 @@ class RereadingSummary(Summary):
                 "process them again",
             )
         return lines
+
+    def _makes_something(self) -> bool:
+        """Return whether pages have gone to an output, or to code of the user's."""
+        settings = self._crawler.settings
+        names = ("ITEM_PIPELINES", "FEATURES", "FEEDS")
+        return bool(values_of(self._crawler)["OUTPUTS"]) or any(map(settings.get, names))
 
 
 def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: int) -> list[str]:

@@ -89,8 +89,11 @@ class PipelineOutput:
     def write(self, data: bytes) -> None:
         """Appends all of `data`, when the page under way is finished; at once if there is none.
 
-        If the disk does not take it, the crawl ends and the next run fetches the page.
+        If the disk does not take it, the crawl ends and the next run fetches the page. Raise
+        TypeError for what is not bytes: it would end the crawl later, where nobody knows whose it is.
         """
+        if not isinstance(data, bytes | bytearray | memoryview):
+            raise TypeError(f"an output takes bytes, not {type(data).__name__}")
         try:
             when_finished(partial(self._output.write, data))
         except (StoreError, MemoryError) as error:

@@ -22,6 +22,7 @@ from webcrawl.base.errors import CannotStart
 from webcrawl.base.outputs import ONLY_FETCHED
 from webcrawl.base.program import ExitStatus, name_program, program
 from webcrawl.base.readable import count
+from webcrawl.base.settings.setting_kinds import words
 from webcrawl.crawl.default_jobdir import default_jobdir
 from webcrawl.tools.commands.crawl import Command as CrawlCommand
 from webcrawl.tools.tool_command import add_loudness
@@ -100,7 +101,7 @@ class Command(CrawlCommand):
                 f"-a {next(iter(opts.spargs))}=…: archives have no arguments; settings are -s NAME=VALUE"
             )
         if settings.getpriority("OUTPUTS") == SETTINGS_PRIORITIES["cmdline"]:
-            left_out = sorted(ONLY_FETCHED & set(str(settings["OUTPUTS"]).lower().split()))
+            left_out = sorted(ONLY_FETCHED.intersection(words(str(settings["OUTPUTS"]).lower())))
             if left_out:
                 sys.stderr.write(
                     f"OUTPUTS: {', '.join(left_out)}: only a crawl can write that: left out\n"
