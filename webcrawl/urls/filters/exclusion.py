@@ -114,7 +114,7 @@ class ExclusionFilter:
 
 
 class CommandedFilter:
-    """Drops what was excluded by command (`webcrawl ctl JOBDIR exclude`).
+    """Drops URLs that a command excluded (`webcrawl ctl JOBDIR exclude`).
 
     It is the last filter of every chain, and has no rules until the operator excludes something.
     """
