@@ -38,8 +38,8 @@ URL returns to its queue, and no host is charged.
 FLAWS = """
 ## Flaws
 
-A flaw is a defect of an answer that is used all the same. The log has a truncated body as the
-annotation `truncated:NAME`, and the archive has all flaws.
+A flaw is a defect of an answer that is used anyway. The log marks a truncated body with the
+annotation `truncated:NAME`, and the archive records all flaws.
 
 """
 KINDS = """# Kinds of the synthetic web

@@ -5,8 +5,8 @@ from webcrawl.tools.report.charts import COLOURS, PlotLine, plot_file
 
 HEAD = """# Campaign
 
-For maintainers, and for readers who ask what has been tried: results of the programs that kill, break and starve crawls
-for hours. After each blow nothing may be lost or kept twice, and no message may be untrue.
+For maintainers, and for readers who want to know what has been tested: results of the programs that kill, break and
+starve crawls for hours. After each fault nothing may be lost or kept twice, and no message may be wrong.
 [checkpoints-and-crashes.md](checkpoints-and-crashes.md#what-was-tried) says what each program checks.
 
 ```
@@ -17,8 +17,8 @@ $ python -m tests.campaign FOLDER --page docs/campaign.md
 ```
 
 A piece is one program with one seed. Its result is a line of `results.jsonl` in the folder, and its output a file in
-`said/`. A piece that has a result is not repeated. The last command writes this page, and
-[campaign.jsonl](campaign.jsonl) with the results beside it.
+`said/`. A piece that has a result is not repeated. The last command writes this page and,
+with the results, [campaign.jsonl](campaign.jsonl).
 """
 PLOT = "![Share of the URLs that are finished at each kill, of three crawls](campaign.svg)"
 TABLE = "| what | done | pieces | without a fault | sums | minutes |\n|---|---|---|---|---|---|\n"

@@ -44,15 +44,15 @@ SUITES = [
 ]
 FAMILIES = (
     Family(
-        "kills", "kills of a crawl; outputs, features and settings by chance", 100,
+        "kills", "kills of a crawl with random outputs, features and settings", 100,
         _seeded("tests.campaign.kills", "--kills", 10), "kills", 1000, ("requests", "urls", "captures"),
     ),
     Family(
-        "revisits", "kills of a crawl that revisits, a month of its web each", 20,
+        "revisits", "kills of crawls that revisit pages, each over a month", 20,
         _seeded("tests.campaign.revisits", "--kills", 5), "kills", 100, ("days", "requests", "records"),
     ),
     Family(
-        "hives", "strokes at the drones, the server and the network of hives of two to four", 34,
+        "hives", "attacks on the drones, the server and the network of hives of two to four", 34,
         _seeded("tests.campaign.hives", "--kills", 10), "strokes", 300, ("requests", "urls"),
     ),
     Family(
@@ -64,18 +64,18 @@ FAMILIES = (
         _seeded("tests.campaign.faults", "--how", "full", "--most", 5), "faults", 100,
     ),
     Family(
-        "clocks", "clocks set by an hour or a day", 5,
+        "clocks", "clocks changed by an hour or a day", 5,
         _seeded("tests.torture", "--only", "clock", "--every", "--most", 10), "tried", 50,
     ),
     Family(
-        "faults", "disk operations that fail or are the last, all, in each of six ways", len(HOWS),
+        "faults", "failures at every disk operation, in each of six ways", len(HOWS),
         _one_of([["--how", how] for how in HOWS], "tests.campaign.faults"), shown=("faults",),
     ),
-    Family("torture", "calls that the system refuses, all", len(TORTURES), _one_of(TORTURES, "tests.torture")),
-    Family("limits", "limits of the process, and files taken away", 2,
+    Family("torture", "failures of every system call", len(TORTURES), _one_of(TORTURES, "tests.torture")),
+    Family("limits", "limits of the process, and removed files", 2,
            _one_of([["--limits"], ["--strokes"]], "tests.torture")),
     Family(
-        "month", "simulated months of a web that fails", 10, _seeded("benchmarks.month"),
+        "month", "simulated months of a failing web", 10, _seeded("benchmarks.month"),
         shown=("urls", "lost", "twice", "early", "kills"),
     ),
     Family(
