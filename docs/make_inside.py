@@ -31,7 +31,7 @@ For operators and developers: the names under which failures and defects are cou
 ## Errors
 
 An error is a download without a usable answer. `stats.json` counts it as `outcome/NAME`, once per
-attempt. The status is the one of crawl.log. Status 0 never reaches the log: the fault is ours, the
+attempt. The status is the one in crawl.log. Status 0 never reaches the log: the fault is local, the
 URL returns to its queue, and no host is charged.
 
 """
