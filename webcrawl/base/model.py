@@ -42,7 +42,7 @@ class Status(IntEnum):
     DROPPED = -5002
     """Its host was given up by command."""
     HOST_BUDGET = -5003
-    """Its host has given HOST_MAX_PAGES, or its host's sitemaps have brought all they may."""
+    """Its host has reached HOST_MAX_PAGES, or its host's sitemaps have reached their limit."""
     HOST_RETIRED = -5004
     """Its host was given up after too many 408, 429 or 5xx, or is set aside while code awaits it."""
     NO_METHOD = -5005  # ours

@@ -108,8 +108,8 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "may have access to it (docs/site-owners-operator.md)."
         ),
         Setting("BOT_AGENT", None, "agent origin").means(
-            "The https origin at which the public key is published, such as https://bot.example.org; after `string:` "
-            "for servers that know Signature-Agent as a string only (docs/site-owners-operator.md)."
+            "The https origin at which the public key is published, such as https://bot.example.org; with `string:` "
+            "before it for servers that know Signature-Agent only as a string (docs/site-owners-operator.md)."
         ),
         Setting("BOT_FROM", None, "mail address").means(
             "E-mail address to send as From with every request."
@@ -166,8 +166,8 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "that gives a default filter a number, or is empty, is the whole list."
         ),
         Setting("TRAP_RULES", True, Switch()).means(
-            "Enables the trap filters, all together, and from the next start on the "
-            "[folding](urls-and-traps.md#folding) of URLs that resemble others which brought nothing new."
+            "Enables all trap filters and, from the next start on, the [folding](urls-and-traps.md#folding) of URLs "
+            "that resemble others without new content."
         ),
         Setting("TRAP_MAX_PAGES", 200, WholeNumber(1, MANY)).means(
             "Maximum number of pages per host from one endless family: calendar, session ids, "
@@ -266,9 +266,9 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "Seconds that a host set aside may be unreachable before it is given up and all its URLs end."
         ),
         Setting("OUTAGE_END_WAIT", 900, Number(0, MANY)).means(
-            "Maximum number of seconds until a crawl ends in which only unreachable hosts have "
-            "URLs left. It ends after the time that the run has taken, if that is shorter, and at "
-            "least 30 seconds. Their URLs stay, and the same command resumes with them."
+            "If only unreachable hosts have URLs left, the crawl ends after this many seconds, or after as long as "
+            "the run has taken if that is shorter, but at least 30. Their URLs stay, and the same command resumes "
+            "with them."
         ),
         Setting("STOPPED_STATUS", 0, WholeNumber(0, 125)).means(
             "Exit status of a run that was stopped by a signal, a command or a limit, and has lost "
@@ -280,7 +280,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "Name servers, as host:port; if there are none, the system's."
         ),
         Setting("DNS_LOOKUP", "webcrawl.net.dns_cares.NameServers", "dotted path").means(
-            "The resolver that asks the name servers; the cache in front of it stays."
+            "The resolver that queries the name servers; the cache in front of it remains."
         ),
         Setting("HOSTS_FILE", None, "file").means(
             "File in the format of /etc/hosts, looked up before DNS."
@@ -301,7 +301,8 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "Longest chain of redirects to follow."
         ),
         Setting("HTTP2", "needed", Choice(("off", "needed", "prefer"))).means(
-            "`needed`: HTTP/2 with servers that speak nothing else; `prefer`: with all that speak it; `off`: with none."
+            "`needed`: HTTP/2 only with servers that support nothing else; `prefer`: with all that support it; "
+            "`off`: with none."
         ),
         Setting("DOWNLOAD_TRUNCATE", 2 * 1024 * 1024, WholeNumber(1024, 2**31 - 1)).means(
             "Bytes of a decoded body to keep; the rest is not downloaded. If it is not set, 64 MiB with `REQUISITES`, "
@@ -313,8 +314,8 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "What to do with a body already seen under another URL: `skip` its processing, or `process` it anyway."
         ),
         Setting("RECOGNISE_FILE", None, "marks file").means(
-            "Table of marks that identify block pages and the like, used before the package's own "
-            "table (docs/block-pages.md)."
+            "Table of marks that identify block pages and similar answers, used before the package's own table "
+            "(docs/block-pages.md)."
         ),
         Setting("SOFT404_PROBE", 50, WholeNumber(0, MANY)).means(
             "Number of pages after which a host gets one request for a URL that cannot exist, to "
@@ -324,8 +325,8 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "Kinds of links to follow."
         ),
         Setting("REQUISITES", False, Switch()).means(
-            "Fetch what pages need to be shown (images, style sheets, fonts, scripts, frames) beyond any scope, three "
-            "hops deep."
+            "Fetch the resources that pages need to be displayed (images, style sheets, fonts, scripts, frames) "
+            "beyond any scope, three hops deep."
         ),
         Setting("RENDER", OFF, Choice((OFF, AUTO, EVERY))).means(
             "`auto`: a browser renders the pages that need scripts, and the crawl finds out which "
@@ -341,12 +342,12 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "`more`, `play` its media; for half of the page's time at most."
         ),
         Setting("RENDER_VIEWS", None, Maybe(Choices(("view", "fullpage", "pdf")))).means(
-            "What the archive keeps of the look of a rendered page: a screenshot of its first window (`view`), of all "
-            "of it (`fullpage`), or a PDF (`pdf`)."
+            "How the archive keeps the appearance of a rendered page: a screenshot of its first window (`view`), of "
+            "all of it (`fullpage`), or a PDF (`pdf`)."
         ),
         Setting("SITEMAPS", None, Maybe(Switch())).means(
-            "Fetch the sitemaps that robots.txt names, and follow their links: of all hosts, of none, or (None) "
-            "of hosts that have given ten pages. With revisits None is on."
+            "Fetch the sitemaps that robots.txt names, and follow their links: of all hosts, of none, or (None) of "
+            "hosts that have given ten pages. With revisits, None means on."
         ),
         Setting("FEED_LINKS", None, Maybe(Switch())).means(
             "Fetch the feeds that pages name, and follow the links of feeds; None: on with revisits, else off."
@@ -356,12 +357,12 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "(docs/corpora.md)."
         ),
         Setting("PURPOSE", None, "purposes").means(
-            "The purposes of the crawl; what a site forbids for all of them is not kept "
+            "The purposes of the crawl; content that a site forbids for all of them is not kept "
             "(docs/robots-and-preferences.md)."
         ),
         Setting("OBEY_NOFOLLOW", None, Maybe(Switch())).means(
-            "Do not follow links marked nofollow, nor those of pages whose robots words say so; None: on if PURPOSE "
-            "has search."
+            "Do not follow links marked nofollow, nor links of pages whose robots directives say so; None: on if "
+            "PURPOSE has search."
         ),
         Setting("STRUCTURED_DATA", False, Switch()).means(
             "Read JSON-LD, microdata, RDFa and Open Graph of each page with its links, for the outputs `tables`, "
@@ -373,8 +374,8 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "Decides which pages are fetched again, and when (docs/revisits.md); with none, no page is."
         ),
         Setting("REVISIT_AGE", 86_400, Number(0.1, MANY)).means(
-            "Seconds after which a page is fetched again, of all pages alike with `fixed`, and on average with the "
-            "other policies."
+            "Seconds after which a page is fetched again: every page with `fixed`, the average page with the other "
+            "policies."
         ),
         Setting("REVISIT_RATE", 0, Number(0, 1_000_000)).means(
             "Pages fetched again per second, by all drones of a hive together; 0: REVISIT_SHARE decides."
@@ -391,7 +392,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "Fill the column `text_masked` of `documents`: the text with mail addresses and telephone numbers masked."
         ),
         Setting("CHUNK_SIZE", 2000, WholeNumber(200, 100_000)).means(
-            "Characters of a chunk of the output `chunks` at most (docs/corpora.md)."
+            "Maximum number of characters of a chunk in the output `chunks` (docs/corpora.md)."
         ),
         Setting("OFFICE_FILES", False, Switch()).means(
             "Make `documents` of DOCX, PPTX, ODT and EPUB files as well."
@@ -400,7 +401,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "The tokenizer.json of a language model: fill the column `token_count` of `documents` and `chunks`."
         ),
         Setting("WARC_DESCRIPTION", None, Maybe(HeaderText())).means(
-            "What the crawl is for: `description` in the archive files and in a WACZ file."
+            "The purpose of the crawl: `description` in the archive files and in a WACZ file."
         ),
         Setting("WARC_COLLECTION", None, Maybe(HeaderText())).means(
             "The collection that the crawl belongs to: `isPartOf` in the archive files and in a WACZ file."
@@ -420,11 +421,11 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
     ),
     "Streams": (
         Setting("WEBHOOK_URL", None, "callback address").means(
-            "Where OUTPUTS=webhook sends pages and ends of URLs (docs/stream.md)."
+            "Where OUTPUTS=webhook sends pages and outcomes of URLs (docs/stream.md)."
         ),
         Setting("WEBHOOK_SECRET_FILE", None, "file").means(
-            "File with the secret that signs what is sent; without it, the variable WEBHOOK_SECRET of the "
-            "environment has the secret."
+            "File with the secret that signs the requests; without it, the environment variable WEBHOOK_SECRET has "
+            "the secret."
         ),
         Setting("STREAM_BACKLOG", 256, WholeNumber(1, TEBIBYTE)).means(
             "Pause fetching while more than this many MiB wait on disk for the receiver of a stream."
@@ -452,30 +453,30 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
     ),
     "Metrics": (
         Setting("METRICS_PORT", None, "metrics port").means(
-            "Port on which Prometheus may ask for the crawl's figures, at /metrics, on loopback, or after the "
-            "address of another interface: who reaches it reads the figures. 0 is any that is free, and metrics.url in "
-            "JOBDIR says which. Drone N that `hive` starts has this port and N."
+            "Port on which Prometheus reads the crawl's figures, at /metrics: on loopback, or on the interface whose "
+            "address precedes it. Anyone who can reach the port can read the figures. 0: any free port; metrics.url "
+            "in JOBDIR says which. Drone N that `hive` starts uses this port plus N."
         ),
         Setting("METRICS_FILE", None, "metrics file").means(
-            "File with the same figures for node_exporter, renewed every 15 seconds; of drone N of a hive, -N before "
-            "its ending."
+            "File with the same figures for node_exporter, renewed every 15 seconds; for drone N of a hive, -N is "
+            "added before the ending."
         ),
     ),
     "WebSub": (
         Setting("WEBSUB_PORT", None, Maybe(WholeNumber(1, 65_535))).means(
-            "Port on which hubs reach the crawl, which then subscribes to those that pages name; of drone N of a "
-            "hive: this and N."
+            "Port on which hubs reach the crawl, which then subscribes to the hubs that pages name; drone N of a "
+            "hive uses this port plus N."
         ),
         Setting("WEBSUB_HOST", "127.0.0.1", "local address").means(
-            "Where that port is; on loopback, a web server before it passes on what hubs send."
+            "Address of that port; on loopback, a web server in front of it passes on the hubs' requests."
         ),
         Setting("WEBSUB_ADDRESS", None, "callback address").means(
-            "The URL by which hubs know it; of drone N of a hive, /N follows."
+            "The URL by which hubs reach the crawl; for drone N of a hive, /N is added."
         ),
     ),
     "The hive": (
         Setting("HIVE_DRONES", 0, WholeNumber(0, 65_535)).means(
-            "How many drones share the crawl when it is founded; 0 for a crawl of its own."
+            "Number of drones that share the crawl when it begins; 0: no hive."
         ),
         Setting("HIVE_DRONE", 0, "drone number").means(
             "The number of this drone, from 0; `auto` is the number that Kubernetes or Slurm gave it: "
@@ -496,8 +497,8 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "it has one, because its hosts may belong to others by then. By default HIVE_LEASE."
         ),
         Setting("HIVE_BATCH_AGE", 15.0, Number(0.05, 600)).means(
-            "Seconds for which links for another drone wait at most until there are enough for a batch. A hive of 64 "
-            "drones or fewer waits a second, and so does one for drones that have nothing to do."
+            "Maximum number of seconds for which links for another drone wait for a full batch. A hive of 64 drones "
+            "or fewer waits one second, and so does every hive for idle drones."
         ),
         Setting("HIVE_WHEN_DONE", "end", Choice(("end", "wait"))).means(
             "What a drone's process does when the crawl is finished: it ends, or it waits for a "
@@ -513,8 +514,8 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "The list, set or sorted set in that server from which seeds are read as they arrive."
         ),
         Setting("MAX_IDLE_TIME_BEFORE_CLOSE", None, Maybe(WholeNumber(0, DAY * 365))).means(
-            "Idle seconds before a crawl that reads seeds from there may end; 0: it never ends; "
-            "none: it ends when nothing is left."
+            "Idle seconds after which a crawl that reads seeds from there may end; 0: it never ends; none: it ends "
+            "when nothing is left."
         ),
     ),
 }

@@ -133,7 +133,7 @@ COUNTERS = (
         "Hosts given up: unreachable for HOST_PATIENCE, or without an address or protocol that "
         "the crawl can use.",
     ),
-    Figure("outage/count", "outages", "Outages of our own network."),
+    Figure("outage/count", "outages", "Outages of the local network."),
     Figure("outage/seconds", "outage_seconds", "Total duration of these outages.", largest),
     Figure(
         "outage/put_back", "outage_repeated_requests", "Requests repeated because of these outages."
