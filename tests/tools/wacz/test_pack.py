@@ -327,6 +327,7 @@ class TestWithoutAnIndex:
 
     def test_damage_is_told(self, job):
         """What cannot be read is named, and there is no package."""
+        shutil.rmtree(job / "state")
         path, *_ = files(job)
         indexes(job)[0].unlink()
         path.write_bytes(path.read_bytes()[:-9])
@@ -404,8 +405,22 @@ class TestRefusals:
             packed(job)
         assert not list(job.glob("*.wacz*"))
 
+    def test_an_altered_byte(self, job):
+        """An archive file that is not as the crawl wrote it is named, wherever it was changed."""
+        path = files(job)[0]
+        data = bytearray(path.read_bytes())
+        data[-9] ^= 1
+        path.write_bytes(data)
+
+        with pytest.raises(
+            CannotPack, match=rf"{path.name}: is not as the crawl wrote it: `scrapy"
+        ):
+            packed(job)
+        assert not list(job.glob("*.wacz*"))
+
     def test_a_damaged_page(self, job):
-        """An archive file that does not hold what its index says is named."""
+        """An archive file of no crawl's own that does not hold what its index says is named."""
+        shutil.rmtree(job / "state")
         path = files(job)[0]
         path.write_bytes(path.read_bytes()[:900])
 

@@ -41,6 +41,7 @@ from webcrawl.tools.wacz.packable_archives import (
     index_path,
     make_index,
     merged,
+    refuse_altered,
 )
 from webcrawl.tools.wacz.warc_records import (
     CaptureReference,
@@ -82,6 +83,7 @@ def pack(
         crawls, folder = crawls_of(jobdir), opened.enter_context(_folder(target))
         archives = archives_of_all(crawls)
         _refuse_full(target.parent, archives.paths)
+        refuse_altered(crawls)
         yield from archives.left_out
         indexes = [
             _remembered(_index(path, folder), folder, forgotten, found) for path in archives.paths

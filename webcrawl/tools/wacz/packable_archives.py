@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from heapq import merge
 from itertools import islice
@@ -15,6 +16,7 @@ from typing import BinaryIO
 
 from isal import isal_zlib
 
+from webcrawl.base.program import program
 from webcrawl.base.readable import readable
 from webcrawl.base.url_text import visible
 from webcrawl.frontier.seen.sorted_keys import opened
@@ -38,10 +40,13 @@ from webcrawl.store.jobdir.index_line import (
     place,
     truncated,
 )
+from webcrawl.store.jobdir.job_dir import JobDir
+from webcrawl.store.jobdir.outputs import crc_of
+from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.lines import sort_lines
 from webcrawl.store.lock import is_held
-from webcrawl.store.output import OPEN
-from webcrawl.store.outputs import FINISHED
+from webcrawl.store.output import OPEN, Mark
+from webcrawl.store.outputs import FINISHED, NOTED
 from webcrawl.tools.wacz.warc_records import media_type, records, status
 
 FOLDER = "warc"
@@ -168,6 +173,28 @@ def _noted(jobdir: Path) -> set[str]:
     finally:
         files.close()
         snapshot.close()
+
+
+def refuse_altered(jobdirs: Sequence[Path]) -> None:
+    """Raise CannotPack if a finished archive file has other bytes than its crawl has written."""
+    for jobdir in jobdirs:
+        if is_crawl(jobdir):
+            for path, (length, crc) in JobDir(jobdir).read(partial(_marks, jobdir)).items():
+                with regular(path) as file:
+                    if crc_of(file, length) != crc:
+                        raise CannotPack(
+                            f"{path}: is not as the crawl wrote it: `{program()} verify` shows where"
+                        )
+
+
+def _marks(jobdir: Path, snapshot: Snapshot) -> dict[Path, Mark]:
+    """Return the bytes and the checksum of the archive files that are here and finished."""
+    rows = {jobdir / str(name).removesuffix(OPEN): mark for name, *mark, _ in snapshot.rows(NOTED)}
+    return {
+        path: (length, crc)
+        for path, (length, crc) in rows.items()
+        if path.name.endswith(ARCHIVE) and path.is_file()
+    }
 
 
 class CannotPack(Exception):  # noqa: N818 - reads as what it is
