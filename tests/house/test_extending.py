@@ -43,9 +43,9 @@ class TestPipelines:
         """The pipeline of docs/pipelines.md sees each page of a crawl once, with its text."""
         server = simweb(4, 60, size=(2000, 3000))
         (project / "myproject/words.py").write_text(example("docs/pipelines.md", "WordsPipeline"))
-        crawl(tmp_path, project, server, {"myproject.words.WordsPipeline": 300})
+        made = crawl(tmp_path, project, server, {"myproject.words.WordsPipeline": 300})
 
-        rows = [json.loads(line) for line in (project / "words.jsonl").read_text().splitlines()]
+        rows = [json.loads(line) for line in (made.jobdir / "words.jsonl").read_text().splitlines()]
 
         assert sorted(url for url, _, _ in rows) == sorted(
             truth(server.world, [*server.world.seeds()]).must

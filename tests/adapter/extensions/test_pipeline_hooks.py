@@ -169,13 +169,13 @@ class TestCrawls:
         stopped or killed.
         """
         server = simweb(8, 120, latency=0.02)
-        for name in ("TitlesFilePipeline", "AddressesPipeline"):
+        for name in ("TitlesFilePipeline", "WordsPipeline"):
             (project / f"myproject/{name.lower()}.py").write_text(
                 example("docs/pipelines.md", name)
             )
         names = (
             "myproject.titlesfilepipeline.TitlesFilePipeline",
-            "myproject.addressespipeline.AddressesPipeline",
+            "myproject.wordspipeline.WordsPipeline",
         )
         settings = {
             "ITEM_PIPELINES": json.dumps(dict.fromkeys(names, 300)),
@@ -186,10 +186,10 @@ class TestCrawls:
         interrupted(crawl, kill=kill)
 
         titles = (project / "titles.tsv").read_text().splitlines()
-        addresses = (crawl.jobdir / "addresses.txt").read_text().splitlines()
+        words = (crawl.jobdir / "words.jsonl").read_text().splitlines()
         fed = re.findall(r'"url": "([^"]+)"', (project / "pages.jsonl").read_text())
         assert sorted(line.split("\t")[0] for line in titles) == pages(crawl)
-        assert sorted(line.split(" ")[1] for line in addresses) == pages(crawl)
+        assert sorted(json.loads(line)[0] for line in words) == pages(crawl)
         assert len(titles) == len(set(titles)) == 120
         assert sorted(fed) == pages(crawl)
 
