@@ -175,8 +175,8 @@ DEEP = r"^[^/]+//[^/]+(?:/[^/?]+){11}"  # 36 of 50,000 real URLs are this deep
 
 
 class FamiliesFilter:
-    """Drops all but the first TRAP_MAX_PAGES of a host's calendar pages, session ids, queries of five
-    or more parameters, and paths of more than ten segments each.
+    """Drops all but the first TRAP_MAX_PAGES of each of these on a host: calendar pages, session ids,
+    queries of five or more parameters, and paths of more than ten segments.
     """
 
     name = "trap_family"
