@@ -52,7 +52,7 @@ FAMILIES = (
         _seeded("tests.campaign.revisits", "--kills", 5), "kills", 100, ("days", "requests", "records"),
     ),
     Family(
-        "hives", "attacks on the drones, the server and the network of hives of two to four", 34,
+        "hives", "attacks on the drones, the server and the network of hives with two to four drones", 34,
         _seeded("tests.campaign.hives", "--kills", 10), "strokes", 300, ("requests", "urls"),
     ),
     Family(
