@@ -431,7 +431,7 @@ def _answer(hit: IndexHit, line: Mapping[str, Any], marks: SnippetMarks) -> Foun
         title=line.get("title", ""),
         snippet=marks.of_line(line) if line else ("", []),
         score=hit.score,
-        language=line.get("language", ""),
+        language=line.get("language") or (language_of(dict(line)) if line else ""),
         fetched_at=line.get("fetched_at", ""),
         similar=[],
     )
