@@ -13,7 +13,8 @@ import msgpack
 from tests.support.crawling import PATIENCE, wait_until
 from tests.support.hive_server import stream_server, wired
 from tests.support.hives import NAME, Hive, assert_whole
-from webcrawl.crawl.hive.registry import COMMAND, KEPT, RESIZE, Keys
+from webcrawl.crawl.hive.redis_server.keys import COMMAND, KEPT, Keys
+from webcrawl.crawl.hive.registry import RESIZE
 from webcrawl.tools.verify_crawl import verify
 
 CALM = 2.0  # seconds that most strokes take at the most

@@ -15,14 +15,14 @@ from redis.backoff import NoBackoff
 from tests.support.ports import free_port
 from webcrawl.crawl.hive.drone_server import DroneServer
 from webcrawl.crawl.hive.partition import SlotMap
-from webcrawl.crawl.hive.process import find_binary
+from webcrawl.crawl.hive.redis_server.embedded_server import find_binary
 from webcrawl.crawl.hive.registry import Member
 
 LEASE = 30.0
 
 
 def clients(url, **parameters):
-    """Makes clients as webcrawl.adapter.redis_client does."""
+    """Makes clients as webcrawl.adapter.redis_settings does."""
     return lambda: AsyncRedis.from_url(
         url, **{"retry": Retry(NoBackoff(), 0), "protocol": 2, "socket_timeout": 10.0, **parameters}
     )

@@ -18,8 +18,8 @@ from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.member import KEY, take_up
 from webcrawl.crawl.hive.operator import HiveLook
 from webcrawl.crawl.hive.partition import SLOTS, SlotMap
-from webcrawl.crawl.hive.process import UNIX
 from webcrawl.crawl.hive.queen import DroneState, Report
+from webcrawl.crawl.hive.redis_server.embedded_server import UNIX
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.tools.supervisor.servers import URL, at
 from webcrawl.tools.supervisor.watching import HiveWatch

@@ -6,7 +6,7 @@ from inspect import iscoroutinefunction, signature
 import pytest
 
 from tests.support.redis_server import emptied
-from webcrawl.crawl.hive.process import EmbeddedServer
+from webcrawl.crawl.hive.redis_server.embedded_server import EmbeddedServer
 
 
 @pytest.hookimpl(tryfirst=True)

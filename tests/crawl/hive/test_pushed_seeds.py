@@ -8,8 +8,8 @@ from redis import Redis
 
 from tests.support.redis_server import Cable, OwnServer, clients, drones
 from webcrawl.crawl.hive.errors import Away, HiveError
-from webcrawl.crawl.hive.pushed_seeds import BATCH, Taking
-from webcrawl.crawl.hive.registry import Keys
+from webcrawl.crawl.hive.redis_server.keys import Keys
+from webcrawl.crawl.hive.redis_server.pushed_seeds import BATCH, Taking
 
 OWN = "webcrawl:{test}:taken:0"
 
@@ -55,7 +55,7 @@ def test_a_list(url):
 
 async def test_as_many_as_may_be_held(url, monkeypatch):
     """No more are taken, and that is told, until a checkpoint has them."""
-    monkeypatch.setattr("webcrawl.crawl.hive.pushed_seeds.MOST_HELD", 2)
+    monkeypatch.setattr("webcrawl.crawl.hive.redis_server.pushed_seeds.MOST_HELD", 2)
 
     async with taking(url, lambda _: None) as one:
         for _ in range(2):

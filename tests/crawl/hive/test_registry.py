@@ -13,7 +13,8 @@ from tests.support.redis_server import beat, clients, drones, emptied, joins, me
 from webcrawl.crawl.hive.drone_server import DroneServer
 from webcrawl.crawl.hive.errors import Away, HiveError
 from webcrawl.crawl.hive.partition import EARLIER_SLOTS, SlotMap
-from webcrawl.crawl.hive.registry import Command, Keys, runs_elsewhere
+from webcrawl.crawl.hive.redis_server.keys import Keys
+from webcrawl.crawl.hive.registry import Command, runs_elsewhere
 from webcrawl.crawl.hive.session import Companions
 from webcrawl.store.crawldb import CrawlDB
 

@@ -16,9 +16,9 @@ from webcrawl.crawl.hive.drone_server import DroneServer
 from webcrawl.crawl.hive.errors import Away, Full, HiveError
 from webcrawl.crawl.hive.letter import BEGINNING
 from webcrawl.crawl.hive.operator import Operator
-from webcrawl.crawl.hive.pushed_seeds import Taking
-from webcrawl.crawl.hive.registry import Keys
-from webcrawl.crawl.hive.session import translated
+from webcrawl.crawl.hive.redis_server.clients import translated
+from webcrawl.crawl.hive.redis_server.keys import Keys
+from webcrawl.crawl.hive.redis_server.pushed_seeds import Taking
 
 SECRET = "very-secret"  # noqa: S105
 

@@ -15,7 +15,7 @@ from tests.support.fake_hives import COMMAND
 from tests.support.hive_members import Members
 from tests.support.places import ROOT
 from webcrawl import settings as defaults
-from webcrawl.crawl.hive.process import find_binary
+from webcrawl.crawl.hive.redis_server.embedded_server import find_binary
 from webcrawl.tools.commands import crawl, hive
 
 HERE = ROOT / "docs/deploy"

@@ -17,7 +17,7 @@ from webcrawl.base.readable import readable
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 from webcrawl.crawl.hive.member import KEY, take_up
-from webcrawl.crawl.hive.process import EmbeddedServer
+from webcrawl.crawl.hive.redis_server.embedded_server import EmbeddedServer
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.tools.supervisor.servers import URL, at
 

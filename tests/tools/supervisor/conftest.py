@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.redis_server import emptied
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
-from webcrawl.crawl.hive.process import EmbeddedServer
+from webcrawl.crawl.hive.redis_server.embedded_server import EmbeddedServer
 
 
 @pytest.fixture(name="server", scope="module")

@@ -17,6 +17,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
 from webcrawl.adapter.listeners import listening
+from webcrawl.adapter.redis_settings import client_maker, has_redis
 from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
 from webcrawl.adapter.trip import KEY
 from webcrawl.adapter.values import values_of
@@ -26,14 +27,14 @@ from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.crawl.checks import SettingError
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.hive.errors import Away, HiveError
-from webcrawl.crawl.hive.registry import Keys
+from webcrawl.crawl.hive.redis_server.keys import Keys
 from webcrawl.crawl.request_word import METHOD, UnfitRequest, check_meta
 from webcrawl.crawl.seeding import Absence
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.seeds.seed_source import BadLineError, seed_url
 
 if TYPE_CHECKING:
-    from webcrawl.crawl.hive.pushed_seeds import Taking
+    from webcrawl.crawl.hive.redis_server.pushed_seeds import Taking
 
 logger = logging.getLogger(__name__)
 
@@ -143,10 +144,8 @@ class RedisSeeds:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         settings = crawler.settings
-        if not (settings.get("REDIS_URL") or settings.get("REDIS_HOST")):
+        if not has_redis(settings):
             raise NotConfigured
-        from webcrawl.adapter.redis_client import client_maker  # noqa: PLC0415 - 0.2 s for those who use it
-
         encoding = settings.get("REDIS_ENCODING") or "utf-8"
         try:
             codecs.lookup(encoding)
@@ -159,7 +158,7 @@ class RedisSeeds:
         )
 
     def opened(self, spider: Spider) -> None:
-        from webcrawl.crawl.hive.pushed_seeds import Taking  # noqa: PLC0415
+        from webcrawl.crawl.hive.redis_server.pushed_seeds import Taking  # noqa: PLC0415 - 0.2 s for those who use it
 
         scheduler = scheduler_of(self._crawler)
         self._scheduler = scheduler

@@ -9,10 +9,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from webcrawl.crawl.hive.errors import Away, Full, HiveError
+from webcrawl.crawl.hive.errors import Away, Full, HiveError, legible
 from webcrawl.crawl.hive.letter import BEGINNING, place_in
 from webcrawl.crawl.hive.partition import SlotMap
-from webcrawl.crawl.hive.registry import (
+from webcrawl.crawl.hive.redis_server.clients import MakeClient, OtherServer
+from webcrawl.crawl.hive.redis_server.keys import (
     ACKNOWLEDGE,
     ADOPT,
     BEAT,
@@ -22,12 +23,9 @@ from webcrawl.crawl.hive.registry import (
     MEMBER,
     OPEN,
     PUBLISH,
-    Command,
-    in_force,
-    place_of,
-    state_of,
 )
-from webcrawl.crawl.hive.session import MakeClient, OtherServer, Session, legible
+from webcrawl.crawl.hive.registry import Command, in_force, place_of, state_of
+from webcrawl.crawl.hive.session import Session
 
 FIELD = b"d"  # of an entry in a stream
 IS_OPEN = 5  # in what keys.BEAT returns: whether the drone has its stream

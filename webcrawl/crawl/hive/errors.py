@@ -32,6 +32,17 @@ def reading(file: Path) -> Iterator[None]:
         raise CannotRead(f"{error.filename or file}: {error.strerror or error}") from error
 
 
+@contextmanager
+def legible() -> Iterator[None]:
+    """Raise HiveError, in one line, for what cannot be read: others may write to the server, too."""
+    try:
+        yield
+    except ILLEGIBLE as error:
+        raise HiveError(
+            f"the hive's data in the server cannot be read; another program may be writing to it: {error!r}"
+        ) from error
+
+
 class AnotherHive(HiveError):  # noqa: N818 - reads as what it is
     """The server knows another hive by this name, which an operator must not see or command."""
 

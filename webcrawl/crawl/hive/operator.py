@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-from webcrawl.crawl.hive.errors import AnotherHive, ForeignMessage
+from webcrawl.crawl.hive.errors import AnotherHive, ForeignMessage, legible
 from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.crawl.hive.queen import DroneState, Report, unsettled
+from webcrawl.crawl.hive.redis_server.clients import MakeClient
 from webcrawl.crawl.hive.registry import RESIZE, Command, HiveRecord, place_of, state_of, wanted_by
-from webcrawl.crawl.hive.session import MakeClient, Session, legible
+from webcrawl.crawl.hive.session import Session
 
 LAST_WORDS = (DroneState.STOPPING, DroneState.RETIRED)
 

@@ -22,7 +22,7 @@ from webcrawl.adapter.feeds import check_own_files
 from webcrawl.adapter.given_settings import check_log_file
 from webcrawl.adapter.json_log import choose_json, formatter_for
 from webcrawl.adapter.preflight import preflight, spider_named
-from webcrawl.adapter.redis_client import has_redis
+from webcrawl.adapter.redis_settings import has_redis
 from webcrawl.adapter.scheduler import FrontierScheduler
 from webcrawl.adapter.user_settings import is_given
 from webcrawl.base.errors import CannotStart

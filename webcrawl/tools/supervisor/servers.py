@@ -12,13 +12,13 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from scrapy.settings import BaseSettings
 
-from webcrawl.adapter.redis_client import client_maker, has_redis
+from webcrawl.adapter.redis_settings import client_maker, has_redis
 from webcrawl.base.readable import url_without_credentials
 from webcrawl.crawl.control.command import NotRunning
 from webcrawl.crawl.hive.errors import Away, HiveError, reading
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 from webcrawl.crawl.hive.operator import HiveLook, Operator
-from webcrawl.crawl.hive.process import UNIX, EmbeddedServer
+from webcrawl.crawl.hive.redis_server.embedded_server import UNIX, EmbeddedServer
 
 URL = "url"  # the file that tells other commands on this machine where the server is
 PATIENCE = 5.0  # seconds until a server must answer

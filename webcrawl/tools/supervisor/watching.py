@@ -17,7 +17,7 @@ from webcrawl.crawl import progress
 from webcrawl.crawl.hive.errors import Away, CannotRead, HiveError
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, saved, total
 from webcrawl.crawl.hive.operator import HiveLook, Operator, waits_for
-from webcrawl.crawl.hive.process import EmbeddedServer
+from webcrawl.crawl.hive.redis_server.embedded_server import EmbeddedServer
 from webcrawl.tools.supervisor.servers import MakeOperator
 
 logger = logging.getLogger(__name__)

@@ -8,9 +8,9 @@ import pytest
 from redis.asyncio import Redis, UnixDomainSocketConnection
 from scrapy.settings import Settings
 
-from webcrawl.adapter.redis_client import client_maker, has_redis, password_in
+from webcrawl.adapter.redis_settings import client_maker, has_redis, password_in
 from webcrawl.crawl.hive.errors import HiveError
-from webcrawl.crawl.hive.process import EmbeddedServer
+from webcrawl.crawl.hive.redis_server.embedded_server import EmbeddedServer
 
 pytestmark = pytest.mark.filterwarnings("error")
 

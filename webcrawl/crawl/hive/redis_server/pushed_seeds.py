@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any
 
 from webcrawl.crawl.hive.errors import HiveError
-from webcrawl.crawl.hive.session import Client, translated
+from webcrawl.crawl.hive.redis_server.clients import Client, translated
 
 BATCH = 500
 MOST_HELD = 200_000  # entries that no checkpoint has yet; more are not taken
