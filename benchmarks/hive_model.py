@@ -15,9 +15,9 @@ from collections import Counter
 from dataclasses import dataclass, fields, replace
 
 from benchmarks.support.report import report
-from webcrawl.crawl.hive.drone_server import stream_memory
 from webcrawl.crawl.hive.outbox import SIZE, batch_age
 from webcrawl.crawl.hive.partition import SLOTS, SlotMap
+from webcrawl.crawl.hive.transport import stream_memory
 
 GB, MIB = 1e9, 1 << 20
 

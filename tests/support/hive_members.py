@@ -6,8 +6,7 @@ import asyncio
 from contextlib import suppress
 from threading import Event, Thread
 
-from tests.support.redis_server import LEASE, clients, member
-from webcrawl.crawl.hive.drone_server import DroneServer
+from tests.support.redis_server import LEASE, member, transport
 from webcrawl.crawl.hive.queen import DroneState, Report
 from webcrawl.crawl.hive.registry import RESIZE
 
@@ -42,7 +41,7 @@ class Members:
         self._thread.join()
 
     async def _live(self):
-        servers = [DroneServer(clients(self._url), self._name) for _ in range(self._number)]
+        servers = [transport(self._url, self._name) for _ in range(self._number)]
         try:
             hives = []
             for drone, server in enumerate(servers):

@@ -13,9 +13,9 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from tests.support.ports import free_port
-from webcrawl.crawl.hive.drone_server import DroneServer
 from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.crawl.hive.redis_server.embedded_server import find_binary
+from webcrawl.crawl.hive.redis_server.redis_transport import RedisTransport
 from webcrawl.crawl.hive.registry import Member
 
 LEASE = 30.0
@@ -26,6 +26,11 @@ def clients(url, **parameters):
     return lambda: AsyncRedis.from_url(
         url, **{"retry": Retry(NoBackoff(), 0), "protocol": 2, "socket_timeout": 10.0, **parameters}
     )
+
+
+def transport(url, name="test", parameters=None, **options):
+    """A drone's or operator's way to the server; `parameters` are those of its clients."""
+    return RedisTransport(clients(url, **(parameters or {})), name, **options)
 
 
 def emptied(url):
@@ -58,7 +63,7 @@ def resumed(hive, drone=0, drones=2, **changes):
 @asynccontextmanager
 async def drones(url, number=2, name="test", **options):
     """The servers' sides of a hive's drones, which have joined."""
-    servers = [DroneServer(clients(url), name, **options) for _ in range(number)]
+    servers = [transport(url, name, **options) for _ in range(number)]
     try:
         for drone, server in enumerate(servers):
             await server.open()
@@ -71,7 +76,7 @@ async def drones(url, number=2, name="test", **options):
 
 async def joins(url, drone, name="test", **parameters):
     """The hive that a drone enters, which leaves it again."""
-    server = DroneServer(clients(url, **parameters), name)
+    server = transport(url, name, parameters)
     try:
         await server.open()
         return await server.join(drone)

@@ -13,17 +13,15 @@ from pathlib import Path
 from scrapy.crawler import Crawler
 
 from webcrawl.adapter.commanding import CommandedCrawl, CommandedScheduler
-from webcrawl.adapter.redis_settings import client_maker
+from webcrawl.adapter.redis_settings import transport_maker
 from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.base.system import boot_id
-from webcrawl.crawl.hive.drone_server import DroneServer
 from webcrawl.crawl.hive.errors import Away, HiveError, NotNamed
 from webcrawl.crawl.hive.member import KEY, Identity, Membership, keep_map, saved_map, take_up
 from webcrawl.crawl.hive.partition import Partition, partition_of
 from webcrawl.crawl.hive.queen import Reign, Telling
-from webcrawl.crawl.hive.registry import Member
+from webcrawl.crawl.hive.registry import Companions, Member
 from webcrawl.crawl.hive.running import Running
-from webcrawl.crawl.hive.session import Companions
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.urls.host_names import RegisteredDomains
 
@@ -46,8 +44,8 @@ class HiveEntry:
         try:
             self._identity: Identity = take_up(self.db, self._name, values["HIVE_DRONE"])
             self._partition: Partition = partition_of(values["HIVE_PARTITION"], RegisteredDomains())
-            self.server = DroneServer(client_maker(crawler.settings), self._name)
-            self._companions = Companions(self.db, self.server)
+            self.server = transport_maker(crawler.settings, self._name)()
+            self._companions = Companions(self.db, lambda: self.server.member)
         except BaseException:
             self.db.close()
             raise

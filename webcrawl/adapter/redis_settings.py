@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from webcrawl.crawl.hive.errors import HiveError
 
 if TYPE_CHECKING:
     from webcrawl.crawl.hive.redis_server.clients import MakeClient
+    from webcrawl.crawl.hive.transport import Transport
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +45,14 @@ def client_maker(settings: BaseSettings) -> MakeClient:
     if settings.get("REDIS_PASSWORD_FILE"):
         params["password"] = password_in(Path(settings["REDIS_PASSWORD_FILE"]))
     return clients.client_maker(params)
+
+
+def transport_maker(settings: BaseSettings, name: str) -> Callable[[], Transport]:
+    """Return a maker of transports to the hive of this name. Raise HiveError."""
+    from webcrawl.crawl.hive.redis_server.redis_transport import RedisTransport  # noqa: PLC0415 - as above
+
+    make_client = client_maker(settings)
+    return lambda: RedisTransport(make_client, name)
 
 
 def password_in(path: Path) -> str:

@@ -10,14 +10,13 @@ from tests.support.redis_server import (
     Cable,
     OwnServer,
     beat,
-    clients,
     drones,
     emptied,
     fair,
     joins,
     member,
+    transport,
 )
-from webcrawl.crawl.hive.drone_server import DroneServer
 from webcrawl.crawl.hive.errors import Away, HiveError, NewEpoch
 from webcrawl.crawl.hive.letter import BEGINNING
 from webcrawl.crawl.hive.redis_server.keys import KEPT, Keys
@@ -322,9 +321,7 @@ async def test_a_copy_of_a_drone_on_another_machine(url):
         epoch = (await one.join(member(0))).epoch
         await beat(one)
         now = iter(range(0, 100, 20))
-        server = DroneServer(
-            clients(url), "test", clock=lambda: next(now), pause=lambda _: asyncio.sleep(0)
-        )
+        server = transport(url, clock=lambda: next(now), pause=lambda _: asyncio.sleep(0))
         with pytest.raises(HiveError, match="is already running on another machine"):
             await server.join(member(0, host="elsewhere"))
         await server.close()

@@ -9,13 +9,11 @@ from redis import Redis
 from redis.asyncio.client import Pipeline
 from redis.exceptions import ConnectionError as Cut
 
-from tests.support.redis_server import beat, clients, drones, emptied, joins, member, resumed
-from webcrawl.crawl.hive.drone_server import DroneServer
+from tests.support.redis_server import beat, drones, emptied, joins, member, resumed, transport
 from webcrawl.crawl.hive.errors import Away, HiveError
 from webcrawl.crawl.hive.partition import EARLIER_SLOTS, SlotMap
 from webcrawl.crawl.hive.redis_server.keys import Keys
-from webcrawl.crawl.hive.registry import Command, runs_elsewhere
-from webcrawl.crawl.hive.session import Companions
+from webcrawl.crawl.hive.registry import Command, Companions, runs_elsewhere
 from webcrawl.store.crawldb import CrawlDB
 
 LOST = "f" * 32  # the state of a drone whose folder was lost
@@ -54,7 +52,7 @@ class TestSlots:
         """A drone that kept nothing yet founds it with the same slots when the server is emptied."""
         slots = SlotMap.fair((0, 1), slots=EARLIER_SLOTS)
         old = member(0, key=b"k" * 16, map=slots)
-        server = DroneServer(clients(url), "test")
+        server = transport(url)
         await joins(url, old)
         await server.open()
         await server.join(member(1))
@@ -91,7 +89,7 @@ async def test_a_lost_folder_is_noticed(url):
 async def test_a_lost_folder_comes_first(url):
     """It founds a hive, which gives way to the one that the others have; then it is told so."""
     hive = await founded(url)
-    lost = DroneServer(clients(url), "test")
+    lost = transport(url)
     await lost.open()
     await lost.join(member(1, state=LOST))
     await beat(lost)
@@ -150,7 +148,7 @@ async def test_an_entry_whose_answer_is_lost(url, monkeypatch):
         raise Cut("the connection")
 
     hive = await joins(url, member(0))
-    server = DroneServer(clients(url), "test")
+    server = transport(url)
     await server.open()
     monkeypatch.setattr(Pipeline, "execute", lost)
     with pytest.raises(Away):
@@ -226,8 +224,8 @@ def test_what_a_checkpoint_has_of_commands(url, tmp_path):
     """
 
     async def run(db):
-        server = DroneServer(clients(url), "test")
-        companions = Companions(db, server)
+        server = transport(url)
+        companions = Companions(db, lambda: server.member)
         await server.open()
         await server.join(member(0, drones=1))
         await server.command("exclude", "a.example/")
@@ -242,7 +240,7 @@ def test_what_a_checkpoint_has_of_commands(url, tmp_path):
     with closing(CrawlDB(tmp_path)) as db:
         assert asyncio.run(run(db)) == ["exclude", "pause"]
     with closing(CrawlDB(tmp_path)) as db:
-        known = Companions(db, DroneServer(clients(url), "test")).known()
+        known = Companions(db, lambda: None).known()
     assert [Command.unpack(data).name for data in known["commands"]] == ["exclude"]
 
 
@@ -252,8 +250,8 @@ def test_what_a_checkpoint_has_of_the_others(url, tmp_path):
     """
 
     async def run(db):
-        server = DroneServer(clients(url), "test")
-        companions = Companions(db, server)
+        server = transport(url)
+        companions = Companions(db, lambda: server.member)
         assert companions.known() == {}
         db.checkpoint()
         await server.open()
@@ -270,7 +268,7 @@ def test_what_a_checkpoint_has_of_the_others(url, tmp_path):
     with closing(CrawlDB(tmp_path)) as db:
         asyncio.run(run(db))
     with closing(CrawlDB(tmp_path)) as db:
-        known = Companions(db, DroneServer(clients(url), "test")).known()
+        known = Companions(db, lambda: None).known()
     assert known["others"] == {drone: f"{drone:032x}" for drone in (0, 1)}
     assert known["gone"] == {f"{2:032x}"}
     assert known["founded"] > 0

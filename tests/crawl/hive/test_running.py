@@ -9,13 +9,13 @@ import pytest
 
 from tests.support.waiting import eventually
 from webcrawl.crawl.hive import running as module
-from webcrawl.crawl.hive.drone_server import Beat
 from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.letter import BEGINNING
 from webcrawl.crawl.hive.partition import SlotMap, Wanted
 from webcrawl.crawl.hive.queen import Report
 from webcrawl.crawl.hive.registry import RELEASE, RESIZE, Command
 from webcrawl.crawl.hive.running import ENOUGH, LITTLE, Running, _ended
+from webcrawl.crawl.hive.transport import Beat
 
 
 class Order:

@@ -11,8 +11,16 @@ from redis.exceptions import OutOfMemoryError, ResponseError
 
 from tests.support.certificates import written
 from tests.support.ports import free_port
-from tests.support.redis_server import Cable, OwnServer, beat, clients, drones, joins, member
-from webcrawl.crawl.hive.drone_server import DroneServer
+from tests.support.redis_server import (
+    Cable,
+    OwnServer,
+    beat,
+    clients,
+    drones,
+    joins,
+    member,
+    transport,
+)
 from webcrawl.crawl.hive.errors import Away, Full, HiveError
 from webcrawl.crawl.hive.letter import BEGINNING
 from webcrawl.crawl.hive.operator import Operator
@@ -84,7 +92,7 @@ async def test_the_rights_that_suffice(url):
             "ACL", "SETUSER", "drone", "reset", "on", f">{SECRET}", *rights.split()
         )
 
-    server = DroneServer(clients(url, username="drone", password=SECRET), "test")
+    server = transport(url, parameters={"username": "drone", "password": SECRET})
     await server.open()
     await server.join(member(drones=1))
     (place,) = await server.send(0, [b"a"])
@@ -238,7 +246,7 @@ async def test_what_cannot_be_read(url, forge, told):
     """What is of the right type, and still no hive's, is one line for each that comes upon it."""
     async with drones(url) as (drone, queen):
         epoch = (await queen.join(member(1))).epoch
-        operator = Operator(clients(url), "test")
+        operator = Operator(transport(url), "test")
         with Redis.from_url(url) as client:
             forge(client, Keys("test"), epoch)
         lines = {}

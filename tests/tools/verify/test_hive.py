@@ -16,7 +16,7 @@ from tests.support.commands import command
 from tests.support.hive_jobs import hive, named
 from tests.support.jobs import Job, stopped, tree
 from tests.support.tampering import tampered
-from webcrawl.crawl.hive import session
+from webcrawl.crawl.hive import registry
 from webcrawl.crawl.hive.member import IDENTITY, KEY, MAP, Identity
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.tools import verify_hive as module
@@ -175,7 +175,7 @@ class TestDamage:
         for drone, name, value in (
             (0, IDENTITY, Identity("a" * 16, "hive", 0, 1).pack()),
             (0, KEY, bytes(16)),
-            (0, session.META, msgpack.packb((1.0, {0: "a" * 16, 1: "b" * 16}, ()))),
+            (0, registry.COMPANIONS, msgpack.packb((1.0, {0: "a" * 16, 1: "b" * 16}, ()))),
             (1, IDENTITY, Identity("c" * 16, "hive", 1, 1).pack()),
         ):
             db = CrawlDB(copy / f"drone-{drone}/state")
@@ -196,7 +196,7 @@ class TestDamage:
             (1, IDENTITY, b"\x90"),
             (1, IDENTITY, b"\xc1"),
             (0, MAP, msgpack.packb((1, (0,), (70_000,)))),
-            (0, session.META, msgpack.packb((1.0,))),
+            (0, registry.COMPANIONS, msgpack.packb((1.0,))),
         ],
     )
     def test_what_a_drone_says_of_itself_cannot_be_read(self, tmp_path, drone, name, value):
@@ -206,7 +206,7 @@ class TestDamage:
             with closing(CrawlDB(tmp_path / f"drone-{number}/state")) as db:
                 db.set(IDENTITY, Identity(state, "hive", number, 1).pack())
                 db.set(KEY, bytes(16))
-                db.set(session.META, msgpack.packb((1.0, both, ())))
+                db.set(registry.COMPANIONS, msgpack.packb((1.0, both, ())))
                 db.checkpoint()
         with closing(sqlite3.connect(tmp_path / f"drone-{drone}/state/crawl.db")) as db:
             db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?, 1)", (name, value))

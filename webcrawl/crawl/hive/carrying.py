@@ -11,10 +11,10 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Protocol
 
-from webcrawl.crawl.hive.drone_server import DroneServer
 from webcrawl.crawl.hive.errors import Away, ForeignMessage, Full, LaterMap, NewEpoch
 from webcrawl.crawl.hive.letter import BEGINNING
 from webcrawl.crawl.hive.member import Post
+from webcrawl.crawl.hive.transport import Transport
 
 if TYPE_CHECKING:
     from webcrawl.crawl.crawl import Crawl
@@ -67,7 +67,7 @@ class Side(Protocol):
 class Contact:
     """Knows whether the server answers: `there` is set as long as it does."""
 
-    def __init__(self, post: Post, server: DroneServer) -> None:
+    def __init__(self, post: Post, server: Transport) -> None:
         self._post = post
         self._server = server
         self.there = asyncio.Event()
@@ -126,7 +126,7 @@ class Carrying:
     def __init__(
         self,
         post: Post,
-        server: DroneServer,
+        server: Transport,
         contact: Contact,
         crawling: Crawling,
         get_map: Callable[[], Coroutine[Any, Any, None]],

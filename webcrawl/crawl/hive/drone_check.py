@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from webcrawl.base.url_text import host_of
-from webcrawl.crawl.hive import letter, member, outbox, session
+from webcrawl.crawl.hive import letter, member, outbox, registry
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.hive.outbox import END, NAME, read_name
 from webcrawl.crawl.hive.partition import WAYS, SlotMap, partition_of
@@ -75,7 +75,7 @@ def _standing(snapshot: Snapshot) -> Standing | None:
         outbox.channels_of(snapshot.get(outbox.META)),
         Counter(row.drone for row in rows if row.exact),
         received,
-        session.other_states(snapshot.get(session.META)),
+        registry.other_states(snapshot.get(registry.COMPANIONS)),
     )
 
 

@@ -173,23 +173,16 @@ def _check_items(items: Any, count: int) -> None:
 # -- letters of other drones
 
 INBOX = "hive/inbox"  # in the database
-BEGINNING = "0-0"  # the place in a stream before its first entry
-
-
-def place_in(data: bytes) -> str:
-    """Return a place in a stream from what the server keeps.
-
-    Raise ValueError if that is no place.
-    """
-    place = data.decode()
-    order(place)
-    return place
+BEGINNING = "0-0"  # the place in a stream before its first letter
 
 
 def order(place: str) -> int:
-    """Return a number by which places in a stream compare."""
-    milliseconds, _, sequence = place.partition("-")
-    return int(milliseconds) << 64 | int(sequence)
+    """Return a number by which places in a stream compare. Raise ValueError if it is no place.
+
+    Of a place nothing else is known here: it is the transport's.
+    """
+    major, _, minor = place.partition("-")
+    return int(major) << 64 | int(minor)
 
 
 def read_inbox(saved: bytes | None) -> tuple[str, str, dict[int, tuple[int, int]]]:

@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-from webcrawl.crawl.hive.errors import AnotherHive, ForeignMessage, legible
+from webcrawl.crawl.hive.errors import AnotherHive, ForeignMessage
 from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.crawl.hive.queen import DroneState, Report, unsettled
-from webcrawl.crawl.hive.redis_server.clients import MakeClient
-from webcrawl.crawl.hive.registry import RESIZE, Command, HiveRecord, place_of, state_of, wanted_by
-from webcrawl.crawl.hive.session import Session
+from webcrawl.crawl.hive.registry import RESIZE, place_of, state_of
+from webcrawl.crawl.hive.transport import ServerLook, Transport
 
 LAST_WORDS = (DroneState.STOPPING, DroneState.RETIRED)
 
@@ -62,8 +61,8 @@ class HiveLook:
         }
 
 
-class Operator(Session):
-    """`open` it, then ask. Every method may raise Away or HiveError.
+class Operator:
+    """Asks and commands. Every method may raise Away or HiveError.
 
     `is_meant` tells a hive from another one of its name; without it whichever the server knows is
     meant.
@@ -71,56 +70,25 @@ class Operator(Session):
 
     def __init__(
         self,
-        make_client: MakeClient,
+        transport: Transport,
         name: str,
         is_meant: Callable[[HiveLook], bool] = lambda _: True,
     ) -> None:
-        super().__init__(make_client, name)
         self._name = name
         self._is_meant = is_meant
         self._meant = b""  # the key of the hive that is
+        self.command = transport.command
+        self.close = transport.close
+        self._look = transport.look
 
     async def look(self) -> HiveLook:
         """Return what the server knows. Raise AnotherHive if that is only of another hive."""
-        found = await self._do(self._look)
+        found = _hive_look(await self._look())
         if found.key and found.key != self._meant:
             if not self._is_meant(found):
                 raise AnotherHive(self._name, _where(found), gives_way=found.gives_way)
             self._meant = found.key
         return found
-
-    async def _look(self) -> HiveLook:
-        keys = self._keys
-        pipe = self._client.pipeline(transaction=True)
-        pipe.hget(keys.map, "slots")
-        pipe.hgetall(keys.drones)
-        pipe.hgetall(keys.reports)
-        pipe.get(keys.hive)
-        pipe.get(keys.queen)
-        pipe.get(keys.bytes)
-        pipe.zrange(keys.commands, 0, -1)
-        slots, drones, reports, record, queen, size, commands = await pipe.execute()
-        leases = self._client.pipeline(transaction=False)
-        for drone in drones:
-            leases.pttl(f"{keys.leases}{drone.decode()}")
-        left = await leases.execute() if drones else []
-        with legible():
-            founding = HiveRecord.unpack(record) if record else None
-            return HiveLook(
-                map=SlotMap.unpack(slots) if slots else None,
-                places={int(drone): place_of(identity) for drone, identity in drones.items()},
-                states=frozenset(map(state_of, drones.values())),
-                reports=_reports(reports),
-                leases={
-                    int(drone): ms / 1000 for drone, ms in zip(drones, left, strict=True) if ms > 0
-                },
-                key=founding.key if founding else b"",
-                founders=founding.drones if founding else 0,
-                fresh=founding is not None and founding.fresh,
-                queen=int(queen) if queen else None,
-                bytes=int(size or 0),
-                wanted=wanted_by(map(Command.unpack, commands)),
-            )
 
     async def resize(self, members: Collection[int], lost: Collection[int] = ()) -> int:
         """Says who shall share the web from now on; returns the command's number.
@@ -129,8 +97,23 @@ class Operator(Session):
         """
         return await self.command(RESIZE, sorted(members), sorted(lost))
 
-    async def close(self) -> None:
-        await self._client.aclose()
+
+def _hive_look(found: ServerLook) -> HiveLook:
+    registry = found.registry
+    founding = registry.record
+    return HiveLook(
+        map=registry.map,
+        places={drone: place_of(identity) for drone, identity in registry.drones.items()},
+        states=frozenset(map(state_of, registry.drones.values())),
+        reports=_reports(found.reports),
+        leases=found.leases,
+        key=founding.key if founding else b"",
+        founders=founding.drones if founding else 0,
+        fresh=founding is not None and founding.fresh,
+        queen=found.queen,
+        bytes=found.bytes,
+        wanted=registry.wanted,
+    )
 
 
 def _where(look: HiveLook) -> str:
@@ -144,12 +127,12 @@ def _where(look: HiveLook) -> str:
     )
 
 
-def _reports(packed: Mapping[bytes, bytes]) -> dict[int, Report]:
+def _reports(packed: Mapping[int, bytes]) -> dict[int, Report]:
     """Return the reports that can be read: a drone of another version is shown without its figures."""
     found: dict[int, Report] = {}
     for drone, data in packed.items():
         try:
-            found[int(drone)] = Report.unpack(data)
+            found[drone] = Report.unpack(data)
         except ForeignMessage:
             continue
     return found

@@ -32,11 +32,11 @@ import msgpack
 import msgspec
 
 from webcrawl.crawl import progress
-from webcrawl.crawl.hive.drone_server import Beat, DroneServer
 from webcrawl.crawl.hive.errors import ILLEGIBLE, ForeignMessage
 from webcrawl.crawl.hive.member import Post
 from webcrawl.crawl.hive.partition import Groups, SlotMap, Wanted
 from webcrawl.crawl.hive.registry import OVER, RELEASE
+from webcrawl.crawl.hive.transport import Beat, Transport
 from webcrawl.store.disk import rewrite
 from webcrawl.store.jobdir.figures import merged
 from webcrawl.store.jobdir.stats_file import plain
@@ -439,7 +439,7 @@ class Reign:
     """Publishes what the queen decides. Begins anew with each time that this drone is queen."""
 
     def __init__(
-        self, me: int, server: DroneServer, post: Post, groups: Groups, telling: Telling
+        self, me: int, server: Transport, post: Post, groups: Groups, telling: Telling
     ) -> None:
         self._me = me
         self._server = server

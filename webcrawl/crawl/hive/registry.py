@@ -7,7 +7,8 @@ without a server.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,11 +19,13 @@ from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.commands import checked
 from webcrawl.crawl.hive.errors import HiveError, NotNamed
 from webcrawl.crawl.hive.partition import EARLIER_SLOTS, SLOTS, Groups, SlotMap
+from webcrawl.store.crawldb import CrawlDB, Part, SavedValue
 
 # of the registry, the letters and their meaning: drones of two formats do not work together
 FORMAT = 2
 # says nothing of slots: a hive of an earlier version, whose server was not emptied since
 FORMAT_WITHOUT_SLOTS = 1
+KEY_BYTES = 16
 
 # Those among the drones themselves; what else a crawl can be ordered is in
 # crawl/control/commands.py. its arguments: the drones that shall share the web; those of them whose
@@ -110,6 +113,11 @@ class Member:
         """Return the registry's name for this process."""
         return bytes(msgpack.packb((self.state, self.jobdir, self.host, self.pid, self.machine)))
 
+    def knowing(self, slots: SlotMap) -> Member:
+        """Return the member with the later one of its map and this one."""
+        is_later = self.map is None or self.map.generation < slots.generation
+        return replace(self, map=slots) if is_later else self
+
 
 @dataclass(frozen=True, slots=True)
 class HiveRecord:
@@ -169,6 +177,25 @@ class Registry:
     def wanted(self) -> frozenset[int]:
         """Return the drones that shall be members by the last command that said so."""
         return wanted_by(map(Command.unpack, self.commands))
+
+
+def minted(me: Member, heard: HiveRecord | None, now: float) -> HiveRecord:
+    """Return the record of a new hive: the one before, for a server that was emptied.
+
+    Before its first checkpoint a drone keeps no key, and the answer to its entry may have been
+    lost: `heard` is the record of the hive that it has entered, or tried to.
+    """
+    key = me.key or (heard.key if heard is not None else os.urandom(KEY_BYTES))
+    slots = heard.slots if heard is not None else SLOTS
+    return HiveRecord(
+        key,
+        me.partition,
+        me.drones,
+        me.founded or now,
+        me.drone,
+        me.key is None,
+        slots if me.map is None else me.map.slots_of(me.groups),
+    )
 
 
 def entered(
@@ -242,6 +269,25 @@ def runs_elsewhere(identity: bytes, me: Member) -> bool:
     return host not in ("", me.host)
 
 
+def check_place(identity: bytes, me: Member) -> None:
+    """Raise HiveError if the registry has another process, or another state, in this drone's place.
+
+    Its own, and one that is known by hearsay from before all was removed, are no reason.
+    """
+    if identity == me.identity:
+        return
+    host, pid = place_of(identity)
+    is_known = state_of(identity) == me.state
+    if host and is_known:
+        raise HiveError(f"drone {me.drone} was started a second time, on {host} (process {pid})")
+    if host:
+        raise HiveError(
+            f"drone {me.drone} now belongs to another folder, on {host} (process {pid})"
+        )
+    if not is_known:
+        raise HiveError(f"drone {me.drone} of this hive has its state in another folder")
+
+
 def _gives_way(record: HiveRecord, known: Mapping[int, bytes], me: Member) -> bool:
     return me.key not in (None, record.key) and record.fresh and len(known) < record.drones
 
@@ -283,3 +329,48 @@ def _later(one: SlotMap | None, other: SlotMap | None) -> SlotMap:
             "start a drone that was in the hive before"
         )
     return max(both, key=lambda slots: slots.generation)
+
+
+COMPANIONS = "hive/companions"  # in the database
+
+
+def other_states(saved: bytes | None) -> Mapping[int, str]:
+    """Return the state that each other drone had, as COMPANIONS has them."""
+    return {} if saved is None else msgpack.unpackb(saved, strict_map_key=False)[1]
+
+
+class Companions(Part):
+    """Keeps what a drone knows of the others: who they are, who is gone, commands in force.
+
+    `member` returns what the drone knows now.
+    """
+
+    def __init__(self, db: CrawlDB, member: Callable[[], Member | None]) -> None:
+        self._member = member
+        self._saved = SavedValue(db, COMPANIONS)
+        db.join(self)
+
+    def known(self) -> dict[str, Any]:
+        """Return what a Member that joins knows: by the checkpoint, and what it has heard since."""
+        me = self._member()
+        heard = {} if me is None else {"commands": me.commands}
+        if self._saved.data is None:
+            return heard
+        founded, others, gone, *commands = msgpack.unpackb(self._saved.data, strict_map_key=False)
+        return {
+            "founded": founded,
+            "others": others,
+            "gone": frozenset(gone),
+            "commands": tuple(commands),
+            **heard,
+        }
+
+    def save(self) -> None:
+        me = self._member()
+        if me is None or me.key is None:  # the server was not there in this run
+            return
+        self._saved.save(
+            msgpack.packb(
+                (me.founded, dict(sorted(me.others.items())), sorted(me.gone), *me.commands)
+            )
+        )

@@ -19,13 +19,13 @@ from webcrawl.base.errors import with_place
 from webcrawl.crawl.control.command import CommandError, mistake
 from webcrawl.crawl.control.commands import Commanded, checked, obey
 from webcrawl.crawl.hive.carrying import Carrying, Contact, Crawling
-from webcrawl.crawl.hive.drone_server import Beat, DroneServer
 from webcrawl.crawl.hive.errors import Away, HiveError, NewEpoch
 from webcrawl.crawl.hive.member import Post
 from webcrawl.crawl.hive.outbox import batch_age
 from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.crawl.hive.queen import REFUSALS, DroneState, Reign, Report
 from webcrawl.crawl.hive.registry import OVER, RELEASE, RESIZE, Command
+from webcrawl.crawl.hive.transport import Beat, Transport
 from webcrawl.crawl.seeding import Absence
 from webcrawl.store.errors import StoreError
 
@@ -50,7 +50,7 @@ class Running:
     def __init__(
         self,
         post: Post,
-        server: DroneServer,
+        server: Transport,
         crawling: Crawling,
         commanded: Commanded,
         reign: Reign,

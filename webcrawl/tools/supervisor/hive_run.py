@@ -32,11 +32,11 @@ from webcrawl.base.readable import ReadableFormatter, count
 from webcrawl.base.system import usable_cores
 from webcrawl.crawl.checks import read
 from webcrawl.crawl.default_jobdir import default_jobdir
-from webcrawl.crawl.hive.drone_server import stream_memory
 from webcrawl.crawl.hive.errors import AnotherHive
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, got_nothing, saved
 from webcrawl.crawl.hive.process import Child
 from webcrawl.crawl.hive.supervising import Leftovers, Supervisor
+from webcrawl.crawl.hive.transport import stream_memory
 from webcrawl.crawl.job_folder import check_name
 from webcrawl.crawl.last_lines import last_lines, report_command
 from webcrawl.crawl.progress import stopped_by

@@ -7,18 +7,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from redis.asyncio import Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
-from scrapy.settings import BaseSettings
+from scrapy.settings import BaseSettings, Settings
 
-from webcrawl.adapter.redis_settings import client_maker, has_redis
+from webcrawl.adapter.redis_settings import has_redis, transport_maker
 from webcrawl.base.readable import url_without_credentials
 from webcrawl.crawl.control.command import NotRunning
 from webcrawl.crawl.hive.errors import Away, HiveError, reading
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 from webcrawl.crawl.hive.operator import HiveLook, Operator
 from webcrawl.crawl.hive.redis_server.embedded_server import UNIX, EmbeddedServer
+from webcrawl.crawl.hive.transport import Transport
 
 URL = "url"  # the file that tells other commands on this machine where the server is
 PATIENCE = 5.0  # seconds until a server must answer
@@ -30,20 +28,19 @@ def named(settings: BaseSettings, name: str, folder: HiveFolder | None = None) -
 
     HiveError: it cannot carry a hive, or does not answer.
     """
-    make_client = client_maker(settings)
-    asyncio.run(_reached(Operator(make_client, name), settings))
+    make_transport = transport_maker(settings, name)
+    asyncio.run(_reached(make_transport(), settings))
 
     def is_meant(look: HiveLook) -> bool:
         return folder is None or folder.is_of(look.key, look.states)
 
-    return lambda: Operator(make_client, name, is_meant)
+    return lambda: Operator(make_transport(), name, is_meant)
 
 
 def at(url: str, name: str) -> MakeOperator:
     """Return operators of this hive in a server on this machine."""
-    return lambda: Operator(
-        lambda: Redis.from_url(url, protocol=2, retry=Retry(NoBackoff(), 0)), name
-    )
+    make_transport = transport_maker(Settings({"REDIS_URL": url}), name)
+    return lambda: Operator(make_transport(), name)
 
 
 @contextmanager
@@ -74,17 +71,17 @@ def url_of(folder: Path) -> str:
     return ""
 
 
-async def _reached(operator: Operator, settings: BaseSettings) -> None:
+async def _reached(transport: Transport, settings: BaseSettings) -> None:
     where = url_without_credentials(str(settings.get("REDIS_URL") or settings.get("REDIS_HOST")))
     try:
         async with asyncio.timeout(PATIENCE):
-            await operator.open()
+            await transport.open()
     except (Away, TimeoutError) as error:
         raise HiveError(
             f"REDIS_URL = {where}: {str(error) or f'no answer within {PATIENCE:g} s'}"
         ) from error
     finally:
-        await operator.close()
+        await transport.close()
 
 
 DEFAULT = "web"  # the name of a hive without HIVE_NAME is its spider's

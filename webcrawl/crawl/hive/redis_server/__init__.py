@@ -1,4 +1,5 @@
-"""What a hive does with a Redis or Valkey server: its keys and steps, clients, and one of its own.
+"""The hive's server as a Redis or Valkey server: nothing outside of this folder knows that it is one.
 
-Public: `clients`, `keys`, `embedded_server`, `pushed_seeds`.
+Public: `redis_transport` (the calls of crawl/hive/transport.py), `clients`, `keys`,
+`embedded_server` (one that runs as long as the hive), `pushed_seeds` (from a key of the user's).
 """

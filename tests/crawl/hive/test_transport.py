@@ -15,10 +15,10 @@ from tests.support.redis_server import (
     member,
     resumed,
 )
-from webcrawl.crawl.hive.drone_server import KEEP
 from webcrawl.crawl.hive.errors import Full, HiveError, NewEpoch, NotNamed
 from webcrawl.crawl.hive.letter import BEGINNING
 from webcrawl.crawl.hive.redis_server.keys import Keys
+from webcrawl.crawl.hive.redis_server.redis_transport import KEEP
 from webcrawl.crawl.hive.registry import RESIZE
 
 

@@ -1,0 +1,589 @@
+"""A hive's server that is a Redis or Valkey server: one connection to it, and one that reads.
+
+redis-py reconnects without telling the caller, perhaps to a server that was restarted or restored
+meanwhile. So each new connection asks for the server's run_id before it sends anything else. If
+another process answers, or if the streams are gone, a new epoch begins: every method raises
+NewEpoch until `follow` says that the caller has begun anew, too. A server that was emptied learns
+from the drone's checkpoint who the others are, so that a drone that lost its folder is not mistaken
+for the one that it was, and which commands are in force, for drones that come later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import msgpack
+from redis.exceptions import WatchError
+
+from webcrawl.crawl.hive.errors import Away, Full, HiveError, NewEpoch, legible
+from webcrawl.crawl.hive.letter import BEGINNING, order
+from webcrawl.crawl.hive.partition import SlotMap
+from webcrawl.crawl.hive.redis_server.clients import (
+    MakeClient,
+    OtherServer,
+    Watch,
+    check,
+    translated,
+)
+from webcrawl.crawl.hive.redis_server.keys import (
+    ACKNOWLEDGE,
+    ADOPT,
+    AGREE,
+    BEAT,
+    CHANGED,
+    COMMAND,
+    GONE,
+    KEPT,
+    LEAVE,
+    MEMBER,
+    OPEN,
+    PUBLISH,
+    Keys,
+)
+from webcrawl.crawl.hive.registry import (
+    Command,
+    HiveRecord,
+    Member,
+    Registry,
+    check_place,
+    entered,
+    in_force,
+    mark_of,
+    minted,
+    number_of,
+    place_of,
+    runs_elsewhere,
+    state_of,
+)
+from webcrawl.crawl.hive.transport import Beat, Hive, ServerLook, stream_memory
+
+FIELD = b"d"  # of an entry in a stream
+IS_OPEN = 5  # in what keys.BEAT returns: whether the drone has its stream
+LONGEST_READ = 5.0  # seconds that a read may wait; a network that fails is not noticed meanwhile
+KEEP = 24 * 3600 * 1000  # milliseconds for which the server has what nobody asks for any more
+LEAVING = 2.0  # seconds for saying goodbye
+REST = 5000  # milliseconds
+NOTHING = "0"  # a drone that was told of no change is told all
+SHORTEST_WAIT, LONGEST_WAIT = 0.01, 1.0  # seconds until a drone tries again to enter
+CHANCE = random.SystemRandom()
+T = TypeVar("T")
+
+
+class RedisTransport:
+    """Makes the calls of `Transport`."""
+
+    def __init__(
+        self,
+        make_client: MakeClient,
+        name: str,
+        *,
+        memory: int | None = None,
+        clock: Callable[[], float] = time.time,
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        """`memory`: bytes that the streams of all drones may have, if not by their number."""
+        self._keys = Keys(name)
+        self._watch = Watch()
+        self._client = self._watch.watches(make_client())
+        self._reader = self._watch.watches(make_client())  # of its own: its one command waits
+        self._memory = memory
+        self._clock = clock
+        self._pause = pause
+        self._member: Member | None = None
+        # the record of the hive that this drone has entered, or tried to
+        self._heard: HiveRecord | None = None
+        self._agreed = ""  # the epoch as it stands in the server: run_id:random
+        self._epoch = ""  # the random part of the one that the caller follows
+        self._room = 0  # bytes that the server has for letters
+        self._bytes = 0  # of all streams, by the last beat
+        self._sent = 0  # bytes that this drone has added since
+        self._sample: int | None = None  # what this drone, as queen, has measured
+        self._queen = False
+        self._told_up_to = NOTHING  # the last change in the registry of which this drone was told
+        self._hungry_bits, self._hungry = b"", frozenset[int]()
+
+    async def open(self) -> None:
+        self._watch.run_id = None  # any: `join` agrees on an epoch with it
+        with translated():
+            self._room = await check(self._client)
+
+    async def join(self, member: Member, *, lease: float = 30.0) -> Hive:
+        self._member = member
+        try:
+            with translated():
+                await self._agree()
+                hive = await self._enter(lease)
+        except OtherServer:
+            raise Away("the server was restarted just now") from None
+        self._epoch = hive.epoch
+        return hive
+
+    def follow(self, epoch: str) -> None:
+        self._epoch = epoch
+
+    @property
+    def member(self) -> Member | None:
+        return self._member
+
+    @property
+    def _me(self) -> Member:
+        if self._member is None:
+            raise HiveError("the drone has not joined the hive")
+        return self._member
+
+    async def close(self) -> None:
+        with suppress(Exception):
+            async with asyncio.timeout(LEAVING):
+                await self._leave()
+        for client in (self._client, self._reader):
+            with suppress(OSError):
+                await client.aclose()
+
+    async def _leave(self) -> None:
+        if self._member is not None:
+            drone, keys = self._member.drone, self._keys
+            names = (keys.drones, f"{keys.leases}{drone}", keys.queen)
+            await self._client.eval(LEAVE, 3, *names, drone, self._member.identity)
+
+    # -- the epoch
+
+    async def _do(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Return what one round trip gives, by the epoch that the caller follows."""
+        with translated():
+            for _ in range(2):
+                self._same()
+                try:
+                    epoch, found = self._epoch, await work()
+                except OtherServer:
+                    # if the epoch stays, only something of the registry was lost
+                    await self._again()
+                    continue
+                # somebody else has noticed meanwhile: what we heard is of the former one
+                if epoch != self._epoch:
+                    raise NewEpoch(self._epoch)
+                self._same()
+                return found
+        raise Away("the hive's data in the server keeps disappearing")
+
+    async def _again(self) -> None:
+        try:
+            await self._agree()
+            if self._member is not None:
+                await self._enter(0.0)
+        except OtherServer:
+            raise Away("the server was restarted just now") from None
+
+    def _same(self) -> None:
+        if self._epoch != _random(self._agreed):
+            raise NewEpoch(_random(self._agreed))
+
+    async def _agree(self) -> None:
+        """Finds the epoch of whatever server answers now, or begins one."""
+        self._watch.run_id = None
+        keys, fresh = self._keys, os.urandom(8).hex()
+        values = (fresh, keys.streams(""), keys.acks(""), keys.reports, keys.changes(""))
+        found = await self._client.eval(AGREE, 1, keys.epoch, *values)
+        self._agreed = found.decode()
+        self._watch.run_id = self._agreed.partition(":")[0]
+        self._sample = None
+        self._bytes = 0
+        self._sent = 0
+        self._told_up_to = NOTHING
+
+    # -- the registry
+
+    async def _enter(self, lease: float) -> Hive:
+        """Writes this drone into the registry, unless it changes meanwhile: then again.
+
+        Waits for another's lease.
+        """
+        me, keys = self._me, self._keys
+        until = self._clock() + lease + 1
+        written, tries = False, 0
+        while not written:
+            async with self._client.pipeline() as opened:
+                pipe: Any = opened
+                await pipe.watch(keys.hive, keys.drones, keys.map)
+                registry = await self._registry(pipe)
+                if lease and await self._held(pipe, registry.drones.get(me.drone)):
+                    if self._clock() > until:
+                        raise HiveError(
+                            f"drone {me.drone} of this hive is already running on another machine"
+                        )
+                    await pipe.unwatch()
+                    await self._pause(1.0)
+                    continue
+                record, slots, drones = entered(
+                    registry, me, minted(me, self._heard, self._clock())
+                )
+                self._heard = record
+                written = await self._write(pipe, registry, record, slots, drones)
+            if not written:
+                # All drones of a hive may come at once, and one of them enters in a round trip:
+                # without a wait each of 1,000 would read the registry some 500 times
+                tries += 1
+                await self._pause(CHANCE.random() * min(LONGEST_WAIT, tries * SHORTEST_WAIT))
+        gone = registry.gone | me.gone
+        members = {drone: state_of(identity) for drone, identity in drones.items()}
+        self._member = replace(
+            me, key=record.key, map=slots, founded=record.founded, others=members, gone=gone
+        )
+        return Hive(
+            record.key, record.founded, slots, _random(self._agreed), members, gone, record.fresh
+        )
+
+    async def _write(
+        self,
+        pipe: Any,
+        registry: Registry,
+        record: HiveRecord,
+        slots: SlotMap,
+        drones: Mapping[int, bytes],
+    ) -> bool:
+        """Write what this drone knows to the registry; return False if that changed meanwhile."""
+        me, keys = self._me, self._keys
+        orders = {data: number_of(data) for data in {*me.commands}.difference(registry.commands)}
+        news = drones != registry.drones or me.gone - registry.gone or orders
+        if (record, slots) == (registry.record, registry.map) and not news:
+            await pipe.unwatch()
+            return True
+        changes = keys.changes(_random(self._agreed))
+        changed = [MEMBER + str(drone) for drone in _differing(drones, registry.drones)]
+        pipe.multi()
+        if record != registry.record:
+            pipe.delete(keys.drones, keys.map)
+            pipe.set(keys.hive, record.pack())
+            changed = [MEMBER + str(drone) for drone in drones.keys() | registry.drones.keys()]
+        pipe.hset(keys.map, mapping={"generation": slots.generation, "slots": slots.pack()})
+        pipe.hset(keys.drones, mapping={str(drone): identity for drone, identity in drones.items()})
+        if out := registry.drones.keys() - drones.keys():
+            pipe.hdel(keys.drones, *map(str, out))
+        if me.gone:
+            pipe.sadd(keys.gone, *me.gone)
+            changed.append(GONE)
+        if changed:
+            pipe.eval(CHANGED, 1, changes, *changed)
+        if orders:
+            pipe.zadd(keys.commands, orders)
+        try:
+            await pipe.execute()
+        except WatchError:
+            return False
+        return True
+
+    async def _registry(self, pipe: Any) -> Registry:
+        record, slots = await pipe.get(self._keys.hive), await pipe.hget(self._keys.map, "slots")
+        drones, gone = await pipe.hgetall(self._keys.drones), await pipe.smembers(self._keys.gone)
+        commands = await pipe.zrange(self._keys.commands, 0, -1)
+        return _registry(record, slots, drones, commands, gone)
+
+    async def _held(self, pipe: Any, former: bytes | None) -> bool:
+        """Return whether the same state was alive a moment ago, on another machine."""
+        if former is None or not runs_elsewhere(former, self._me):
+            return False
+        return bool(
+            state_of(former) == self._me.state
+            and await pipe.exists(f"{self._keys.leases}{self._me.drone}")
+        )
+
+    # -- once a second
+
+    async def beat(
+        self,
+        report: bytes,
+        *,
+        lease: float,
+        generation: int = 0,
+        after: int = 0,
+        hungry: bool = False,
+    ) -> Beat:
+        found = await self._do(lambda: self._beat(report, lease, generation, after, int(hungry)))
+        # First: what a beat has told is not told again
+        if not found[IS_OPEN]:
+            await self._do(lambda: self._open(self._me.drone))
+        with legible():
+            return self._told(found)
+
+    def _told(self, found: Sequence[Any]) -> Beat:
+        _, packed, queen, commands, size, _, rest, hungry, last, is_all, told = found
+        acks, reports, drones, alive, gone = told
+        members = dict[int, str]() if is_all else self._me.others
+        if drones:
+            members = _changed(members, drones)
+        lasting = in_force(self._me.commands, commands) if commands else self._me.commands
+        states = self._me.gone if gone is None else frozenset(state.decode() for state in gone)
+        self._member = replace(self._me, others=members, gone=states, commands=lasting)
+        if (hungry or b"") != self._hungry_bits:
+            self._hungry_bits = hungry or b""
+            self._hungry = frozenset(_bits(self._hungry_bits))
+        self._queen = int(queen) == self._me.drone
+        if packed:
+            self._member = self._me.knowing(SlotMap.unpack(packed))
+        self._bytes = int(size or 0)
+        self._sent = 0
+        # no place: of a drone that has left
+        places = {int(drone): place.decode() for drone, place in _pairs(acks) if place}
+        for place in places.values():
+            order(place)  # ValueError: it is none
+        self._told_up_to = last.decode()
+        return Beat(
+            map=packed,
+            acks=places,
+            members=members,
+            hungry=self._hungry,
+            alive=frozenset(map(int, alive)),
+            queen=int(queen),
+            commands=[Command.unpack(data) for data in commands],
+            reports={int(drone): data for drone, data in _pairs(reports)},
+            all_rest=bool(rest),
+        )
+
+    async def _beat(
+        self, report: bytes, lease: float, generation: int, after: int, hungry: int
+    ) -> Any:
+        me, keys, epoch = self._me, self._keys, self._epoch
+        names = [
+            *(
+                keys.epoch,
+                keys.drones,
+                keys.map,
+                f"{keys.leases}{me.drone}",
+                keys.queen,
+                keys.reports,
+            ),
+            *(
+                keys.acks(epoch),
+                keys.commands,
+                keys.bytes,
+                keys.stream(me.drone, epoch),
+                keys.gone,
+                keys.rest,
+            ),
+            *(keys.hive, keys.streams(epoch), keys.changes(epoch), keys.hungry),
+        ]
+        sample = "" if self._sample is None else self._sample
+        values = [
+            *(self._agreed, me.drone, me.identity, me.state, int(lease * 1000), report),
+            *(generation, after, sample, keys.leases, KEEP),
+            *(self._told_up_to, hungry),
+        ]
+        pipe = self._client.pipeline(transaction=False)
+        pipe.eval(BEAT, len(names), *names, *values)
+        # streams may lie on other shards than the registry
+        for drone in me.others if self._queen else ():
+            pipe.execute_command("MEMORY", "USAGE", keys.stream(drone, epoch))
+            pipe.pexpire(keys.stream(drone, epoch), KEEP)
+        found, *sizes = await pipe.execute()
+        self._sample = sum(size or 0 for size in sizes[::2]) if self._queen else None
+        if len(found) == 1:
+            self._lost(found[0])
+        return found
+
+    def _lost(self, identity: bytes | None) -> None:
+        """Raise the error that follows if the registry lacks us: it was emptied, or has another."""
+        if identity is not None:
+            with legible():
+                check_place(identity, self._me)
+        raise OtherServer
+
+    # -- letters
+
+    @property
+    def filling(self) -> bool:
+        return self._bytes > self._may_have // 2
+
+    @property
+    def _may_have(self) -> int:
+        """Return the bytes that the streams may have: what the drones need, if the server has it."""
+        drones = len(self._member.others) if self._member is not None else 0
+        wanted = self._memory or stream_memory(drones)
+        return min(wanted, self._room or wanted)
+
+    async def send(self, drone: int, letters: Sequence[bytes]) -> list[str]:
+        size = sum(map(len, letters))
+        have = self._bytes + self._sent
+        if have + size > self._may_have:
+            raise Full(
+                f"the hive's streams have {have >> 20} MiB of at most {self._may_have >> 20} MiB"
+            )
+        places = await self._do(lambda: self._add(drone, letters))
+        if None in places:
+            await self._do(lambda: self._open(drone))
+            places = await self._do(lambda: self._add(drone, letters))
+            if None in places:
+                raise Away(f"the stream of drone {drone} keeps disappearing")
+        self._sent += size
+        return [place.decode() for place in places]
+
+    async def _add(self, drone: int, letters: Sequence[bytes]) -> list[Any]:
+        stream = self._keys.stream(drone, self._epoch)
+        # all or none: a letter must not overtake another
+        pipe = self._client.pipeline(transaction=True)
+        for letter in letters:
+            pipe.xadd(stream, {FIELD: letter}, nomkstream=True)
+        return list(await pipe.execute())
+
+    async def _open(self, drone: int) -> None:
+        keys, epoch = self._keys, self._epoch
+        names = (keys.epoch, keys.streams(epoch), keys.stream(drone, epoch))
+        if not await self._client.eval(OPEN, 3, *names, self._agreed):
+            raise OtherServer
+
+    async def read(self, after: str, most: int, wait: float) -> list[tuple[str, bytes]]:
+        stream = self._keys.stream(self._me.drone, self._epoch)
+        block = int(min(wait, LONGEST_READ) * 1000) or None
+        found: Any = await self._do(
+            lambda: self._reader.xread({stream: after or BEGINNING}, count=most, block=block)
+        )
+        return [
+            (place.decode(), entry.get(FIELD, b""))
+            for _, entries in found or ()
+            for place, entry in entries
+        ]
+
+    async def acknowledge(self, place: str) -> None:
+        await self._do(lambda: self._acknowledge(place))
+
+    async def _acknowledge(self, place: str) -> None:
+        keys, epoch, drone = self._keys, self._epoch, self._me.drone
+        time_, _, number = place.partition("-")
+        names = (keys.epoch, keys.acks(epoch), keys.stream(drone, epoch), keys.changes(epoch))
+        behind = f"{time_}-{int(number) + 1}"
+        if not await self._client.eval(ACKNOWLEDGE, 4, *names, self._agreed, drone, place, behind):
+            raise OtherServer
+
+    # -- what the queen or an operator tells all, and sees
+
+    async def command(self, name: str, *args: Any) -> int:
+        values = (msgpack.packb((name, args)), mark_of(name, args), KEPT)
+        return int(
+            await self._do(lambda: self._client.eval(COMMAND, 1, self._keys.commands, *values))
+        )
+
+    async def publish_map(self, slots: SlotMap) -> bool:
+        values = (slots.generation, slots.pack())
+        done = await self._do(lambda: self._client.eval(PUBLISH, 1, self._keys.map, *values))
+        self._member = self._me.knowing(slots)
+        return bool(done)
+
+    async def give_up(self, drone: int) -> None:
+        async def gone() -> None:
+            identity: Any = await self._client.hget(self._keys.drones, str(drone))
+            if identity:
+                pipe = self._client.pipeline(transaction=True)
+                pipe.sadd(self._keys.gone, state_of(identity))
+                pipe.eval(CHANGED, 1, self._keys.changes(self._epoch), GONE)
+                await pipe.execute()
+
+        await self._do(gone)
+
+    async def forget(self, drone: int) -> None:
+        keys = self._keys
+        stream = keys.stream(drone, self._epoch)
+
+        async def gone() -> None:
+            pipe = self._client.pipeline(transaction=True)
+            pipe.hdel(keys.drones, str(drone))
+            pipe.hdel(keys.reports, str(drone))
+            pipe.hdel(keys.acks(self._epoch), str(drone))
+            pipe.eval(CHANGED, 1, keys.changes(self._epoch), f"{MEMBER}{drone}")
+            pipe.setbit(keys.hungry, drone, 0)
+            pipe.srem(keys.streams(self._epoch), stream)
+            pipe.delete(stream, f"{keys.leases}{drone}")
+            pipe.eval(ADOPT, 2, keys.taken(drone), keys.taken(self._me.drone))
+            await pipe.execute()
+
+        await self._do(gone)
+        others = {one: state for one, state in self._me.others.items() if one != drone}
+        self._member = replace(self._me, others=others)
+
+    async def let_rest(self) -> None:
+        await self._do(lambda: self._client.set(self._keys.rest, 1, px=REST))
+
+    async def look(self) -> ServerLook:
+        return await self._do(self._look)
+
+    async def _look(self) -> ServerLook:
+        keys = self._keys
+        pipe = self._client.pipeline(transaction=True)
+        pipe.get(keys.hive)
+        pipe.hget(keys.map, "slots")
+        pipe.hgetall(keys.drones)
+        pipe.zrange(keys.commands, 0, -1)
+        pipe.hgetall(keys.reports)
+        pipe.get(keys.queen)
+        pipe.get(keys.bytes)
+        *registered, reports, queen, size = await pipe.execute()
+        registry = _registry(*registered)
+        leases = self._client.pipeline(transaction=False)
+        for drone in registry.drones:
+            leases.pttl(f"{keys.leases}{drone}")
+        left = await leases.execute() if registry.drones else []
+        with legible():
+            return ServerLook(
+                registry,
+                {int(drone): report for drone, report in reports.items() if drone.isdigit()},
+                {
+                    drone: ms / 1000
+                    for drone, ms in zip(registry.drones, left, strict=True)
+                    if ms > 0
+                },
+                int(queen) if queen else None,
+                int(size or 0),
+            )
+
+
+def _registry(
+    record: bytes | None,
+    slots: bytes | None,
+    drones: Mapping[bytes, bytes],
+    commands: Sequence[bytes],
+    gone: Iterable[bytes] = (),
+) -> Registry:
+    with legible():
+        return Registry(
+            HiveRecord.unpack(record) if record else None,
+            SlotMap.unpack(slots) if slots else None,
+            {int(drone): identity for drone, identity in drones.items() if place_of(identity)},
+            frozenset(state.decode() for state in gone),
+            [data for data in commands if Command.unpack(data)],
+        )
+
+
+def _changed(members: Mapping[int, str], drones: Sequence[bytes]) -> dict[int, str]:
+    """Return the members and states with these changes; a drone without an identity has left."""
+    states = dict(members)
+    for drone, identity in _pairs(drones):
+        if identity:
+            states[int(drone)] = state_of(identity)
+        else:
+            states.pop(int(drone), None)
+    return states
+
+
+def _bits(bitmap: bytes) -> Iterator[int]:
+    """Yield the numbers of the bits that are set, as Redis counts them."""
+    for at, byte in enumerate(bitmap):
+        for bit in range(8) if byte else ():
+            if byte & 0x80 >> bit:
+                yield at * 8 + bit
+
+
+def _pairs(flat: Sequence[Any]) -> Any:
+    return zip(flat[::2], flat[1::2], strict=True)
+
+
+def _differing(one: Mapping[int, bytes], other: Mapping[int, bytes]) -> Iterator[int]:
+    """Yield the drones that are in one of them only, or are not the same in both."""
+    return (drone for drone in one.keys() | other.keys() if one.get(drone) != other.get(drone))
+
+
+def _random(epoch: str) -> str:
+    return epoch.rpartition(":")[2]

@@ -1,0 +1,144 @@
+"""The calls that a hive makes of its server, whatever server that is, and what they give.
+
+A drone has one `Transport`, and so has each look of an operator. Another server needs another class
+with these calls; tests/crawl/hive/test_transport.py says what they have to do. registry.py decides
+who belongs to a hive (`entered`) without a server.
+
+Every call may raise Away or Full, which pass, and HiveError, which does not. If the streams have
+begun anew, it raises NewEpoch until `follow` says that the caller has begun anew, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from webcrawl.crawl.hive.partition import SlotMap
+from webcrawl.crawl.hive.registry import Command, Member, Registry
+
+# Bytes of links on their way that the server holds, at least and per drone. Letters stay there
+# until a checkpoint of their reader has them: 6 MiB hold 60 s at full speed. What is more waits on
+# the senders' disks, and nothing is lost.
+LEAST_MEMORY, DRONE_MEMORY = 64 << 20, 6 << 20
+
+
+def stream_memory(drones: int) -> int:
+    """Bytes that the streams of so many drones may have together."""
+    return max(LEAST_MEMORY, drones * DRONE_MEMORY)
+
+
+@dataclass(frozen=True, slots=True)
+class Hive:
+    """A member of the hive, and what it knows of the others."""
+
+    key: bytes
+    founded: float
+    map: SlotMap
+    epoch: str
+    members: Mapping[int, str]  # drones and the ids of their states
+    gone: frozenset[str]  # states that are not to come back
+    # it is being founded: a drone that has not come yet may know of an older hive
+    fresh: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """The news that a drone is told once a second."""
+
+    map: bytes | None  # packed; None: the one that the drone knows
+    # up to which place a drone's checkpoint has its stream, of drones for which that has changed
+    acks: Mapping[int, str]
+    members: Mapping[int, str]  # all drones and the ids of their states
+    hungry: frozenset[int]  # drones that have nothing to do
+    alive: frozenset[int]  # only for the queen
+    queen: int
+    commands: Sequence[Command]
+    reports: Mapping[int, bytes]  # only for the queen
+    all_rest: bool  # no drone has anything left but hosts set aside
+
+
+@dataclass(frozen=True, slots=True)
+class ServerLook:
+    """What the server knows at one moment."""
+
+    registry: Registry
+    reports: Mapping[int, bytes]
+    leases: Mapping[int, float]  # seconds left, of drones that are alive
+    queen: int | None
+    bytes: int  # of all streams
+
+
+class Transport(Protocol):
+    """The server as one drone sees it, or an operator, who makes no call that needs a member."""
+
+    @property
+    def member(self) -> Member | None:
+        """Return the drone with what it knows of the hive, or None before it has joined."""
+
+    @property
+    def filling(self) -> bool:
+        """Return whether the streams have more than half of what they may."""
+
+    async def open(self) -> None:
+        """Connect, and make sure that this server can carry a hive."""
+
+    async def join(self, member: Member, *, lease: float = 30.0) -> Hive:
+        """Enter the registry, founding it if need be, and follow its epoch.
+
+        A drone whose state was alive on another machine less than `lease` seconds ago waits.
+        """
+
+    def follow(self, epoch: str) -> None:
+        """Note that the caller has begun anew, as NewEpoch said."""
+
+    async def close(self) -> None:
+        """Give up the leases, if the server is there, and the connections."""
+
+    async def beat(
+        self,
+        report: bytes,
+        *,
+        lease: float,
+        generation: int = 0,
+        after: int = 0,
+        hungry: bool = False,
+    ) -> Beat:
+        """Give a sign of life, and return the news.
+
+        `generation`: of the map that the drone knows; `after`: the last command that it knows;
+        `hungry`: whether it has nothing to do, so that others do not let it wait for their letters.
+        """
+
+    async def send(self, drone: int, letters: Sequence[bytes]) -> list[str]:
+        """Put letters into a drone's stream, all or none of them, and return their places."""
+
+    async def read(self, after: str, most: int, wait: float) -> list[tuple[str, bytes]]:
+        """Return up to `most` letters behind a place, in order; wait up to `wait` s for the first.
+
+        What has no letter in it, because others put it there, is an empty one.
+        """
+
+    async def acknowledge(self, place: str) -> None:
+        """Let the server forget all letters up to `place`, which the drone's checkpoint has."""
+
+    async def command(self, name: str, *args: Any) -> int:
+        """Give a command to all drones, and return its number; `args` are what msgpack takes."""
+
+    async def publish_map(self, slots: SlotMap) -> bool:
+        """Replace the map of all by a later one; return False if the server has as late a one."""
+
+    async def give_up(self, drone: int) -> None:
+        """Keep the state of a lost drone from coming back."""
+
+    async def forget(self, drone: int) -> None:
+        """Remove a drone from the registry to which nothing is sent; its number is free again.
+
+        Seeds that it had taken, and that no checkpoint of it had, are this drone's from now on.
+        """
+
+    async def let_rest(self) -> None:
+        """Tell all drones for some seconds that none has anything left but hosts set aside."""
+
+    async def look(self) -> ServerLook:
+        """Return what the server knows, without joining or founding anything."""
