@@ -20,7 +20,7 @@ from tests.support.hives import (
     shared,
 )
 from tests.support.named_sites import Typed, sites
-from webcrawl.crawl.hive.redis_server.keys import Keys
+from webcrawl.crawl.hive.redis_server.steps import Keys
 from webcrawl.lab.simweb import World, even, hostile, trap_hits
 from webcrawl.lab.simweb.mix import GROUPS
 from webcrawl.lab.simweb.web_answers import Ask

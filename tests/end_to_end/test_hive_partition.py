@@ -6,7 +6,7 @@ from tests.support.commands import command
 from tests.support.crawling import wait_until
 from tests.support.hive_server import wired
 from tests.support.hives import NAME, Hive, drone_of
-from webcrawl.crawl.hive.redis_server.keys import Keys
+from webcrawl.crawl.hive.redis_server.steps import Keys
 
 SLOWLY = {"POLITENESS_MIN_DELAY": 0.4, "POLITENESS_MAX_DELAY": 0.5}
 

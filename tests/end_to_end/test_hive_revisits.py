@@ -9,7 +9,7 @@ from tests.support.cuts import Cut, _read_frontier, opened
 from tests.support.hive_server import stream_server
 from tests.support.hives import AGENT, NAME, Hive
 from tests.support.named_sites import sites
-from webcrawl.crawl.hive.redis_server.keys import COMMAND, KEPT, Keys
+from webcrawl.crawl.hive.redis_server.steps import COMMAND, KEPT, Keys
 from webcrawl.crawl.hive.registry import RESIZE
 from webcrawl.crawl.revisit.check_revisits import places
 from webcrawl.store.jobdir.figures import merged

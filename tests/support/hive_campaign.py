@@ -13,7 +13,7 @@ import msgpack
 from tests.support.crawling import PATIENCE, wait_until
 from tests.support.hive_server import stream_server, wired
 from tests.support.hives import NAME, Hive, assert_whole
-from webcrawl.crawl.hive.redis_server.keys import COMMAND, KEPT, Keys
+from webcrawl.crawl.hive.redis_server.steps import COMMAND, KEPT, Keys
 from webcrawl.crawl.hive.registry import RESIZE
 from webcrawl.tools.verify_crawl import verify
 

@@ -23,9 +23,8 @@ LEASE = 30.0
 
 def clients(url, **parameters):
     """Makes clients as webcrawl.adapter.redis_settings does."""
-    return lambda: AsyncRedis.from_url(
-        url, **{"retry": Retry(NoBackoff(), 0), "protocol": 2, "socket_timeout": 10.0, **parameters}
-    )
+    known = {"retry": Retry(NoBackoff(), 0), "protocol": 2, "socket_timeout": 10.0, **parameters}
+    return lambda **more: AsyncRedis.from_url(url, **known, **more)
 
 
 def transport(url, name="test", parameters=None, **options):
@@ -49,7 +48,7 @@ def member(drone=0, drones=2, **changes):
 
 def resumed(hive, drone=0, drones=2, **changes):
     """A drone that has the state of a hive."""
-    others = {one: state for one, state in hive.members.items() if one != drone}
+    others = {one: state for one, state in hive.others.items() if one != drone}
     known = {
         "key": hive.key,
         "map": hive.map,

@@ -121,7 +121,7 @@ class Scripted:
     async def command(self, *_):
         return 7
 
-    async def close(self):
+    async def aclose(self):
         pass
 
 

@@ -63,20 +63,21 @@ class HiveEntry:
             raise
 
     async def _entered(self) -> Membership:
-        key, slots = self.db.get(KEY), saved_map(self.db)
+        key, slots, away = self.db.get(KEY), saved_map(self.db), None
         try:
             await self._named()
             if key is None:
                 await self._await_founding()
         except Away as error:
-            if key is None or slots is None:
-                raise HiveError(
-                    f"REDIS_URL: the hive's server, which a new drone needs to join, cannot be used: {error}"
-                ) from error
+            away = error
         else:  # a later map than that of the state is learned when the crawl is open
             key, slots = self._hive.key, slots or self._hive.map
-            self.db.set(KEY, key)
-            keep_map(self.db, slots)
+        if key is None or slots is None:
+            raise HiveError(
+                f"REDIS_URL: the hive's server, which a new drone needs to join, cannot be used: {away}"
+            ) from away
+        self.db.set(KEY, key)
+        keep_map(self.db, slots)
         partition = self._partition.dividing(slots)
         return Membership(self._identity.drone, self._name, key, slots, partition)
 

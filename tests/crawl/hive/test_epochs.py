@@ -19,7 +19,7 @@ from tests.support.redis_server import (
 )
 from webcrawl.crawl.hive.errors import Away, HiveError, NewEpoch
 from webcrawl.crawl.hive.letter import BEGINNING
-from webcrawl.crawl.hive.redis_server.keys import KEPT, Keys
+from webcrawl.crawl.hive.redis_server.steps import KEPT, Keys
 
 
 async def anew(server, call):
@@ -51,7 +51,7 @@ def test_a_server_that_was_restarted_empty(tmp_path):
             assert first == second != hive.epoch
             assert [data for _, data in await other.read(BEGINNING, 10, 0)] == [b"again"]
             assert heard.map == fair(2, generation=7).pack()
-            assert heard.members == hive.members
+            assert heard.members == hive.others
             assert (await joins(theirs.url, member(1))).key == hive.key
 
     with OwnServer(tmp_path) as theirs:
@@ -304,7 +304,7 @@ async def test_a_state_that_was_given_up(url):
         with pytest.raises(HiveError, match="was removed from the hive"):
             await joins(url, member(1))
 
-        assert set((await joins(url, member(1, state="f" * 32))).members) == {0, 1}
+        assert set((await joins(url, member(1, state="f" * 32))).others) == {0, 1}
 
 
 async def test_a_copy_of_a_drone(url):

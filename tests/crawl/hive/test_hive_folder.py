@@ -41,7 +41,7 @@ def settled_hive():
         leases={0: 9.0, 1: 9.0},
         wanted=frozenset({0, 1}),
     )
-    return Mock(look=AsyncMock(return_value=look), close=AsyncMock())
+    return Mock(look=AsyncMock(return_value=look), aclose=AsyncMock())
 
 
 @pytest.mark.parametrize("runs", [False, True])
@@ -159,7 +159,7 @@ def test_no_descriptors_while_the_hive_is_watched(tmp_path, monkeypatch, caplog)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
-    operator = Mock(look=AsyncMock(side_effect=Away), close=AsyncMock())
+    operator = Mock(look=AsyncMock(side_effect=Away), aclose=AsyncMock())
     with monkeypatch.context() as plenty:
         plenty.setattr(hive_folder, "regular", disk.regular)
         plenty.setattr(crawls, "regular", disk.regular)
@@ -214,7 +214,7 @@ def test_a_full_disk_at_an_order(tmp_path, monkeypatch):
     """It is refused before anybody hears of it, and nothing is left beside hive.json."""
     folder = HiveFolder(tmp_path)
     folder.write(Founding("web", "web", "domain", 2, (0, 1)))
-    operator = Mock(look=AsyncMock(return_value=HiveLook(leases={0: 9.0})), close=AsyncMock())
+    operator = Mock(look=AsyncMock(return_value=HiveLook(leases={0: 9.0})), aclose=AsyncMock())
 
     monkeypatch.setattr(
         os, "fsync", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))

@@ -8,8 +8,8 @@ from redis import Redis
 
 from tests.support.redis_server import Cable, OwnServer, clients, drones
 from webcrawl.crawl.hive.errors import Away, HiveError
-from webcrawl.crawl.hive.redis_server.keys import Keys
 from webcrawl.crawl.hive.redis_server.pushed_seeds import BATCH, Taking
+from webcrawl.crawl.hive.redis_server.steps import Keys
 
 OWN = "webcrawl:{test}:taken:0"
 

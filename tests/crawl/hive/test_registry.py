@@ -12,7 +12,7 @@ from redis.exceptions import ConnectionError as Cut
 from tests.support.redis_server import beat, drones, emptied, joins, member, resumed, transport
 from webcrawl.crawl.hive.errors import Away, HiveError
 from webcrawl.crawl.hive.partition import EARLIER_SLOTS, SlotMap
-from webcrawl.crawl.hive.redis_server.keys import Keys
+from webcrawl.crawl.hive.redis_server.steps import Keys
 from webcrawl.crawl.hive.registry import Command, Companions, runs_elsewhere
 from webcrawl.store.crawldb import CrawlDB
 
@@ -214,8 +214,8 @@ async def test_a_drone_that_is_gone_does_not_come_back_by_hearsay(url):
     async with drones(url) as (one, _):
         await one.give_up(1)
         await one.forget(1)
-        assert set((await one.join(resumed(hive, 0))).members) == {0}
-        assert set((await joins(url, member(1, state=LOST))).members) == {0, 1}
+        assert set((await one.join(resumed(hive, 0))).others) == {0}
+        assert set((await joins(url, member(1, state=LOST))).others) == {0, 1}
 
 
 def test_what_a_checkpoint_has_of_commands(url, tmp_path):

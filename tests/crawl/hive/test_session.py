@@ -25,8 +25,8 @@ from webcrawl.crawl.hive.errors import Away, Full, HiveError
 from webcrawl.crawl.hive.letter import BEGINNING
 from webcrawl.crawl.hive.operator import Operator
 from webcrawl.crawl.hive.redis_server.clients import translated
-from webcrawl.crawl.hive.redis_server.keys import Keys
 from webcrawl.crawl.hive.redis_server.pushed_seeds import Taking
+from webcrawl.crawl.hive.redis_server.steps import Keys
 
 SECRET = "very-secret"  # noqa: S105
 
@@ -261,7 +261,7 @@ async def test_what_cannot_be_read(url, forge, told):
                 await ask
             except HiveError as error:
                 lines[who] = str(error)
-        await operator.close()
+        await operator.aclose()
     assert " ".join(lines) == told
     assert all(
         "the hive's data in the server cannot be read; another program may be writing to it" in line

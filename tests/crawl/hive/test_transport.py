@@ -17,8 +17,8 @@ from tests.support.redis_server import (
 )
 from webcrawl.crawl.hive.errors import Full, HiveError, NewEpoch, NotNamed
 from webcrawl.crawl.hive.letter import BEGINNING
-from webcrawl.crawl.hive.redis_server.keys import Keys
 from webcrawl.crawl.hive.redis_server.redis_transport import KEEP
+from webcrawl.crawl.hive.redis_server.steps import Keys
 from webcrawl.crawl.hive.registry import RESIZE
 
 
@@ -295,7 +295,7 @@ async def test_a_drone_that_the_hive_does_not_have_yet(url):
             with pytest.raises(NotNamed, match=line):
                 await joins(url, member(2, drones=number))
         await one.command(RESIZE, [0, 1, 2], [])
-        assert set((await joins(url, member(2, drones=2))).members) == {0, 1, 2}
+        assert set((await joins(url, member(2, drones=2))).others) == {0, 1, 2}
 
 
 async def test_a_resumed_drone_founds_the_hive_anew(url):
@@ -307,7 +307,7 @@ async def test_a_resumed_drone_founds_the_hive_anew(url):
         emptied(url)
         again = await other.join(resumed(hive, 1, map=fair(2, generation=5)))
 
-        assert (again.key, again.map.generation, again.members) == (hive.key, 5, hive.members)
+        assert (again.key, again.map.generation, again.others) == (hive.key, 5, hive.others)
         assert (await one.join(resumed(hive))).map.generation == 5
         with pytest.raises(HiveError, match="drone 0 of this hive has its state in another folder"):
             await joins(url, member(0, state="f" * 32))

@@ -34,7 +34,7 @@ async def seen(folder):
     try:
         return await operator.look()
     finally:
-        await operator.close()
+        await operator.aclose()
 
 
 def of(words, option):

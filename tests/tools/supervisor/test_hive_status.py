@@ -83,7 +83,7 @@ class Looking:
     async def look(self):
         return self._seen
 
-    async def close(self):
+    async def aclose(self):
         pass
 
 
@@ -301,7 +301,7 @@ def test_hive_status_while_the_server_is_away(tmp_path):
         raise Away("no server")
 
     target = Target(tmp_path, {"pages": 3}, {})
-    target.server = lambda: lambda: SimpleNamespace(look=away, close=Looking({}).close)
+    target.server = lambda: lambda: SimpleNamespace(look=away, aclose=Looking({}).aclose)
     target.running = lambda drone: drone == 0
     found, common = rows(target)
 

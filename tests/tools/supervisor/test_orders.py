@@ -26,7 +26,7 @@ from tests.support.served_hives import (
 from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
 from webcrawl.crawl.hive.hive_folder import HiveFolder
 from webcrawl.crawl.hive.partition import SlotMap
-from webcrawl.crawl.hive.redis_server.keys import Keys
+from webcrawl.crawl.hive.redis_server.steps import Keys
 from webcrawl.tools.supervisor import orders
 from webcrawl.tools.supervisor.orders import HiveClient
 from webcrawl.tools.supervisor.servers import URL

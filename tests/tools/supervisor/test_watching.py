@@ -185,7 +185,7 @@ class Cut:
         except asyncio.CancelledError:
             raise Away from None
 
-    async def close(self):
+    async def aclose(self):
         pass
 
 
@@ -223,7 +223,7 @@ class Overtaken:
     async def resize(self, members, lost):
         self.told.append((members, lost))
 
-    async def close(self):
+    async def aclose(self):
         pass
 
 

@@ -27,7 +27,7 @@ from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.crawl.checks import SettingError
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.hive.errors import Away, HiveError
-from webcrawl.crawl.hive.redis_server.keys import Keys
+from webcrawl.crawl.hive.redis_server.steps import Keys
 from webcrawl.crawl.request_word import METHOD, UnfitRequest, check_meta
 from webcrawl.crawl.seeding import Absence
 from webcrawl.store.errors import StoreError

@@ -78,7 +78,7 @@ class Operator:
         self._is_meant = is_meant
         self._meant = b""  # the key of the hive that is
         self.command = transport.command
-        self.close = transport.close
+        self.aclose = transport.close
         self._look = transport.look
 
     async def look(self) -> HiveLook:

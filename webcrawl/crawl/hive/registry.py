@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from typing import Any
 
 import msgpack
@@ -74,17 +74,8 @@ def in_force(known: Iterable[bytes], heard: Iterable[bytes]) -> tuple[bytes, ...
 
 
 def mark_of(name: str, args: tuple[Any, ...]) -> str:
-    """Return a zero for orders, which are forgotten after a while (see keys.COMMAND)."""
+    """Return a zero for orders, which are forgotten after a while (see steps.COMMAND)."""
     return "" if name in AMONG_DRONES or Command(0, name, args).lasts else "0"
-
-
-def wanted_by(commands: Iterable[Command]) -> frozenset[int]:
-    """Return the drones that share the web by the last command that says so, if any."""
-    wanted: frozenset[int] = frozenset()
-    for command in commands:
-        if command.name == RESIZE:
-            wanted = frozenset(command.args[0])
-    return wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +98,9 @@ class Member:
     groups: Groups = ((),)  # Partition.groups
     # of all processes of one machine since it was started; several may have one host name
     machine: str = ""
+    epoch: str = ""  # that it has joined
+    # the hive is being founded: a drone that has not come yet may know of an older one
+    fresh: bool = False
 
     @property
     def identity(self) -> bytes:
@@ -132,20 +126,7 @@ class HiveRecord:
     slots: int = SLOTS  # of each group
 
     def pack(self) -> bytes:
-        return bytes(
-            msgpack.packb(
-                (
-                    FORMAT,
-                    self.key,
-                    self.partition,
-                    self.drones,
-                    self.founded,
-                    self.founder,
-                    self.fresh,
-                    self.slots,
-                )
-            )
-        )
+        return bytes(msgpack.packb((FORMAT, *astuple(self))))
 
     @classmethod
     def unpack(cls, data: bytes) -> HiveRecord:
@@ -175,35 +156,22 @@ class Registry:
 
     @property
     def wanted(self) -> frozenset[int]:
-        """Return the drones that shall be members by the last command that said so."""
-        return wanted_by(map(Command.unpack, self.commands))
+        """Return the drones that shall be members by the last command that says so, if any."""
+        wanted: frozenset[int] = frozenset()
+        for command in map(Command.unpack, self.commands):
+            if command.name == RESIZE:
+                wanted = frozenset(command.args[0])
+        return wanted
 
 
-def minted(me: Member, heard: HiveRecord | None, now: float) -> HiveRecord:
-    """Return the record of a new hive: the one before, for a server that was emptied.
-
-    Before its first checkpoint a drone keeps no key, and the answer to its entry may have been
-    lost: `heard` is the record of the hive that it has entered, or tried to.
-    """
-    key = me.key or (heard.key if heard is not None else os.urandom(KEY_BYTES))
-    slots = heard.slots if heard is not None else SLOTS
-    return HiveRecord(
-        key,
-        me.partition,
-        me.drones,
-        me.founded or now,
-        me.drone,
-        me.key is None,
-        slots if me.map is None else me.map.slots_of(me.groups),
-    )
+# The hive's record, its map, and the identity of each drone
+Entry = tuple[HiveRecord, SlotMap, dict[int, bytes]]
 
 
-def entered(
-    registry: Registry, me: Member, minted: HiveRecord
-) -> tuple[HiveRecord, SlotMap, dict[int, bytes]]:
+def entered(registry: Registry, me: Member, heard: HiveRecord | None, now: float) -> Entry:
     """Return the registry with this drone in it. Raise HiveError if the drone does not belong here.
 
-    `minted` is the record to found a hive with.
+    `heard` is the record of the hive that the drone has entered before, or tried to.
 
     A hive that was founded by a drone without a state, and that not all drones have joined yet,
     gives way to an older one: some drone had lost its state, and was the first to come after the
@@ -218,8 +186,8 @@ def entered(
     if record is None or _gives_way(record, known, me):
         if me.key is None:
             _check_named(me, range(me.drones), registry)
-        record, known = minted, {}
-        slots = me.map or SlotMap.fair(range(me.drones), me.groups, slots=minted.slots)
+        record, known = _minted(me, heard, now), {}
+        slots = me.map or SlotMap.fair(range(me.drones), me.groups, slots=record.slots)
     else:
         _check(record, registry, me)
         slots = _later(registry.map, me.map)
@@ -286,6 +254,21 @@ def check_place(identity: bytes, me: Member) -> None:
         )
     if not is_known:
         raise HiveError(f"drone {me.drone} of this hive has its state in another folder")
+
+
+def _minted(me: Member, heard: HiveRecord | None, now: float) -> HiveRecord:
+    """Return the record of a new hive: the one before, for a server that was emptied.
+
+    Before its first checkpoint a drone keeps no key, and the answer to its entry may have been
+    lost.
+    """
+    key = me.key or (heard.key if heard is not None else os.urandom(KEY_BYTES))
+    slots = heard.slots if heard is not None else SLOTS
+    if me.map is not None:
+        slots = me.map.slots_of(me.groups)
+    founded = me.founded or now
+    is_new = me.key is None
+    return HiveRecord(key, me.partition, me.drones, founded, me.drone, is_new, slots)
 
 
 def _gives_way(record: HiveRecord, known: Mapping[int, bytes], me: Member) -> bool:

@@ -29,20 +29,6 @@ def stream_memory(drones: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Hive:
-    """A member of the hive, and what it knows of the others."""
-
-    key: bytes
-    founded: float
-    map: SlotMap
-    epoch: str
-    members: Mapping[int, str]  # drones and the ids of their states
-    gone: frozenset[str]  # states that are not to come back
-    # it is being founded: a drone that has not come yet may know of an older hive
-    fresh: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Beat:
     """The news that a drone is told once a second."""
 
@@ -83,8 +69,8 @@ class Transport(Protocol):
     async def open(self) -> None:
         """Connect, and make sure that this server can carry a hive."""
 
-    async def join(self, member: Member, *, lease: float = 30.0) -> Hive:
-        """Enter the registry, founding it if need be, and follow its epoch.
+    async def join(self, member: Member, *, lease: float = 30.0) -> Member:
+        """Enter the registry, founding it if need be, follow its epoch, and return what is known.
 
         A drone whose state was alive on another machine less than `lease` seconds ago waits.
         """

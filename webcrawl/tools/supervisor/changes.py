@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -119,21 +120,20 @@ async def _changed(
     still: Callable[[], None] = lambda: None,
 ) -> int:
     """Wait until all is settled, however long: Ctrl-C ends the waiting, not the change."""
-    operator, later = make_operator(), ""
+    later = ""
     try:
-        _check(look := await operator.look(), lost)
-        if folder is None:
-            members = asked(_wanted(look))
-        else:
-            members = _note(folder, lambda pending: asked(pending or _wanted(look)), lost)
+        async with aclosing(make_operator()) as operator:
+            _check(look := await operator.look(), lost)
+            if folder is None:
+                members = asked(_wanted(look))
+            else:
+                members = _note(folder, lambda pending: asked(pending or _wanted(look)), lost)
+                later = LATER
+            await operator.resize(members, lost)
             later = LATER
-        await operator.resize(members, lost)
-        later = LATER
-        await _until_settled(ChangeWaiter(operator, folder, members, lost), say, still)
+            await _until_settled(ChangeWaiter(operator, folder, members, lost), say, still)
     except Away as error:
         raise CannotStart(f"the hive's server is {error.state}: {error}{later}") from error
-    finally:
-        await operator.close()
     return 0
 
 

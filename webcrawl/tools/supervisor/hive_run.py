@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, aclosing, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -342,18 +342,16 @@ class HiveRun:
 
         HiveError: it knows others.
         """
-        operator = self._operators()
         try:
-            look = await operator.look()
-            if lost := lost_in(founding):
-                await operator.resize(founding.wanted or founding.drones, lost)
-            else:
-                await repeat_change(operator, look, founding)
+            async with aclosing(self._operators()) as operator:
+                look = await operator.look()
+                if lost := lost_in(founding):
+                    await operator.resize(founding.wanted or founding.drones, lost)
+                else:
+                    await repeat_change(operator, look, founding)
         except AnotherHive as error:
             if not (error.gives_way and self._folder.begun()):
                 raise
-        finally:
-            await operator.close()
 
     async def _watch(self, supervisor: Supervisor, watching: HiveWatch) -> None:
         loop = asyncio.get_running_loop()

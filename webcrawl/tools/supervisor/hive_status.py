@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import aclosing
 from typing import Any
 
 from webcrawl.base.readable import count
@@ -147,14 +148,11 @@ def _wants_others(look: HiveLook) -> bool:
 
 
 async def _two_looks(make_operator: MakeOperator) -> tuple[HiveLook, HiveLook]:
-    operator = make_operator()
-    try:
+    async with aclosing(make_operator()) as operator:
         before = await operator.look()
         if before.leases:
             await asyncio.sleep(PAUSE)
         return before, await operator.look()
-    finally:
-        await operator.close()
 
 
 def _from_file(drone: int, figures: Mapping[str, Any], place: str) -> dict[str, Any]:

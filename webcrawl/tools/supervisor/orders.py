@@ -6,6 +6,7 @@ import asyncio
 import socket
 import time
 from collections.abc import Collection, Sequence
+from contextlib import aclosing
 from pathlib import Path
 from typing import IO, Any
 
@@ -184,10 +185,10 @@ async def given(
 
     CommandError: they do not carry it out. NoAnswer: they may do it yet.
     """
-    operator = make_operator()
     try:
-        number = await operator.command(name, *words)
-        look = await _look_after(operator, name, number)
+        async with aclosing(make_operator()) as operator:
+            number = await operator.command(name, *words)
+            look = await _look_after(operator, name, number)
     except Away as error:
         if name != "stop" or not await _ends(folder):  # the server of a hive ends with it
             kind = CommandError if isinstance(error, Full) else NoAnswer
@@ -195,8 +196,6 @@ async def given(
                 f"the hive's server is {error.state}: {text_without_credentials(str(error))}"
             ) from error
         return f"{name}: done by {count(len(there), 'drone')}"
-    finally:
-        await operator.close()
     _check_refusals(look, number)
     if name == "stop":
         return f"{name}: done by {count(len(there), 'drone')}"

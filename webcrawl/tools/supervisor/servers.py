@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import aclosing, contextmanager, suppress
 from pathlib import Path
 
 from scrapy.settings import BaseSettings, Settings
@@ -133,8 +133,5 @@ class HiveTarget:
 
 
 async def _looked(make_operator: MakeOperator) -> HiveLook:
-    operator = make_operator()
-    try:
+    async with aclosing(make_operator()) as operator:
         return await operator.look()
-    finally:
-        await operator.close()

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self, cast
@@ -113,16 +113,16 @@ class HiveWatch:
 
     async def run(self) -> None:
         """Watch until it is cancelled, or in trouble."""
-        operator, task = self._make_operator(), cast("asyncio.Task[None]", asyncio.current_task())
+        task = cast("asyncio.Task[None]", asyncio.current_task())
         try:
-            while not task.cancelling():  # what cuts a connection may end with its failure instead
-                await asyncio.sleep(INTERVAL)
-                await self._turn(operator)
+            async with aclosing(self._make_operator()) as operator:
+                # what cuts a connection may end with its failure instead
+                while not task.cancelling():
+                    await asyncio.sleep(INTERVAL)
+                    await self._turn(operator)
         except Exception as error:
             self.trouble = error
             logger.critical("%s", error, exc_info=None if isinstance(error, HiveError) else error)
-        finally:
-            await operator.close()
 
     async def _turn(self, operator: Operator) -> None:
         try:
@@ -144,13 +144,10 @@ class HiveWatch:
 
     async def last(self) -> None:
         """See, when all drones have ended, whether a change of their number had, too."""
-        operator = self._make_operator()
-        try:
+        async with aclosing(self._make_operator()) as operator:
             with suppress(Away, HiveError, TimeoutError):
                 async with asyncio.timeout(LAST):
                     self._follow(await operator.look())
-        finally:
-            await operator.close()
 
     def _check_server(self) -> None:
         try:

@@ -5,7 +5,7 @@ server can carry a hive.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,34 +18,19 @@ from webcrawl.base.readable import url_without_credentials
 from webcrawl.crawl.hive.errors import Away, Full, HiveError
 
 OLDEST = (6, 2)  # XTRIM MINID, XADD NOMKSTREAM
-# Names of redis-py's exceptions, and words that servers of some versions say instead; looked for in
-# this order
-REFUSALS = (
-    (
-        ("AuthenticationError", "AuthenticationWrong", "AuthorizationError", "NOAUTH", "WRONGPASS"),
-        "refuses the login",
-    ),
-    (("NoPermissionError", "NOPERM", " permission"), "does not give its user the necessary rights"),
-    (
-        ("MovedError", "CROSSSLOT", "ClusterCrossSlot"),
-        "is part of a cluster, but a hive needs a standalone server",
-    ),
-    (("CERTIFICATE_VERIFY_FAILED",), "has a certificate that cannot be trusted"),
-    (("WRONGTYPE",), "has other data under a key of the hive"),
-)
-MEMORY_FULL = ("OutOfMemoryError", "OOM", "used memory > 'maxmemory'")
+# Patterns of redis-py's exceptions, and of words that servers of some versions say instead; looked
+# for in this order
+REFUSALS = {
+    "AuthenticationError|AuthenticationWrong|AuthorizationError|NOAUTH|WRONGPASS": "refuses the login",
+    "NoPermissionError|NOPERM| permission": "does not give its user the necessary rights",
+    "MovedError|CROSSSLOT|ClusterCrossSlot": "is part of a cluster, but a hive needs a standalone server",
+    "CERTIFICATE_VERIFY_FAILED": "has a certificate that cannot be trusted",
+    "WRONGTYPE": "has other data under a key of the hive",
+}
+MEMORY_FULL = "OutOfMemoryError|OOM|used memory > 'maxmemory'"
 NOT_NOW = (
-    *(
-        "ReadOnlyError",
-        "READONLY",
-        "MISCONF",
-        "LOADING",
-        "MASTERDOWN",
-        "MasterDown",
-        "CLUSTERDOWN",
-        "ClusterDown",
-    ),
-    *("TRYAGAIN", "TryAgain", "BUSY", "NOREPLICAS", "UNBLOCKED"),
+    "ReadOnlyError|READONLY|MISCONF|LOADING|MASTERDOWN|MasterDown|CLUSTERDOWN|ClusterDown|TRYAGAIN|TryAgain"
+    "|BUSY|NOREPLICAS|UNBLOCKED"
 )
 # in what uvloop raises if a connection ends between two steps; redis-py passes it on
 CLOSED = "closed"
@@ -55,7 +40,7 @@ TUPLE = re.compile(r"""\((["'])(.*)\1,\)""")
 # answers are bytes, and of one form, whatever the server
 OURS = {"decode_responses": False, "protocol": 2}
 Client = Redis
-MakeClient = Callable[[], Client]
+MakeClient = Callable[..., Client]
 
 
 def client_maker(params: Mapping[str, Any]) -> MakeClient:
@@ -72,8 +57,11 @@ def client_maker(params: Mapping[str, Any]) -> MakeClient:
     # a class that blocks is for scrapy-redis' own parts
     client_class = named if isinstance(named, type) and issubclass(named, Redis) else Redis
 
-    def make() -> Client:
-        client: Client = client_class.from_url(url, **others) if url else client_class(**others)
+    def make(**more: Any) -> Client:
+        parameters = {**others, **more}
+        client: Client = (
+            client_class.from_url(url, **parameters) if url else client_class(**parameters)
+        )
         return client
 
     try:
@@ -89,27 +77,6 @@ def client_maker(params: Mapping[str, Any]) -> MakeClient:
 
 class OtherServer(Exception):  # noqa: N818 - never shown
     """A new connection leads to another server process than the one before."""
-
-
-class Watch:
-    """Compares the run_id of each new connection of its clients with that of the epoch."""
-
-    def __init__(self) -> None:
-        self.run_id: str | None = None  # None: any
-
-    def watches(self, client: Client) -> Client:
-        """Return the client, whose new connections are checked from now on."""
-        client.connection_pool.connection_kwargs["redis_connect_func"] = self._connected
-        return client
-
-    async def _connected(self, connection: Any) -> None:
-        await connection.on_connect()
-        if self.run_id is None:
-            return
-        await connection.send_command("INFO", "server")
-        if f"run_id:{self.run_id}".encode() not in await connection.read_response():
-            await connection.disconnect()
-            raise OtherServer
 
 
 @contextmanager
@@ -138,18 +105,14 @@ def _words(error: Exception) -> str:
 def _meaning(error: Exception, words: str) -> Exception:
     """Return the error of ours for one of the server's, whose own words these are."""
     text = f"{type(error).__name__} {words}"
-    for signs, meaning in REFUSALS:
-        if _has_sign(text, signs):
+    for pattern, meaning in REFUSALS.items():
+        if re.search(pattern, text):
             return HiveError(f"REDIS_URL: the server {meaning}: {words}")
-    if _has_sign(text, MEMORY_FULL):
+    if re.search(MEMORY_FULL, text):
         return Full(words)
-    if isinstance(error, exceptions.ResponseError) and not _has_sign(text, NOT_NOW):
+    if isinstance(error, exceptions.ResponseError) and not re.search(NOT_NOW, text):
         return HiveError(f"REDIS_URL: the server refused a command: {words}")
     return Away(f"{type(error).__name__}: {words}")
-
-
-def _has_sign(text: str, signs: Iterable[str]) -> bool:
-    return any(sign in text for sign in signs)
 
 
 async def check(client: Client) -> int:
@@ -169,18 +132,12 @@ async def check(client: Client) -> int:
             "REDIS_URL: the server is part of a cluster, but a hive needs a standalone server"
         )
     memory = await client.info("memory")
+    limit: int = memory.get("maxmemory", 0)
     policy = str(memory.get("maxmemory_policy", "noeviction"))
-    if memory.get("maxmemory", 0) and policy.startswith("allkeys"):
+    if limit and policy.startswith("allkeys"):
         raise HiveError(
             f"REDIS_URL: the server drops keys when it is full (maxmemory-policy {policy}); set it to noeviction"
         )
-    return _room(memory.get("maxmemory", 0), memory.get("total_system_memory", 0))
-
-
-def _room(limit: int, machine: int) -> int:
-    """Return the bytes for letters in a server with this `maxmemory`, on a machine of this size.
-
-    What is left is for the registry and for what clients are about to get; on a machine without a
-    limit, for other programs too.
-    """
-    return limit * 4 // 5 if limit else machine // 2
+    # What is left is for the registry and for what clients are about to get; in a server without a
+    # limit, for other programs too
+    return limit * 4 // 5 if limit else int(memory.get("total_system_memory", 0)) // 2

@@ -14,7 +14,7 @@ import asyncio
 import os
 import random
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -25,30 +25,11 @@ from redis.exceptions import WatchError
 from webcrawl.crawl.hive.errors import Away, Full, HiveError, NewEpoch, legible
 from webcrawl.crawl.hive.letter import BEGINNING, order
 from webcrawl.crawl.hive.partition import SlotMap
-from webcrawl.crawl.hive.redis_server.clients import (
-    MakeClient,
-    OtherServer,
-    Watch,
-    check,
-    translated,
-)
-from webcrawl.crawl.hive.redis_server.keys import (
-    ACKNOWLEDGE,
-    ADOPT,
-    AGREE,
-    BEAT,
-    CHANGED,
-    COMMAND,
-    GONE,
-    KEPT,
-    LEAVE,
-    MEMBER,
-    OPEN,
-    PUBLISH,
-    Keys,
-)
+from webcrawl.crawl.hive.redis_server import steps
+from webcrawl.crawl.hive.redis_server.clients import MakeClient, OtherServer, check, translated
 from webcrawl.crawl.hive.registry import (
     Command,
+    Entry,
     HiveRecord,
     Member,
     Registry,
@@ -56,16 +37,15 @@ from webcrawl.crawl.hive.registry import (
     entered,
     in_force,
     mark_of,
-    minted,
     number_of,
     place_of,
     runs_elsewhere,
     state_of,
 )
-from webcrawl.crawl.hive.transport import Beat, Hive, ServerLook, stream_memory
+from webcrawl.crawl.hive.transport import Beat, ServerLook, stream_memory
 
 FIELD = b"d"  # of an entry in a stream
-IS_OPEN = 5  # in what keys.BEAT returns: whether the drone has its stream
+IS_OPEN = 5  # in what steps.BEAT returns: whether the drone has its stream
 LONGEST_READ = 5.0  # seconds that a read may wait; a network that fails is not noticed meanwhile
 KEEP = 24 * 3600 * 1000  # milliseconds for which the server has what nobody asks for any more
 LEAVING = 2.0  # seconds for saying goodbye
@@ -89,10 +69,11 @@ class RedisTransport:
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         """`memory`: bytes that the streams of all drones may have, if not by their number."""
-        self._keys = Keys(name)
-        self._watch = Watch()
-        self._client = self._watch.watches(make_client())
-        self._reader = self._watch.watches(make_client())  # of its own: its one command waits
+        self._keys = steps.Keys(name)
+        self._run_id: str | None = None  # of the epoch; None: any
+        self._client = make_client(redis_connect_func=self._connected)
+        # of its own: its one command waits
+        self._reader = make_client(redis_connect_func=self._connected)
         self._memory = memory
         self._clock = clock
         self._pause = pause
@@ -110,20 +91,16 @@ class RedisTransport:
         self._hungry_bits, self._hungry = b"", frozenset[int]()
 
     async def open(self) -> None:
-        self._watch.run_id = None  # any: `join` agrees on an epoch with it
+        self._run_id = None  # any: `join` agrees on an epoch with it
         with translated():
             self._room = await check(self._client)
 
-    async def join(self, member: Member, *, lease: float = 30.0) -> Hive:
+    async def join(self, member: Member, *, lease: float = 30.0) -> Member:
         self._member = member
-        try:
-            with translated():
-                await self._agree()
-                hive = await self._enter(lease)
-        except OtherServer:
-            raise Away("the server was restarted just now") from None
-        self._epoch = hive.epoch
-        return hive
+        with translated():
+            await self._again(lease)
+        self._epoch = self._me.epoch
+        return self._me
 
     def follow(self, epoch: str) -> None:
         self._epoch = epoch
@@ -150,9 +127,19 @@ class RedisTransport:
         if self._member is not None:
             drone, keys = self._member.drone, self._keys
             names = (keys.drones, f"{keys.leases}{drone}", keys.queen)
-            await self._client.eval(LEAVE, 3, *names, drone, self._member.identity)
+            await self._client.eval(steps.LEAVE, 3, *names, drone, self._member.identity)
 
     # -- the epoch
+
+    async def _connected(self, connection: Any) -> None:
+        """Compare the run_id that a new connection leads to with that of the epoch."""
+        await connection.on_connect()
+        if self._run_id is None:
+            return
+        await connection.send_command("INFO", "server")
+        if f"run_id:{self._run_id}".encode() not in await connection.read_response():
+            await connection.disconnect()
+            raise OtherServer
 
     async def _do(self, work: Callable[[], Awaitable[T]]) -> T:
         """Return what one round trip gives, by the epoch that the caller follows."""
@@ -172,11 +159,12 @@ class RedisTransport:
                 return found
         raise Away("the hive's data in the server keeps disappearing")
 
-    async def _again(self) -> None:
+    async def _again(self, lease: float = 0.0) -> None:
+        """Agree on an epoch, and enter the registry: for the first time, or because it was lost."""
         try:
             await self._agree()
             if self._member is not None:
-                await self._enter(0.0)
+                await self._enter(lease)
         except OtherServer:
             raise Away("the server was restarted just now") from None
 
@@ -186,12 +174,12 @@ class RedisTransport:
 
     async def _agree(self) -> None:
         """Finds the epoch of whatever server answers now, or begins one."""
-        self._watch.run_id = None
+        self._run_id = None
         keys, fresh = self._keys, os.urandom(8).hex()
         values = (fresh, keys.streams(""), keys.acks(""), keys.reports, keys.changes(""))
-        found = await self._client.eval(AGREE, 1, keys.epoch, *values)
+        found = await self._client.eval(steps.AGREE, 1, keys.epoch, *values)
         self._agreed = found.decode()
-        self._watch.run_id = self._agreed.partition(":")[0]
+        self._run_id = self._agreed.partition(":")[0]
         self._sample = None
         self._bytes = 0
         self._sent = 0
@@ -199,7 +187,7 @@ class RedisTransport:
 
     # -- the registry
 
-    async def _enter(self, lease: float) -> Hive:
+    async def _enter(self, lease: float) -> None:
         """Writes this drone into the registry, unless it changes meanwhile: then again.
 
         Waits for another's lease.
@@ -220,56 +208,51 @@ class RedisTransport:
                     await pipe.unwatch()
                     await self._pause(1.0)
                     continue
-                record, slots, drones = entered(
-                    registry, me, minted(me, self._heard, self._clock())
-                )
+                entry = entered(registry, me, self._heard, self._clock())
+                record, slots, drones = entry
                 self._heard = record
-                written = await self._write(pipe, registry, record, slots, drones)
+                written = await self._write(pipe, registry, entry)
             if not written:
                 # All drones of a hive may come at once, and one of them enters in a round trip:
                 # without a wait each of 1,000 would read the registry some 500 times
                 tries += 1
                 await self._pause(CHANCE.random() * min(LONGEST_WAIT, tries * SHORTEST_WAIT))
-        gone = registry.gone | me.gone
-        members = {drone: state_of(identity) for drone, identity in drones.items()}
         self._member = replace(
-            me, key=record.key, map=slots, founded=record.founded, others=members, gone=gone
-        )
-        return Hive(
-            record.key, record.founded, slots, _random(self._agreed), members, gone, record.fresh
+            me,
+            key=record.key,
+            map=slots,
+            founded=record.founded,
+            fresh=record.fresh,
+            others={drone: state_of(identity) for drone, identity in drones.items()},
+            gone=registry.gone | me.gone,
+            epoch=_random(self._agreed),
         )
 
-    async def _write(
-        self,
-        pipe: Any,
-        registry: Registry,
-        record: HiveRecord,
-        slots: SlotMap,
-        drones: Mapping[int, bytes],
-    ) -> bool:
+    async def _write(self, pipe: Any, before: Registry, entry: Entry) -> bool:
         """Write what this drone knows to the registry; return False if that changed meanwhile."""
         me, keys = self._me, self._keys
-        orders = {data: number_of(data) for data in {*me.commands}.difference(registry.commands)}
-        news = drones != registry.drones or me.gone - registry.gone or orders
-        if (record, slots) == (registry.record, registry.map) and not news:
+        record, slots, drones = entry
+        orders = {data: number_of(data) for data in {*me.commands}.difference(before.commands)}
+        news = drones != before.drones or me.gone - before.gone or orders
+        if (record, slots) == (before.record, before.map) and not news:
             await pipe.unwatch()
             return True
         changes = keys.changes(_random(self._agreed))
-        changed = [MEMBER + str(drone) for drone in _differing(drones, registry.drones)]
+        changed = [steps.MEMBER + str(drone) for drone in _differing(drones, before.drones)]
         pipe.multi()
-        if record != registry.record:
+        if record != before.record:
             pipe.delete(keys.drones, keys.map)
             pipe.set(keys.hive, record.pack())
-            changed = [MEMBER + str(drone) for drone in drones.keys() | registry.drones.keys()]
+            changed = [steps.MEMBER + str(drone) for drone in drones.keys() | before.drones.keys()]
         pipe.hset(keys.map, mapping={"generation": slots.generation, "slots": slots.pack()})
         pipe.hset(keys.drones, mapping={str(drone): identity for drone, identity in drones.items()})
-        if out := registry.drones.keys() - drones.keys():
+        if out := before.drones.keys() - drones.keys():
             pipe.hdel(keys.drones, *map(str, out))
         if me.gone:
             pipe.sadd(keys.gone, *me.gone)
-            changed.append(GONE)
+            changed.append(steps.GONE)
         if changed:
-            pipe.eval(CHANGED, 1, changes, *changed)
+            pipe.eval(steps.CHANGED, 1, changes, *changed)
         if orders:
             pipe.zadd(keys.commands, orders)
         try:
@@ -286,12 +269,10 @@ class RedisTransport:
 
     async def _held(self, pipe: Any, former: bytes | None) -> bool:
         """Return whether the same state was alive a moment ago, on another machine."""
-        if former is None or not runs_elsewhere(former, self._me):
+        me = self._me
+        if former is None or not runs_elsewhere(former, me) or state_of(former) != me.state:
             return False
-        return bool(
-            state_of(former) == self._me.state
-            and await pipe.exists(f"{self._keys.leases}{self._me.drone}")
-        )
+        return bool(await pipe.exists(f"{self._keys.leases}{me.drone}"))
 
     # -- once a second
 
@@ -349,25 +330,11 @@ class RedisTransport:
         self, report: bytes, lease: float, generation: int, after: int, hungry: int
     ) -> Any:
         me, keys, epoch = self._me, self._keys, self._epoch
-        names = [
-            *(
-                keys.epoch,
-                keys.drones,
-                keys.map,
-                f"{keys.leases}{me.drone}",
-                keys.queen,
-                keys.reports,
-            ),
-            *(
-                keys.acks(epoch),
-                keys.commands,
-                keys.bytes,
-                keys.stream(me.drone, epoch),
-                keys.gone,
-                keys.rest,
-            ),
-            *(keys.hive, keys.streams(epoch), keys.changes(epoch), keys.hungry),
-        ]
+        lease_key = f"{keys.leases}{me.drone}"
+        shared = (keys.epoch, keys.drones, keys.map, lease_key, keys.queen, keys.reports)
+        told = (keys.acks(epoch), keys.commands, keys.bytes, keys.stream(me.drone, epoch))
+        others = (keys.gone, keys.rest, keys.hive, keys.streams(epoch), keys.changes(epoch))
+        names = (*shared, *told, *others, keys.hungry)
         sample = "" if self._sample is None else self._sample
         values = [
             *(self._agreed, me.drone, me.identity, me.state, int(lease * 1000), report),
@@ -375,7 +342,7 @@ class RedisTransport:
             *(self._told_up_to, hungry),
         ]
         pipe = self._client.pipeline(transaction=False)
-        pipe.eval(BEAT, len(names), *names, *values)
+        pipe.eval(steps.BEAT, len(names), *names, *values)
         # streams may lie on other shards than the registry
         for drone in me.others if self._queen else ():
             pipe.execute_command("MEMORY", "USAGE", keys.stream(drone, epoch))
@@ -433,7 +400,7 @@ class RedisTransport:
     async def _open(self, drone: int) -> None:
         keys, epoch = self._keys, self._epoch
         names = (keys.epoch, keys.streams(epoch), keys.stream(drone, epoch))
-        if not await self._client.eval(OPEN, 3, *names, self._agreed):
+        if not await self._client.eval(steps.OPEN, 3, *names, self._agreed):
             raise OtherServer
 
     async def read(self, after: str, most: int, wait: float) -> list[tuple[str, bytes]]:
@@ -456,20 +423,24 @@ class RedisTransport:
         time_, _, number = place.partition("-")
         names = (keys.epoch, keys.acks(epoch), keys.stream(drone, epoch), keys.changes(epoch))
         behind = f"{time_}-{int(number) + 1}"
-        if not await self._client.eval(ACKNOWLEDGE, 4, *names, self._agreed, drone, place, behind):
+        if not await self._client.eval(
+            steps.ACKNOWLEDGE, 4, *names, self._agreed, drone, place, behind
+        ):
             raise OtherServer
 
     # -- what the queen or an operator tells all, and sees
 
     async def command(self, name: str, *args: Any) -> int:
-        values = (msgpack.packb((name, args)), mark_of(name, args), KEPT)
+        values = (msgpack.packb((name, args)), mark_of(name, args), steps.KEPT)
         return int(
-            await self._do(lambda: self._client.eval(COMMAND, 1, self._keys.commands, *values))
+            await self._do(
+                lambda: self._client.eval(steps.COMMAND, 1, self._keys.commands, *values)
+            )
         )
 
     async def publish_map(self, slots: SlotMap) -> bool:
         values = (slots.generation, slots.pack())
-        done = await self._do(lambda: self._client.eval(PUBLISH, 1, self._keys.map, *values))
+        done = await self._do(lambda: self._client.eval(steps.PUBLISH, 1, self._keys.map, *values))
         self._member = self._me.knowing(slots)
         return bool(done)
 
@@ -479,7 +450,7 @@ class RedisTransport:
             if identity:
                 pipe = self._client.pipeline(transaction=True)
                 pipe.sadd(self._keys.gone, state_of(identity))
-                pipe.eval(CHANGED, 1, self._keys.changes(self._epoch), GONE)
+                pipe.eval(steps.CHANGED, 1, self._keys.changes(self._epoch), steps.GONE)
                 await pipe.execute()
 
         await self._do(gone)
@@ -493,11 +464,11 @@ class RedisTransport:
             pipe.hdel(keys.drones, str(drone))
             pipe.hdel(keys.reports, str(drone))
             pipe.hdel(keys.acks(self._epoch), str(drone))
-            pipe.eval(CHANGED, 1, keys.changes(self._epoch), f"{MEMBER}{drone}")
+            pipe.eval(steps.CHANGED, 1, keys.changes(self._epoch), f"{steps.MEMBER}{drone}")
             pipe.setbit(keys.hungry, drone, 0)
             pipe.srem(keys.streams(self._epoch), stream)
             pipe.delete(stream, f"{keys.leases}{drone}")
-            pipe.eval(ADOPT, 2, keys.taken(drone), keys.taken(self._me.drone))
+            pipe.eval(steps.ADOPT, 2, keys.taken(drone), keys.taken(self._me.drone))
             await pipe.execute()
 
         await self._do(gone)
@@ -540,13 +511,8 @@ class RedisTransport:
             )
 
 
-def _registry(
-    record: bytes | None,
-    slots: bytes | None,
-    drones: Mapping[bytes, bytes],
-    commands: Sequence[bytes],
-    gone: Iterable[bytes] = (),
-) -> Registry:
+def _registry(record: Any, slots: Any, drones: Any, commands: Any, gone: Any = ()) -> Registry:
+    """Return what these values of the registry's keys say."""
     with legible():
         return Registry(
             HiveRecord.unpack(record) if record else None,

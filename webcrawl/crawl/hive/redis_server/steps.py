@@ -16,7 +16,7 @@ class Keys:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        registry = f"webcrawl:{{{name}}}:"
+        registry = self._registry = f"webcrawl:{{{name}}}:"
         self.epoch = registry + "epoch"  # "<run_id of the server>:<random>"
         self.hive = registry + "hive"  # what all drones share (Record)
         self.map = registry + "map"  # generation, slots
@@ -29,10 +29,6 @@ class Keys:
         self.bytes = registry + "bytes"  # of all streams
         self.hungry = registry + "hungry"  # a bit for each drone: it has nothing to do
         self.leases = registry + "lease:"  # and the drone: its state's id
-        self._acks = registry + "acks:"
-        self._changes = registry + "changes:"
-        self._streams = registry + "streams:"
-        self._taken = registry + "taken:"
 
     def stream(self, drone: int, epoch: str) -> str:
         """Return the key of the letters for a drone."""
@@ -40,19 +36,19 @@ class Keys:
 
     def acks(self, epoch: str) -> str:
         """Return the key of each drone's place up to which its checkpoint has its stream."""
-        return self._acks + epoch
+        return f"{self._registry}acks:{epoch}"
 
     def changes(self, epoch: str) -> str:
         """Return the key of what changed in the registry, and when: see CHANGED."""
-        return self._changes + epoch
+        return f"{self._registry}changes:{epoch}"
 
     def streams(self, epoch: str) -> str:
         """Return the key of the streams of this epoch: one that is missing was lost."""
-        return self._streams + epoch
+        return f"{self._registry}streams:{epoch}"
 
     def taken(self, crawl: int | str) -> str:
         """Return the key of taken seeds that no checkpoint has, of a drone or a lone crawl."""
-        return f"{self._taken}{crawl}"
+        return f"{self._registry}taken:{crawl}"
 
 
 _CHANGED = """
