@@ -7,12 +7,14 @@ import time
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 
+import pytest
 from redis import Redis
 from redis.asyncio import Redis as AsyncRedis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from tests.support.ports import free_port
+from webcrawl.crawl.hive.errors import Away, NewEpoch
 from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.crawl.hive.redis_server.embedded_server import find_binary
 from webcrawl.crawl.hive.redis_server.redis_transport import RedisTransport
@@ -22,13 +24,16 @@ LEASE = 30.0
 
 
 def clients(url, **parameters):
-    """Makes clients as webcrawl.adapter.redis_settings does."""
+    """Makes clients as webcrawl.adapter.server_settings does."""
     known = {"retry": Retry(NoBackoff(), 0), "protocol": 2, "socket_timeout": 10.0, **parameters}
     return lambda **more: AsyncRedis.from_url(url, **known, **more)
 
 
 def transport(url, name="test", parameters=None, **options):
-    """A drone's or operator's way to the server; `parameters` are those of its clients."""
+    """A drone's or operator's way to the server; `parameters` are those of its clients.
+
+    The URL says which transport it is.
+    """
     return RedisTransport(clients(url, **(parameters or {})), name, **options)
 
 
@@ -88,6 +93,19 @@ async def beat(server, report=b"", **options):
     return await server.beat(report, lease=LEASE, **{"generation": 1, **options})
 
 
+async def anew(server, call):
+    """What a call finds in a new epoch, after it has heard of it, and that epoch; calls again while
+    the server is away.
+    """
+    for _ in range(3):
+        with suppress(Away):
+            with pytest.raises(NewEpoch) as error:
+                await call()
+            server.follow(error.value.epoch)
+            return await call(), error.value.epoch
+    raise AssertionError("the server stays away")
+
+
 def fair(number, generation=1):
     """A map of that many drones."""
     return replace(SlotMap.fair(range(number)), generation=generation)
@@ -118,6 +136,10 @@ class OwnServer:
     def kill(self):
         self.process.kill()
         self.process.wait()
+
+    def empty(self):
+        """Removes everything."""
+        emptied(self.url)
 
     def restart(self):
         """Ends it as a power cut does, and starts it with what is on its disk."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from scrapy.crawler import Crawler
 
 from webcrawl.adapter.commanding import CommandedCrawl, CommandedScheduler
-from webcrawl.adapter.redis_settings import transport_maker
+from webcrawl.adapter.server_settings import transport_maker
 from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.base.system import boot_id
 from webcrawl.crawl.hive.errors import Away, HiveError, NotNamed

@@ -20,8 +20,8 @@ from webcrawl.adapter.fastpath.names import ForeignScrapy
 from webcrawl.adapter.fastpath.names import check as check_scrapy
 from webcrawl.adapter.feeds import BadFeed, check_feeds, check_own_files
 from webcrawl.adapter.foreign_handlers import UnusableHandler, check_handlers
-from webcrawl.adapter.redis_settings import has_redis
 from webcrawl.adapter.scheduler import FrontierScheduler, in_use_here, runs_here
+from webcrawl.adapter.server_settings import has_server
 from webcrawl.adapter.spiders.web import WebSpider
 from webcrawl.adapter.user_settings import on_command_line
 from webcrawl.adapter.values import plain_values
@@ -100,7 +100,7 @@ def preflight(
             return
         check_scrapy()
         if issubclass(spider, WebSpider):
-            _check_arguments(spider, arguments, elsewhere=has_redis(own))
+            _check_arguments(spider, arguments, elsewhere=has_server(own))
             if "scope" in arguments:
                 own.set("URL_SCOPE", arguments["scope"], "cmdline")
         frontier = spider.frontier_of(arguments) if issubclass(spider, WebSpider) else None
@@ -449,7 +449,7 @@ def _start(
 
 def _shares_urls(settings: BaseSettings, values: CheckedSettings) -> bool:
     """Return whether others may give the crawl URLs: a Redis server, or the drones of a hive."""
-    return has_redis(settings) or bool(values["HIVE_DRONES"])
+    return has_server(settings) or bool(values["HIVE_DRONES"])
 
 
 def start_urls_of(spider: type[Spider]) -> list[str] | None:

@@ -1,7 +1,6 @@
 """What the server may lose, and how drones hear of it."""
 
 import asyncio
-from contextlib import suppress
 
 import pytest
 from redis import Redis
@@ -9,6 +8,7 @@ from redis import Redis
 from tests.support.redis_server import (
     Cable,
     OwnServer,
+    anew,
     beat,
     drones,
     emptied,
@@ -22,46 +22,9 @@ from webcrawl.crawl.hive.letter import BEGINNING
 from webcrawl.crawl.hive.redis_server.steps import KEPT, Keys
 
 
-async def anew(server, call):
-    """What a call finds in a new epoch, after it has heard of it, and that epoch; calls again while
-    the server is away.
-    """
-    for _ in range(3):
-        with suppress(Away):
-            with pytest.raises(NewEpoch) as error:
-                await call()
-            server.follow(error.value.epoch)
-            return await call(), error.value.epoch
-    raise AssertionError("the server stays away")
-
-
-def test_a_server_that_was_restarted_empty(tmp_path):
-    """Every method says that the streams begin anew, and the registry is as it was."""
-
-    async def run(theirs):
-        async with drones(theirs.url) as (one, other):
-            hive = await one.join(member(0))
-            await one.publish_map(fair(2, generation=7))
-            await one.send(1, [b"lost"])
-            theirs.restart()
-
-            places, first = await anew(one, lambda: one.send(1, [b"again"]))
-            heard, second = await anew(other, lambda: beat(other))
-            assert len(places) == 1
-            assert first == second != hive.epoch
-            assert [data for _, data in await other.read(BEGINNING, 10, 0)] == [b"again"]
-            assert heard.map == fair(2, generation=7).pack()
-            assert heard.members == hive.others
-            assert (await joins(theirs.url, member(1))).key == hive.key
-
-    with OwnServer(tmp_path) as theirs:
-        asyncio.run(run(theirs))
-
-
-def test_a_server_that_was_restored_to_an_older_state(tmp_path):
+async def test_a_server_that_was_restored_to_an_older_state(tmp_path):
     """Streams that are older than what was acknowledged are given up, and removed."""
-
-    async def run(theirs):
+    with OwnServer(tmp_path) as theirs:
         async with drones(theirs.url) as (one, other):
             places = await one.send(1, [b"old"])
             with Redis.from_url(theirs.url) as client:
@@ -77,16 +40,12 @@ def test_a_server_that_was_restored_to_an_older_state(tmp_path):
             with Redis.from_url(theirs.url) as client:
                 assert all(key.decode().endswith(epoch) for key in client.keys("webcrawl:{test:*"))
 
-    with OwnServer(tmp_path) as theirs:
-        asyncio.run(run(theirs))
 
-
-def test_a_drone_that_has_left_does_not_come_back_with_an_old_server(tmp_path):
+async def test_a_drone_that_has_left_does_not_come_back_with_an_old_server(tmp_path):
     """A server that is restored to when a drone was a member forgets it, and what it said, by the
     drones' later map.
     """
-
-    async def run(theirs):
+    with OwnServer(tmp_path) as theirs:
         async with drones(theirs.url, 3) as (one, other, third):
             await beat(third)
             with Redis.from_url(theirs.url) as client:
@@ -102,46 +61,6 @@ def test_a_drone_that_has_left_does_not_come_back_with_an_old_server(tmp_path):
             assert (heard.members.keys(), heard.map) == ({0, 1}, slots.pack())
             with Redis.from_url(theirs.url) as client:
                 assert {*client.hkeys(Keys("test").reports)} == {b"0", b"1"}
-
-    with OwnServer(tmp_path) as theirs:
-        asyncio.run(run(theirs))
-
-
-def test_a_restart_while_a_read_waits(tmp_path):
-    """A read that waits when the server dies is away, and then hears of the new epoch."""
-
-    async def run(theirs):
-        async with drones(theirs.url) as (one, _):
-            reading = asyncio.create_task(one.read(BEGINNING, 10, 5))
-            await asyncio.sleep(0.1)
-            theirs.kill()
-            with pytest.raises(Away):
-                await reading
-            with pytest.raises(Away):
-                await one.read(BEGINNING, 10, 0)
-            theirs.start()
-            with pytest.raises(NewEpoch):
-                await one.read(BEGINNING, 10, 0)
-
-    with OwnServer(tmp_path) as theirs:
-        asyncio.run(run(theirs))
-
-
-def test_opening_again(tmp_path):
-    """A server that was restarted is opened and joined like any other."""
-
-    async def run(theirs):
-        async with drones(theirs.url) as (one, _):
-            former = (await one.join(member(0))).epoch
-            theirs.restart()
-            with suppress(Away):  # the former connection, perhaps
-                await one.open()
-            await one.open()
-            assert (await one.join(member(0))).epoch != former
-            await beat(one)  # in that epoch
-
-    with OwnServer(tmp_path) as theirs:
-        asyncio.run(run(theirs))
 
 
 async def test_everything_is_removed_from_the_server(url):
@@ -188,15 +107,6 @@ async def test_a_stream_is_removed(url, sends):
             await beat(other)
 
 
-async def test_letters_for_a_drone_that_has_not_come_yet(url):
-    """They wait in its stream, and are there when it comes."""
-    async with drones(url) as (one, _):
-        await one.join(member(0))
-        await one.send(1, [b"early"])
-        async with drones(url) as (_, late):
-            assert [data for _, data in await late.read(BEGINNING, 10, 0)] == [b"early"]
-
-
 async def test_only_the_registry_is_lost(url):
     """A drone writes itself into it again, and nothing else happens."""
     async with drones(url) as (one, other):
@@ -211,10 +121,9 @@ async def test_only_the_registry_is_lost(url):
         assert await other.read(BEGINNING, 10, 0) == [(places[0], b"kept")]
 
 
-def test_the_network_is_cut(url, tmp_path):
+async def test_the_network_is_cut(url, tmp_path):
     """A drone is away while it lasts; afterwards the epoch is the same, and nothing is lost."""
-
-    async def run(theirs):
+    with OwnServer(tmp_path) as theirs:
         async with (
             Cable(theirs.url) as cable,
             drones(theirs.url) as (one, _),
@@ -231,9 +140,6 @@ def test_the_network_is_cut(url, tmp_path):
 
             assert await far.read(BEGINNING, 10, 0) == [(places[0], b"kept")]
             await beat(far)  # no new epoch
-
-    with OwnServer(tmp_path) as theirs:
-        asyncio.run(run(theirs))
 
 
 async def test_commands_in_force_are_told_again(url):

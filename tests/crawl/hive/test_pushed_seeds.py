@@ -40,16 +40,14 @@ async def all_of(one):
         pass
 
 
-def test_a_list(url):
+async def test_a_list(url):
     """A list is taken from its head, in order."""
     found = []
     pushed(url, "a", "b", "c")
 
-    async def run():
-        async with taking(url, found.append) as one:
-            assert [await one.turn(), await one.turn()] == [3, 0]
+    async with taking(url, found.append) as one:
+        assert [await one.turn(), await one.turn()] == [3, 0]
 
-    asyncio.run(run())
     assert found == [b"a", b"b", b"c"]
 
 
@@ -71,29 +69,25 @@ async def test_as_many_as_may_be_held(url, monkeypatch):
 
 
 @pytest.mark.parametrize("how", ["sadd", "rpush"])
-def test_many(url, how):
+async def test_many(url, how):
     """Thousands of entries are taken a batch at a time."""
     found, many = [], {f"entry {number}" for number in range(2300)}
     pushed(url, *many, how=how)
 
-    async def run():
-        async with taking(url, found.append) as one:
-            await all_of(one)
+    async with taking(url, found.append) as one:
+        await all_of(one)
 
-    asyncio.run(run())
     assert sorted(entry.decode() for entry in found) == sorted(many)
 
 
-def test_a_sorted_set(url):
+async def test_a_sorted_set(url):
     """Of a sorted set those with the highest score come first."""
     found = []
     pushed(url, {"low": 1, "high": 10, "middle": 5}, how="zadd")
 
-    async def run():
-        async with taking(url, found.append) as one:
-            await one.turn()
+    async with taking(url, found.append) as one:
+        await one.turn()
 
-    asyncio.run(run())
     assert found == [b"high", b"middle", b"low"]
 
 
@@ -124,47 +118,43 @@ async def test_what_a_checkpoint_has_is_removed(url):
         assert left(url) == []
 
 
-def test_a_kill_loses_none(url):
+async def test_a_kill_loses_none(url):
     """What a killed drone had taken is handed on again, before anything else."""
     again = []
     pushed(url, "a", "b", "a")
 
-    async def run():
-        async with taking(url, lambda _: None) as killed:
-            await killed.turn()
-        pushed(url, "c")
-        async with taking(url, again.append) as one:
-            await one.turn()
-            one.committed()
-            await one.finish()
+    async with taking(url, lambda _: None) as killed:
+        await killed.turn()
+    pushed(url, "c")
+    async with taking(url, again.append) as one:
+        await one.turn()
+        one.committed()
+        await one.finish()
 
-    asyncio.run(run())
     assert sorted(again) == [b"a", b"a", b"b", b"c"]
     assert left(url) == []
 
 
-def test_two_drones_share(url):
+async def test_two_drones_share(url):
     """Each entry is taken by one of them."""
     found, other = [], []
     pushed(url, *map(str, range(4 * BATCH)))
 
-    async def run():
-        async with taking(url, found.append) as one, taking(url, other.append, OWN + "1") as two:
-            await asyncio.gather(one.turn(), two.turn())
-            assert (len(found), len(other)) == (BATCH, BATCH)
-            await asyncio.gather(all_of(one), all_of(two))
+    async with taking(url, found.append) as one, taking(url, other.append, OWN + "1") as two:
+        await asyncio.gather(one.turn(), two.turn())
+        assert (len(found), len(other)) == (BATCH, BATCH)
+        await asyncio.gather(all_of(one), all_of(two))
 
-    asyncio.run(run())
     assert sorted(map(int, found + other)) == list(range(4 * BATCH))
 
 
-def test_a_lost_answer(tmp_path):
+async def test_a_lost_answer(tmp_path):
     """If the connection ends before an answer is there, what was taken is found in the drone's own
     list.
     """
     found = []
 
-    async def run(theirs):
+    with OwnServer(tmp_path) as theirs:
         pushed(theirs.url, "a", "b")
         async with Cable(theirs.url) as cable, taking(cable.url, found.append) as one:
             # what the server did without our knowing
@@ -177,43 +167,37 @@ def test_a_lost_answer(tmp_path):
             assert await one.turn() == 2
             assert await one.turn() == 0
 
-    with OwnServer(tmp_path) as theirs:
-        asyncio.run(run(theirs))
     assert found == [b"a", b"b"]
 
 
-def test_seeds_of_a_drone_that_was_given_up(url):
+async def test_seeds_of_a_drone_that_was_given_up(url):
     """Whoever takes a drone out of the hive gets the seeds that it had taken."""
     found, keys = [], Keys("test")
     pushed(url, "a", "b")
 
-    async def run():
-        async with drones(url) as (one, _):
-            async with taking(url, lambda _: None, keys.taken(1)) as lost:
-                await lost.turn()
-            async with taking(url, found.append, keys.taken(0)) as mine:
-                await mine.turn()
-                await one.give_up(1)
-                await one.forget(1)
-                await mine.turn()
+    async with drones(url) as (one, _):
+        async with taking(url, lambda _: None, keys.taken(1)) as lost:
+            await lost.turn()
+        async with taking(url, found.append, keys.taken(0)) as mine:
+            await mine.turn()
+            await one.give_up(1)
+            await one.forget(1)
+            await mine.turn()
 
-    asyncio.run(run())
     assert found == [b"a", b"b"]
     assert left(url, keys.taken(1)) == []
 
 
-def test_nothing_is_handed_on_after_the_end(url):
+async def test_nothing_is_handed_on_after_the_end(url):
     """Once the crawl is closed, entries stay where they are."""
     found = []
     pushed(url, "a")
 
-    async def run():
-        async with taking(url, found.append) as one:
-            one.stopped = True
-            await one.turn()
-            one.committed()
-            await one.finish()
+    async with taking(url, found.append) as one:
+        one.stopped = True
+        await one.turn()
+        one.committed()
+        await one.finish()
 
-    asyncio.run(run())
     assert not found
     assert left(url) == [b"a"]

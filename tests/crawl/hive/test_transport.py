@@ -1,25 +1,46 @@
-"""A drone's side of the server, with a real one."""
+"""What a transport has to do, with a real server, which is killed, too."""
 
 import asyncio
+from contextlib import suppress
 
 import pytest
-from redis import Redis
 
 from tests.support.redis_server import (
     OwnServer,
+    anew,
     beat,
     drones,
-    emptied,
     fair,
     joins,
     member,
     resumed,
+    transport,
 )
-from webcrawl.crawl.hive.errors import Full, HiveError, NewEpoch, NotNamed
+from webcrawl.crawl.hive.errors import Away, Full, HiveError, NewEpoch, NotNamed
 from webcrawl.crawl.hive.letter import BEGINNING
-from webcrawl.crawl.hive.redis_server.redis_transport import KEEP
-from webcrawl.crawl.hive.redis_server.steps import Keys
 from webcrawl.crawl.hive.registry import RESIZE
+
+
+@pytest.fixture(name="server", scope="module", params=[OwnServer])
+def _server(request, tmp_path_factory):
+    """Another transport's server is one more parameter."""
+    with request.param(tmp_path_factory.mktemp("server")) as server:
+        yield server
+
+
+@pytest.fixture(name="url")
+def _url(server):
+    server.empty()
+    return server.url
+
+
+async def looked(url):
+    """What the server knows."""
+    looking = transport(url)
+    try:
+        return await looking.look()
+    finally:
+        await looking.close()
 
 
 async def test_letters_arrive_in_order(url):
@@ -32,18 +53,6 @@ async def test_letters_arrive_in_order(url):
         )
         assert await other.read(places[1], 10, 0) == [(places[2], b"c")]
         assert await one.read(BEGINNING, 10, 0) == []
-
-
-async def test_what_others_put_into_a_stream_is_an_empty_letter(url):
-    """An entry without the field of letters is read as nothing, and those behind it are read."""
-    async with drones(url) as (one, other):
-        await one.send(1, [b"a"])
-        with Redis.from_url(url) as client:
-            (stream,) = client.scan_iter("webcrawl:{test:1}:*")
-            client.xadd(stream, {"who": "somebody"})
-        await one.send(1, [b"b"])
-
-        assert [data for _, data in await other.read(BEGINNING, 10, 0)] == [b"a", b"", b"b"]
 
 
 async def test_a_read_waits_for_the_first_letter(url):
@@ -104,37 +113,6 @@ class TestOnlyWhatHasChanged:
             assert heard == {0: f"{0:032x}", 1: f"{1:032x}", 2: "f" * 32}
             assert (await beat(one)).members == heard
 
-    async def test_what_was_told_is_lost(self, url):
-        """If the server loses the order of changes, all is told anew, and nothing is missed."""
-        async with drones(url) as (one, other):
-            places = await one.send(1, [b"a", b"b"])
-            await other.acknowledge(places[0])
-            await beat(one)
-            await other.acknowledge(places[1])
-            with Redis.from_url(url) as client:
-                (changes,) = client.keys("*:changes:*")
-                client.delete(changes)
-
-            assert (await beat(one)).acks == {1: places[1]}
-            assert set((await beat(one)).members) == {0, 1}
-
-    async def test_an_answer_that_is_lost(self, url):
-        """What the answer to a beat would have told is told with the next one."""
-        async with drones(url) as (one, other):
-            places = await one.send(1, [b"a"])
-            await beat(one)
-            await other.acknowledge(places[0])
-            with Redis.from_url(url) as client:
-                (stream,) = client.keys("webcrawl:{test:0}:*")
-                client.delete(stream)  # the beat fails when it has its answer
-
-            with pytest.raises(NewEpoch) as begun:
-                await beat(one)
-            one.follow(begun.value.epoch)
-            assert (await beat(one)).acks == {}
-            one.follow((await one.join(member(0))).epoch)
-            assert set((await beat(one)).members) == {0, 1}
-
 
 async def test_who_has_nothing_to_do(url):
     """All hear which drones have nothing to do, until these have something, or are away."""
@@ -150,48 +128,12 @@ async def test_who_has_nothing_to_do(url):
         assert (await beat(other)).hungry == frozenset()
 
 
-async def test_memory_of_the_machine_bounds_the_streams(tmp_path):
-    """Letters take at most four fifths of what the server may have, however many drones there are."""
-    with OwnServer(tmp_path / "server", "--maxmemory", "64mb") as server:
-        async with drones(server.url) as (one, _):
-            for _ in range(12):
-                await one.send(1, [bytes(4 << 20)])
-            with pytest.raises(Full, match="have 48 MiB of at most 51 MiB"):
-                await one.send(1, [bytes(4 << 20)])
-
-
 async def test_all_are_told_to_rest(url):
     """What the queen says about all is told with each beat."""
     async with drones(url) as (one, other):
         before = await beat(other)
         await one.let_rest()
         assert (before.all_rest, (await beat(other)).all_rest) == (False, True)
-
-
-def test_nothing_stays_for_ever(url):
-    """With each beat of the queen all keys of the hive last for a day, but for seeds that a drone
-    has taken.
-    """
-
-    async def run():
-        async with drones(url) as (one, other):
-            await one.send(1, [b"a"])
-            await one.acknowledge((await one.send(0, [b"a"]))[0])
-            await one.command("pause")
-            await one.give_up(1)
-            await beat(other)
-            await beat(one)
-            await beat(other)
-            await beat(one)
-
-    with Redis.from_url(url) as client:
-        client.rpush(Keys("test").taken(0), "http://a/")
-        asyncio.run(run())
-        left = {key.decode(): client.pttl(key) for key in client.keys("webcrawl:*")}
-
-    assert left.pop(Keys("test").taken(0)) == -1
-    assert len(left) >= 10
-    assert all(0 < seconds <= KEEP for seconds in left.values()), left
 
 
 async def test_one_drone_is_the_queen(url):
@@ -288,8 +230,7 @@ async def test_a_drone_that_the_hive_does_not_have_yet(url):
     line = r"HIVE_DRONE = 2: the hive has the drones 0, 1; this one waits until `\w+ hive resize -n 3` lets it in"
     with pytest.raises(NotNamed, match=line):
         await joins(url, member(2, drones=2))
-    with Redis.from_url(url) as client:
-        assert client.keys("*:drones") == [], "it has founded a hive"
+    assert (await looked(url)).registry.record is None
     async with drones(url) as (one, _):
         for number in (2, 3):
             with pytest.raises(NotNamed, match=line):
@@ -298,16 +239,81 @@ async def test_a_drone_that_the_hive_does_not_have_yet(url):
         assert set((await joins(url, member(2, drones=2))).others) == {0, 1, 2}
 
 
-async def test_a_resumed_drone_founds_the_hive_anew(url):
+async def test_a_resumed_drone_founds_the_hive_anew(server, url):
     """A drone with a state brings key, map and members to a server that has nothing; drones without
     one learn them.
     """
     async with drones(url) as (one, other):
         hive = await one.join(member(0))
-        emptied(url)
+        server.empty()
         again = await other.join(resumed(hive, 1, map=fair(2, generation=5)))
 
         assert (again.key, again.map.generation, again.others) == (hive.key, 5, hive.others)
         assert (await one.join(resumed(hive))).map.generation == 5
         with pytest.raises(HiveError, match="drone 0 of this hive has its state in another folder"):
             await joins(url, member(0, state="f" * 32))
+
+
+async def test_a_server_that_was_restarted_empty(server, url):
+    """Every method says that the streams begin anew, and the registry is as it was."""
+    async with drones(url) as (one, other):
+        hive = await one.join(member(0))
+        await one.publish_map(fair(2, generation=7))
+        await one.send(1, [b"lost"])
+        server.restart()
+
+        places, first = await anew(one, lambda: one.send(1, [b"again"]))
+        heard, second = await anew(other, lambda: beat(other))
+        assert len(places) == 1
+        assert first == second != hive.epoch
+        assert [data for _, data in await other.read(BEGINNING, 10, 0)] == [b"again"]
+        assert heard.map == fair(2, generation=7).pack()
+        assert heard.members == hive.others
+        assert (await joins(url, member(1))).key == hive.key
+
+
+async def test_a_server_that_is_killed_while_a_read_waits(server, url):
+    """The read is away, and then hears of the new epoch."""
+    async with drones(url) as (one, _):
+        reading = asyncio.create_task(one.read(BEGINNING, 10, 5))
+        await asyncio.sleep(0.1)
+        server.kill()
+        with pytest.raises(Away):
+            await reading
+        with pytest.raises(Away):
+            await one.read(BEGINNING, 10, 0)
+        server.start()
+        with pytest.raises(NewEpoch):
+            await one.read(BEGINNING, 10, 0)
+
+
+async def test_opening_again(server, url):
+    """A server that was restarted is opened and joined like any other."""
+    async with drones(url) as (one, _):
+        former = (await one.join(member(0))).epoch
+        server.restart()
+        with suppress(Away):  # the former connection, perhaps
+            await one.open()
+        await one.open()
+        assert (await one.join(member(0))).epoch != former
+        await beat(one)  # in that epoch
+
+
+async def test_letters_for_a_drone_that_has_not_come_yet(url):
+    """They wait in its stream, and are there when it comes."""
+    async with drones(url) as (one, _):
+        await one.join(member(0))
+        await one.send(1, [b"early"])
+        async with drones(url) as (_, late):
+            assert [data for _, data in await late.read(BEGINNING, 10, 0)] == [b"early"]
+
+
+async def test_a_look_founds_nothing(url):
+    """Who has joined nothing sees what the server knows, and changes nothing."""
+    assert (await looked(url)).registry.record is None
+    async with drones(url, 1) as (one,):
+        await beat(one, b"report")
+        found = await looked(url)
+
+    assert (found.registry.drones.keys(), found.registry.map) == ({0}, fair(1))
+    assert (found.reports, found.queen, found.leases.keys()) == ({0: b"report"}, 0, {0})

@@ -17,8 +17,8 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
 from webcrawl.adapter.listeners import listening
-from webcrawl.adapter.redis_settings import client_maker, has_redis
 from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
+from webcrawl.adapter.server_settings import client_maker, has_server
 from webcrawl.adapter.trip import KEY
 from webcrawl.adapter.values import values_of
 from webcrawl.base.model import Link
@@ -144,7 +144,7 @@ class RedisSeeds:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         settings = crawler.settings
-        if not has_redis(settings):
+        if not has_server(settings):
             raise NotConfigured
         encoding = settings.get("REDIS_ENCODING") or "utf-8"
         try:

@@ -22,8 +22,8 @@ from webcrawl.adapter.feeds import check_own_files
 from webcrawl.adapter.given_settings import check_log_file
 from webcrawl.adapter.json_log import choose_json, formatter_for
 from webcrawl.adapter.preflight import preflight, spider_named
-from webcrawl.adapter.redis_settings import has_redis
 from webcrawl.adapter.scheduler import FrontierScheduler
+from webcrawl.adapter.server_settings import has_server
 from webcrawl.adapter.user_settings import is_given
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.loading import path_of
@@ -261,7 +261,7 @@ class HiveRun:
     def _server(self, founding: Founding) -> Iterator[str | None]:
         """Yield the address of a server of the hive's own, while it runs, or None."""
         self._own = None
-        if has_redis(self._settings):
+        if has_server(self._settings):
             self._operators = servers.named(self._settings, founding.name, self._folder)
             yield None
             return

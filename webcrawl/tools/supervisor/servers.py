@@ -9,7 +9,7 @@ from pathlib import Path
 
 from scrapy.settings import BaseSettings, Settings
 
-from webcrawl.adapter.redis_settings import has_redis, transport_maker
+from webcrawl.adapter.server_settings import has_server, transport_maker
 from webcrawl.base.readable import url_without_credentials
 from webcrawl.crawl.control.command import NotRunning
 from webcrawl.crawl.hive.errors import Away, HiveError, reading
@@ -116,7 +116,7 @@ class HiveTarget:
         """Return the server, or None if neither the folder's hive nor the settings have one now."""
         if self.folder is not None and (url := self.url()):
             return at(url, self.name)
-        return named(self._settings, self.name, self.folder) if has_redis(self._settings) else None
+        return named(self._settings, self.name, self.folder) if has_server(self._settings) else None
 
     def look(self) -> HiveLook:
         """Return what the server knows now. Raise NotRunning if there is none to ask."""

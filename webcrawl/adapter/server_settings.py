@@ -1,4 +1,4 @@
-"""The Redis or Valkey server that the settings name which users of scrapy-redis know."""
+"""The server of a hive and of pushed seeds, by the settings that users of scrapy-redis know."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 OTHERS_MAY_READ = stat.S_IRWXG | stat.S_IRWXO
 
 
-def has_redis(settings: BaseSettings) -> bool:
+def has_server(settings: BaseSettings) -> bool:
     """Return whether the user names a server."""
     return bool(settings.get("REDIS_URL") or settings.get("REDIS_HOST"))
 

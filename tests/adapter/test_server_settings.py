@@ -8,7 +8,7 @@ import pytest
 from redis.asyncio import Redis, UnixDomainSocketConnection
 from scrapy.settings import Settings
 
-from webcrawl.adapter.redis_settings import client_maker, has_redis, password_in
+from webcrawl.adapter.server_settings import client_maker, has_server, password_in
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.hive.redis_server.embedded_server import EmbeddedServer
 
@@ -22,9 +22,9 @@ def parameters(**settings):
 
 def test_a_server_is_named():
     """A server is named by its URL, or by its host."""
-    assert has_redis(Settings({"REDIS_URL": "redis://127.0.0.1"}))
-    assert has_redis(Settings({"REDIS_HOST": "127.0.0.1"}))
-    assert not has_redis(Settings({"REDIS_URL": None, "REDIS_PORT": 6379}))
+    assert has_server(Settings({"REDIS_URL": "redis://127.0.0.1"}))
+    assert has_server(Settings({"REDIS_HOST": "127.0.0.1"}))
+    assert not has_server(Settings({"REDIS_URL": None, "REDIS_PORT": 6379}))
 
 
 def test_single_settings():

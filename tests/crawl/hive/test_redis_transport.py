@@ -1,4 +1,4 @@
-"""What a server must be able to do, and what is said of one that cannot."""
+"""What a Redis or Valkey server must be able to do, and what is said of one that cannot."""
 
 import asyncio
 import ssl
@@ -21,11 +21,12 @@ from tests.support.redis_server import (
     member,
     transport,
 )
-from webcrawl.crawl.hive.errors import Away, Full, HiveError
+from webcrawl.crawl.hive.errors import Away, Full, HiveError, NewEpoch
 from webcrawl.crawl.hive.letter import BEGINNING
 from webcrawl.crawl.hive.operator import Operator
 from webcrawl.crawl.hive.redis_server.clients import translated
 from webcrawl.crawl.hive.redis_server.pushed_seeds import Taking
+from webcrawl.crawl.hive.redis_server.redis_transport import KEEP
 from webcrawl.crawl.hive.redis_server.steps import Keys
 
 SECRET = "very-secret"  # noqa: S105
@@ -159,12 +160,11 @@ def test_nobody_answers(tmp_path):
         asyncio.run(joins(theirs.url, member()))
 
 
-def test_a_full_server(tmp_path):
+async def test_a_full_server(tmp_path):
     """Letters are refused, all of them; signs of life and acknowledgements go on, so that it can be
     emptied.
     """
-
-    async def run(theirs):
+    with OwnServer(tmp_path) as theirs:
         async with drones(theirs.url) as (one, other):
             with Redis.from_url(theirs.url) as client:  # less than it had when they came
                 client.config_set("maxmemory", "10mb")
@@ -186,9 +186,6 @@ def test_a_full_server(tmp_path):
             with Redis.from_url(theirs.url) as client:
                 client.config_set("maxmemory", "10mb")
             assert await one.send(1, letters[:1])
-
-    with OwnServer(tmp_path) as theirs:
-        asyncio.run(run(theirs))
 
 
 def test_foreign_keys(url):
@@ -269,20 +266,17 @@ async def test_what_cannot_be_read(url, forge, told):
     )
 
 
-def test_tls(tmp_path):
+async def test_tls(tmp_path):
     """A server is asked by rediss://, and refused if its certificate is not trusted."""
     authority, certificate, key = written(tmp_path, "127.0.0.1")
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     tls.load_cert_chain(certificate, key)
 
-    async def run(theirs):
+    with OwnServer(tmp_path) as theirs:
         async with Cable(theirs.url, tls) as cable:
             assert (await joins(cable.url, member(), ssl_ca_certs=authority)).key
             with pytest.raises(HiveError, match="has a certificate that cannot be trusted"):
                 await joins(cable.url, member())
-
-    with OwnServer(tmp_path) as theirs:
-        asyncio.run(run(theirs))
 
 
 @pytest.mark.parametrize(
@@ -322,3 +316,80 @@ def test_what_is_a_mistake():
     """Any other error of a program is not taken for trouble with the server."""
     with pytest.raises(RuntimeError, match="mistake"), translated():
         raise RuntimeError("mistake")
+
+
+async def test_what_others_put_into_a_stream_is_an_empty_letter(url):
+    """An entry without the field of letters is read as nothing, and those behind it are read."""
+    async with drones(url) as (one, other):
+        await one.send(1, [b"a"])
+        with Redis.from_url(url) as client:
+            (stream,) = client.scan_iter("webcrawl:{test:1}:*")
+            client.xadd(stream, {"who": "somebody"})
+        await one.send(1, [b"b"])
+
+        assert [data for _, data in await other.read(BEGINNING, 10, 0)] == [b"a", b"", b"b"]
+
+
+async def test_memory_of_the_machine_bounds_the_streams(tmp_path):
+    """Letters take at most four fifths of what the server may have, however many drones there are."""
+    with OwnServer(tmp_path / "server", "--maxmemory", "64mb") as server:
+        async with drones(server.url) as (one, _):
+            for _ in range(12):
+                await one.send(1, [bytes(4 << 20)])
+            with pytest.raises(Full, match="have 48 MiB of at most 51 MiB"):
+                await one.send(1, [bytes(4 << 20)])
+
+
+async def test_nothing_stays_for_ever(url):
+    """With each beat of the queen all keys of the hive last for a day, but for seeds that a drone
+    has taken.
+    """
+    with Redis.from_url(url) as client:
+        client.rpush(Keys("test").taken(0), "http://a/")
+        async with drones(url) as (one, other):
+            await one.send(1, [b"a"])
+            await one.acknowledge((await one.send(0, [b"a"]))[0])
+            await one.command("pause")
+            await one.give_up(1)
+            await beat(other)
+            await beat(one)
+            await beat(other)
+            await beat(one)
+        left = {key.decode(): client.pttl(key) for key in client.keys("webcrawl:*")}
+
+    assert left.pop(Keys("test").taken(0)) == -1
+    assert len(left) >= 10
+    assert all(0 < seconds <= KEEP for seconds in left.values()), left
+
+
+class TestOnlyWhatHasChanged:
+    async def test_what_was_told_is_lost(self, url):
+        """If the server loses the order of changes, all is told anew, and nothing is missed."""
+        async with drones(url) as (one, other):
+            places = await one.send(1, [b"a", b"b"])
+            await other.acknowledge(places[0])
+            await beat(one)
+            await other.acknowledge(places[1])
+            with Redis.from_url(url) as client:
+                (changes,) = client.keys("*:changes:*")
+                client.delete(changes)
+
+            assert (await beat(one)).acks == {1: places[1]}
+            assert set((await beat(one)).members) == {0, 1}
+
+    async def test_an_answer_that_is_lost(self, url):
+        """What the answer to a beat would have told is told with the next one."""
+        async with drones(url) as (one, other):
+            places = await one.send(1, [b"a"])
+            await beat(one)
+            await other.acknowledge(places[0])
+            with Redis.from_url(url) as client:
+                (stream,) = client.keys("webcrawl:{test:0}:*")
+                client.delete(stream)  # the beat fails when it has its answer
+
+            with pytest.raises(NewEpoch) as begun:
+                await beat(one)
+            one.follow(begun.value.epoch)
+            assert (await beat(one)).acks == {}
+            one.follow((await one.join(member(0))).epoch)
+            assert set((await beat(one)).members) == {0, 1}
