@@ -265,6 +265,12 @@ class TestRooms:
 
         assert (run.returncode, run.stderr.strip()) == (0, "")
 
+    def test_one_folder_knows_the_hives_server(self):
+        """No module but those of one folder imports redis; the hive calls a transport."""
+        graph, folder = house.graph_of(), "webcrawl.crawl.hive.redis_server."
+
+        assert [name for name in MODULES if "redis" in graph[name] if folder not in name] == []
+
 
 class TestRulesFail:
     """The rules above, broken."""

@@ -45,7 +45,6 @@ class Members:
         try:
             hives = []
             for drone, server in enumerate(servers):
-                await server.open()
                 hives.append(await server.join(member(drone, self._founders)))
             slots, applied, beat = hives[-1].map, [0] * self._number, 0
             while not self._over.is_set():

@@ -70,7 +70,6 @@ async def drones(url, number=2, name="test", **options):
     servers = [transport(url, name, **options) for _ in range(number)]
     try:
         for drone, server in enumerate(servers):
-            await server.open()
             await server.join(member(drone, number))
         yield servers
     finally:
@@ -82,7 +81,6 @@ async def joins(url, drone, name="test", **parameters):
     """The hive that a drone enters, which leaves it again."""
     server = transport(url, name, parameters)
     try:
-        await server.open()
         return await server.join(drone)
     finally:
         await server.close()

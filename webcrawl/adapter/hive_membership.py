@@ -115,7 +115,6 @@ class HiveEntry:
     async def join(self) -> str:
         """Enter the registry, or enter it again; return the epoch."""
         values, identity = self._values, self._identity
-        await self.server.open()
         self._hive = await self.server.join(
             Member(
                 drone=identity.drone,

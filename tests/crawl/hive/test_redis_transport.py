@@ -94,7 +94,6 @@ async def test_the_rights_that_suffice(url):
         )
 
     server = transport(url, parameters={"username": "drone", "password": SECRET})
-    await server.open()
     await server.join(member(drones=1))
     (place,) = await server.send(0, [b"a"])
     assert await server.read(BEGINNING, 10, 0.1) == [(place, b"a")]

@@ -54,10 +54,8 @@ class TestSlots:
         old = member(0, key=b"k" * 16, map=slots)
         server = transport(url)
         await joins(url, old)
-        await server.open()
         await server.join(member(1))
         emptied(url)
-        await server.open()
         again = await server.join(member(1))
         await server.close()
 
@@ -90,7 +88,6 @@ async def test_a_lost_folder_comes_first(url):
     """It founds a hive, which gives way to the one that the others have; then it is told so."""
     hive = await founded(url)
     lost = transport(url)
-    await lost.open()
     await lost.join(member(1, state=LOST))
     await beat(lost)
 
@@ -149,12 +146,10 @@ async def test_an_entry_whose_answer_is_lost(url, monkeypatch):
 
     hive = await joins(url, member(0))
     server = transport(url)
-    await server.open()
     monkeypatch.setattr(Pipeline, "execute", lost)
     with pytest.raises(Away):
         await server.join(member(1))
     emptied(url)
-    await server.open()
     assert (await server.join(member(1))).key == hive.key
     await server.close()
 
@@ -226,7 +221,6 @@ def test_what_a_checkpoint_has_of_commands(url, tmp_path):
     async def run(db):
         server = transport(url)
         companions = Companions(db, lambda: server.member)
-        await server.open()
         await server.join(member(0, drones=1))
         await server.command("exclude", "a.example/")
         await server.command("stop")
@@ -254,7 +248,6 @@ def test_what_a_checkpoint_has_of_the_others(url, tmp_path):
         companions = Companions(db, lambda: server.member)
         assert companions.known() == {}
         db.checkpoint()
-        await server.open()
         await server.join(member(0, drones=3))
         await joins(url, member(1, drones=3))
         await joins(url, member(2, drones=3))

@@ -294,7 +294,6 @@ async def test_opening_again(server, url):
         server.restart()
         with suppress(Away):  # the former connection, perhaps
             await one.open()
-        await one.open()
         assert (await one.join(member(0))).epoch != former
         await beat(one)  # in that epoch
 

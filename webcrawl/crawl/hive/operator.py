@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-from webcrawl.crawl.hive.errors import AnotherHive, ForeignMessage
+from webcrawl.crawl.hive.errors import AnotherHive, ForeignMessage, legible
 from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.crawl.hive.queen import DroneState, Report, unsettled
 from webcrawl.crawl.hive.registry import RESIZE, place_of, state_of
@@ -83,7 +83,9 @@ class Operator:
 
     async def look(self) -> HiveLook:
         """Return what the server knows. Raise AnotherHive if that is only of another hive."""
-        found = _hive_look(await self._look())
+        known = await self._look()
+        with legible():
+            found = _hive_look(known)
         if found.key and found.key != self._meant:
             if not self._is_meant(found):
                 raise AnotherHive(self._name, _where(found), gives_way=found.gives_way)

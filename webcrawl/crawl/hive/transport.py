@@ -67,7 +67,7 @@ class Transport(Protocol):
         """Return whether the streams have more than half of what they may."""
 
     async def open(self) -> None:
-        """Connect, and make sure that this server can carry a hive."""
+        """Connect, and make sure that this server can carry a hive; `join` begins with that."""
 
     async def join(self, member: Member, *, lease: float = 30.0) -> Member:
         """Enter the registry, founding it if need be, follow its epoch, and return what is known.

@@ -112,15 +112,11 @@ class EmbeddedServer:
         return Child(command, self._folder / LOG, folder=self._folder, at_end=signal.SIGKILL)
 
     def _arguments(self) -> list[str]:
+        limit = str(self._memory * 5 // 4 + OVERHEAD)
         return [
             *("--port", "0", "--unixsocket", SOCKET, "--unixsocketperm", "600"),
             *("--save", "", "--appendonly", "no", "--daemonize", "no"),
-            *(
-                "--maxmemory",
-                str(self._memory * 5 // 4 + OVERHEAD),
-                "--maxmemory-policy",
-                "noeviction",
-            ),
+            *("--maxmemory", limit, "--maxmemory-policy", "noeviction"),
         ]
 
     def _answers_within(self, seconds: float) -> bool:

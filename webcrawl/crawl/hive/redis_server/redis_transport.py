@@ -96,6 +96,7 @@ class RedisTransport:
             self._room = await check(self._client)
 
     async def join(self, member: Member, *, lease: float = 30.0) -> Member:
+        await self.open()
         self._member = member
         with translated():
             await self._again(lease)
