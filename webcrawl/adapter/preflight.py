@@ -448,7 +448,7 @@ def _start(
 
 
 def _shares_urls(settings: BaseSettings, values: CheckedSettings) -> bool:
-    """Return whether others may give the crawl URLs: a Redis server, or the drones of a hive."""
+    """Return whether others may give the crawl URLs: a server of seeds, or the drones of a hive."""
     return has_server(settings) or bool(values["HIVE_DRONES"])
 
 

@@ -16,7 +16,7 @@ from webcrawl.base.settings.setting_kinds import (
     Name,
     Number,
     Rate,
-    RedisKey,
+    SeedsKey,
     Setting,
     Size,
     Switch,
@@ -510,7 +510,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("REDIS_PASSWORD_FILE", None, "file").means(
             "File with the server's password, to keep it out of the settings."
         ),
-        Setting("REDIS_START_URLS_KEY", "%(name)s:start_urls", RedisKey()).means(
+        Setting("REDIS_START_URLS_KEY", "%(name)s:start_urls", SeedsKey()).means(
             "The list, set or sorted set in that server from which seeds are read as they arrive."
         ),
         Setting("MAX_IDLE_TIME_BEFORE_CLOSE", None, Maybe(WholeNumber(0, DAY * 365))).means(

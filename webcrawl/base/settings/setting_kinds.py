@@ -198,7 +198,7 @@ class Name:
         return found
 
 
-class RedisKey:
+class SeedsKey:
     """A key, with or without the spider's name in it."""
 
     allowed: str = "one line of text, in which %(name)s is the spider's name"

@@ -177,10 +177,7 @@ BEGINNING = "0-0"  # the place in a stream before its first letter
 
 
 def order(place: str) -> int:
-    """Return a number by which places in a stream compare. Raise ValueError if it is no place.
-
-    Of a place nothing else is known here: it is the transport's.
-    """
+    """Return a number by which places in a stream compare. Raise ValueError if this is no place."""
     major, _, minor = place.partition("-")
     return int(major) << 64 | int(minor)
 

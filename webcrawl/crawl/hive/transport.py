@@ -1,11 +1,12 @@
-"""The calls that a hive makes of its server, whatever server that is, and what they give.
+"""The calls that drones and operators make of the hive's server, and what they return.
 
-A drone has one `Transport`, and so has each look of an operator. Another server needs another class
-with these calls; tests/crawl/hive/test_transport.py says what they have to do. registry.py decides
-who belongs to a hive (`entered`) without a server.
+redis_server/ makes them of a Redis or Valkey server. Another kind of server needs another class with
+these calls, which adapter/server_settings.py chooses; tests/crawl/hive/test_transport.py tries it.
+Who belongs to a hive is decided without a server (`entered` in registry.py).
 
 Every call may raise Away or Full, which pass, and HiveError, which does not. If the streams have
-begun anew, it raises NewEpoch until `follow` says that the caller has begun anew, too.
+begun anew, it raises NewEpoch until `follow` says that the caller has begun anew, too. A place in a
+stream is text that the transport makes, and by which `order` in letter.py compares letters.
 """
 
 from __future__ import annotations
@@ -58,9 +59,7 @@ class ServerLook:
 class Transport(Protocol):
     """The server as one drone sees it, or an operator, who makes no call that needs a member."""
 
-    @property
-    def member(self) -> Member | None:
-        """Return the drone with what it knows of the hive, or None before it has joined."""
+    member: Member | None  # the drone with what it knows of the hive; None before it has joined
 
     @property
     def filling(self) -> bool:

@@ -1,4 +1,4 @@
-"""A hive's server that is a Redis or Valkey server: one connection to it, and one that reads.
+"""The transport by a Redis or Valkey server: a connection for reading letters, and one for the rest.
 
 redis-py reconnects without telling the caller, perhaps to a server that was restarted or restored
 meanwhile. So each new connection asks for the server's run_id before it sends anything else. If
@@ -77,7 +77,7 @@ class RedisTransport:
         self._memory = memory
         self._clock = clock
         self._pause = pause
-        self._member: Member | None = None
+        self.member: Member | None = None
         # the record of the hive that this drone has entered, or tried to
         self._heard: HiveRecord | None = None
         self._agreed = ""  # the epoch as it stands in the server: run_id:random
@@ -97,7 +97,7 @@ class RedisTransport:
 
     async def join(self, member: Member, *, lease: float = 30.0) -> Member:
         await self.open()
-        self._member = member
+        self.member = member
         with translated():
             await self._again(lease)
         self._epoch = self._me.epoch
@@ -107,14 +107,10 @@ class RedisTransport:
         self._epoch = epoch
 
     @property
-    def member(self) -> Member | None:
-        return self._member
-
-    @property
     def _me(self) -> Member:
-        if self._member is None:
+        if self.member is None:
             raise HiveError("the drone has not joined the hive")
-        return self._member
+        return self.member
 
     async def close(self) -> None:
         with suppress(Exception):
@@ -125,10 +121,10 @@ class RedisTransport:
                 await client.aclose()
 
     async def _leave(self) -> None:
-        if self._member is not None:
-            drone, keys = self._member.drone, self._keys
+        if self.member is not None:
+            drone, keys = self.member.drone, self._keys
             names = (keys.drones, f"{keys.leases}{drone}", keys.queen)
-            await self._client.eval(steps.LEAVE, 3, *names, drone, self._member.identity)
+            await self._client.eval(steps.LEAVE, 3, *names, drone, self.member.identity)
 
     # -- the epoch
 
@@ -164,7 +160,7 @@ class RedisTransport:
         """Agree on an epoch, and enter the registry: for the first time, or because it was lost."""
         try:
             await self._agree()
-            if self._member is not None:
+            if self.member is not None:
                 await self._enter(lease)
         except OtherServer:
             raise Away("the server was restarted just now") from None
@@ -218,7 +214,7 @@ class RedisTransport:
                 # without a wait each of 1,000 would read the registry some 500 times
                 tries += 1
                 await self._pause(CHANCE.random() * min(LONGEST_WAIT, tries * SHORTEST_WAIT))
-        self._member = replace(
+        self.member = replace(
             me,
             key=record.key,
             map=slots,
@@ -266,7 +262,7 @@ class RedisTransport:
         record, slots = await pipe.get(self._keys.hive), await pipe.hget(self._keys.map, "slots")
         drones, gone = await pipe.hgetall(self._keys.drones), await pipe.smembers(self._keys.gone)
         commands = await pipe.zrange(self._keys.commands, 0, -1)
-        return _registry(record, slots, drones, commands, gone)
+        return _found(record, slots, drones, commands, gone)
 
     async def _held(self, pipe: Any, former: bytes | None) -> bool:
         """Return whether the same state was alive a moment ago, on another machine."""
@@ -301,13 +297,13 @@ class RedisTransport:
             members = _changed(members, drones)
         lasting = in_force(self._me.commands, commands) if commands else self._me.commands
         states = self._me.gone if gone is None else frozenset(state.decode() for state in gone)
-        self._member = replace(self._me, others=members, gone=states, commands=lasting)
+        self.member = replace(self._me, others=members, gone=states, commands=lasting)
         if (hungry or b"") != self._hungry_bits:
             self._hungry_bits = hungry or b""
             self._hungry = frozenset(_bits(self._hungry_bits))
         self._queen = int(queen) == self._me.drone
         if packed:
-            self._member = self._me.knowing(SlotMap.unpack(packed))
+            self.member = self._me.knowing(SlotMap.unpack(packed))
         self._bytes = int(size or 0)
         self._sent = 0
         # no place: of a drone that has left
@@ -370,7 +366,7 @@ class RedisTransport:
     @property
     def _may_have(self) -> int:
         """Return the bytes that the streams may have: what the drones need, if the server has it."""
-        drones = len(self._member.others) if self._member is not None else 0
+        drones = len(self.member.others) if self.member is not None else 0
         wanted = self._memory or stream_memory(drones)
         return min(wanted, self._room or wanted)
 
@@ -442,7 +438,7 @@ class RedisTransport:
     async def publish_map(self, slots: SlotMap) -> bool:
         values = (slots.generation, slots.pack())
         done = await self._do(lambda: self._client.eval(steps.PUBLISH, 1, self._keys.map, *values))
-        self._member = self._me.knowing(slots)
+        self.member = self._me.knowing(slots)
         return bool(done)
 
     async def give_up(self, drone: int) -> None:
@@ -462,9 +458,8 @@ class RedisTransport:
 
         async def gone() -> None:
             pipe = self._client.pipeline(transaction=True)
-            pipe.hdel(keys.drones, str(drone))
-            pipe.hdel(keys.reports, str(drone))
-            pipe.hdel(keys.acks(self._epoch), str(drone))
+            for key in (keys.drones, keys.reports, keys.acks(self._epoch)):
+                pipe.hdel(key, str(drone))
             pipe.eval(steps.CHANGED, 1, keys.changes(self._epoch), f"{steps.MEMBER}{drone}")
             pipe.setbit(keys.hungry, drone, 0)
             pipe.srem(keys.streams(self._epoch), stream)
@@ -474,7 +469,7 @@ class RedisTransport:
 
         await self._do(gone)
         others = {one: state for one, state in self._me.others.items() if one != drone}
-        self._member = replace(self._me, others=others)
+        self.member = replace(self._me, others=others)
 
     async def let_rest(self) -> None:
         await self._do(lambda: self._client.set(self._keys.rest, 1, px=REST))
@@ -493,7 +488,7 @@ class RedisTransport:
         pipe.get(keys.queen)
         pipe.get(keys.bytes)
         *registered, reports, queen, size = await pipe.execute()
-        registry = _registry(*registered)
+        registry = _found(*registered)
         leases = self._client.pipeline(transaction=False)
         for drone in registry.drones:
             leases.pttl(f"{keys.leases}{drone}")
@@ -512,7 +507,7 @@ class RedisTransport:
             )
 
 
-def _registry(record: Any, slots: Any, drones: Any, commands: Any, gone: Any = ()) -> Registry:
+def _found(record: Any, slots: Any, drones: Any, commands: Any, gone: Any = ()) -> Registry:
     """Return what these values of the registry's keys say."""
     with legible():
         return Registry(
