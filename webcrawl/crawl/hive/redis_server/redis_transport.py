@@ -99,7 +99,7 @@ class RedisTransport:
         await self.open()
         self.member = member
         with translated():
-            await self._again(lease)
+            await self._agree_and_enter(lease)
         self._epoch = self._me.epoch
         return self._me
 
@@ -147,7 +147,7 @@ class RedisTransport:
                     epoch, found = self._epoch, await work()
                 except OtherServer:
                     # if the epoch stays, only something of the registry was lost
-                    await self._again()
+                    await self._agree_and_enter()
                     continue
                 # somebody else has noticed meanwhile: what we heard is of the former one
                 if epoch != self._epoch:
@@ -156,8 +156,8 @@ class RedisTransport:
                 return found
         raise Away("the hive's data in the server keeps disappearing")
 
-    async def _again(self, lease: float = 0.0) -> None:
-        """Agree on an epoch, and enter the registry: for the first time, or because it was lost."""
+    async def _agree_and_enter(self, lease: float = 0.0) -> None:
+        """Agree on an epoch, and enter the registry: at first, and when that was lost."""
         try:
             await self._agree()
             if self.member is not None:
