@@ -57,7 +57,6 @@ class HiveSide:
         if self._others is not None:
             await self._others.stop()
 
-    @property
-    def reaches_server(self) -> bool:
-        """Return whether this is a drone, and the server of its hive answers."""
-        return self._others is not None and self._others.reaches_server
+    def figures(self) -> dict[str, float]:
+        """Return what the metrics have of the hive; nothing of a crawl that is no drone."""
+        return self._others.figures() if self._others is not None else {}

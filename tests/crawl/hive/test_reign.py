@@ -200,3 +200,24 @@ def test_a_folder_that_is_gone(tmp_path, caplog):
     Telling(tmp_path / "gone").tell(0, figures(1))
 
     assert "cannot be written" in caplog.text
+
+
+def test_what_the_metrics_have():
+    """The queen tells how many drones are alive, and whether a change waits; others cannot know."""
+    post = SimpleNamespace(
+        drone=SimpleNamespace(slots=MAP),
+        obeyed=SimpleNamespace(wanted=Wanted(frozenset((0, 1, 2))), number=0),
+    )
+    reign = Reign(0, Server(), post, ((),), SimpleNamespace(tell=lambda *values, **named: None))
+
+    def told(queen):
+        beat = SimpleNamespace(
+            queen=queen, reports={}, alive=frozenset((0, 1)), members={0: "", 1: ""}
+        )
+        asyncio.run(reign.heard(beat))
+        return reign.figures()
+
+    about = {"hive/members": len(MAP.drones), "hive/generation": MAP.generation}
+    alone = {"hive/queen": 1, "hive/alive": 2, "hive/change_waits": 1}
+    assert told(0) == {**about, **alone}
+    assert told(1) == {**about, **dict.fromkeys(alone, 0)}

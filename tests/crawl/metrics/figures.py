@@ -6,7 +6,7 @@ from webcrawl.crawl.metrics import CrawlCollector, CrawlLook, Told
 
 ABOUT = {"version": "1.2.3"}
 LABELS = {"jobdir": '/crawls/with "quotes" and \\ and\nlines'}
-DRONE = {"hive/slots": 100, "hive/sent": 7, "hive/server_up": True}
+DRONE = {"hive/slots": 100, "hive/sent": 7, "hive/server_up": True, "hive/alive": 3}
 REVISITS = {
     "revisit/records": 500,
     "revisit/gone": 3,

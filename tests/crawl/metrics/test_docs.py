@@ -92,7 +92,7 @@ class TestBoard:
             if "_total" in text and not re.search("rate|increase", text)
         ]
 
-        assert plain == ['sum(webcrawl_pages_total{jobdir=~"$jobdir"})']
+        assert plain == ['sum(webcrawl_pages_total{jobdir=~"$jobdir", drone=~"$drone"})']
 
 
 def test_every_alert_is_explained():
@@ -101,4 +101,4 @@ def test_every_alert_is_explained():
     alerts = re.findall(r"^      - alert: (\w+)$", ALERTS.read_text(encoding="utf-8"), re.MULTILINE)
 
     assert len(alerts) > 5
-    assert re.findall(r"^\| `((?:Crawl|Drone)\w+)` \|", text, re.MULTILINE) == alerts
+    assert re.findall(r"^\| `((?:Crawl|Drone|Hive)\w+)` \|", text, re.MULTILINE) == alerts

@@ -58,7 +58,7 @@ class Metrics:
             "errors": self._crawler.stats.get_value("errors/unexpected", 0)
             if self._crawler.stats
             else 0,
-            "hive/server_up": scheduler_of(self._crawler).hive.reaches_server,
+            **scheduler_of(self._crawler).hive.figures(),
         }
 
     def _is_paused(self) -> bool:

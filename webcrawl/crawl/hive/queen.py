@@ -449,13 +449,16 @@ class Reign:
         self._queen: Queen | None = None
         self._released: set[int] = set()
         self._waits = ""  # what was said of a change last
+        self._alive = 0
         # drones: what was said of their reports, and when
         self._unreadable: dict[int, tuple[str, float]] = {}
 
     async def heard(self, beat: Beat) -> None:
         """Does what follows from this beat."""
+        self._alive = len(beat.alive)
         if beat.queen != self._me:
             self._queen = None
+            self._waits = ""
             return
         if self._queen is None:
             self._queen = Queen(self._groups)
@@ -466,6 +469,17 @@ class Reign:
         decided = self._queen.look(now, reports, beat.alive, slots, obeyed.wanted, obeyed.number)
         self._telling.tell(now, reports.values(), decided.away, last=decided.over)
         await self._act(decided, beat)
+
+    def figures(self) -> dict[str, float]:
+        """Return the hive as this drone knows it; only the queen hears who is alive."""
+        slots = self._post.drone.slots
+        return {
+            "hive/members": len(slots.drones),
+            "hive/generation": slots.generation,
+            "hive/queen": self._queen is not None,
+            "hive/alive": self._alive if self._queen is not None else 0,
+            "hive/change_waits": bool(self._waits),
+        }
 
     async def _act(self, decided: Decisions, beat: Beat) -> None:
         for line in decided.notices:

@@ -96,6 +96,10 @@ class Running:
         """Return whether the server answered when it was last asked."""
         return self._contact.there.is_set()
 
+    def figures(self) -> dict[str, float]:
+        """Return what the metrics have of the hive beside the drone's own figures."""
+        return {"hive/server_up": self.reaches_server, **self._reign.figures()}
+
     def absence(self) -> Absence | None:
         """Return since when the server does not answer, or None if it does."""
         since = self._contact.absent_since

@@ -192,6 +192,17 @@ GAUGES = (
         "Free space below which fetching pauses (MIN_FREE_DISK).",
     ),
     Figure("hive/server_up", "hive_server_up", "1 if the server of the hive answers, else 0."),
+    Figure("hive/members", "hive_members", "Drones among which the web is divided."),
+    Figure(
+        "hive/generation", "hive_map_generation", "Number of the map of slots that is in force."
+    ),
+    Figure("hive/queen", "hive_queen", "1 if this drone is the queen, else 0."),
+    Figure("hive/alive", "hive_alive", "Drones that are alive, as the queen hears; 0 in others."),
+    Figure(
+        "hive/change_waits",
+        "hive_change_waits",
+        "1 if a change in the number of drones waits for a drone, as the queen hears; else 0.",
+    ),
     Figure("hive/slots", "hive_slots", "Slots of the web that belong to this drone."),
     Figure("hive/slots/leaving", "hive_slots_leaving", "Slots being moved to other drones."),
     Figure("hive/slots/coming", "hive_slots_coming", "Slots being moved to this drone."),
