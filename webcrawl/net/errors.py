@@ -30,7 +30,7 @@ DOUBTFUL = frozenset((Sign.DOUBT, Sign.NO_ROUTE, Sign.NO_NAME))
 
 
 class FetchError(Exception):
-    """A download that ended without a usable response; by itself, a bug in the crawler."""
+    """A download that ended without a usable response; under this name, a bug in the crawler."""
 
     status: ClassVar[Status] = Status.UNEXPECTED
     name: ClassVar[str] = "unexpected"
@@ -113,7 +113,7 @@ class NotRunning(Untried, name="not_running"):
 
 
 class ProxyFailed(Untried, name="proxy"):
-    """The proxy cannot be reached, wants other credentials, or does not get through."""
+    """The proxy cannot be reached, wants other credentials, or cannot reach the server."""
 
     proxy: object = None  # whose address and credentials these are
 
@@ -165,7 +165,7 @@ class CutShort(ConnectionLost, name="cut_short"):
 
 
 class CutLate(TimedOut, name="cut_late"):
-    """The deadline passed within the response's body, and a whole one is wanted."""
+    """The deadline passed within the response's body, and the whole body is required."""
 
 
 class EmptyAnswer(ConnectionLost, name="empty_answer"):
