@@ -10,11 +10,11 @@ COLUMN_MEANINGS = {
     "url": "",
     "url_host_name": "",
     "url_host_tld": "The last label of the host; null for an address.",
-    "url_host_registered_domain": "One label below the suffix of a registry; null for an address.",
+    "url_host_registered_domain": "The suffix of a registry and one label before it; null for an address.",
     "url_host_registry_suffix": "The suffix of a registry, such as `co.uk`; null for an address.",
     "url_host_private_suffix": "The longest public suffix, such as `github.io`; null for an address.",
     "url_host_name_reversed": "The labels in reverse, such as `uk.co.example.www`; null for an address.",
-    "url_host_private_domain": "One label below any public suffix, such as `a.github.io`.",
+    "url_host_private_domain": "The longest public suffix and one label before it, such as `a.github.io`.",
     "url_protocol": "",
     "url_port": "Null if the URL names none.",
     "url_path": "",
@@ -109,7 +109,7 @@ COLUMN_MEANINGS = {
         for size in range(2, 5)
     },
     **{
-        f"repeated_{size}_grams": f"The share of letters in runs of {size} words that came before."
+        f"repeated_{size}_grams": f"The share of letters in runs of {size} words that occurred before."
         for size in range(5, 11)
     },
     "text_masked": "The text with mail addresses and telephone numbers masked; null without MASK_CONTACTS.",

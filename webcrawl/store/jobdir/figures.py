@@ -114,7 +114,7 @@ COUNTERS = (
     Figure("cache_hits", "seen_cache_hits", "Look-ups that the cache of popular URLs answered."),
     Figure("seen/new", "seen_new_urls", "Look-ups of URLs that turned out to be new."),
     Figure("seen/merges", "seen_merges", "Merges of waiting URLs with the sorted files."),
-    Figure("seen/merge_seconds", "seen_merge_seconds", "Time spent on these merges."),
+    Figure("seen/merge_seconds", "seen_merge_seconds", "Time spent on merges."),
     Figure("frontier/added", "frontier_added_urls", "URLs put into the frontier."),
     Figure("frontier/taken", "frontier_taken_urls", "URLs handed out for download."),
     Figure(
@@ -134,9 +134,9 @@ COUNTERS = (
         "the crawl can use.",
     ),
     Figure("outage/count", "outages", "Outages of the local network."),
-    Figure("outage/seconds", "outage_seconds", "Total duration of these outages.", largest),
+    Figure("outage/seconds", "outage_seconds", "Total duration of outages.", largest),
     Figure(
-        "outage/put_back", "outage_repeated_requests", "Requests repeated because of these outages."
+        "outage/put_back", "outage_repeated_requests", "Requests repeated because of outages."
     ),
     Figure("errors", "unexpected_errors", "Unexpected errors, as in logs/errors.log."),
     Figure("hive/sent", "hive_sent_links", "Links sent to other drones."),
@@ -153,11 +153,11 @@ COUNTERS = (
 )
 GAUGES = (
     Figure("queued", "queued_urls", "URLs in the frontier."),
-    Figure("aside", "aside_urls", "URLs among these whose hosts are set aside."),
+    Figure("aside", "aside_urls", "Queued URLs whose hosts are set aside."),
     Figure(
         "over_budget",
         "over_budget_urls",
-        "URLs among these beyond the budgets of their domains, or folded.",
+        "Queued URLs beyond the budgets of their domains, or folded.",
     ),
     Figure("over_budget/domains", "over_budget_domains", "Domains beyond their budgets."),
     Figure("in_flight", "downloads", "Downloads in progress."),
@@ -216,12 +216,12 @@ GAUGES = (
     Figure(
         "revisit/waiting",
         "revisit_waiting_pages",
-        "Pages among these that are due and wait for their hosts.",
+        "Pages that are due to be fetched again and wait for their hosts.",
     ),
     Figure(
         "revisit/let_go",
         "revisit_let_go_pages",
-        "Pages among these that change too fast for the budget, estimated.",
+        "Pages that change too fast for the budget, estimated.",
     ),
     Figure("revisit/budget", "revisit_budget", "Pages per second that may be fetched again."),
     Figure("revisit/used", "revisit_used", "Pages per second that are fetched again."),
@@ -236,7 +236,7 @@ GAUGES = (
         "How long copies have been out of date, by weight, estimated.",
     ),
     Figure("store/files", "store_files", "Finished files that have a verified copy in the store."),
-    Figure("store/bytes", "store_bytes", "Bytes of these."),
+    Figure("store/bytes", "store_bytes", "Bytes of finished files that have a verified copy in the store."),
     Figure(
         "store/waiting",
         "store_waiting_files",
