@@ -135,9 +135,7 @@ COUNTERS = (
     ),
     Figure("outage/count", "outages", "Outages of the local network."),
     Figure("outage/seconds", "outage_seconds", "Total duration of outages.", largest),
-    Figure(
-        "outage/put_back", "outage_repeated_requests", "Requests repeated because of outages."
-    ),
+    Figure("outage/put_back", "outage_repeated_requests", "Requests repeated because of outages."),
     Figure("errors", "unexpected_errors", "Unexpected errors, as in logs/errors.log."),
     Figure("hive/sent", "hive_sent_links", "Links sent to other drones."),
     Figure("hive/received", "hive_received_links", "Links that came from other drones."),
@@ -197,11 +195,15 @@ GAUGES = (
         "hive/generation", "hive_map_generation", "Number of the map of slots that is in force."
     ),
     Figure("hive/queen", "hive_queen", "1 if this drone is the queen, else 0."),
-    Figure("hive/alive", "hive_alive", "Drones that are alive, as the queen hears; 0 in others."),
+    Figure(
+        "hive/alive",
+        "hive_alive",
+        "In the queen, the number of drones that are alive; 0 in all other drones.",
+    ),
     Figure(
         "hive/change_waits",
         "hive_change_waits",
-        "1 if a change in the number of drones waits for a drone, as the queen hears; else 0.",
+        "In the queen, 1 if a change in the number of drones waits for a drone; otherwise 0.",
     ),
     Figure("hive/slots", "hive_slots", "Slots of the web that belong to this drone."),
     Figure("hive/slots/leaving", "hive_slots_leaving", "Slots being moved to other drones."),
@@ -236,7 +238,11 @@ GAUGES = (
         "How long copies have been out of date, by weight, estimated.",
     ),
     Figure("store/files", "store_files", "Finished files that have a verified copy in the store."),
-    Figure("store/bytes", "store_bytes", "Bytes of finished files that have a verified copy in the store."),
+    Figure(
+        "store/bytes",
+        "store_bytes",
+        "Bytes of finished files that have a verified copy in the store.",
+    ),
     Figure(
         "store/waiting",
         "store_waiting_files",
