@@ -24,7 +24,7 @@ FIRST = "\n## "
 LONGEST = 60  # characters of a list or dict that stands in its row
 HEAD = "| setting | default | meaning | allowed |\n|---|---|---|---|\n"
 NOTES = {  # above a section's table
-    "Revisits": "[revisits.md](revisits.md) describes them. "
+    "Revisits": "[revisits.md](revisits.md) describes revisits. "
     "`REVISIT_AGE`, `REVISIT_RATE` and `REVISIT_SHARE` may change while the crawl runs.\n\n",
 }
 LAST = "Scrapy's `CLOSESPIDER_…` settings work too and are checked like the rest.\n"

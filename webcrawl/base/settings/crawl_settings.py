@@ -115,7 +115,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "E-mail address to send as From with every request."
         ),
         Setting("JOBDIR", None, "folder").means(
-            "The folder that holds all state and output of the crawl; if none, crawls/ and the spider's name. Run "
+            "The folder that holds all state and output of the crawl; by default crawls/ and the spider's name. Run "
             "again to resume."
         ),
         Setting("RANDOM_SEED", 0, WholeNumber(0, 2**63 - 1)).means(
@@ -306,7 +306,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         ),
         Setting("DOWNLOAD_TRUNCATE", 2 * 1024 * 1024, WholeNumber(1024, 2**31 - 1)).means(
             "Bytes of a decoded body to keep; the rest is not downloaded. If it is not set, 64 MiB with `REQUISITES`, "
-            "`PURPOSE=archive` or `URL_SCOPE=host`, of which 2 MiB of a document are read."
+            "`PURPOSE=archive` or `URL_SCOPE=host`; only the first 2 MiB of a document are then read."
         ),
     ),
     "Pages": (
@@ -346,14 +346,14 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "all of it (`fullpage`), or a PDF (`pdf`)."
         ),
         Setting("SITEMAPS", None, Maybe(Switch())).means(
-            "Fetch the sitemaps that robots.txt names, and follow their links: of all hosts, of none, or (None) of "
-            "hosts that have given ten pages. With revisits, None means on."
+            "Fetch the sitemaps that robots.txt names, and follow their links. On: of all hosts; off: of none; None: "
+            "of hosts that have given ten pages, or with revisits of all."
         ),
         Setting("FEED_LINKS", None, Maybe(Switch())).means(
             "Fetch the feeds that pages name, and follow the links of feeds; None: on with revisits, else off."
         ),
         Setting("MARKDOWN_LINKS", False, Switch()).means(
-            "Fetch the text in Markdown that pages name beside them, and what the llms.txt of a site lists "
+            "Fetch the Markdown versions that pages name, and what the llms.txt of a site lists "
             "(docs/corpora.md)."
         ),
         Setting("PURPOSE", None, "purposes").means(
@@ -411,8 +411,8 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "Megabytes after which an archive file is closed and the next one started."
         ),
         Setting("OUTPUT_STORE", None, "output store").means(
-            "The bucket or folder to which finished archive, index and table files are copied; in a hive, drone-N in "
-            "it."
+            "The bucket or folder to which finished archive, index and table files are copied; in a hive, into "
+            "drone-N there."
         ),
         Setting("OUTPUT_STORE_KEEP", True, Switch()).means(
             "Keep those files in JOBDIR too; otherwise each is removed after its copy in the "
@@ -514,7 +514,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "The list, set or sorted set in that server from which seeds are read as they arrive."
         ),
         Setting("MAX_IDLE_TIME_BEFORE_CLOSE", None, Maybe(WholeNumber(0, DAY * 365))).means(
-            "Idle seconds after which a crawl that reads seeds from there may end; 0: it never ends; none: it ends "
+            "Idle seconds after which a crawl that reads seeds from Redis may end; 0: it never ends; none: it ends "
             "when nothing is left."
         ),
     ),

@@ -10,7 +10,7 @@ GROUPS: dict[str, str] = {
     "robots": "a share of the hosts: what `/robots.txt` is",
     "dns": "a share of the hosts: what the name servers say",
     "host": "a share of the hosts: how they answer every request",
-    "scheme": "a share of the hosts: with a certificate that is made at the start",
+    "scheme": "a share of the hosts: served with a certificate that is made at the start",
     "name": "a share of the hosts: `subdomain` is a host below another one",
     "owner": "a share of the hosts: what owners say of the use of their pages; not in `--hostile`",
     "change": "a share of the pages, with `--changes`: how a page changes",
@@ -21,7 +21,7 @@ GROUPS: dict[str, str] = {
 }
 OUTAGES: dict[str, str] = {
     "host_NNN": "every request to these hosts gets this status, with Retry-After if given",
-    "host_hang, host_reset": "requests are accepted and never answered; the connection is reset",
+    "host_hang, host_reset": "requests are accepted and never answered, or the connection is reset",
     "robots_NNN, robots_hang, robots_reset": "the same for robots.txt alone",
     "pages_NNN, pages_hang, pages_reset": "the same for everything but robots.txt",
     "address_refused": "connections to these addresses or hosts are refused, open ones are reset",
@@ -30,7 +30,7 @@ OUTAGES: dict[str, str] = {
         "what the name servers say of these hosts; outside: 127.9.9.9"
     ),
     "nameserver_silent, nameserver_servfail, nameserver_refused": "one of three name servers fails",
-    "uplink_lost, uplink_refused, uplink_hang": "every address, and all name servers are silent",
+    "uplink_lost, uplink_refused, uplink_hang": "no address works, and all name servers are silent",
 }
 KINDS: dict[str, str] = {
     "base": "two elements: the first counts",
@@ -83,7 +83,7 @@ KINDS: dict[str, str] = {
     "dns_ipv6": "no address but ::1; not in `--hostile`",
     "dns_dual": "::1 and an address in 127.0.0.0/8; not in `--hostile`",
     "https_h2": "HTTP/2 alone",
-    "https_both": "what the client prefers",
+    "https_both": "HTTP/1.1 or HTTP/2, as the client prefers",
     "change_poisson": "at random, at the page's own rate",
     "change_bursts": "eight changes in a short time, then none for a long time",
     "change_advert": "three words beside the text differ in each answer",

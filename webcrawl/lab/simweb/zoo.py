@@ -70,7 +70,7 @@ def days(spot: Spot) -> Show:
 
 
 def seconds(spot: Spot) -> Show:
-    """`/cal/1700000000`: the seconds of midnights since 1970."""
+    """`/cal/1700000000`: midnights, in seconds since 1970."""
     at = _last_number(spot.path, 1_700_000_000)
     return _calendar(f"Events at {at}", [f"/cal/{max(at + step * _DAY, 0)}" for step in _STEPS])
 
@@ -190,7 +190,7 @@ def farm(spot: Spot) -> Show:
 
 
 def novels(spot: Spot) -> Show:
-    """Pages of words that nobody has read before, at addresses made of words."""
+    """Pages with texts of their own, at addresses made of words."""
     hrefs = []
     for number in range(0, 80, 2):
         depth = spot.dice[number] % 3
@@ -216,7 +216,7 @@ _FACETS = {
 
 
 def items(spot: Spot) -> Show:
-    """`/item/N` with the next ones and any others."""
+    """`/item/N` links to the next items and to random others."""
     at = _number(spot.path.rpartition("/")[2])
     others = [die % 10**8 for die in spot.dice[:20]]
     numbers = [*range(at + 1, at + 13), max(at - 1, 0), *others]
@@ -224,7 +224,7 @@ def items(spot: Spot) -> Show:
 
 
 def list_pages(spot: Spot) -> Show:
-    """`/list?page=N`, as below any list; there is always a next page, with other entries."""
+    """`/list?page=N`: a list that always has a next page, with other entries."""
     at = _number(spot.path.rpartition("page=")[2])
     steps = (*range(-5, 11), 20, 50, 100, 200, 500, 1000, 10_000)
     numbers = [number for number in (at + step for step in steps) if number >= 0]
