@@ -247,7 +247,9 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
         Setting("RETRY_AFTER_MAX", 86_400, Number(0, DAY)).means(
             "Longest wait, in seconds, that a Retry-After can impose."
         ),
-        Setting("POLITENESS_PER_IP", False, Switch()).means("Also keep the waits per IP address."),
+        Setting("POLITENESS_PER_IP", False, Switch()).means(
+            "Also make hosts that share an IP address take turns."
+        ),
         Setting("HOST_CONNECTIONS", {}, "host connections").means(
             "Number of concurrent requests for the named hosts, each with its own wait; all other "
             "hosts get one at a time."
@@ -371,7 +373,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
     ),
     "Revisits": (
         Setting("REVISIT_POLICY", "none", "revisit policy").means(
-            "Decides which pages are fetched again, and when (docs/revisits.md); with none, no page is."
+            "Decides which pages are fetched again, and when (docs/revisits.md); with none, no page is fetched again."
         ),
         Setting("REVISIT_AGE", 86_400, Number(0.1, MANY)).means(
             "Seconds after which a page is fetched again: every page with `fixed`, the average page with the other "
@@ -415,7 +417,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "drone-N there."
         ),
         Setting("OUTPUT_STORE_KEEP", True, Switch()).means(
-            "Keep those files in JOBDIR too; otherwise each is removed after its copy in the "
+            "Keep stored files in JOBDIR too; otherwise each is removed after its copy in the "
             "store has been verified."
         ),
     ),
@@ -458,7 +460,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "in JOBDIR says which. Drone N that `hive` starts uses this port plus N."
         ),
         Setting("METRICS_FILE", None, "metrics file").means(
-            "File with the same figures for node_exporter, renewed every 15 seconds; for drone N of a hive, -N is "
+            "File with the crawl's figures for node_exporter, renewed every 15 seconds; for drone N of a hive, -N is "
             "added before the ending."
         ),
     ),
@@ -468,7 +470,8 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "hive uses this port plus N."
         ),
         Setting("WEBSUB_HOST", "127.0.0.1", "local address").means(
-            "Address of that port; on loopback, a web server in front of it passes on the hubs' requests."
+            "Address on which WEBSUB_PORT listens; on loopback, a web server in front of it passes on the hubs' "
+            "requests."
         ),
         Setting("WEBSUB_ADDRESS", None, "callback address").means(
             "The URL by which hubs reach the crawl; for drone N of a hive, /N is added."
@@ -508,14 +511,15 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "The Redis or Valkey server of the hive and of scrapy-redis' keys, such as rediss://user@host:6379/0."
         ),
         Setting("REDIS_PASSWORD_FILE", None, "file").means(
-            "File with the server's password, to keep it out of the settings."
+            "File with the password of the server that REDIS_URL names, to keep it out of the settings."
         ),
         Setting("REDIS_START_URLS_KEY", "%(name)s:start_urls", SeedsKey()).means(
-            "The list, set or sorted set in that server from which seeds are read as they arrive."
+            "The list, set or sorted set, on the server that REDIS_URL names, from which seeds are read as they "
+            "arrive."
         ),
         Setting("MAX_IDLE_TIME_BEFORE_CLOSE", None, Maybe(WholeNumber(0, DAY * 365))).means(
-            "Idle seconds after which a crawl that reads seeds from Redis may end; 0: it never ends; none: it ends "
-            "when nothing is left."
+            "Idle seconds after which a crawl that reads seeds from REDIS_START_URLS_KEY may end; 0: it never ends; "
+            "none: it ends when nothing is left."
         ),
     ),
 }

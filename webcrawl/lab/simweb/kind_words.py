@@ -12,7 +12,7 @@ GROUPS: dict[str, str] = {
     "host": "a share of the hosts: how they answer every request",
     "scheme": "a share of the hosts: served with a certificate that is made at the start",
     "name": "a share of the hosts: `subdomain` is a host below another one",
-    "owner": "a share of the hosts: what owners say of the use of their pages; not in `--hostile`",
+    "owner": "a share of the hosts: what owners say about the use of their pages; not in `--hostile`",
     "change": "a share of the pages, with `--changes`: how a page changes",
     "validator": "a share of the hosts: what a 304 depends on",
     "odd": "a share of the hosts: wrong validators and wrong answers to conditions",
@@ -24,10 +24,10 @@ OUTAGES: dict[str, str] = {
     "host_hang, host_reset": "requests are accepted and never answered, or the connection is reset",
     "robots_NNN, robots_hang, robots_reset": "the same for robots.txt alone",
     "pages_NNN, pages_hang, pages_reset": "the same for everything but robots.txt",
-    "address_refused": "connections to these addresses or hosts are refused, open ones are reset",
+    "address_refused": "connections to these addresses or hosts are refused, and open ones are reset",
     "address_lost": "connecting takes for ever, and nothing more comes on open connections",
     "dns_silent, dns_servfail, dns_nxdomain, dns_refused, dns_outside": (
-        "what the name servers say of these hosts; outside: 127.9.9.9"
+        "what the name servers say about these hosts; outside: 127.9.9.9"
     ),
     "nameserver_silent, nameserver_servfail, nameserver_refused": "one of three name servers fails",
     "uplink_lost, uplink_refused, uplink_hang": "no address works, and all name servers are silent",
