@@ -248,7 +248,7 @@ CRAWL_SETTINGS: dict[str, tuple[Setting, ...]] = {  # by section
             "Longest wait, in seconds, that a Retry-After can impose."
         ),
         Setting("POLITENESS_PER_IP", False, Switch()).means(
-            "Also make hosts that share an IP address take turns."
+            "Make hosts that share an IP address take turns."
         ),
         Setting("HOST_CONNECTIONS", {}, "host connections").means(
             "Number of concurrent requests for the named hosts, each with its own wait; all other "
