@@ -345,6 +345,16 @@ class TestSettings:
         assert (len(first), one.reason) == (5, "closespider_itemcount")
         assert sorted(first + numbers(crawl(site, tmp_path))) == ALL
 
+    def test_bytes(self, site, tmp_path):
+        """CLOSESPIDER_BYTES counts those of all runs, as in a crawl by command."""
+        first = crawl(site, tmp_path, closespider_itemcount=2)
+        numbers(first)
+        limit = stats_file.read(tmp_path)["bytes"]
+        again = crawl(site, tmp_path, closespider_bytes=limit, politeness_min_delay=0.5)
+
+        assert len(numbers(again)) < len(ALL) - 2
+        assert again.reason == "closespider_bytes"
+
 
 class TestStopping:
     def test_break(self, site, tmp_path):

@@ -324,7 +324,7 @@ class Standalone:
             self.stop("closespider_timeout")
         if 0 < values["CLOSESPIDER_PAGECOUNT"] <= counters["answers"] - self._before["answers"]:
             self.stop("closespider_pagecount")
-        if 0 < values["CLOSESPIDER_BYTES"] <= counters["bytes"] - self._before["bytes"]:
+        if 0 < values["CLOSESPIDER_BYTES"] <= counters["bytes"]:
             self.stop("closespider_bytes")
 
     def _hold(self, why: str) -> str:
