@@ -1,109 +1,125 @@
-"""Records the dashboard as docs/pictures/dashboard.png, and docs/example-report.html: `python docs/record_screens.py`.
+"""Records pictures of what users see, from the checkout's folder: `python -m docs.record_screens`.
 
-Both show a crawl of a synthetic web of 2,000 hosts on loopback. It needs Chromium, and takes five minutes.
+docs/pictures/dashboard.png and docs/example-report.html show a crawl of a synthetic web of 2,000 hosts, and
+docs/pictures/replay.png shows a page of build/site (`.ci/docs` makes it) beside its replay by pywb. It needs Chromium,
+and pywb (`--pywb FILE`, see benchmarks/README.md); it asks only loopback, and takes five minutes.
 """  # noqa: INP001 - a script beside the pages that show its pictures
 
 from __future__ import annotations
 
-import asyncio
+import argparse
 import base64
+import json
 import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from itertools import count
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.request import Request, urlopen
 
-import aiohttp
+from benchmarks.support import chromium
+from benchmarks.support.chromium import ARCHIVE, browser
+from benchmarks.support.replayers import pywb
 
 DOCS = Path(__file__).parent
-PICTURE, REPORT = DOCS / "pictures/dashboard.png", DOCS / "example-report.html"
+SITE = DOCS.parent / "build/site"
+PAGE = "docs/politeness.html"  # of the site: it has a picture
 PROGRAM = [sys.executable, "-m", "webcrawl"]
-BROWSER = [
-    "chromium-headless-shell",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--hide-scrollbars",
-    "--remote-debugging-port=0",
-]
-SIZE = "1120,1240"  # pixels of the window
+HIGH = {"width": 1120, "height": 1240, "mobile": False}
+HALF = {"width": 900, "height": 900, "mobile": False}
+BESIDE = """<!doctype html><style>
+body {{ margin: 0; display: flex; gap: 12px; background: #888; font: 20px sans-serif }}
+figure {{ margin: 0; background: #fff }} img {{ width: 554px; display: block }} figcaption {{ padding: 8px }}</style>
+{}"""
+FIGURE = "<figure><figcaption>{}</figcaption><img src='data:image/png;base64,{}'></figure>"
 SECONDS = 240  # of the crawl
 SHOWN_AT = 30  # seconds after its beginning, when its charts show something
 
 
-class Tab:
-    """The one page of a browser, by the DevTools protocol."""
-
-    def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
-        self._socket = socket
-        self._numbers = count(1)
-
-    async def call(self, method: str, **params: object) -> dict[str, str]:
-        """Return the result of a call; events in between are not looked at."""
-        number = next(self._numbers)
-        await self._socket.send_json({"id": number, "method": method, "params": params})
-        while True:
-            answer = await self._socket.receive_json()
-            if answer.get("id") == number:
-                return answer.get("result", {})
+def photographed(url: str, size: dict[str, object], folder: Path, first: str = "") -> bytes:
+    """Return a picture of a page; `first` is an address that lets the browser in."""
+    chromium.SIZE = size
+    with browser(folder, ARCHIVE) as page:
+        for address in filter(None, (first, url)):
+            page.show(address, 1)
+            time.sleep(10)  # charts are drawn from events
+        return page.screenshot()
 
 
-def listening(process: subprocess.Popen[str], pattern: str) -> str:
-    """Return what a program says of where it listens."""
-    for line in process.stdout or ():
-        if found := re.search(pattern, line):
-            return found[1]
-    raise SystemExit(f"{process.args}: ended without a word that matches {pattern}")
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """Serve a folder on loopback."""
+    server = ThreadingHTTPServer(
+        ("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=str(folder))
+    )
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/"
+    server.shutdown()
+    server.server_close()
 
 
-def photograph(address: str) -> None:
-    """Open the dashboard with its token, then its crawl's page, and keep what that looks like."""
-    command = [*BROWSER, f"--window-size={SIZE}", "about:blank"]
-    with subprocess.Popen(  # noqa: S603 - as above
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as browser:
-        port = listening(browser, r"ws://127\.0\.0\.1:(\d+)/")
-        PICTURE.write_bytes(asyncio.run(_picture(f"http://127.0.0.1:{port}", address)))
-        browser.terminate()
+def record_replay(wayback: Path, folder: Path) -> bytes:
+    """Crawl the site, switch it off, and return the live page and the replayed one, side by side."""
+    job = folder / "crawls/site"
+    settings = ["PRIVATE_NETWORKS_ALLOWED=127.0.0.0/8", "REQUISITES=1", "POLITENESS_MIN_DELAY=0"]
+    with served(SITE) as site:
+        words = [word for setting in settings for word in ("-s", setting)]
+        subprocess.run([*PROGRAM, "crawl", site, "-o", job, *words], check=True)  # noqa: S603 - a program of ours
+        live = photographed(site + PAGE, HALF, folder / "live")
+    (folder / "served").mkdir()
+    with pywb(wayback, job, folder / "served") as address:
+        again = photographed(address(site + PAGE), HALF, folder / "replay")
+    shown = {"the live page": live, "replayed from the archive by pywb": again}
+    figures = [
+        FIGURE.format(name, base64.b64encode(picture).decode()) for name, picture in shown.items()
+    ]
+    (folder / "both.html").write_text(BESIDE.format("".join(figures)))
+    return photographed(
+        (folder / "both.html").as_uri(),
+        {"width": 1120, "height": 594, "mobile": False},
+        folder / "both",
+    )
 
 
-async def _picture(browser: str, address: str) -> bytes:
-    base, _, token = address.partition("?token=")
-    headers = {"Authorization": f"Bearer {token}"}
-    async with aiohttp.ClientSession() as session:
-        async with session.get(f"{base}api/crawls", headers=headers) as listed:
-            crawl = (await listed.json())[0]["id"]
-        async with session.get(f"{browser}/json/list") as listed:
-            pages = [one for one in await listed.json() if one["type"] == "page"]
-        async with session.ws_connect(
-            pages[0]["webSocketDebuggerUrl"], max_msg_size=0
-        ) as connected:
-            tab = Tab(connected)
-            for url in (address, f"{base}c/{crawl}"):
-                await tab.call("Page.navigate", url=url)
-                await asyncio.sleep(15)  # its charts are drawn from events
-            picture = await tab.call("Page.captureScreenshot")
-    return base64.b64decode(picture["data"])
+def record_dashboard(folder: Path) -> bytes:
+    """Crawl the synthetic web; return the dashboard's picture, and leave the report in the documents."""
+    job = folder / "crawls/web"
+    demo = [*PROGRAM, "demo", "--hosts", "2000", "--seconds", str(SECONDS), "-s", f"JOBDIR={job}"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(demo, **quiet) as crawling:  # noqa: S603 - a program of ours
+        time.sleep(SHOWN_AT)
+        shown = [*PROGRAM, "dashboard", job]
+        with subprocess.Popen(shown, stdout=subprocess.PIPE, text=True) as dashboard:  # noqa: S603 - as above
+            address = re.search(r"http://\S+", next(iter(dashboard.stdout or ())))
+            base, _, token = address[0].partition("?token=") if address else ("", "", "")
+            asked = Request(f"{base}api/crawls", headers={"Authorization": f"Bearer {token}"})  # noqa: S310 - loopback
+            with urlopen(asked) as answer:  # noqa: S310 - loopback
+                crawl = json.load(answer)[0]["id"]
+            picture = photographed(
+                f"{base}c/{crawl}", HIGH, folder / "dashboard", f"{base}?token={token}"
+            )
+            dashboard.terminate()
+        crawling.wait()
+    subprocess.run([*PROGRAM, "report", job, "-o", DOCS / "example-report.html"], check=True)  # noqa: S603 - as above
+    return picture
 
 
 def main() -> None:
-    """Crawl, and look at the crawl meanwhile and afterwards."""
+    """Write the pictures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--pywb", type=Path, required=True, metavar="FILE", help="pywb's program wayback"
+    )
+    wayback = parser.parse_args().pywb
     with tempfile.TemporaryDirectory() as folder:
-        jobdir = Path(folder) / "crawls/web"
-        words = ["--hosts", "2000", "--seconds", str(SECONDS), "-s", f"JOBDIR={jobdir}"]
-        with subprocess.Popen(  # noqa: S603 - a program of ours
-            [*PROGRAM, "demo", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        ) as crawling:
-            time.sleep(SHOWN_AT)
-            with subprocess.Popen(  # noqa: S603 - as above
-                [*PROGRAM, "dashboard", jobdir], stdout=subprocess.PIPE, text=True
-            ) as dashboard:
-                photograph(listening(dashboard, r"(http://\S+)"))
-                dashboard.terminate()
-            crawling.wait()
-        subprocess.run([*PROGRAM, "report", jobdir, "-o", REPORT], check=True)  # noqa: S603 - as above
-    sys.stdout.write(f"{PICTURE}\n{REPORT}\n")
+        (DOCS / "pictures/replay.png").write_bytes(record_replay(wayback, Path(folder)))
+        (DOCS / "pictures/dashboard.png").write_bytes(record_dashboard(Path(folder)))
 
 
 if __name__ == "__main__":
