@@ -177,20 +177,24 @@ class CrawlDiff:
 
     def _judge(self, url: str, before: Sequence[Visit], after: Sequence[Visit]) -> None:
         """Note how a URL differs, if it does; `before` and `after` are the same of one crawl."""
-        earlier = [visit for visit in before if not visit.says_nothing]
-        later = [visit for visit in after if not visit.says_nothing]
-        if after and not later:
-            self.unclear += any(visit.is_page for visit in earlier)
+        earlier = _telling(before)
+        later = _telling(after)
+        is_unclear = len(after) > 0 and not later
+        if is_unclear:
+            had_page = any(visit.is_page for visit in earlier)
+            self.unclear += had_page
             return
-        # the first visit of one crawl is its earlier state; of an earlier crawl the last one is
-        old = _page_at_last(earlier[:1] if self._alone else earlier)
+        if self._alone:  # the first visit of one crawl is its earlier state
+            earlier = earlier[:1]
+        old = _page_at_last(earlier)
         new = _page_at_last(later)
-        if old is not None and new is not None:
+        if old is None:
+            if new is not None:
+                self._note("added", url, new.status, "", new.digest)
+        elif new is None:
+            self._lost(url, old, _answer_at_last(later))
+        else:
             self._compare_pages(url, old, new)
-        elif old is not None:
-            self._lost(url, old, later[-1].capture if later else None)
-        elif new is not None:
-            self._note("added", url, new.status, "", new.digest)
 
     def _compare_pages(self, url: str, old: CaptureLine, new: CaptureLine) -> None:
         if old.digest == new.digest:
@@ -279,7 +283,16 @@ def _shortened(line: str) -> str:
     return line if len(line) <= LONGEST else f"{line[:LONGEST]}…"
 
 
+def _telling(visits: Sequence[Visit]) -> list[Visit]:
+    """Return the visits whose answers say something of the URL."""
+    return [visit for visit in visits if not visit.says_nothing]
+
+
+def _answer_at_last(visits: Sequence[Visit]) -> CaptureLine | None:
+    return visits[-1].capture if visits else None
+
+
 def _page_at_last(visits: Sequence[Visit]) -> CaptureLine | None:
     """Return the page that the last visit found, or None if it found none."""
-    last = visits[-1] if visits else None
-    return last.capture if last is not None and last.is_page else None
+    found_page = len(visits) > 0 and visits[-1].is_page
+    return visits[-1].capture if found_page else None

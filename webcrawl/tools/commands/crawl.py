@@ -313,12 +313,17 @@ class Command(CrawlCommand):
         """
         from webcrawl.adapter.preflight import REASONS  # noqa: PLC0415
 
-        if error is not None and not isinstance(error, EndedBadly) and not was_told(error):
-            known = isinstance(error, REASONS)
-            line = _line(error) if _of_system(error) and not known else str(error)
-            logger.critical("%s", line, exc_info=None if known or _of_system(error) else error)
-        if error is not None:
-            self.exitcode = ExitStatus.FAILED
+        if error is None:
+            return
+        self.exitcode = ExitStatus.FAILED
+        if isinstance(error, EndedBadly) or was_told(error):
+            return
+        if isinstance(error, REASONS):
+            logger.critical("%s", str(error))
+        elif _of_system(error):
+            logger.critical("%s", _line(error))
+        else:
+            logger.critical("%s", str(error), exc_info=error)
 
     def _opened(self) -> None:
         self._on_exit = "%s ended the crawl at once: it will resume from its last checkpoint"

@@ -66,31 +66,40 @@ class Command(ToolCommand):
             self.fail(f"{error}: {program()} verify says where the archive is damaged")
 
     def _print(self, diff: CrawlDiff, opts: argparse.Namespace) -> None:
-        for path in diff.unfinished:
-            sys.stderr.write(f"{readable(str(path))}: not finished, and left out\n")
-        for folder, left, is_later in diff.incomplete:
-            kind = "gone" if is_later else "added"
-            sys.stderr.write(
-                f"{readable(str(folder))}: not complete, with {count(left, 'URL')} queued; what it "
-                f"has not fetched is listed as {kind}\n"
-            )
+        _say_what_is_left_out(diff)
+        is_for_programs = opts.json or opts.feed
         changes = (one for one in diff if opts.host in (None, one.host))
-        if opts.json:
-            lines: Iterator[str] = (json.dumps(one.as_dict()) for one in changes)
-        elif opts.feed:
-            lines = _feed(changes)
-        else:
-            lines = _table(changes, brief=opts.brief)
-        for line in lines:
-            sys.stdout.write(f"{line if opts.json or opts.feed else readable(line)}\n")
+        for line in _lines(changes, opts):
+            sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
-        if not (opts.json or opts.feed):
+        if not is_for_programs:
             say(_totals(diff))
         if diff.unread:
             sys.stderr.write(
                 f"{count(len(diff.unread), 'page')} could not be read: its text may have changed\n"
             )
             self.exitcode = 1
+
+
+def _say_what_is_left_out(diff: CrawlDiff) -> None:
+    """Name the archive files that a crawl still writes, and the crawls with URLs left."""
+    for path in diff.unfinished:
+        sys.stderr.write(f"{readable(str(path))}: not finished, and left out\n")
+    for folder, left, is_later in diff.incomplete:
+        kind = "gone" if is_later else "added"
+        sys.stderr.write(
+            f"{readable(str(folder))}: not complete, with {count(left, 'URL')} queued; what it "
+            f"has not fetched is listed as {kind}\n"
+        )
+
+
+def _lines(changes: Iterable[Change], opts: argparse.Namespace) -> Iterator[str]:
+    """Return the output's lines: those for a terminal are free of control characters."""
+    if opts.json:
+        return (json.dumps(one.as_dict()) for one in changes)
+    if opts.feed:
+        return _feed(changes)
+    return map(readable, _table(changes, brief=opts.brief))
 
 
 def _table(changes: Iterable[Change], *, brief: bool) -> Iterator[str]:

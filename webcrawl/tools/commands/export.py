@@ -92,20 +92,18 @@ class DocumentsCommand(ToolCommand):
         scratch = target.with_name(target.name + PART)
         crawls = {source: [*_crawls(Path(source))] for source in sources}
         made = {source: _made_by(its) for source, its in crawls.items()}
-        tables, forgotten, how = [table for one in made.values() for table in one.files], None, ""
+        tables = [table for one in made.values() for table in one.files]
+        forgotten = None
+        how = ""
         own_folder(scratch)
         if tables:
             forgotten = _forgotten([crawl for its in crawls.values() for crawl in its])
-            for source, its in made.items():
-                if not (its.files or its.left_out):
-                    complain(
-                        f"{source}: left out, because it has made no documents, unlike the "
-                        "others; export it separately"
-                    )
+            _tell_without_documents(made)
             self.exitcode = self.exitcode or _tell_left_out(made.values())
         else:
             self._make(sources, scratch)
-            tables, how = _made_by([scratch]).files, "of the archive, "
+            tables = _made_by([scratch]).files
+            how = "of the archive, "
         if not tables:
             shutil.rmtree(scratch)
             raise ValueError(f"{', '.join(sources)}: no documents")
@@ -263,6 +261,16 @@ def _made_by(crawls: Iterable[Path]) -> CrawlTable:
     return made
 
 
+def _tell_without_documents(made: Mapping[str, CrawlTable]) -> None:
+    """Name the sources without documents, while others have some."""
+    for source, its in made.items():
+        if not (its.files or its.left_out):
+            complain(
+                f"{source}: left out, because it has made no documents, unlike the others; "
+                "export it separately"
+            )
+
+
 def _forgotten(crawls: list[Path]) -> Forgotten:
     """Return whose documents are left out. Raise ValueError if a state cannot be read."""
     from webcrawl.tools.optout_records import records_of  # noqa: PLC0415 - as above
@@ -337,6 +345,11 @@ class GraphExport(ToolCommand):
         say(f"{folder}: hosts {len(graph.hosts)}, edges {graph.size}")
 
 
+def _folder_of(source: Path) -> Path:
+    """Return the job directory, or the folder of an archive file."""
+    return source if source.is_dir() else source.parent
+
+
 class DerivedExport(ToolCommand):
     """Exit status 0 and a line for each file; 1 if one could not be read or written, or in part."""
 
@@ -354,21 +367,9 @@ class DerivedExport(ToolCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if not args or not all(args):
             raise usage_error(f"which crawl? {program()} export {self.kind} JOBDIR, or WARC files")
-        from webcrawl.tools.derived_archives import (  # noqa: PLC0415 - Scrapy imports every command for any
-            Derived,
-            archive_files_of,
-        )
-
-        first = Path(args[0])
-        folder = Path(opts.o) if opts.o else (first if first.is_dir() else first.parent) / self.kind
+        folder = Path(opts.o) if opts.o else _folder_of(Path(args[0])) / self.kind
         try:
-            files = archive_files_of(args)
-            forgotten = _forgotten([crawl for source in args for crawl in _crawls(Path(source))])
-            finished = [path for path in files if self._is_finished(path)]
-            derived = Derived(self.kind, finished, folder, forgotten)
-            folder.mkdir(parents=True, exist_ok=True)
-            for path in finished:
-                self._export(derived, path)
+            self._export_all(args, folder)
         except (StoreError, ValueError) as error:
             self.fail(error)
         except OSError as error:
@@ -376,6 +377,21 @@ class DerivedExport(ToolCommand):
         except KeyboardInterrupt:
             sys.stderr.write("interrupted: the file that was being made is left out\n")
             self.exitcode = ExitStatus.INTERRUPTED
+
+    def _export_all(self, sources: list[str], folder: Path) -> None:
+        from webcrawl.tools.derived_archives import (  # noqa: PLC0415 - Scrapy imports every command for any
+            Derived,
+            archive_files_of,
+        )
+
+        files = archive_files_of(sources)
+        crawls = [crawl for source in sources for crawl in _crawls(Path(source))]
+        forgotten = _forgotten(crawls)
+        finished = [path for path in files if self._is_finished(path)]
+        derived = Derived(self.kind, finished, folder, forgotten)
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in finished:
+            self._export(derived, path)
 
     def _is_finished(self, path: Path) -> bool:
         """Return False, and say so, for a file that a crawl still writes or has to go on with."""

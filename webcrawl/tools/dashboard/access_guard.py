@@ -112,12 +112,12 @@ class AccessGuard:
             raise web.HTTPMisdirectedRequest(text="this server does not have that name\n")
         if request.method not in ("GET", "HEAD", "POST"):
             raise web.HTTPMethodNotAllowed(request.method, ["GET", "POST"])
-        if request.path.startswith(f"{self.api}/") and "Authorization" in request.headers:
+        is_of_program = (
+            request.path.startswith(f"{self.api}/") and "Authorization" in request.headers
+        )
+        if is_of_program:
             # A page of another site cannot have a browser send this header: no form is needed
-            if not self.has_token(request.headers["Authorization"].removeprefix("Bearer ")):
-                raise web.HTTPUnauthorized(
-                    text='{"error": "wrong token"}', content_type="application/json"
-                )
+            self._check_header(request.headers["Authorization"])
             return await handler(request)
         if request.method != "POST" and "token" in request.query:
             return self._enter(request)
@@ -126,6 +126,12 @@ class AccessGuard:
         if request.method == "POST":
             await self._check_form(request)
         return await handler(request)
+
+    def _check_header(self, authorization: str) -> None:
+        if not self.has_token(authorization.removeprefix("Bearer ")):
+            raise web.HTTPUnauthorized(
+                text='{"error": "wrong token"}', content_type="application/json"
+            )
 
     def _enter(self, request: web.Request) -> web.StreamResponse:
         """Turn the token in the address into a cookie, and leave the address."""

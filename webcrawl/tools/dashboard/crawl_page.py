@@ -91,6 +91,7 @@ def _card(shown: ShownCrawl) -> Html:
     ]
     kind = f"hive of {numbers.count(len(known.drones), 'drone')}" if known.drones else None
     seen = saved_at(sample.figures) if not sample.answers else None
+    since = f"{numbers.seconds(max(time.time() - seen, 1))} ago" if seen else ""
     return tag(
         "li",
         tag(
@@ -108,11 +109,7 @@ def _card(shown: ShownCrawl) -> Html:
         ),
         tag("p", tag("b", pages_per_second(shown.moments)), class_="speed")
         if sample.runs
-        else tag(
-            "p",
-            f"{numbers.seconds(max(time.time() - seen, 1))} ago" if seen else "",
-            class_="speed last",
-        ),
+        else tag("p", since, class_="speed last"),
         class_=f"card {sample.state}",
     )
 

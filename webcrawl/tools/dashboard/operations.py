@@ -82,11 +82,18 @@ def _read(name: str, schema: Schema, value: Any) -> Any:
 
 def _read_number(name: str, schema: Schema, value: Any) -> int:
     least, most = schema["minimum"], schema["maximum"]
-    is_text = isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 10
-    is_number = isinstance(value, int) and not isinstance(value, bool)
-    if not (is_text or is_number) or not least <= int(value) <= most:
+    number = _whole_number(value)
+    if number is None or not least <= number <= most:
         raise Refused(400, f"{name}: must be a whole number from {least} to {most}")
-    return int(value)
+    return number
+
+
+def _whole_number(value: Any) -> int | None:
+    """Return the number that a form has as text, and JSON as itself; None if this is none."""
+    if isinstance(value, str):
+        is_number = value.isascii() and value.isdecimal() and len(value) < 10
+        return int(value) if is_number else None
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _read_texts(name: str, value: Any) -> list[str]:

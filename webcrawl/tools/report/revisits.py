@@ -75,9 +75,12 @@ def of_hive(each: Iterable[RevisitReport | None]) -> RevisitReport | None:
     found = [one for one in each if one is not None]
     if not found:
         return None
-    hosts = nlargest(MOST, (host for one in found for host in one.hosts), key=lambda one: one.tried)
+    hosts = [host for one in found for host in one.hosts]
+    pasts = [past for one in found for past in one.past]
     return RevisitReport(
-        together(one.figures for one in found), hosts, [past for one in found for past in one.past]
+        together(one.figures for one in found),
+        nlargest(MOST, hosts, key=lambda one: one.tried),
+        pasts,
     )
 
 
