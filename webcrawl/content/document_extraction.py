@@ -69,18 +69,31 @@ def extracted(body: DocumentBody) -> dict[str, Any]:
     about["text_masked"] = masked(text) if body.is_masked else None
     read = plain(text)
     words = plain(_clean(about.pop("prose", text))) or read  # code looks like Romanian, or Latin
-    language, distance = likely_language(words) if words else ("", 0)
-    about["language_detected"] = language or None
-    about["language_distance"] = distance if language else None
-    about["language_score"] = language_score(distance) if language else None
+    about |= _language_of(words)
     if body.tokenizer:
-        counter = token_counter(body.tokenizer)
-        about["token_count"] = counter.count(text)
-        if body.chunk_size:
-            parts = chunks(text, body.chunk_size)
-            about["chunk_token_counts"] = [counter.count(one.text) for one in parts]
+        about |= _token_counts(text, body)
     about["replacement_share"] = text.count("\ufffd") / len(text) if text else None
     return about | {"neardup": fingerprint(read), **dict(zip(COLUMNS, quality(read), strict=True))}
+
+
+def _language_of(words: str) -> dict[str, Any]:
+    """Return the language in which a text is written, and how sure that is."""
+    language, distance = likely_language(words) if words else ("", 0)
+    return {
+        "language_detected": language or None,
+        "language_distance": distance if language else None,
+        "language_score": language_score(distance) if language else None,
+    }
+
+
+def _token_counts(text: str, body: DocumentBody) -> dict[str, Any]:
+    """Return the number of tokens of a text, and of each of its chunks if chunks are wanted."""
+    counter = token_counter(body.tokenizer)
+    counts: dict[str, Any] = {"token_count": counter.count(text)}
+    if body.chunk_size:
+        parts = chunks(text, body.chunk_size)
+        counts["chunk_token_counts"] = [counter.count(one.text) for one in parts]
+    return counts
 
 
 def _read(body: DocumentBody) -> dict[str, Any]:

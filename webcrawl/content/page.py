@@ -6,7 +6,7 @@ import json
 import sys
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -339,10 +339,14 @@ class Page(_Answer):
             return False
         if found is not None and (found.meta_robots or found.said):
             return False
+        return FIELDS.isdisjoint(self._names_of_headers())
+
+    def _names_of_headers(self) -> Collection[bytes]:
+        """Return the names in lower case. Those of the answer itself are so already."""
         exchange = self.exchange
         if exchange is not None and exchange.headers is self.headers:
-            return FIELDS.isdisjoint(exchange.names)  # they are in lower case already
-        return FIELDS.isdisjoint([name.lower() for name, _ in self.headers])
+            return exchange.names
+        return [name.lower() for name, _ in self.headers]
 
     @property
     def said_so_far(self) -> Preferences:

@@ -168,15 +168,23 @@ class DocumentReader:
         self, found: DocumentLinks, headers: Iterable[tuple[bytes, bytes]], url: str
     ) -> None:
         """Add the links of an answer's headers; `url` is the answer's."""
-        for named, address, text, rel in links(headers) if self._of_headers else ():
-            kind = "header" if named == MARKDOWN and MARKDOWN not in self.wanted else named
+        if not self._of_headers:
+            return
+        for named, address, text, rel in links(headers):
+            kind = self._kind_of_header_link(named)
             target = resolved(address, url)
-            if kind == "canonical" and not found.canonical:
-                found.canonical = target
-            if kind == MARKDOWN and not found.markdown:
-                found.markdown = target
+            # Of several links of one of these kinds the first one counts
+            if kind == "canonical":
+                found.canonical = found.canonical or target
+            elif kind == MARKDOWN:
+                found.markdown = found.markdown or target
             if kind in self.wanted and target:
                 found.links.append((kind, target, text, rel))
+
+    def _kind_of_header_link(self, named: str) -> str:
+        """Return the kind of a header's link. Markdown that is not wanted is a link as any other."""
+        is_unwanted_markdown = named == MARKDOWN and MARKDOWN not in self.wanted
+        return "header" if is_unwanted_markdown else named
 
     def _fill(self, found: DocumentLinks, read: Listing) -> None:
         found.entries = read.entries

@@ -100,7 +100,8 @@ OWNERS_OF_LOC = {  # the element that a <loc> is in -> role, kind
     "sitemap": ("sitemap", "sitemap"),
     "image": ("image", "img"),
 }
-TEXTS = frozenset(("loc", *LOCATIONS, "link", "guid", "id", "title", *DATES))
+ADDRESSES = frozenset(("loc", "link", *LOCATIONS))  # elements whose text is an address
+TEXTS = frozenset((*ADDRESSES, "guid", "id", "title", *DATES))
 # The prefix that a registered relation may be written with (RFC 4287 4.2.7.2)
 REGISTERED = "http://www.iana.org/assignments/relation/"
 RELATIONS = {  # Atom's: role, kind
@@ -220,14 +221,10 @@ class _ListingTarget:
 
     def _read(self, name: str, parent: str, text: str) -> None:
         """Take the text of the element `name` within `parent`."""
-        if name == "loc":
-            if parent in OWNERS_OF_LOC:
-                self._add(text, *OWNERS_OF_LOC[parent])
-        elif name in LOCATIONS:
-            self._add(text, *LOCATIONS[name])
-        elif name == "link":
-            role = "item" if parent in HOLDERS else "home"
-            self._add(text, role, "feed")
+        if name in ADDRESSES:
+            role_and_kind = _role_and_kind(name, parent)
+            if role_and_kind is not None:
+                self._add(text, *role_and_kind)
         elif name == "guid":
             self._read_guid(text)
         elif name == "title" and parent in TITLED:
@@ -294,6 +291,16 @@ class _ListingTarget:
         self._said = {}
         self._count += 1
         self.full = self.full or self._count >= ENTRIES
+
+
+def _role_and_kind(name: str, parent: str) -> tuple[str, str] | None:
+    """Return the role and the kind of the address in an element, or None if it is not wanted."""
+    if name == "loc":
+        return OWNERS_OF_LOC.get(parent)
+    if name == "link":
+        role = "item" if parent in HOLDERS else "home"
+        return role, "feed"
+    return LOCATIONS[name]
 
 
 def _cdf_attributes(attributes: dict[str, str]) -> dict[str, str]:

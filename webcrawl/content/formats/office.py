@@ -301,11 +301,18 @@ def _own_text(paragraph: Any) -> str:
             continue
         if event == "end":
             parts.append(one.tail or "")
-        elif one.tag in PARAGRAPHS or one.tag in UNSEEN:
+        elif _has_own_text(one):
             walk.skip_subtree()
+        elif one.tag in BLANKS:
+            parts.append(" ")
         else:
-            parts.append(" " if one.tag in BLANKS else one.text or "")
+            parts.append(one.text or "")
     return " ".join("".join(parts).split())
+
+
+def _has_own_text(element: Any) -> bool:
+    """Return whether the text of an element does not belong to the paragraph around it."""
+    return element.tag in PARAGRAPHS or element.tag in UNSEEN
 
 
 def _book(packed: PackedFile) -> Contents:

@@ -206,12 +206,11 @@ _WIDE = (b"\xff\xfe", b"\xfe\xff")  # byte order marks of UTF-16, which has zero
 def identified_type(content_type: str, body: bytes) -> str:
     """Return the media type that the bytes of a decoded body show, or "" if they show none."""
     essence = essence_of(content_type)
-    may_be_html = essence == OF_HTML or essence in UNKNOWN
-    if may_be_html and _BEGINS_AS_HTML.match(body):
+    if _begins_as_html(essence, body):
         return OF_HTML
-    for signature, identified in SIGNATURES:
-        if signature.match(body):
-            return identified
+    by_signature = _type_by_signature(body)
+    if by_signature:
+        return by_signature
     if _BEGINS_AS_XML.match(body) or is_xml(essence):
         return _type_of_xml(body)
     if _IS_DOCUMENT.match(body):  # an error page in the place of an image or a script
@@ -219,6 +218,19 @@ def identified_type(content_type: str, body: bytes) -> str:
     # HTML without any mark begins like plain text: here the server's type decides
     may_be_unmarked = essence in (OF_HTML, TEXT)
     return essence if may_be_unmarked and _is_text(body) else ""
+
+
+def _begins_as_html(essence: str, body: bytes) -> bool:
+    """Return whether a body that may be HTML by its type begins with a tag of HTML."""
+    may_be_html = essence == OF_HTML or essence in UNKNOWN
+    return may_be_html and _BEGINS_AS_HTML.match(body) is not None
+
+
+def _type_by_signature(body: bytes) -> str:
+    for signature, identified in SIGNATURES:
+        if signature.match(body):
+            return identified
+    return ""
 
 
 def _type_of_xml(body: bytes) -> str:

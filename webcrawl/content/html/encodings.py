@@ -385,7 +385,7 @@ def encoding_of(body: bytes, content_type: str = "", url: str = "") -> str:
     is guessed; `url` is a hint for the guess.
     """
     if body.startswith(MARKS):
-        return next(encoding for mark, encoding in BOMS if body.startswith(mark))
+        return _of_mark(body)
     mime = mimetype.parse(content_type) if content_type else None
     if mime is not None:
         # A label that the standard does not know counts as none, and the body decides
@@ -395,6 +395,10 @@ def encoding_of(body: bytes, content_type: str = "", url: str = "") -> str:
         if is_xml(mime.essence):
             return _of_xml(body)
     return declared(body) or _late(body) or guess(body, _host(url))
+
+
+def _of_mark(body: bytes) -> str:
+    return next(encoding for mark, encoding in BOMS if body.startswith(mark))
 
 
 def _of_xml(body: bytes) -> str:

@@ -43,26 +43,37 @@ class Microdata:
 
     def _item(self, at: int, around: tuple[int, ...]) -> Item:
         """Return an item. `around`: the items that it is in, and itself."""
-        marked = self._marked
-        item: Item = {}
-        item_type = self._attributes[at].get("itemtype") or ""
-        if item_type.split() and marked.takes(len(item_type)):
-            item["type"] = item_type.split()
-            address = self._address(self._attributes[at].get("itemid"))
-            if address and marked.takes(len(address)):
-                item["id"] = address
+        item = self._type_and_id(self._attributes[at])
         item["properties"] = {}
         for place in self._properties_of(at):
-            names = dict.fromkeys((self._attributes[place]["itemprop"] or "").split())
-            if "itemscope" not in self._attributes[place]:
-                marked.add(item, names, self._value(place))
-            elif place in around:
-                marked.add(item, names, REPEATED)
-            elif len(around) >= NESTED:
-                marked.dropped["deep"] += 1
-            elif names and marked.takes(ITEM):
-                marked.add(item, names, self._item(place, (*around, place)))
+            self._add_property(item, place, around)
         return item
+
+    def _type_and_id(self, attributes: Mapping[str, str | None]) -> Item:
+        """Return an item without properties. Only an item with a type has an identifier: 5.2.2."""
+        item: Item = {}
+        item_type = attributes.get("itemtype") or ""
+        if not item_type.split() or not self._marked.takes(len(item_type)):
+            return item
+        item["type"] = item_type.split()
+        address = self._address(attributes.get("itemid"))
+        if address and self._marked.takes(len(address)):
+            item["id"] = address
+        return item
+
+    def _add_property(self, item: Item, at: int, around: tuple[int, ...]) -> None:
+        """Add the value of an element, which is a text or another item, under all its names."""
+        marked = self._marked
+        attributes = self._attributes[at]
+        names = dict.fromkeys((attributes["itemprop"] or "").split())
+        if "itemscope" not in attributes:
+            marked.add(item, names, self._value(at))
+        elif at in around:
+            marked.add(item, names, REPEATED)
+        elif len(around) >= NESTED:
+            marked.dropped["deep"] += 1
+        elif names and marked.takes(ITEM):
+            marked.add(item, names, self._item(at, (*around, at)))
 
     def _properties_of(self, at: int) -> list[int]:
         """Return the elements that are properties of an item, in document order: 5.2.5."""

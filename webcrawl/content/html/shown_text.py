@@ -155,7 +155,11 @@ def _meta(about: PageDescription, element: Element) -> None:
     elif pragma == "content-language":
         about.language = about.language or content
     # Open Graph's properties are written as names, too
-    key = (attributes.get("property") or name).strip(SPACE).lower()
+    _open_graph(about, attributes.get("property") or name, content)
+
+
+def _open_graph(about: PageDescription, name: str, content: str) -> None:
+    key = name.strip(SPACE).lower()
     if key.startswith("og:") and len(about.open_graph) < MOST:
         about.open_graph.append((key[:LONGEST], content))
 
@@ -240,6 +244,8 @@ def shows_more(body: LexborNode | None, characters: int) -> bool:
     The tree stays as it is. The search ends where the text is long enough, which is in the first
     part of most pages.
     """
+    if body is None:
+        return False
     shown = 0
     for text in _seen_texts(body):
         shown += len("".join(text.split()))
@@ -248,10 +254,8 @@ def shows_more(body: LexborNode | None, characters: int) -> bool:
     return False
 
 
-def _seen_texts(body: LexborNode | None) -> Iterator[str]:
+def _seen_texts(body: LexborNode) -> Iterator[str]:
     """Yield the texts of lexbor's tree that are seen, in document order."""
-    if body is None:
-        return
     hidden = {element.mem_id for element in body.css(HIDDEN)}
     waiting: list[LexborNode | None] = [body]  # the last one is the next
     while waiting:

@@ -106,6 +106,10 @@ class Recogniser:
         is_document = body and markup(kind, body)
         if not is_document:
             return self._kind_of_bare_error(status, body) or BY_STATUS.get(status, PAGE)
+        return self._kind_of_markup(status, body, kind, marks)
+
+    def _kind_of_markup(self, status: int, body: bytes, kind: str, marks: list[Mark]) -> str:
+        """Return the kind of an answer that is a document. `marks`: those of its headers."""
         glance, is_lean = self._look(status, body, kind)
         marks += [mark for mark in glance.marks if mark.fits(status)]
         if status == BLOCKED:
@@ -140,14 +144,17 @@ class Recogniser:
         if needs_short_text and shows_more(tree.body, MAX_TITLED_CHARS):
             kept_tree().keep(html, tree)  # links are read from it
             return PAGE  # every rule that is left needs a shorter text, too
-        shape = DocumentShape.of(tree)
-        answer = HtmlAnswer(status, shape)
-        found = (
+        return self._kind_of_answer(HtmlAnswer(status, DocumentShape.of(tree)), body, marks)
+
+    def _kind_of_answer(self, answer: HtmlAnswer, body: bytes, marks: list[Mark]) -> str:
+        """Return the kind of a parsed document: by its marks, its words or what it is made of."""
+        kind = (
             self._kind_by_marks(answer, marks)
             or self._self_description.kind_of(answer)
-            or _structure(status, shape, body)
+            or _structure(answer.status, answer.shape, body)
         )
-        return SCRIPT if found == UNKNOWN and _asks_again(body, status, shape) else found
+        is_script = kind == UNKNOWN and _asks_again(body, answer.status, answer.shape)
+        return SCRIPT if is_script else kind
 
     def _kind_of_bare_error(self, status: int, body: bytes) -> str:
         """Return the kind of a denial that is a line of text, or an object for a script, or PAGE."""
@@ -181,12 +188,14 @@ class Recogniser:
         is_small_denial = may_deny(status) and len(body) <= SEARCHED_LEAN_BYTES
         if is_small_denial:
             return True
-        if hints and _is_hinted(status, body, hints):
-            # A page with many links is a page, unless its title says something else
-            hints_count = lean or SOFT404 in hints or self._has_marked_title(body)
-            if hints_count:
-                return True
+        is_hinted = hints and _is_hinted(status, body, hints)
+        if is_hinted and self._hints_may_count(body, hints, lean=lean):
+            return True
         return _has_a_page(status) and _is_left_to_scripts(body)
+
+    def _hints_may_count(self, body: bytes, hints: AbstractSet[str], *, lean: bool) -> bool:
+        """Return False for a page with many links, unless its title says that it is no page."""
+        return lean or SOFT404 in hints or self._has_marked_title(body)
 
     def _has_marked_title(self, body: bytes) -> bool:
         """Return whether the title has words or names of a kind."""
@@ -208,18 +217,19 @@ class Recogniser:
             return PAGE
         if answer.is_error:
             return candidates[0].kind
+        of_page = self._marks_of_page(answer, candidates)
+        return next((mark.kind for mark in candidates if mark not in of_page), PAGE)
+
+    def _marks_of_page(self, answer: HtmlAnswer, candidates: list[Mark]) -> list[Mark]:
+        """Return the marks that do not count, because a page may have them."""
         # The pages of a domain trader consist of links, so links say nothing against PARKED
         has_links = answer.shape.links > 1 and any(mark.kind != PARKED for mark in candidates)
-        visible = self._visible_marks(answer, has_links=has_links)
-        # A page of the site that loads a vendor's script is not the vendor's page
+        of_page = self._visible_marks(answer, has_links=has_links)
         has_prose = answer.prose_chars > MAX_CAPTION_CHARS
-        is_no_wall = has_links and answer.is_part_of_site and has_prose
-        for mark in candidates:
-            if is_no_wall and _is_wall(mark):
-                continue
-            if mark not in visible:
-                return mark.kind
-        return PAGE
+        is_page_of_site = has_links and answer.is_part_of_site and has_prose
+        if is_page_of_site:  # it loads a vendor's script, and is not the vendor's page
+            of_page += filter(_is_wall, candidates)
+        return of_page
 
     def _visible_marks(self, answer: HtmlAnswer, *, has_links: bool) -> list[Mark]:
         """Return the marks that a reader sees on a page that may be about walls or parked domains."""
@@ -229,12 +239,8 @@ class Recogniser:
         is_more_than_a_statement = (
             answer.chars > MAX_STATEMENT_CHARS or has_links or answer.is_part_of_site
         )
-        topics = []  # the kinds that the page may be about
-        if answer.is_part_of_site or answer.quotes_code:
-            topics.append(WALL)
-        if answer.is_dated or _is_about_domains(answer):
-            topics.append(PARKED)
-        visible = [mark for mark in in_title if mark.kind.startswith(tuple(topics))]
+        topics = _topics(answer)
+        visible = [mark for mark in in_title if mark.kind.startswith(topics)]
         if is_more_than_a_statement:
             visible += self._marks.shown(answer.shape.text)
         return visible
@@ -269,6 +275,16 @@ def _needs_short_text(mark: Mark) -> bool:
 
 def _is_wall(mark: Mark) -> bool:
     return mark.kind.startswith(WALL)
+
+
+def _topics(answer: HtmlAnswer) -> tuple[str, ...]:
+    """Return the kinds of marks that the page may be about."""
+    topics = []
+    if answer.is_part_of_site or answer.quotes_code:
+        topics.append(WALL)
+    if answer.is_dated or _is_about_domains(answer):
+        topics.append(PARKED)
+    return tuple(topics)
 
 
 def _is_about_domains(answer: HtmlAnswer) -> bool:
