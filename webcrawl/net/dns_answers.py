@@ -118,7 +118,8 @@ def known_without_asking(host: str) -> DnsAnswer | None:
     """
     if ":" in host or _NUMBER(host):
         return _literal(host)
-    if len(host) > LONGEST_NAME or not host.isascii() or not _LABELS(host):
+    is_name = len(host) <= LONGEST_NAME and host.isascii() and _LABELS(host)
+    if not is_name:
         return DnsAnswer(failure=DnsFailure.BAD_NAME)
     if host == "localhost" or host.endswith(".localhost"):  # RFC 6761 6.3: no name server is asked
         return DnsAnswer((LOOPBACK,), float("inf"))

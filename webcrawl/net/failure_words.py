@@ -141,8 +141,10 @@ def refused_address(address: str, reason: str, host: str, allowed: Iterable[str]
 def guess(host: str, others: Iterable[str]) -> str:
     """Return the name that was probably meant; empty if none is near."""
     near = get_close_matches(host, [name for name in others if name != host], 1, NEAR)
+    if near:
+        return near[0]
     name, _, end = host.rpartition(".")
-    if near or not name or suffixes_of(host.rstrip(".")).public:
-        return near[0] if near else ""
+    if not name or suffixes_of(host.rstrip(".")).public:
+        return ""
     ends = get_close_matches(end, ENDS, 1, ALIKE)
     return f"{name}.{ends[0]}" if ends else ""

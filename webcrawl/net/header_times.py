@@ -52,10 +52,12 @@ def validators(headers: list[tuple[bytes, bytes]], at: float, *, longest: int) -
     A date that is still to come is none (8.8.2.1): until then, a server that compares dates would
     say that nothing changes.
     """
-    etag, modified = header(headers, b"etag") or b"", header(headers, b"last-modified") or b""
+    etag = header(headers, b"etag") or b""
     if len(etag) > longest or not _ETAG.fullmatch(etag):
         etag = b""
-    if len(modified) > LONGEST_DATE or not _DATE.fullmatch(modified) or _is_after(modified, at):
+    modified = header(headers, b"last-modified") or b""
+    is_date = len(modified) <= LONGEST_DATE and _DATE.fullmatch(modified)
+    if not is_date or _is_after(modified, at):
         modified = b""
     return Validators(etag, modified)
 

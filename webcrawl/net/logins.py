@@ -183,15 +183,21 @@ def _login(table: Any, origin: Origin, folder: Path) -> Login:
     if not isinstance(table, dict) or not table:
         raise ValueError(f"must be a table with one or more of {', '.join(KINDS)}")
     for kind, value in table.items():
-        if kind not in KINDS:  # not shown: it may be a login in the wrong place
-            raise ValueError(f"it has an unknown key; use {', '.join(KINDS)}")
-        if not isinstance(value, str):
-            raise ValueError(f"{kind}: must be a text in quotation marks")  # noqa: TRY004 - as for other values
+        _check_entry(kind, value)
     fields = [_FIELDS[kind](value) for kind, value in table.items() if kind in _FIELDS]
-    if len({name.lower() for name, _ in fields}) < len(fields):
+    names = {name.lower() for name, _ in fields}
+    if len(names) < len(fields):
         raise ValueError("two of its logins use the same header")
     cookies = _cookies(folder, table["cookies"], origin[1]) if "cookies" in table else ()
     return Login(tuple(fields), cookies)
+
+
+def _check_entry(kind: Any, value: Any) -> None:
+    """Raise ValueError for an entry of a table that does not belong to a login."""
+    if kind not in KINDS:  # not shown: it may be a login in the wrong place
+        raise ValueError(f"it has an unknown key; use {', '.join(KINDS)}")
+    if not isinstance(value, str):
+        raise ValueError(f"{kind}: must be a text in quotation marks")  # noqa: TRY004 - as for other values
 
 
 def _basic(value: str) -> tuple[bytes, bytes]:

@@ -232,13 +232,12 @@ def said_by(group: GroupReader | None, everybody: GroupReader | None) -> RobotsS
 
     None without any.
     """
-    if group is None and everybody is None:
+    parts = [part for part in (group, everybody) if part is not None]
+    if not parts:
         return None
-    licenses = [one for part in (group, everybody) if part is not None for one in part.licenses]
-    found = RobotsSaid(
-        group.fields if group is not None else {}, tuple(dict.fromkeys(licenses))[:LICENSES]
-    )
-    return found or None
+    fields = group.fields if group is not None else {}
+    licenses = dict.fromkeys(one for part in parts for one in part.licenses)
+    return RobotsSaid(fields, tuple(licenses)[:LICENSES]) or None
 
 
 def _longest(paths: Sequence[tuple[str, int]], path: str) -> int:

@@ -151,8 +151,11 @@ async def read_body(
     allowed = limit if claim is None else min(limit, BASE)
     while True:
         ended = complete is not None and complete(bytes(body[-16:]))
-        end = deadline if bounds is None else min(deadline, bounds.patience(asked, len(body)))
-        end = min(end, loop.time() + patience) if ended else end
+        end = deadline
+        if bounds is not None:
+            end = min(end, bounds.patience(asked, len(body)))
+        if ended:
+            end = min(end, loop.time() + patience)
         try:
             async with until(end):
                 piece = await stream.read()
@@ -161,21 +164,34 @@ async def read_body(
                 raise
             return bytes(body), "" if ended else "time"
         if not piece:
-            return bytes(body), "disconnect" if stream.reset and not ended else ""
+            is_cut = stream.reset and not ended
+            return bytes(body), "disconnect" if is_cut else ""
         body += piece
         if bandwidth is not None:
             bandwidth.received(len(piece))
-        while len(body) > allowed and claim is not None and (claim.waits or allowed < limit):
-            if extra := claim.more():
-                allowed += extra
-            elif claim.waits:
-                before = claim.held
-                await claim.turn()
-                # Waiting for room is our doing: it counts neither as slowness nor against the time
-                waited = claim.held - before
-                asked += waited
-                deadline += waited
-            else:
-                break
+        if claim is not None and len(body) > allowed:
+            allowed, waited = await _with_room(claim, len(body), allowed, limit)
+            # Waiting for room is our doing: it counts neither as slowness nor against the time
+            asked += waited
+            deadline += waited
         if len(body) > allowed:
             return bytes(body[:allowed]), "length"
+
+
+async def _with_room(claim: Claim, size: int, allowed: int, limit: int) -> tuple[int, float]:
+    """Wait until there is room for `size` bytes of a body, if there may be.
+
+    Return how many bytes it may have, and the seconds of waiting.
+    """
+    waited = 0.0
+    while size > allowed and (claim.waits or allowed < limit):
+        extra = claim.more()
+        if extra:
+            allowed += extra
+        elif claim.waits:
+            before = claim.held
+            await claim.turn()
+            waited += claim.held - before
+        else:
+            break
+    return allowed, waited
