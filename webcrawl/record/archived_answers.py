@@ -34,6 +34,12 @@ from webcrawl.record.warc.unpacking import RecordStart
 from webcrawl.urls.canonical import InvalidUrl, canonical
 
 NOTES = 4  # metadata records of one answer that are read; programs write one
+REFERENCES = {  # kind of a record -> the fields in which it names the answer that it belongs to
+    "conversion": ("warc-refers-to",),
+    "request": ("warc-concurrent-to",),
+    "metadata": ("warc-concurrent-to", "warc-refers-to"),
+    "resource": ("warc-concurrent-to",),
+}
 ANSWERS = frozenset(("response", "revisit", "resource", "conversion"))
 
 
@@ -53,22 +59,26 @@ class RecordedCapture:
 
     def takes(self, record: ReadRecord) -> bool:
         """Return whether this record, which follows, belongs to it; it then has it."""
-        first = self.first.id
-        if record.kind == "conversion" and record.names(first, "warc-refers-to"):
-            if _is_document(record):  # a picture of a page, or its text, is none
-                self.document = record
-        elif record.kind == "request" and record.names(first, "warc-concurrent-to"):
+        if not self._is_of_answer(record):
+            return False
+        if record.kind == "request":
             self.request = record
-        elif record.kind == "metadata" and record.names(
-            first, "warc-concurrent-to", "warc-refers-to"
-        ):
-            if len(self.notes) < NOTES:
-                self.notes.append(record)
-        else:
-            # a screenshot of the page is no answer
-            is_of_page = record.kind == "resource" and is_view(record.url)
-            return is_of_page and record.names(first, "warc-concurrent-to")
+        elif record.kind == "metadata" and len(self.notes) < NOTES:
+            self.notes.append(record)
+        elif record.kind == "conversion" and _is_document(record):  # no picture or text of a page
+            self.document = record
         return True
+
+    def take_earlier(self, request: ReadRecord) -> None:
+        """Take a request that stands before its answer, if this is the answer."""
+        if self._is_of_answer(request) or self.first.names(request.id, "warc-concurrent-to"):
+            self.request = request
+            self.place = request.place
+
+    def _is_of_answer(self, record: ReadRecord) -> bool:
+        if record.kind == "resource" and not is_view(record.url):  # it is an answer itself
+            return False
+        return record.names(self.first.id, *REFERENCES.get(record.kind, ()))
 
 
 def _is_document(record: ReadRecord) -> bool:
@@ -88,19 +98,17 @@ def captures(
     for record in records:
         if current is not None and current.takes(record):
             continue
-        if "warc-segment-number" in record.fields or record.kind == "continuation":
+        is_segment = "warc-segment-number" in record.fields
+        if is_segment or record.kind == "continuation":
             refuse(record, "it is split into segments, which are not joined")
         if current is not None:
             current.next = asked.place if asked is not None else record.place
             yield current
             current = None
-        if record.kind in ANSWERS and "warc-segment-number" not in record.fields:
+        if record.kind in ANSWERS and not is_segment:
             current = RecordedCapture(record, record.place, end=records.place)
-            if asked is not None and (
-                current.takes(asked) or record.names(asked.id, "warc-concurrent-to")
-            ):
-                current.request = asked
-                current.place = asked.place
+            if asked is not None:
+                current.take_earlier(asked)
             asked = None
         elif record.kind == "request":
             asked = record

@@ -228,23 +228,24 @@ class Archives:
         """
         name, counted = name_of(path), counted_bytes(path)
         place, size = self._place_of(name), _size(path, counted)
-        if place is not None and place.offset > size:
+        processed = place.offset if place is not None else 0
+        if processed > size:
             raise StoreError(
-                f"{path}: {place.offset} bytes were processed earlier, but the file is now shorter"
+                f"{path}: {processed} bytes were processed earlier, but the file is now shorter"
             )
         path = _present(path)
-        if (place is not None and place.offset == size) or counted == 0:
+        is_processed = place is not None and processed == size
+        if is_processed or counted == 0:
             return
         damaged, refused = self._hearers(path) if is_own else (ignore, ignore)
         with RecordReader(path, self._most, damaged, place, counted) as records:
             end = None
             for capture in captures(records, refused):
-                # The rest of it may still be written
-                if records.is_open and records.ended and not capture.notes:
+                may_be_written_on = records.is_open and records.ended and not capture.notes
+                if may_be_written_on:
                     end = capture.place
                     break
-                if self._originals is not None and capture.first.kind != "revisit":
-                    self._originals.add(capture.first, name)
+                self._note_payload(capture, name)
                 found = take(path, capture)
                 if found is not None or not is_own:
                     yield ArchivedAnswer(
@@ -335,6 +336,11 @@ class Archives:
     def _losses(self) -> tuple[str, ...]:
         lost, self._lost = tuple(self._lost), []
         return lost
+
+    def _note_payload(self, capture: RecordedCapture, name: str) -> None:
+        """Note where a payload is that later captures may refer to."""
+        if self._originals is not None and capture.first.kind != "revisit":
+            self._originals.add(capture.first, name)
 
     def _hearers(
         self, path: Path

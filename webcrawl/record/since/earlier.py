@@ -83,10 +83,11 @@ class LatestCapture:
             return Change.GONE
         if not 200 <= answer.status < 300:
             return None
-        is_same = answer.state.refers is not None or (
-            self.page is not None and self.page.body == answer.body
-        )
-        return Change.UNCHANGED if is_same or any(self._same(answer)) else Change.CHANGED
+        if answer.state.refers is not None:
+            return Change.UNCHANGED
+        if self.page is not None and self.page.body == answer.body:
+            return Change.UNCHANGED
+        return Change.UNCHANGED if any(self._same(answer)) else Change.CHANGED
 
     def _same(self, answer: Exchange) -> Iterator[bool]:
         """Yield True if the payload is the same, and False if only its coding differs.

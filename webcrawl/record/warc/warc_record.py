@@ -35,7 +35,10 @@ def fields(values: Mapping[str, str]) -> bytes:
 
 def line(name: str, value: str) -> str:
     """Return one field as a line, or an empty string if it has no value."""
-    return f"{name}: {value if value.isprintable() else _harmless(value)}\r\n" if value else ""
+    if not value:
+        return ""
+    written = value if value.isprintable() else _harmless(value)
+    return f"{name}: {written}\r\n"
 
 
 def _harmless(value: str) -> str:
