@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -188,6 +188,20 @@ def _found_on(record: Packed) -> tuple[str, str]:
     return path_of(record), via_of(record)
 
 
+def _check_bounds(settings: CheckedSettings, order: Container[str]) -> None:
+    """Raise RulesError if a setting needs a filter that URL_FILTERS lacks.
+
+    A list of one's own may lack a filter by mistake, and the crawl would leave its bounds without a
+    word; with null it is left out on purpose.
+    """
+    for name, path in NARROWS.items():
+        value = value_of(settings, name)
+        narrows = value and value != "any"
+        if narrows and path not in order:
+            found = f'add "{path}" to URL_FILTERS, with null to leave it out on purpose'
+            raise RulesError(f"{name} needs a filter that URL_FILTERS lacks: {found}")
+
+
 def build_filters(
     settings: CheckedSettings,
     *,
@@ -201,14 +215,7 @@ def build_filters(
     Raise RulesError if a setting needs a filter that URL_FILTERS lacks.
     """
     order = settings["URL_FILTERS"]
-    for name, path in NARROWS.items():
-        # A list of one's own may lack a filter by mistake, and the crawl would leave its bounds
-        # without a word; with null it is left out on purpose
-        value = value_of(settings, name)
-        narrows = value and value != "any"
-        if narrows and path not in order:
-            found = f'add "{path}" to URL_FILTERS, with null to leave it out on purpose'
-            raise RulesError(f"{name} needs a filter that URL_FILTERS lacks: {found}")
+    _check_bounds(settings, order)
     setup = Setup(settings, clock, key, domains or RegisteredDomains())
     # As in ITEM_PIPELINES, None removes a filter
     numbers = {path: number for path, number in order.items() if number is not None}

@@ -68,9 +68,8 @@ class DepthFilter:
         limits = {}
         home = self._domains(host_of(origin.url))
         for url in urls:
-            host = host_of(url)
-            limit = per_host[host]
-            if limit is not None and self._domains(host) == home:
+            limit = per_host[host_of(url)]
+            if limit is not None and self._is_within(home, url):
                 limits[url] = limit
         return limits
 
@@ -84,11 +83,11 @@ class DepthFilter:
         may_leave = self._may_leave(origin.path)
         if may_stay == may_leave:
             return urls if may_stay else []
-        domains = self._domains
-        home = domains(host_of(origin.url))
-        if may_stay:
-            return [url for url in urls if domains(host_of(url)) == home]
-        return [url for url in urls if domains(host_of(url)) != home]
+        home = self._domains(host_of(origin.url))
+        return [url for url in urls if self._is_within(home, url) == may_stay]
+
+    def _is_within(self, domain: str, url: str) -> bool:
+        return self._domains(host_of(url)) == domain
 
     def _may_leave(self, path: str) -> bool:
         """Return whether links of a page with this path may lead to another site."""
