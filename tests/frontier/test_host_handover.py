@@ -156,7 +156,7 @@ class TestRoundTrip:
                     break
                 one.done(link, Outcome(status, 0.3, ip="192.0.2.1"), now + 0.3)
                 now = max(now + 0.3, one.next_ready() or now)
-            while one._rotation._from_front():
+            while one.rotation._from_front():
                 pass
             before = host_of(one, A)
             count = len(one)
@@ -214,7 +214,7 @@ class TestDomains:
         frontier = make(db, limits, domain=lambda _: "d.test", allowance=Allowance(100))
         add(frontier, *(f"http://{letter}.d.test/" for letter in "abcdef"), path="L")
         for _ in range(3):
-            frontier._rotation.refill()
+            frontier.rotation.refill()
         used = frontier.core.queues.budgets.table.get("d.test").used
         names = [f"{letter}.d.test" for letter in "abcdef"]
         left = shut(frontier, *names)

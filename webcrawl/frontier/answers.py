@@ -64,10 +64,12 @@ class HostNotes:
         count.
         """
         with self._core.opened(name) as host:
-            if learned and not host.http2 and not (by_page and host.pages):
+            is_refuted = by_page and host.pages > 0
+            if learned and not host.http2 and not is_refuted:
                 host.http2 = True
                 self._core.hosts.touch(host)
-            return host.http2 or (by_page and not learned and not host.pages)
+            would_count = by_page and not learned and not is_refuted
+            return host.http2 or would_count
 
     def take_listed(self, url: str, urls: int) -> int:
         """Return how many of the URLs that a sitemap names its host may have.

@@ -273,8 +273,8 @@ class Booking:
         if retry_link is not None and not retired:
             first = soon(host, turn) if fault is Fault.URL else DAY
             at = later(link, now, min(limits.retry_wait, first))
-            if fault is not Fault.NOBODY:  # others go first: they tell whose fault it is
-                at = max(at, ready_at + turn if is_unwell(link, outcome) else ready_at)
+            if fault is not Fault.NOBODY:
+                at = max(at, _after_others(link, outcome, ready_at, turn))
             retry = Retry(at, retry_link)
         return Consequences(
             fault, failure, retry, is_page, times, turn, ready_at, retry_after, retired
@@ -414,6 +414,11 @@ class Booking:
     def is_spent(self, host: Host) -> bool:
         """Return whether the host has had all the pages that it may have."""
         return 0 < self.of(host.name)[1].host_pages <= host.pages
+
+
+def _after_others(link: Link, outcome: Outcome, ready_at: float, turn: float) -> float:
+    """Return when other URLs of the host have had their turn: they tell whose fault it is."""
+    return ready_at + turn if is_unwell(link, outcome) else ready_at
 
 
 def _fault(host: Host, link: Link, outcome: Outcome) -> Fault:

@@ -231,11 +231,14 @@ class Budgets:
     @property
     def unsettled(self) -> bool:
         """Return whether URLs wait that may turn out to go on when budgets are looked at again."""
-        # A checkpoint writes it, but looks at few domains. Reputation frees no folded URL
-        heard = self.table.over.urls > 0 and (self.reputation.waits or self.reputation.grown)
-        return self.table.held > 0 and bool(
-            self.moved or heard or self.is_looking or self.postponed or self.idle
-        )
+        if self.table.held <= 0:
+            return False
+        # A checkpoint writes new reputations, but rates few domains again by them. Reputation frees
+        # no folded URL.
+        has_new_reputations = self.reputation.waits or self.reputation.grown
+        if has_new_reputations and self.table.over.urls > 0:
+            return True
+        return bool(self.moved or self.is_looking or self.postponed or self.idle)
 
     def fold(self, name: str, record: Packed) -> None:
         """Let a URL that was let in wait behind all others: its family makes nothing new."""

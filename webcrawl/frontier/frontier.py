@@ -86,26 +86,31 @@ class Steering:
             host.retired = 0
         wait = self._book.wait(host)
         if host.ready_at > now + wait:  # not for politeness, which counts from a request before now
-            due = now + wait
-            failed = host.failed
-            if failed is not None and host.failures:
-                due = max(failed.at, self._core.resumed) + wait
-            if failed is not None:
-                due = max(due, failed.at + self._book.asked(host))
-            host.ready_at = due
+            host.ready_at = self._due_by_politeness(host, now, wait)
         _hurry(host, now)
         for origin in (host.origins or {}).values():
             origin.retired = 0
             origin.ready_at = min(origin.ready_at, max(host.ready_at, now))
             _hurry(origin, now)
         self._hosts.touch(host)
-        if active and (host.given is None or host.ticket) and not host.retired:
+        can_be_asked = host.given is None or host.ticket
+        if active and can_be_asked and not host.retired:
             self._core.dismiss(name.__eq__)
             self._back.schedule(host, host.due())
             if name in self.held:  # paused while its URLs ended
                 self.hold([name], now)
         self._let_in(host, now, active=active)
         return host.ready_at
+
+    def _due_by_politeness(self, host: Host, now: float, wait: float) -> float:
+        """Return when a host whose other waits have ended is due. `wait`: between two requests."""
+        due = now + wait
+        failed = host.failed
+        if failed is None:
+            return due
+        if host.failures:
+            due = max(failed.at, self._core.resumed) + wait
+        return max(due, failed.at + self._book.asked(host))
 
     def drop(self, name: str, now: float) -> tuple[int, bool]:
         """Give the host up: its URLs end, some hundred per turn.
@@ -177,7 +182,7 @@ class Frontier:
         if hooks.dropped is not None:
             core.dropped.append(hooks.dropped)
         states = self._states = HostStates(core, rules)
-        rotation = self._rotation = Rotation(core, states, rules.limits.queues)
+        rotation = self.rotation = Rotation(core, states, rules.limits.queues)
         self.demand = Demand(core, rotation)
         self.lending = HostLender(core, states)
         selection = self._selection = UrlSelection(
@@ -314,7 +319,7 @@ class Frontier:
         Without `spare`, unproven hosts and domains keep to their shares: others may have URLs that
         have not arrived here yet.
         """
-        back, rotation, demand = self.core.back, self._rotation, self.demand
+        back, rotation, demand = self.core.back, self.rotation, self.demand
         back.now = now
         rotation.begin()
         begun = 0.0
@@ -341,7 +346,7 @@ class Frontier:
         """Return the time at which `take` may return a link (0 is now), or None until something is
         added or done.
         """
-        times = self.core.back.next_due(), self._rotation.next_aside(), self.demand.next_growth()
+        times = self.core.back.next_due(), self.rotation.next_aside(), self.demand.next_growth()
         return min((at for at in times if at is not None), default=None)
 
     # -- done
@@ -366,7 +371,7 @@ class Frontier:
 
     def done(self, link: Link, outcome: Outcome, now: float) -> bool:
         """Book the outcome of a download, and return False if the link will be retried."""
-        core, rotation = self.core, self._rotation
+        core, rotation = self.core, self.rotation
         host = self._selection.received(link)
         final = self._answers.booked(host, link, outcome, now)
         self._states.settle(host, now)

@@ -258,8 +258,11 @@ def _waited_for(host: Host) -> Host:
     if host.origins is None or host.has_due_always():
         return host
     waiting = [one for one in host.origins.values() if one.waiting() and one.given is None]
-    first = min(waiting, key=Host.due, default=host)
-    return host if first is host or (host.later and host.later[0][0] <= first.due()) else first
+    if not waiting:
+        return host
+    first = min(waiting, key=Host.due)
+    is_own_retry_first = len(host.later) > 0 and host.later[0][0] <= first.due()
+    return host if is_own_retry_first else first
 
 
 def _name(found: Waits, host: Host, record: Host, rule: str) -> None:

@@ -100,7 +100,8 @@ def open_frontier(
         core.width = max(saved["width"], rules.limits.queues)
         core.counters.update(saved["counters"])
         urls, hosts = saved["set aside"]
-        core.aside.urls, core.aside.hosts = core.aside.urls + urls, core.aside.hosts + hosts
+        core.aside.urls += urls
+        core.aside.hosts += hosts
         version, words, gauss = saved["random"]
         random.setstate((version, tuple(words), gauss))
     db.join(FrontierPart(db, core, random, _learn(db, shape.memory // LEARNT, rules)))

@@ -179,7 +179,7 @@ class TestLoss:
         with hive(tmp_path, [1, 1, 1], drones=3) as (world, drones):
             drones[1].found(PAGES)
             drones[1].feed()
-            drones[1].frontier._rotation.refill()
+            drones[1].frontier.rotation.refill()
             resize(world, drones, [0, 1, 1])
             drones[1].learn()
             drones[0].learn()
@@ -219,7 +219,7 @@ class TestLoss:
         with hive(tmp_path, [0, 0, 0]) as (world, drones):
             drones[0].found(PAGES)
             drones[0].feed()
-            drones[0].frontier._rotation.refill()
+            drones[0].frontier.rotation.refill()
             resize(world, drones, [1, 0, 0])
             for drone in drones:
                 drone.learn()

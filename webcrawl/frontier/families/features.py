@@ -35,14 +35,17 @@ TITLE = re.compile(rb"<title[^>]*>([^<]{1,%d})" % TITLE_LENGTH)
 DIGITS = b"0123456789"
 # what stands for any digit, as a word that has one may be a nonce; and between two runs
 DIGIT, BETWEEN = b"0", b"\0"
-WORDS = bytes(
-    DIGIT[0]
-    if code in DIGITS
-    else code
-    if code > 0x7F or chr(code).isalpha() or code == BETWEEN[0]
-    else 0x20
-    for code in range(256)
-)
+
+
+def _in_words(code: int) -> int:
+    """Return what stands for a byte in words: all but letters and digits is a space."""
+    if code in DIGITS:
+        return DIGIT[0]
+    is_of_word = code > 0x7F or chr(code).isalpha() or code == BETWEEN[0]
+    return code if is_of_word else ord(" ")
+
+
+WORDS = bytes(map(_in_words, range(256)))
 # Unicode's dashes, quotation marks, spaces
 QUOTED, PUNCTUATION = b"\xe2\x80", re.compile(rb"\xe2\x80[\x80-\xbf]")
 ASCII = bytes(code if chr(code).isalnum() and code < 0x80 else 0x20 for code in range(256))

@@ -482,19 +482,24 @@ class DomainLearning:
             _blindness(new, old, address=address) for new, old in zip(fresh, known, strict=True)
         ]
 
+    def _judged(self, key: int) -> Family | None:
+        """Return a family, or None if it has too few pages to say what its links bring."""
+        family = self.families.get(key)
+        return family if family is not None and family.pages >= GOOD else None
+
     def _may_be_new(self, keys: Sequence[int], own: int) -> Brings | None:
         """Return what a link to a family brings, as far as is known.
 
         `keys`: the family and the next wider one; `own`: that of the page.
         """
         close, wide = keys
-        family = self.families.get(close)
-        if family is not None and family.pages >= GOOD:
+        family = self._judged(close)
+        if family is not None:
             return Brings.LINKS if family.brings_news else None
         # Where each folder is a family, nothing is known of the closest ones. But a page's own
         # relatives cannot vouch for it.
-        wider = self.families.get(wide) if wide != own else None
-        if wider is not None and wider.pages >= GOOD and wider.brings_news:
+        wider = self._judged(wide) if wide != own else None
+        if wider is not None and wider.brings_news:
             return Brings.LINKS
         if len(self._awaited) < AWAITED:
             self._awaited.add(close)

@@ -94,12 +94,14 @@ def shape_of(url: str) -> UrlShape:
         names.append(DIGITS.sub("0", name))
         values.append(value or name)
     asked = "&".join(sorted({*names}))
-    form = f"{ending[0] if ending is not None else ''}?{asked}"
+    extension = ending[0] if ending is not None else ""
+    form = f"{extension}?{asked}"
     close = _close(host, masked, form)
-    wide = crc32(
-        f"{masked[0] if last > 0 or parameters else MASK}/{'?' if parameters else ''}".encode()
-    )
-    deep = crc32(f"{len(segments)}{MASK if segments[-1] else '/'}{form}".encode(), 1)
+    folder = masked[0] if last > 0 or parameters else MASK
+    query_mark = "?" if parameters else ""
+    wide = crc32(f"{folder}/{query_mark}".encode())
+    end = MASK if segments[-1] else "/"
+    deep = crc32(f"{len(segments)}{end}{form}".encode(), 1)
     name = ".".join(host.split(".")[:-2])
     name = "" if name == "www" else name
     also = values[len(values) - len(names) :]

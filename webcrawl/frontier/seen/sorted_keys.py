@@ -353,7 +353,9 @@ class RunSet:
         The last close of a removed file takes 0.2 ms per MiB to free its blocks: too long for the
         event loop.
         """
-        removed, self._removed, self._replaced = self._removed, self._replaced, []
+        removed = self._removed
+        self._removed = self._replaced
+        self._replaced = []
         if removed:
             self._db.worker.submit(_close, removed)
 

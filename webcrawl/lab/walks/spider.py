@@ -100,7 +100,7 @@ class WalkFrontier(Frontier):
         # A walker whose URL is dropped unasked has to jump, or it would stand there for ever
         self.core.dropped.append(lambda link, status: self._ended(link, status, asked=False))
         self.look = WalkInspector(self.core, walkers)
-        self.outage = WalkOutage(self.core, self._rotation, self._selection, walkers)
+        self.outage = WalkOutage(self.core, self.rotation, self._selection, walkers)
 
     def __len__(self) -> int:
         """Return the number of walkers that have somewhere to go, and of robots.txt in flight."""
