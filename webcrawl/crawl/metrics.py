@@ -320,16 +320,20 @@ class FigureRequest(http_answerer.ServerConnection):
         elif path == b"/healthz":
             self.reply("200 OK")
         elif path == b"/readyz":
-            why = self._listener.unready()
-            self.reply(
-                "503 Service Unavailable" if why else "200 OK", f"{why}\n".encode() if why else None
-            )
+            self._reply_readiness(self._listener.unready())
         elif path != b"/metrics":
             self.reply("404 Not Found")
         elif not all(self._listener.is_named(host.decode("latin-1")) for host in hosts):
             self.reply("421 Misdirected Request")
         else:
             self.reply("200 OK", self._listener.answer(), TEXT_TYPE)
+
+    def _reply_readiness(self, why: str) -> None:
+        """`why`: what keeps the crawl from fetching; empty if nothing does."""
+        if why:
+            self.reply("503 Service Unavailable", f"{why}\n".encode())
+        else:
+            self.reply("200 OK")
 
 
 def path_of_drone(path: str, drone: int) -> Path:

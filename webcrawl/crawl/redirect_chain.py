@@ -83,13 +83,9 @@ def header(jar: Jar, url: str) -> bytes:
     path = _path(url)
     if scheme not in ("http", "https"):
         return b""
-    sent = [
-        cookie
-        for cookie in jar
-        if cookie.host == host
-        and (scheme == "https" or not cookie.secure)
-        and _covers(cookie.path, path)
-    ]
+    is_secure = scheme == "https"
+    own = [cookie for cookie in jar if cookie.host == host and _covers(cookie.path, path)]
+    sent = [cookie for cookie in own if is_secure or not cookie.secure]
     sent.sort(key=lambda cookie: -len(cookie.path))
     return b"; ".join(b"%b=%b" % (cookie.name, cookie.value) for cookie in sent)
 
@@ -123,11 +119,12 @@ def _pair(part: bytes) -> tuple[bytes, bytes, bytes]:
 def _may(name: bytes, said: dict[bytes, bytes], host: str, *, safe: bool, secure: bool) -> bool:
     """Return whether this host may set such a cookie."""
     domain = said.get(b"domain", b"").lower().removeprefix(b".")
-    if domain and host.encode() != domain and not host.encode().endswith(b"." + domain):
-        return False
+    if domain and not (b"." + host.encode()).endswith(b"." + domain):
+        return False  # the domain is neither the host nor around it
     if name.startswith(b"__host-"):
         return safe and said.get(b"path") == b"/" and not domain
-    return safe or not (secure or name.startswith(b"__secure-"))
+    must_be_safe = secure or name.startswith(b"__secure-")
+    return safe or not must_be_safe
 
 
 def _guarded(cookie: Cookie, kept: Iterable[Cookie], url: str) -> bool:

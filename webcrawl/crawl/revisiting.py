@@ -88,7 +88,9 @@ class Revisiting(Part, Feature):
         self.split = split
         self._frontier = frontier
         self._on = on
-        (self._path, self._policy), self._importance, self.counts = policy, importance, counts
+        self._path, self._policy = policy
+        self._importance = importance
+        self.counts = counts
         data = db.get(REVISITING)
         saved: dict[str, Any] = msgpack.unpackb(data) if data is not None else {}
         self._due = DueByHost(saved.get("out", 0), saved.get("hosts"))  # and not finished
@@ -348,21 +350,21 @@ class Revisiting(Part, Feature):
         if link.url in self._moved:
             self._elsewhere(record, now)
         elif not asked:
-            if self._is_unwanted(link, outcome):
-                self.counts.forgot(link.url)
-            else:
-                self._later(record, now, RARE)
+            self._keep_unasked(record, link, outcome, now)
         elif found is None or exchange is None or found.change is Change.GONE:
             self._missing(record, outcome, now)
         else:
-            if (
-                found.change is Change.CHANGED
-                and (record.etag or record.modified)
-                and not record.gone
-            ):
+            if _tests_validators(record, found):
                 etag = exchange.header(b"etag") or b""
                 self._honesty.heard(link.url, record, found, etag, now, plainly=plainly)
             self._fetched(record, link, exchange, found, now)
+
+    def _keep_unasked(self, record: PageRecord, link: Link, outcome: Outcome, now: float) -> None:
+        """Keep the record of a page that was not fetched, unless it is not wanted any more."""
+        if self._is_unwanted(link, outcome):
+            self.counts.forgot(link.url)
+        else:
+            self._later(record, now, RARE)
 
     def _is_unwanted(self, link: Link, outcome: Outcome) -> bool:
         """Return whether a page is not to come again.
@@ -460,9 +462,11 @@ class Revisiting(Part, Feature):
 
         Who announces such pages again and again would be believed for ever otherwise.
         """
-        if self.signals is None or exchange is None or not (was_there or record.gone):
+        if self.signals is None or exchange is None:
             return
-        if exchange.status in GONE or (record.gone and exchange.location):
+        was_known = was_there or record.gone
+        has_left = record.gone and exchange.location  # its address leads elsewhere now
+        if was_known and (exchange.status in GONE or has_left):
             self.signals.followed(record.url, changed=was_there)
 
     def _fetched(
@@ -544,3 +548,9 @@ class Revisiting(Part, Feature):
 def _is_changed(found: PageJudgement) -> bool:
     """Return whether a page has changed: an advert or a counter that differs is no change."""
     return found.change is Change.CHANGED and found.by is not By.DIGEST
+
+
+def _tests_validators(record: PageRecord, found: PageJudgement) -> bool:
+    """Return whether an answer shows if the page's validators change when the page does."""
+    has_validators = bool(record.etag or record.modified)
+    return has_validators and found.change is Change.CHANGED and not record.gone

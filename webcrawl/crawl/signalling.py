@@ -83,8 +83,10 @@ def dated(
         address = found[entry.url]
         if address is None:
             continue
-        is_own_host = host_of(address) == host
-        # Last, and for feeds only: a registered domain takes longer to find than a host.
-        if is_own_host or (entry.kind == "feed" and site_of(address) == site):
+        is_own = host_of(address) == host
+        if not is_own and entry.kind == "feed":
+            # Last: a registered domain takes longer to find than a host
+            is_own = site_of(address) == site
+        if is_own:
             own.append((address, entry.modified))
     return own

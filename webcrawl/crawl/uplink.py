@@ -122,8 +122,8 @@ class Uplink:
         failures, asked, address = self._frontier.look.record(host)
         # a name led there, or nobody knows
         known = bool(address) if error.sign is Sign.NO_NAME else asked
-        record = HostPast.FAILING if failures else HostPast.KNOWN if known else HostPast.NEW
-        failure = FailedDownload(host, error.address or address, error.sign, record)
+        past = _past(failures, known=known)
+        failure = FailedDownload(host, error.address or address, error.sign, past)
         if self._detector.failed(failure, start, now):
             self._begin(now)
         if not self._detector.out:
@@ -245,7 +245,9 @@ class Uplink:
     @property
     def trouble(self) -> str:
         """Return the trouble, in words; empty if there is none."""
-        return "no network" if self._detector.out else "" if self._names else "no name server"
+        if self._detector.out:
+            return "no network"
+        return "" if self._names else "no name server"
 
     def _over(self, now: float) -> None:
         seconds, self._ended = now - self._began, now
@@ -257,3 +259,10 @@ class Uplink:
         )
         if self.on_return is not None:
             self.on_return()
+
+
+def _past(failures: int, *, known: bool) -> HostPast:
+    """Return the past of a host with so many failures in a row. `known`: it was asked before."""
+    if failures:
+        return HostPast.FAILING
+    return HostPast.KNOWN if known else HostPast.NEW

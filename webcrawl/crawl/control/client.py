@@ -237,7 +237,8 @@ def sources_of(words: Sequence[str], spool: Callable[[], str]) -> list[str]:
     `spool` keeps standard input, and names the file. Raise CommandError if a list of seeds cannot
     be read; then nothing is spooled.
     """
-    given = words[1:] if words and words[0] == "add" else words
+    has_verb = len(words) > 0 and words[0] == "add"
+    given = words[1:] if has_verb else words
     if not given or given.count(STDIN) > 1:
         raise CommandError("usage: seeds add SRC…; - for standard input may be given once")
     # All lists are read before standard input is.
