@@ -139,14 +139,17 @@ class CommandedCrawl:
     def threads(self) -> Mapping[str, Any]:
         return {"downloads": downloads(downloader_of(self._scheduler.crawler))}
 
+    def _state(self) -> str:
+        scheduler = self._scheduler
+        if scheduler.end.begun:
+            return "stopping"
+        return "paused" if scheduler.crawl.parts.in_force.paused else "running"
+
     def status(self) -> Mapping[str, Any]:
         scheduler = self._scheduler
         crawl, parts = scheduler.crawl, scheduler.crawl.parts
-        state = (
-            "stopping" if scheduler.end.begun else "paused" if parts.in_force.paused else "running"
-        )
         return {
-            "state": state,
+            "state": self._state(),
             "seconds": round(time.monotonic() - scheduler.begun, 1),
             **crawl.outlook.glance(),
             "in_force": [

@@ -210,9 +210,13 @@ class FrontierDownloader:
                 turns.own_left(host_of(link.url))
             is_of_scheduler = link is not None or trip.hostless
             if is_of_scheduler:
-                await self.barrier.enter(trip)
-                for hear in self.moments.ended:
-                    hear(trip)
+                await self._pass_barrier(trip)
+
+    async def _pass_barrier(self, trip: Trip) -> None:
+        """Wait at the barrier, then tell of the download's end."""
+        await self.barrier.enter(trip)
+        for hear in self.moments.ended:
+            hear(trip)
 
     async def _attempt(self, request: Request, trip: Trip) -> Response:
         """Download, book the outcome, and send Scrapy's three signals of it."""

@@ -78,18 +78,13 @@ def to_link(
     given["meta"] = {key: value for key, value in request.meta.items() if key not in NOT_STORED}
     values: Values = {}
     for field in FIELDS:
-        if given[field] and not _is_plain(given[field]):
-            packing = ValuePacker(spider, classes=classes)
-            packed, left = _packed(request, field, given[field], packing, held)
-            given[field] = packed
-            if left:
-                values[field] = left
-    extra = {
-        key: value for key, value in given.items() if key != "url" and value != DEFAULTS.get(key)
-    }
-    if not classes:
-        extra = {key: value for key, value in extra.items() if key in DEFAULTS}
-    word = _word(extra)
+        if not given[field] or _is_plain(given[field]):
+            continue
+        packing = ValuePacker(spider, classes=classes)
+        given[field], left = _packed(request, field, given[field], packing, held)
+        if left:
+            values[field] = left
+    word = _word(_beside_url(given, classes=classes))
     try:
         if request.priority:
             word = f"{request.priority:d}.{word}"
@@ -101,6 +96,15 @@ def to_link(
     if values and held is not None:
         held.hold(word, values, has_errback=request.errback is not None)
     return Link(url, path, via, request=word)
+
+
+def _beside_url(given: Mapping[str, Any], *, classes: bool) -> dict[str, Any]:
+    """Return what a request has that another one for its URL has not."""
+    return {
+        key: value
+        for key, value in given.items()
+        if key != "url" and value != DEFAULTS.get(key) and (classes or key in DEFAULTS)
+    }
 
 
 def _word(extra: Mapping[str, Any]) -> str:
