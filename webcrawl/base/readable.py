@@ -40,7 +40,10 @@ def count(number: int, noun: str, written: Callable[[int], str] = str) -> str:
 def as_sentence(text: str) -> str:
     """Return the text with a capital and a full stop; empty if it is."""
     text = text.strip()
-    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}" if text else ""
+    if not text:
+        return ""
+    stop = "" if text.endswith(".") else "."
+    return f"{text[:1].upper()}{text[1:]}{stop}"
 
 
 TYPES_SHOWN = 6  # the others are one number

@@ -68,11 +68,10 @@ def simulate(
     loop = vector(lookups)
     if "INFINITE" in names:
         yield CacheRow("INFINITE", urls, count, count - urls)
-    popular = (
-        cache_policies.by_popularity(lookups if training is None else training, urls)
-        if "STATIC" in names
-        else None
-    )
+    popular = None
+    if "STATIC" in names:
+        asked = lookups if training is None else training
+        popular = cache_policies.by_popularity(asked, urls)
     for size in sizes:
         for name in names:
             if name == "STATIC":
