@@ -3,8 +3,8 @@
     IDLE    has no URLs
     ACTIVE  has one of the n places in the back-end: it is scheduled, or a request is in flight
     PARKED  has URLs, and waits for a place
-    ASIDE   has URLs, and its next turn is far away, or an operator has paused it: it waits on disk
-    MOVING  belongs to another crawl of the hive, or has come from one and has not arrived yet
+    ASIDE   has URLs, but its next turn is far away or an operator has paused it: it waits on disk
+    MOVING  belongs to another drone of the hive, or is still arriving from one
 
     IDLE -- wake --> ACTIVE
     IDLE -- wake: it is paused --> ASIDE
