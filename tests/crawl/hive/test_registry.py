@@ -13,7 +13,7 @@ from tests.support.redis_server import beat, drones, emptied, joins, member, res
 from webcrawl.crawl.hive.errors import Away, HiveError
 from webcrawl.crawl.hive.partition import EARLIER_SLOTS, SlotMap
 from webcrawl.crawl.hive.redis_server.steps import Keys
-from webcrawl.crawl.hive.registry import Command, Companions, runs_elsewhere
+from webcrawl.crawl.hive.registry import RESIZE, Command, Companions, runs_elsewhere
 from webcrawl.store.crawldb import CrawlDB
 
 LOST = "f" * 32  # the state of a drone whose folder was lost
@@ -25,6 +25,16 @@ async def founded(url):
     hive = await joins(url, member(1))
     emptied(url)
     return hive
+
+
+async def test_a_command_that_cannot_be_read(url):
+    """A change of the drones that names none, which another program has written, is told in words."""
+    await joins(url, member(0))
+    with Redis.from_url(url) as client:
+        client.zadd(Keys("test").commands, {b"7 " + msgpack.packb((RESIZE, ())): 7})
+
+    with pytest.raises(HiveError, match="the hive's data in the server cannot be read"):
+        await joins(url, member(1))
 
 
 class TestSlots:

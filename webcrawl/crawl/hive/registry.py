@@ -17,7 +17,7 @@ import msgpack
 from webcrawl.base.program import program
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.commands import checked
-from webcrawl.crawl.hive.errors import HiveError, NotNamed
+from webcrawl.crawl.hive.errors import HiveError, NotNamed, legible
 from webcrawl.crawl.hive.partition import EARLIER_SLOTS, SLOTS, Groups, SlotMap
 from webcrawl.store.crawldb import CrawlDB, Part, SavedValue
 
@@ -31,7 +31,7 @@ KEY_BYTES = 16
 # crawl/control/commands.py. its arguments: the drones that shall share the web; those of them whose
 # state is gone for good
 RESIZE = "resize"
-OVER = "over"  # the crawl of all has ended
+OVER = "over"  # the crawl of all has ended; with an argument: and no drone has got anything
 RELEASE = "release"  # these drones have given away all that they had, and may go
 AMONG_DRONES = (RESIZE, OVER, RELEASE)
 
@@ -158,9 +158,10 @@ class Registry:
     def wanted(self) -> frozenset[int]:
         """Return the drones that shall be members by the last command that says so, if any."""
         wanted: frozenset[int] = frozenset()
-        for command in map(Command.unpack, self.commands):
-            if command.name == RESIZE:
-                wanted = frozenset(command.args[0])
+        with legible():
+            for command in map(Command.unpack, self.commands):
+                if command.name == RESIZE:
+                    wanted = frozenset(command.args[0])
         return wanted
 
 
