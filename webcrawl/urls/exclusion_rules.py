@@ -28,6 +28,7 @@ COMMAND, FILE = "command", "file"
 _KEYS = ("since", "by", "why", "until", "forget")
 _KEY = re.compile(rf"(?:^|(?<=\s))({'|'.join(_KEYS)}):(?=\s|$)", re.IGNORECASE)
 _YES = frozenset(("yes", "true", "on", "1"))
+_PORT = re.compile(r"[^/@\s]+:\d+")  # ends a host that is no rule by itself
 _DAY = re.compile(r"\d{4}-\d\d-\d\d|\d{8}|\d{4}-?W\d\d-?\d")  # as ISO 8601 writes it
 _WEEK = re.compile(r"\d{4}-?W\d\d")
 
@@ -240,7 +241,9 @@ def rules_of(records: Iterable[OptOut], now: float = 0.0) -> ExclusionRules:
         try:
             found.take(rule, one.until, now)
         except InvalidUrl as error:
-            raise RulesError(f"exclude: {one.rule[:80]!r} is {_no_rule(error)}") from error
+            has_port = _PORT.fullmatch(rule)
+            advice = f"; with a port, give a URL: http://{rule[:80]}/" if has_port else ""
+            raise RulesError(f"exclude: {one.rule[:80]!r} is {_no_rule(error)}{advice}") from error
     return ExclusionRules(found.domains, found.prefixes, found.ends)
 
 

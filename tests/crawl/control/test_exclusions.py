@@ -153,6 +153,7 @@ class TestWords:
             (["a.b", "c.d"], "give exactly one rule"),
             (["--forget"], "give exactly one rule"),
             (["a b"], "'a b' is neither a domain nor a URL prefix"),
+            (["127.0.2.3:8085"], "with a port, give a URL: http://127.0.2.3:8085/$"),
             (["a.*"], r"'a.\*': \* is not a wildcard here"),
         ],
     )

@@ -41,21 +41,21 @@ def refused(url, **parameters):
     return str(error.value)
 
 
+REFUSES = "refuses the login (REDIS_PASSWORD_FILE names the file with the password): "
+
+
 def test_wrong_password(tmp_path):
     """A wrong password, or none, is told in one line; the right one opens the door."""
     with OwnServer(tmp_path, "--requirepass", SECRET) as theirs:
-        assert "refuses the login: invalid username-password" in refused(
-            theirs.url, password=SECRET[1:]
-        )
-        assert "refuses the login: " in refused(theirs.url)
+        assert f"{REFUSES}invalid username-password" in refused(theirs.url, password=SECRET[1:])
+        assert REFUSES in refused(theirs.url)
         assert asyncio.run(joins(theirs.url, member(), password=SECRET)).key
 
 
 def test_wrong_password_at_a_socket(url):
     """The same holds at a Unix socket."""
-    assert "refuses the login: invalid username-password" in refused(
-        url, username="nobody", password=SECRET
-    )
+    said = refused(url, username="nobody", password=SECRET)
+    assert f"{REFUSES}invalid username-password" in said
 
 
 @pytest.mark.parametrize(

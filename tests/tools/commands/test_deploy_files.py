@@ -71,7 +71,10 @@ def test_without_the_password(url):
     done = command(COMMAND, "hive", "status", url.replace("secret", "guess"))
 
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-    assert "REDIS_URL: the server refuses the login: " in done.stderr
+    assert (
+        "REDIS_URL: the server refuses the login (REDIS_PASSWORD_FILE names the file with the password): "
+        in done.stderr
+    )
     assert "guess" not in done.stderr
 
 

@@ -21,7 +21,9 @@ OLDEST = (6, 2)  # XTRIM MINID, XADD NOMKSTREAM
 # Patterns of redis-py's exceptions, and of words that servers of some versions say instead; looked
 # for in this order
 REFUSALS = {
-    "AuthenticationError|AuthenticationWrong|AuthorizationError|NOAUTH|WRONGPASS": "refuses the login",
+    "AuthenticationError|AuthenticationWrong|AuthorizationError|NOAUTH|WRONGPASS": (
+        "refuses the login (REDIS_PASSWORD_FILE names the file with the password)"
+    ),
     "NoPermissionError|NOPERM| permission": "does not give its user the necessary rights",
     "MovedError|CROSSSLOT|ClusterCrossSlot": "is part of a cluster, but a hive needs a standalone server",
     "CERTIFICATE_VERIFY_FAILED": "has a certificate that cannot be trusted",
