@@ -49,6 +49,14 @@ def test_every_url_of_the_truth(simweb, redis, tmp_path):
         assert answers[url].details["drone"] == owner(host_of(url))
     assert Counter(answers[url].state for url in strangers).keys() <= {"unknown", "refused"}
     assert all(answers[url].details["owned"] for url in strangers)
+    with OpenedCrawls(tmp_path / "hive/drone-0") as crawls:
+        alone = dict(zip(urls, crawls.answers(urls), strict=True))
+    others = [url for url in urls if owner(host_of(url)) != 0]
+    assert {alone[url].reason for url in others} == {
+        f"it belongs to drone {drone} of this hive; ask with the folder of that drone"
+        for drone in (1, 2)
+    }
+    assert not any("belongs to" in alone[url].reason for url in {*urls} - {*others})
 
 
 @pytest.mark.parametrize(

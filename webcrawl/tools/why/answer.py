@@ -28,6 +28,7 @@ from webcrawl.tools.why.verdict import (
     REFUSED,
     SEEN,
     UNKNOWN,
+    UrlVerdict,
     is_end,
     verdict_on,
     what_now,
@@ -162,6 +163,12 @@ def answer_of(source: OpenedCrawl, facts: UrlFacts, *, is_hive: bool = False) ->
         drone = number_of(source.jobdir)
         details["drone"] = drone
         details["owned"] = bool(facts.url) and source.owner(facts.url) == drone
+    elif verdict.state in WEAK and (other := source.other_owner(facts.url)) is not None:
+        verdict = UrlVerdict(
+            UNKNOWN,
+            "of another drone",
+            f"it belongs to drone {other} of this hive; ask with the folder of that drone",
+        )
     details["now"] = what_now(facts, source.in_force)
     details["as_of"] = iso(source.at + source.ahead) if source.at else None
     details["looked"] = list(dict.fromkeys(facts.looked))

@@ -19,7 +19,7 @@ from webcrawl.crawl.control.in_force import META as IN_FORCE
 from webcrawl.crawl.control.in_force import PausedHosts
 from webcrawl.crawl.control.sheets import BUDGET, OF_HOST, Sheets, without_conflict
 from webcrawl.crawl.hive.errors import HiveError
-from webcrawl.crawl.hive.member import IDENTITY, MAP
+from webcrawl.crawl.hive.member import IDENTITY, MAP, unpacked
 from webcrawl.crawl.hive.partition import (
     Partition,
     SlotFingerprints,
@@ -274,6 +274,12 @@ class OpenedCrawl:
         if self.slots is None:
             return None
         return self.slots.owners[self._partition(self.slots).slot(host_of(url))]
+
+    def other_owner(self, url: str) -> int | None:
+        """Return the drone whose URL it is, or None if that is this drone, or if there is no hive."""
+        identity = unpacked(self.snapshot.get(IDENTITY))
+        owner = self.owner(url) if url else None
+        return None if identity is None or owner == identity.drone else owner
 
     def _partition(self, slots: SlotMap) -> Partition:
         """Return how the hosts are divided among these slots.
