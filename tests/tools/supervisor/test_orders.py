@@ -273,6 +273,25 @@ def test_the_owner_is_asked(asked, word):
     assert heard == [("drone-1", "about", word)]
 
 
+def test_a_hive_that_only_its_server_tells_of(asked, monkeypatch):
+    """The server tells which drone has a host; a drone on this machine is asked in its folder."""
+    folder, _ = asked
+    one = HiveClient(Settings(), "redis://h", 1.0, None)
+    seen = replace(look_at(folder), partition="domain")
+    monkeypatch.setattr(one, "_look", lambda: seen)
+
+    assert one.ask("host", "example.com") == {"from": "drone-1"}
+    assert [row["drone"] for row in one.ask("hosts")["drones"]] == [0, 1]
+    seen = replace(look_at(folder, hosts=("far", "far")), partition="domain")
+    with pytest.raises(CommandError, match=r"belongs to drone 1, .* on far:"):
+        one.ask("host", "example.com")
+    with pytest.raises(CommandError, match="no drone runs on this machine; give the folder of a"):
+        one.ask("hosts")
+    seen = replace(seen, partition="domain test=[1]")
+    with pytest.raises(CommandError, match="the server does not tell which drone has it"):
+        one.ask("host", "example.com")
+
+
 def test_an_owner_elsewhere(asked):
     """A drone on another machine is not asked; the line says where it is."""
     folder, ask = asked

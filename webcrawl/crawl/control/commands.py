@@ -244,6 +244,8 @@ def _records(order: Commanded) -> list[OptOut]:
 
 def host(order: Commanded, word: str, verb: str = "", value: str = "") -> Answer:
     name, orders = host_named(word), _hosts(order)
+    if _looks(word, verb):
+        _refuse_elsewhere(order, word)
     if verb == "delay":
         return orders.delay(name, None if value == DEFAULT else _seconds(value))
     if verb:
@@ -290,7 +292,18 @@ def _by_and_most(*words: str) -> tuple[str, int]:
     return by, _count(most)
 
 
+def _refuse_elsewhere(order: Commanded, word: str) -> None:
+    """Raise CommandError if the host belongs to another drone of the hive."""
+    post = order.crawl.parts.post
+    if post is not None and (owner := post.drone.owner(url_named(word))) != post.drone.me:
+        raise CommandError(
+            f"{word[:LONGEST]}: belongs to drone {owner} of this hive; give the folder of that drone, "
+            "on its machine"
+        )
+
+
 def queue(order: Commanded, word: str, *words: str) -> Answer:
+    _refuse_elsewhere(order, word)
     return _hosts(order).queue(*_host_and_most(word, *words))
 
 
@@ -299,6 +312,7 @@ def _host_and_most(word: str, *words: str) -> tuple[str, int]:
 
 
 def robots(order: Commanded, word: str) -> Answer:
+    _refuse_elsewhere(order, word)
     return _hosts(order).robots(url_named(word), of_url="://" in word)
 
 

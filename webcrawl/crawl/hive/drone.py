@@ -198,7 +198,7 @@ class Drone:
         self.moving.send(Kind.REQUESTS, self.slot(link.url), [[link.pack(), list(variants), free]])
 
     def voted(self, source: str, url: str) -> bool:
-        owner = self._owner(url)
+        owner = self.owner(url)
         if owner != self.me:
             self._outbox.put(owner, Kind.VOTES, [[source, url]])
         return owner != self.me
@@ -211,7 +211,7 @@ class Drone:
     def robots_answered(
         self, link: Link, status: int, body: bytes, location: str | None, chain: str
     ) -> bool:
-        owner = self._owner(f"{link.history}/")
+        owner = self.owner(f"{link.history}/")
         if owner != self.me:
             # who gets it reads no more, and is to see whether there was more
             read = body[: LIMIT + 1]
@@ -227,14 +227,15 @@ class Drone:
         """
         return self.robots_answered(link, Status.TIMEOUT, b"", None, "")
 
-    def _owner(self, url: str) -> int:
+    def owner(self, url: str) -> int:
+        """Return the drone whose URL it is."""
         return self.moving.owner(self.slot(url))
 
     def _route(self, kind: Kind, item: Any) -> int:
         """Return the owner of an item that was for a drone which is lost."""
         if kind in OF_SLOTS:
             return self.moving.route(kind, item)
-        return self._owner(str(item[1]) if kind is Kind.VOTES else f"{unpack(item[0]).history}/")
+        return self.owner(str(item[1]) if kind is Kind.VOTES else f"{unpack(item[0]).history}/")
 
     # -- from others
 

@@ -28,6 +28,7 @@ class HiveLook:
     # seconds left, of drones that are alive
     leases: Mapping[int, float] = field(default_factory=dict)
     key: bytes = b""  # of the hive; empty if it is not known here
+    partition: str = ""  # Partition.essence; empty if it is not known here
     founders: int = 0  # how many drones the hive was founded with; 0: it is not known here
     queen: int | None = None
     bytes: int = 0  # of all streams
@@ -110,6 +111,7 @@ def _hive_look(found: ServerLook) -> HiveLook:
         reports=_reports(found.reports),
         leases=found.leases,
         key=founding.key if founding else b"",
+        partition=founding.partition if founding else "",
         founders=founding.drones if founding else 0,
         fresh=founding is not None and founding.fresh,
         queen=found.queen,

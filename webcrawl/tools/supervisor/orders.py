@@ -21,7 +21,7 @@ from webcrawl.crawl.control.exclusions import dated
 from webcrawl.crawl.hive.errors import AnotherHive, Away, Full
 from webcrawl.crawl.hive.hive_folder import HiveFolder
 from webcrawl.crawl.hive.operator import HiveLook, Operator
-from webcrawl.crawl.hive.partition import partition_of
+from webcrawl.crawl.hive.partition import WAYS, partition_of
 from webcrawl.tools.supervisor.hive_status import progress
 from webcrawl.tools.supervisor.servers import HiveTarget, MakeOperator
 from webcrawl.urls.host_names import RegisteredDomains
@@ -63,9 +63,13 @@ class HiveClient:
         if name in OF_ONE_HOST and words:
             return self._client(look, self._owner(look, words[0])).ask(name, *words)
         if name in ("get", "excluded"):
-            here = self._here(look) if self._target.folder is not None else []
-            return self._client(look, min(here or look.leases)).ask(name, *words)
+            return self._client(look, min(self._here(look) or look.leases)).ask(name, *words)
         here = self._here(look)
+        if not here:
+            raise CommandError(
+                f"{self._target.text}: no drone runs on this machine; give the folder of a drone, on "
+                "its machine"
+            )
         return {
             "drones": [
                 {"drone": drone, "answer": self._client(look, drone).ask(name, *words)}
@@ -130,32 +134,31 @@ class HiveClient:
     def _owner(self, look: HiveLook, word: str) -> int:
         """Return the drone to which a host, or that of a URL, belongs."""
         founding = self._target.founding
-        if founding is None or look.map is None:
+        way = founding.partition if founding is not None else look.partition
+        is_known = founding is not None or way in WAYS  # else drones have a file of regions
+        if not is_known or look.map is None:
             raise CommandError(
-                f"{word}: give the hive by its JOBDIR, which records how the web is divided"
+                f"{word}: the server does not tell which drone has it; give the folder of a drone, on "
+                "its machine"
             )
-        partition = partition_of(founding.partition, RegisteredDomains()).dividing(look.map)
+        partition = partition_of(way, RegisteredDomains()).dividing(look.map)
         return look.map.owners[partition.slot(host_named(word))]
 
     def _here(self, look: HiveLook) -> list[int]:
-        """Return the drones that run in folders of this one on this machine."""
+        """Return the drones that run on this machine, and in the hive's folder if that is given."""
         folder = self._target.folder
-        if folder is None:
-            raise CommandError(
-                f"{self._target.text}: for this command, give the hive by its JOBDIR"
-            )
-        return [drone for drone in sorted(look.leases) if _is_here(look, drone, folder)]
+        return [drone for drone in sorted(look.leases) if _jobdir_here(look, drone, folder)]
 
     def _client(self, look: HiveLook, drone: int) -> Client:
         """CommandError with the place of a drone that cannot be asked from here."""
-        folder = self._target.folder
-        if folder is None or not _is_here(look, drone, folder):
+        jobdir = _jobdir_here(look, drone, self._target.folder)
+        if jobdir is None:
             report, (host, pid) = look.reports.get(drone), look.places.get(drone, ("", 0))
             where = f"{host}:{report.jobdir if report else ''} (process {pid})"
             raise CommandError(
                 f"this belongs to drone {drone}, which runs elsewhere: run `{program()} ctl` there, on {where}"
             )
-        return Client(folder.drone(drone), self._patience)
+        return Client(jobdir, self._patience)
 
     def _spool(self, look: HiveLook) -> str:
         """Standard input, in the hive's folder, where a drone that joins later finds it too."""
@@ -167,11 +170,16 @@ class HiveClient:
         return spooled(folder.path, self._stdin)
 
 
-def _is_here(look: HiveLook, drone: int, folder: HiveFolder) -> bool:
+def _jobdir_here(look: HiveLook, drone: int, folder: HiveFolder | None) -> Path | None:
+    """Return the drone's JOBDIR if it is on this machine, and in the hive's folder if one is given."""
     host, _ = look.places.get(drone, ("", 0))
     report = look.reports.get(drone)
-    same = report is None or Path(report.jobdir).resolve() == folder.drone(drone).resolve()
-    return host == socket.gethostname() and same and folder.drone(drone).is_dir()
+    said = Path(report.jobdir) if report is not None else None
+    jobdir = folder.drone(drone) if folder is not None else said
+    if host != socket.gethostname() or jobdir is None or not jobdir.is_dir():
+        return None
+    is_same = said is None or said.resolve() == jobdir.resolve()
+    return jobdir if is_same else None
 
 
 async def given(
