@@ -16,6 +16,7 @@ from inspect import isawaitable
 from typing import Any
 
 from webcrawl.base.errors import with_place
+from webcrawl.crawl.bound import CUT_OFF
 from webcrawl.crawl.control.command import CommandError, mistake
 from webcrawl.crawl.control.commands import Commanded, checked, obey
 from webcrawl.crawl.hive.carrying import Carrying, Contact, Crawling
@@ -79,6 +80,7 @@ class Running:
         self._tasks: list[asyncio.Task[None]] = []
         self._begun = time.monotonic()
         self._beats = 0
+        self._heard_at: float | None = None  # by the machine's clock; None before the first answer
         # what the last checkpoint has
         self._saved_activity = -1
         self._kept_order = post.obeyed.number
@@ -103,6 +105,8 @@ class Running:
     def absence(self) -> Absence | None:
         """Return since when the server does not answer, or None if it does."""
         since = self._contact.absent_since
+        if since is None and self._post.fence.is_closed():  # it keeps us waiting without an error
+            since = self._heard_at
         return None if since is None else Absence("the hive's server", since)
 
     def start(self) -> None:
@@ -190,6 +194,7 @@ class Running:
             hungry=self._is_idle or self._crawling.rests,
         )
         self._beats += 1  # not before it was answered: see Report
+        self._heard_at = time.time()
         if fence.answered(asked_at):
             self._crawling.crawl.parts.begin_again()
             self._crawling.wake()
@@ -197,6 +202,7 @@ class Running:
 
     def _report(self, state: DroneState | None) -> Report:
         post = self._post
+        outlook = self._crawling.crawl.outlook
         return Report(
             **self._about,
             beat=self._beats,
@@ -216,7 +222,8 @@ class Running:
             seconds=time.monotonic() - self._begun,
             lease=self._lease,
             fence=post.fence.seconds,
-            trouble=self._crawling.crawl.outlook.stands_still,
+            # the answer to this report opens the fence
+            trouble="" if outlook.stopped_by == CUT_OFF else outlook.stands_still,
             figures=self._crawling.crawl.stats(),
         )
 
