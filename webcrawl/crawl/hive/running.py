@@ -337,6 +337,7 @@ class Running:
         if drone.me not in drone.slots.drones and (
             wanted is None or drone.me not in wanted.members
         ):
+            logger.info("this drone is no member of the hive any more: others have its hosts")
             self._over()
 
     def _learn(self, slots: SlotMap) -> None:
