@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 
+from tests.support.commands import command
 from tests.support.crawling import Crawl, wait_until
 from tests.support.hive_server import stream_server
 from tests.support.hives import NAME, Hive, assert_whole
@@ -75,6 +76,31 @@ def test_drones_that_do_not_fit(hive, web):
     assert "belongs to drone 1" in line
     assert "not to drone 2 of test" in line
     assert_whole(hive, hive.hits())
+
+
+def test_a_hive_that_fetches_nothing(redis, tmp_path):
+    """It fails, and so does its next start; the way to begin anew is named. A drone that is told
+    to start over keeps its folder, as the server knows its state.
+    """
+    seeds = [f"http://127.0.2.{number}:9/" for number in range(1, 5)]
+    given = {"PRIVATE_NETWORKS_ALLOWED": "127.0.1.0/24", "HIVE_PARTITION": "host"}
+    hive = Hive(tmp_path / "hive", None, redis.url, settings=given, seeds=seeds)
+    for _ in range(2):
+        assert hive.start_all().wait() == [1, 1, 1]
+        assert hive.reasons == ["finished"] * 3
+    for drone in range(3):
+        line = "ERROR: no drone of the hive has fetched a page; to begin the hive anew, "
+        assert hive.said(drone).count(line) == 2
+
+    words = hive.crawls[0].words(USER_AGENT="webcrawl/1 (drone 0)")
+    done = command("scrapy", *words[1:], "--fresh")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "--fresh: drone 0 belongs to the hive test, which its server knows" in done.stderr
+    assert not (tmp_path / "hive/drone-0.1").exists()
+
+    anew = Hive(tmp_path / "anew", None, redis.url, settings=given, seeds=seeds)
+    assert anew.start_all(HIVE_NAME="anew").wait() == [1, 1, 1]
+    assert "belongs to" not in anew.said(0)
 
 
 class TestServer:

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 from scrapy.crawler import Crawler
+from scrapy.settings import BaseSettings
 
 from webcrawl.adapter.commanding import CommandedCrawl, CommandedScheduler
 from webcrawl.adapter.server_settings import transport_maker
@@ -31,6 +32,23 @@ LOOK = 0.2  # seconds between two looks whether all drones of a new hive have co
 # Looks of all drones together in a second, each of which reads the whole registry
 LOOKS = 200
 PAUSE = 1.0  # seconds between two looks whether the hive is to have this drone
+
+
+async def refuse_known(settings: BaseSettings, values: CheckedSettings, name: str) -> None:
+    """Raise HiveError if the hive's server knows a state of this drone, which cannot start over."""
+    hive = values["HIVE_NAME"] or name
+    transport = transport_maker(settings, hive)()
+    try:
+        known = await transport.look()
+    except Away as error:
+        raise HiveError(f"REDIS_URL: the hive's server is {error.state}: {error}") from error
+    finally:
+        await transport.close()
+    if values["HIVE_DRONE"] in known.registry.drones:
+        raise HiveError(
+            f"--fresh: drone {values['HIVE_DRONE']} belongs to the hive {hive}, which its server "
+            "knows; to begin the hive anew, start all drones with another HIVE_NAME and another JOBDIR"
+        )
 
 
 class HiveEntry:

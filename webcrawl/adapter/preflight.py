@@ -121,6 +121,10 @@ def preflight(
             _surroundings(values)
         anew = not own["JOBDIR"] and _may_begin_anew(own, spider, values)
         name = arguments.get("name", spider.name)
+        if again and values["HIVE_DRONES"]:
+            from webcrawl.adapter.hive_membership import refuse_known  # noqa: PLC0415 - 0.1 s that other crawls need not spend
+
+            _await(refuse_known(own, values, name))
         with room_for(folder, again=again):
             _folder(values, name, on_command_line(own), frontier, start, anew=anew)
         if not first:

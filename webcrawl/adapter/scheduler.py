@@ -444,6 +444,17 @@ class FrontierScheduler:
         """Return whether nothing is left to do here but to try hosts that are set aside."""
         return self.crawl.rests and not self._awaits()
 
+    @property
+    def got(self) -> bool:
+        """Return whether the crawl has got a page, in any of its runs."""
+        return self.run.fates is None or self.run.fates.got
+
+    @property
+    def is_of_empty_hive(self) -> bool:
+        """Return whether this is a drone of a hive that has ended, and no drone has got a page."""
+        post = self.crawl.parts.post
+        return post is not None and post.obeyed.gave_nothing
+
     def _awaits(self) -> bool:
         return self._may_be_stuck() or any(source() for source in self.run.sources)
 
@@ -530,7 +541,8 @@ class FrontierScheduler:
         if self.end.reason != FINISHED:
             return False
         fates = self.run.fates
-        return self.crawl.parts.seeding.away > 0 or (fates is not None and fates.gave_nothing)
+        gave_nothing = self.is_of_empty_hive or (fates is not None and fates.gave_nothing)
+        return self.crawl.parts.seeding.away > 0 or gave_nothing
 
     def _has_left_work(self) -> bool:
         """Return whether something was lost or is undone.

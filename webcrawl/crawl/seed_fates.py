@@ -148,7 +148,7 @@ class SeedFates:
     def gave_nothing(self) -> bool:
         """Return whether the crawl had seeds, and has no page.
 
-        Only the drones of a hive together know that, so it is False for a drone.
+        Only the drones of a hive together know that (`Queen.look`), so it is False for a drone.
         """
         return self._alone and not self.got and bool(self._crawl.stats()["seeds"])
 

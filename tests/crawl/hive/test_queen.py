@@ -169,6 +169,32 @@ class Test_the_end:
         queen.look(2, retired, {0, 1}, MAP)
         assert queen.look(3, later(retired), {0, 1}, MAP).over
 
+    @pytest.mark.parametrize(
+        ("more", "slots", "nothing"),
+        [
+            ({}, MAP, False),  # of an earlier version, too
+            ({"got": False}, MAP, False),  # without seeds
+            ({"got": False, "figures": {"seeds": 6}}, MAP, True),
+            # a drone that has left may have got something
+            ({"got": False, "figures": {"seeds": 6}}, replace(MAP, generation=2), False),
+        ],
+    )
+    def test_no_drone_has_got_anything(self, more, slots, nothing):
+        """A hive that had seeds, and has ended without a page, has given nothing."""
+        queen, first = Queen(), reports(0, 1, generation=slots.generation, **more)
+        assert not queen.look(0, first, {0, 1}, slots).gave_nothing
+
+        decided = queen.look(1, later(first), {0, 1}, slots)
+        assert (decided.over, decided.gave_nothing) == (True, nothing)
+
+    def test_one_drone_has_got_something(self):
+        """Then the hive has."""
+        queen, none = Queen(), reports(0, got=False, figures={"seeds": 6})
+        first = none | reports(1, got=True, figures={"seeds": 6})
+        queen.look(0, first, {0, 1}, MAP)
+
+        assert not queen.look(1, later(first), {0, 1}, MAP).gave_nothing
+
     def test_one_leaves_that_the_server_has_forgotten(self):
         """One that has to give everything away is waited for by the map, whatever has become of its
         reports.

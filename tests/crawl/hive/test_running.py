@@ -8,12 +8,13 @@ from unittest.mock import AsyncMock, MagicMock
 import pytest
 
 from tests.support.waiting import eventually
+from webcrawl.crawl.bound import CUT_OFF
 from webcrawl.crawl.hive import running as module
 from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.letter import BEGINNING
 from webcrawl.crawl.hive.partition import SlotMap, Wanted
 from webcrawl.crawl.hive.queen import Report
-from webcrawl.crawl.hive.registry import RELEASE, RESIZE, Command
+from webcrawl.crawl.hive.registry import OVER, RELEASE, RESIZE, Command
 from webcrawl.crawl.hive.running import ENOUGH, LITTLE, Running, _ended
 from webcrawl.crawl.hive.transport import Beat
 
@@ -22,7 +23,7 @@ class Order:
     """What the checkpoint of a drone would have of orders."""
 
     def __init__(self):
-        self.number, self.wanted = 0, None
+        self.number, self.wanted, self.gave_nothing = 0, None, False
 
     def resize(self, members, lost=()):
         self.wanted = Wanted(frozenset(members), frozenset(lost))
@@ -60,6 +61,7 @@ class Drone:
         self.crawling = MagicMock(
             has_work=lambda: True,
             rests=False,
+            got=True,
             hive=SimpleNamespace(others_done=False),
             checkpoint=self._checkpoint,
         )
@@ -285,6 +287,55 @@ def test_released(commands, over):
         return one.crawling.hive.others_done
 
     assert asyncio.run(hear()) == over
+
+
+@pytest.mark.parametrize("args", [(), (True,)])
+def test_the_end_of_all(args):
+    """The queen says with the end whether no drone has got anything."""
+
+    async def hear():
+        one = Drone(server := Server((Command(1, OVER, args),)))
+        one.crawling.has_work = lambda: False
+        async with one.running() as running:
+            running.start()
+            await eventually(lambda: len(server.reports) > 1)
+        return one.crawling.hive.others_done, one.obeyed.gave_nothing, server.reports[-1].over
+
+    assert asyncio.run(hear()) == (True, bool(args), True)
+
+
+def test_a_report_that_arrives_says_nothing_of_the_server():
+    """Its answer opens the fence: by the time it is read, the drone is not cut off any more."""
+
+    async def told():
+        one = Drone(server := Server())
+        outlook = one.crawling.crawl.outlook
+        outlook.stopped_by = outlook.stands_still = CUT_OFF
+        async with one.running() as running:
+            running.start()
+            await eventually(lambda: server.reports)
+        return server.reports[0].trouble
+
+    assert asyncio.run(told()) == ""
+
+
+def test_a_server_that_keeps_a_drone_waiting(monkeypatch):
+    """A drone whose fence closes while it waits for an answer is cut off since the last one."""
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: 0.0, time=lambda: 50.0))
+
+    async def absences():
+        one, closed = Drone(server := Server()), []
+        async with one.running() as running:
+            running._post.fence.is_closed = lambda: bool(closed)
+            closed.append(True)
+            before = running.absence()
+            running.start()
+            await eventually(lambda: server.reports and running._heard_at is not None)
+            cut_off = running.absence()
+            closed.clear()
+            return before, cut_off.since, running.absence()
+
+    assert asyncio.run(absences()) == (None, 50.0, None)
 
 
 def test_a_loop_that_overhears_its_end_is_told_again():

@@ -115,6 +115,11 @@ class Summary:
             )
         for line in lines:
             logger.info("%s", line)
+        if scheduler_of(self._crawler).is_of_empty_hive:
+            logger.error(
+                "no drone of the hive has fetched a page; to begin the hive anew, start all drones "
+                "with another HIVE_NAME and another JOBDIR"
+            )
         if self._aloud:
             sys.stderr.write("".join(f"{line}\n" for line in lines))
 

@@ -45,6 +45,10 @@ class Crawling(Protocol):
     def rests(self) -> bool:
         """Return whether nothing is left but to try hosts set aside, for long enough."""
 
+    @property
+    def got(self) -> bool:
+        """Return whether the crawl has got a page, in any of its runs."""
+
     def has_work(self) -> bool:
         """Return False if nothing is left to do, unless other drones send something."""
 

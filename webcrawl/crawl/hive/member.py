@@ -108,6 +108,7 @@ class Obeyed(Part):
     def __init__(self, db: CrawlDB) -> None:
         self.number = 0
         self.wanted: Wanted | None = None  # None: nobody has asked for a change
+        self.gave_nothing = False  # the crawl of all has ended in this run, and no drone got a page
         self._saved = SavedValue(db, OBEYED)
         if self._saved.data is not None:
             self.number, wanted = msgpack.unpackb(self._saved.data)
@@ -158,4 +159,5 @@ class Post:
         return {
             **self.drone.stats(),
             **{f"letters/{name}": n for name, n in self.outbox.stats().items()},
+            "gave_nothing": int(self.obeyed.gave_nothing),
         }

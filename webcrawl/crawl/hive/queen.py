@@ -77,6 +77,8 @@ class Report:
     refusals: tuple[tuple[int, str], ...] = ()
     idle: bool = False  # nothing to fetch, to decide, to read or to write, and no seeds left
     rests: bool = False  # nothing to do but to try hosts set aside, and that for long enough
+    over: bool = False  # its crawl has ended with that of all
+    got: bool = True  # SeedFates.got; a drone of an earlier version does not tell it
     # its last checkpoint has all of its activity: killed now, it comes back as it is
     saved: bool = False
     moving: tuple[int, ...] = ()  # drones with which it has slots to exchange still
@@ -174,6 +176,7 @@ class Decisions:
     """The acts due to the queen now."""
 
     over: bool = False  # the crawl has ended: all drones may be told to stop
+    gave_nothing: bool = False  # it has ended, and had seeds, but no drone has got anything
     # no drone has anything left but hosts set aside: none has to try these any more
     rest: bool = False
     map: SlotMap | None = None  # to be published, if nobody has published another one since
@@ -251,11 +254,13 @@ class Queen:
         waits = _awaited(view, wanted) if is_due else ""
         if is_due and not waits:
             following = view.map.resized(wanted.members - wanted.lost, self._groups, wanted.lost)
+        over = self._over(view, heard if all_heard else [], last_command)
         left = (released.difference(alive) | wanted.lost).intersection(slots.leaving)
         if left and following is None:
             following = slots.without(left)
         return Decisions(
-            over=self._over(view, heard if all_heard else [], last_command),
+            over=over,
+            gave_nothing=over and _gave_nothing(heard, slots),
             rest=all_heard and all(report.rests for report in heard),
             map=following,
             waits=waits,
@@ -300,6 +305,16 @@ class Queen:
             if drone in view.alive and drone in self._told:
                 yield f"{_named(drone, view)} is back after {seconds:.0f} s"
             self._told.discard(drone)
+
+
+def _gave_nothing(heard: Iterable[Report], slots: SlotMap) -> bool:
+    """Return whether there were seeds, and no drone has got anything.
+
+    A drone that has left the hive may have got something, and is not heard any more.
+    """
+    if slots.generation > 1 or any(report.got for report in heard):
+        return False
+    return any(report.figures.get("seeds") for report in heard)
 
 
 def _is_quiet(report: Report, view: _View, last_command: int) -> bool:
@@ -498,7 +513,7 @@ class Reign:
             await self._server.let_rest()
         await self._release(decided.released, beat)
         if decided.over:
-            await self._server.command(OVER)
+            await self._server.command(OVER, *([True] if decided.gave_nothing else []))
 
     async def _release(self, drones: frozenset[int], beat: Beat) -> None:
         """Ends drones that have nothing left, and forgets them when they are gone."""

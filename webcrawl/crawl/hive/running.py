@@ -212,6 +212,8 @@ class Running:
             refusals=tuple(self._refusals),
             idle=self._is_idle,
             rests=self._crawling.rests,
+            over=self._crawling.hive.others_done,
+            got=self._crawling.got,
             moving=post.drone.moving.partners,
             stays=post.drone.moving.stays,
             towards=self._asked_for({*post.outbox.drones()} - post.drone.rerouted.keys()),
@@ -276,6 +278,7 @@ class Running:
             obeyed.resize(*command.args)
         elif command.name == OVER:
             if self._is_idle:
+                obeyed.gave_nothing = bool(command.args)
                 self._over()
         elif command.name == RELEASE:
             for drone in {*command.args} - {self._post.drone.me}:

@@ -44,6 +44,7 @@ UNDONE = (
         ("seed_lists_away",),
         "lists of seeds not read to the end: {number} (its log says which)",
     ),
+    (("hive/gave_nothing",), "no drone of the hive has fetched anything"),
 )
 
 
