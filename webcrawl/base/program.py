@@ -60,7 +60,7 @@ EXIT_MEANINGS = {  # for docs/commands.md
     ExitStatus.DONE: "The command is done.",
     ExitStatus.FAILED: "The command failed or was refused. Standard error has the reason in one line.",
     ExitStatus.USAGE: "The command line is wrong. Standard error has the usage and the mistake.",
-    ExitStatus.NOT_RUNNING: "The command needs a running crawl, and none is running there.",
+    ExitStatus.NOT_RUNNING: "No crawl is running there; `hive status` shows the last known state.",
     ExitStatus.INTERRUPTED: "Ctrl-C ended the command. A crawl ends with 0 after one Ctrl-C.",
 }
 

@@ -93,7 +93,7 @@ class TestStatus:
         done = hive("status", folder.path)
 
         heading, first, _, last = done.stdout.splitlines()
-        assert done.returncode == 0
+        assert done.returncode == 3
         assert heading.split()[:4] == ["drone", "state", "pages", "pages/s"]
         assert first.split() == [
             *("0", "stopped", "(shutdown)", "7", "0.0", "3", "1", "-"),
@@ -255,28 +255,44 @@ def test_ctl_status_of_a_hive_that_shrank():
 
 
 @pytest.mark.parametrize(
-    ("state", "members", "shown"),
+    ("state", "over", "members", "shown"),
     [
-        (DroneState.RUNNING, (0, 1), "away"),
-        (DroneState.STOPPING, (0, 1), "stopped"),
-        (DroneState.DRAINING, (0,), "away"),
-        (DroneState.RETIRED, (0,), "gone"),
-        (None, (0,), "away"),
+        (DroneState.RUNNING, False, (0, 1), "away"),
+        (DroneState.STOPPING, False, (0, 1), "stopped"),
+        (DroneState.STOPPING, True, (0, 1), "finished"),
+        (DroneState.DRAINING, False, (0,), "away"),
+        (DroneState.RETIRED, True, (0,), "gone"),
+        (None, False, (0,), "away"),
     ],
 )
-def test_a_drone_that_is_not_heard_of(state, members, shown):
-    """One that has given away all is not said to be away: nobody has to start it."""
+def test_a_drone_that_is_not_heard_of(state, over, members, shown):
+    """One that has given away all is not said to be away: nobody has to start it. What kept one
+    from fetching is of no interest once it has ended.
+    """
     slots = SlotMap.fair((0, 1)).resized(members)
     seen = replace(saying({}, {}), map=slots, places={1: ("here", 7)}, leases={0: 9.0})
     if state is None:
         del seen.reports[1]
     else:
-        seen.reports[1] = replace(seen.reports[1], state=state)
+        seen.reports[1] = replace(seen.reports[1], state=state, over=over, trouble="waits for x")
 
     assert _from_report(1, seen, seen)["state"] == shown
     assert progress(seen)["drones"][1]["state"] == shown
     released = replace(seen, map=slots.without((1,)))
     assert _from_report(1, released, released)["state"] == ("gone" if members == (0,) else shown)
+
+
+@pytest.mark.parametrize(
+    ("over", "state"), [((True, True), "finished"), ((True, False), "stopped")]
+)
+def test_a_hive_whose_drones_have_ended(monkeypatch, over, state):
+    """Without a folder, the server tells a hive that has finished from one that was stopped."""
+    seen = replace(saying({}, {}), map=SlotMap.fair((0, 1)))
+    for drone, report in seen.reports.items():
+        seen.reports[drone] = replace(report, state=DroneState.STOPPING, over=over[drone])
+    target = SimpleNamespace(name="web", folder=None, server=lambda: lambda: Looking(seen))
+
+    assert rows(target)[1]["state"] == state
 
 
 def test_hive_status_of_a_folder_that_was_moved(tmp_path):

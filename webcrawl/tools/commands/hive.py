@@ -115,7 +115,7 @@ class HiveRunning(HiveCommand):
 
 
 class HiveStatus(HiveCommand):
-    """Prints a line for each drone."""
+    """Prints a line for each drone, also of a hive that is not running."""
 
     says = "Show the drones of a hive"
     usage = "JOBDIR|URL [--json]"
@@ -126,7 +126,7 @@ class HiveStatus(HiveCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def carry_out(self, args: list[str], opts: argparse.Namespace) -> int:
-        from webcrawl.tools.supervisor.hive_status import rows, table  # noqa: PLC0415 - as above
+        from webcrawl.tools.supervisor.hive_status import RUNNING, rows, table  # noqa: PLC0415 - as above
 
         found, common = rows(self.target(args))
         if not found:
@@ -137,7 +137,7 @@ class HiveStatus(HiveCommand):
             say_all(f"{json.dumps({**common, 'drones': found}, indent=1)}\n")
         else:
             say_all("".join(f"{readable(line)}\n" for line in table(found, common)))
-        return ExitStatus.DONE
+        return ExitStatus.DONE if common["state"] == RUNNING else ExitStatus.NOT_RUNNING
 
 
 class HiveResize(HiveCommand):

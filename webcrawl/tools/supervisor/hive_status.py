@@ -121,10 +121,13 @@ def _as_found(look: HiveLook, meant: Mapping[str, Any]) -> dict[str, Any]:
     running = _number_at_work(look)
     changing = meant["changing"] or _wants_others(look)
     waits = waits_for(look, look.wanted) if changing and look.wanted else ""
+    placed = _placed(look)
+    is_finished = placed and all(_absent(look, drone) == FINISHED for drone in placed)
+    at_rest = FINISHED if is_finished else meant["state"]
     return {
-        "state": RUNNING if running else meant["state"],
+        "state": RUNNING if running else at_rest,
         "running": running,
-        "meant": meant["meant"] or len(look.wanted or _placed(look)),
+        "meant": meant["meant"] or len(look.wanted or placed),
         "changing": changing,
         "waits": waits,
     }
@@ -186,8 +189,7 @@ def _from_report(drone: int, before: HiveLook, now: HiveLook) -> dict[str, Any]:
     state = _absent(now, drone)
     if left is not None:
         state = f"{report.state}, idle" if report.idle else str(report.state)
-    if report.trouble:
-        state += f": {report.trouble}"
+        state += f": {report.trouble}" if report.trouble else ""
     row |= {
         "state": state,
         "pages": report.figures.get("pages", 0),
@@ -217,7 +219,9 @@ def _absent(look: HiveLook, drone: int) -> str:
     is_released = look.map is not None and drone not in {*look.map.drones, *look.map.leaving}
     if is_released or (report is not None and report.state == DroneState.RETIRED):
         return "gone"  # it has given away all that it had
-    return "stopped" if report is not None and report.state == DroneState.STOPPING else "away"
+    if report is None or report.state != DroneState.STOPPING:
+        return "away"
+    return FINISHED if report.over else STOPPED
 
 
 def table(found: Sequence[Mapping[str, Any]], common: Mapping[str, Any]) -> list[str]:
