@@ -1,6 +1,8 @@
 """Commands on single hosts, at a crawl with a clock of its own."""
 
+from dataclasses import replace
 from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 
@@ -24,6 +26,17 @@ def answered(crawl, link, status, body):
     """Books the answer to a robots.txt."""
     parts = crawl.crawl.parts
     parts.robots_answers.answered(link, status, body, None, parts.clock())
+
+
+@pytest.mark.parametrize("line", ["host a.org", "host a.org retry", "queue a.org", "robots a.org"])
+def test_a_host_of_another_drone(crawl, monkeypatch, line):
+    """The drone that has it is named. A lasting command goes to all drones, and is carried out."""
+    post = SimpleNamespace(drone=SimpleNamespace(me=0, owner={"http://a.org/": 1}.get))
+    monkeypatch.setattr(crawl.crawl, "parts", replace(crawl.crawl.parts, post=post))
+
+    with pytest.raises(CommandError, match=r"^a\.org: belongs to drone 1 of this hive; give the"):
+        crawl.order(line)
+    assert crawl.order("host a.org pause").startswith("a.org is paused")
 
 
 class TestPause:

@@ -271,10 +271,11 @@ def test_a_command_with_a_mistake_in_it(caplog):
         pytest.param([(RESIZE, [0, 1], []), (RELEASE, 1)], False, id="another one may go"),
     ],
 )
-def test_released(commands, over):
-    """A drone that was released ends; one that has come again since, and hears of that late, does
-    not.
+def test_released(caplog, commands, over):
+    """A drone that was released ends, and says why; one that has come again since, and hears of
+    that late, does not.
     """
+    caplog.set_level("INFO")
 
     async def hear():
         server = Server(
@@ -287,6 +288,7 @@ def test_released(commands, over):
         return one.crawling.hive.others_done
 
     assert asyncio.run(hear()) == over
+    assert ("this drone is no member of the hive any more" in caplog.text) == over
 
 
 @pytest.mark.parametrize("args", [(), (True,)])
