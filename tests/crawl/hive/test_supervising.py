@@ -6,7 +6,7 @@ import signal
 import pytest
 
 from webcrawl.crawl.hive.process import HEALTHY, LONGEST_WAIT, TRIES, Process
-from webcrawl.crawl.hive.supervising import MERCY, SAME, TOGETHER, TOLD, Leftovers, Supervisor
+from webcrawl.crawl.hive.supervising import MERCY, SAME, TOGETHER, TOLD, Supervisor
 
 LINE = "2026-11-21 12:00:00 [webcrawl.net.dns] {}: no name server answers"
 
@@ -39,14 +39,9 @@ class Scene:
 
     def __init__(self):
         self.now, self.started, self.reasons, self.lack = 1000.0, [], {}, None
-        self.figures = {}
-        self.leftovers = Leftovers(lambda number: self.figures.get(number, {}))
-        self.supervisor = Supervisor(
-            self.start, self.reasons.get, lambda: self.now, self.leftovers.of
-        )
+        self.supervisor = Supervisor(self.start, self.reasons.get, lambda: self.now)
 
     def start(self, number):
-        self.leftovers.begins(number)
         if self.lack is not None:
             raise self.lack
         self.started.append(FakeProcess(number))
@@ -193,47 +188,20 @@ class TestDeaths:
         assert (scene.supervisor.running, scene.supervisor.status) == (1, 0)
 
 
-class TestHanging:
-    def test_a_process_of_which_nothing_is_heard(self, scene):
-        """A drone hangs if the process that joined runs, and is not heard of; one that starts again
-        has yet to.
-        """
-        first, second = scene.begin(2)
-        assert scene.supervisor.hanging({0: first.pid, 1: 7, 5: 8}) == [0]
-
-        scene.end(first, -9)
-        assert scene.supervisor.hanging({0: first.pid, 1: second.pid}) == [1]
-
-
 class TestLeftovers:
     """Exit status 1 of a drone that has crawled to its end, but has left something undone."""
 
-    @pytest.mark.parametrize(
-        ("figures", "line"),
-        [
-            (
-                {"store/waiting": 3},
-                "files not sent or verified yet: 3; run `scrapy export store`, or start the hive again",
-            ),
-            (
-                {"requests/unkept": 4, "status/-5005": 1},
-                "requests of the spider lost: 5 (its log says which)",
-            ),
-            (
-                {"seed_lists_away": 1},
-                "lists of seeds not read to the end: 1 (its log says which)",
-            ),
-        ],
-    )
-    def test_it_is_said_and_no_reason_to_start_again(self, scene, caplog, figures, line):
-        """Its line says what is left; the others are left alone, and the exit status is 1."""
+    def test_it_is_said_and_no_reason_to_start_again(self, scene, caplog):
+        """The others are left alone, and the exit status is 1."""
         first, second = scene.begin(2)
         scene.now += HEALTHY
-        scene.figures[0] = {"reason": "finished", "at": "12:00", **figures}
+        scene.reasons[0] = "finished"
         scene.end(first, 1)
         scene.after(LONGEST_WAIT)
 
-        assert caplog.messages == [f"drone 0 ended, but left something undone: {line}"]
+        assert caplog.messages == [
+            "drone 0 ended with exit status 1, and is not restarted: its log says what is left undone"
+        ]
         assert (len(scene.started), second.heard) == (2, [])
         scene.end(second, 0)
         assert (scene.supervisor.working, scene.supervisor.status) == (False, 1)
@@ -241,30 +209,19 @@ class TestLeftovers:
     def test_a_limit_of_one_is_a_limit_of_all_then_too(self, scene):
         """The others would wait for it in vain, stored or not."""
         first, second = scene.begin(2)
-        scene.figures[0] = {"reason": "closespider_pagecount", "store/waiting": 1}
         scene.reasons[0] = "closespider_pagecount"
         scene.end(first, 1)
         scene.after(TOGETHER)
 
         assert second.heard == [signal.SIGTERM]
 
-    @pytest.mark.parametrize(
-        "found", [{"reason": "store_failed", "store/waiting": 3}, {"reason": "finished"}]
-    )
-    def test_other_failures_are_deaths(self, scene, found):
-        """A drone whose state could not be written, or that has nothing to store, is started again."""
-        (drone,) = scene.begin(1)
-        scene.figures[0] = found
-        scene.end(drone, 1)
-
-        assert scene.supervisor.down == [0]
-
-    def test_what_an_earlier_start_wrote_says_nothing_of_this_one(self, scene):
-        """A drone that cannot start leaves the figures of the last run as they are: that is a
-        death.
+    @pytest.mark.parametrize("reason", ["store_failed", None])
+    def test_other_failures_are_deaths(self, scene, reason):
+        """A drone whose state could not be written, or that has not begun to crawl, is started
+        again.
         """
-        scene.figures[0] = {"reason": "finished", "at": "12:00", "store/waiting": 3}
         (drone,) = scene.begin(1)
+        scene.reasons[0] = reason
         scene.end(drone, 1)
 
         assert scene.supervisor.down == [0]

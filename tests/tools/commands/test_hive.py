@@ -245,6 +245,18 @@ class TestEnds:
         assert not hive.jobdir.exists()
 
 
+def test_a_drone_that_cannot_start(hive):
+    """A drone that exits three times ends the hive with its last lines, whatever it was last run."""
+    hive.script(0, "finish", "refuse")
+    assert hive.run("-n", 1).returncode == 0
+
+    done = hive.run()
+
+    assert done.returncode == 1
+    assert "drone 0 ended soon after its start 3 times in a row" in done.stderr
+    assert "drone 0: SETTING = 1: must be 2\n" in done.stderr
+
+
 class TestRefusals:
     def refused(self, hive, *words, **settings):
         """The only line."""

@@ -5,8 +5,10 @@ has work left.
 import asyncio
 from array import array
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
+from scrapy.settings import Settings
 
 from tests.support.waiting import eventually
 from webcrawl.crawl.hive.errors import Away
@@ -16,7 +18,12 @@ from webcrawl.crawl.hive.partition import SLOTS, SlotMap
 from webcrawl.crawl.hive.queen import DroneState, Report
 from webcrawl.store.jobdir.figures import merged
 from webcrawl.tools.supervisor import watching
-from webcrawl.tools.supervisor.watching import DroneCountChange, HiveWatch, repeat_change
+from webcrawl.tools.supervisor.watching import (
+    DroneCountChange,
+    HiveProgress,
+    HiveWatch,
+    repeat_change,
+)
 
 SHRINKS = Founding("web", "web", "domain", 3, (0, 1, 2), wanted=(0, 1))
 GROWS = Founding("web", "web", "domain", 2, (0, 1), wanted=(0, 1, 2))
@@ -248,44 +255,17 @@ def test_an_order_is_not_overtaken_by_the_one_before(folder, monkeypatch):
     assert folder.known().wanted == (0,)
 
 
-def saying(*figures):
-    about = {"identity": "x", "run": 1, "beat": 3, "generation": 1}
-    reports = {
-        drone: Report(drone=drone, figures=one, **about) for drone, one in enumerate(figures)
-    }
-    return HiveLook(map=None, places={}, reports=reports, leases={})
-
-
-def test_progress():
-    """Sums of all drones, and their mean freshness by the number of pages."""
+@pytest.mark.parametrize(
+    ("down", "line", "short"), [([], "2 drones", "2"), ([0], "3 drones (0 down)", "2/3")]
+)
+def test_progress(down, line, short):
+    """Sums of all drones, their mean freshness by the number of pages, and the drones that run."""
+    supervisor = SimpleNamespace(running=2, down=down)
+    progress = HiveProgress(Settings(), SimpleNamespace(), supervisor)
     figures = {"pages": 3, **merged([AGAIN, MORE])}
 
-    assert ", 25 revisits (80% fresh), 2 drones" in watching.line(figures, 1.0, 2, [])
-    assert "  fresh 80%  " in watching.short_line(figures, 1.0, 2, [])
-    assert "revisits" not in watching.line({"pages": 3}, 1.0, 2, [])
-    assert "hosts" in watching.short_line({"pages": 3}, 1.0, 2, [])
-
-
-def test_a_drone_that_hangs():
-    """Its process runs, but it does no work: the line of the log says which one it is, the short
-    one counts without.
-    """
-    assert watching.line({}, 1.0, 3, [], [2]).endswith(", 3 drones (2 not heard of)")
-    assert watching.line({}, 1.0, 3, [0], [1, 2]).endswith(", 3 drones (0 down, 1, 2 not heard of)")
-    assert watching.short_line({}, 1.0, 3, [0], [2]).endswith("  drones 1/3")
-
-
-def test_who_is_not_heard_of():
-    """A drone whose lease has lapsed, and not one that said that it stops, or has given away all."""
-    states = dict(enumerate(DroneState))
-    seen = saying(*[{}] * (len(states) + 1))
-    for drone, state in states.items():
-        seen.reports[drone] = replace(seen.reports[drone], state=state, pid=100 + drone)
-    silent = replace(seen, leases={len(states): 9.0}).silent
-
-    assert [states[drone] for drone in silent] == [
-        DroneState.RUNNING,
-        DroneState.PAUSED,
-        DroneState.DRAINING,
-    ]
-    assert silent[0] == 100
+    assert progress.line(figures, 1.0).endswith(f", 25 revisits (80% fresh), {line}")
+    assert "  fresh 80%  " in progress.short_line(figures, 1.0)
+    assert progress.short_line(figures, 1.0).endswith(f"  drones {short}")
+    assert "revisits" not in progress.line({"pages": 3}, 1.0)
+    assert "hosts" in progress.short_line({"pages": 3}, 1.0)

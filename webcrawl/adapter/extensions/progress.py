@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from scrapy import signals
 from scrapy.crawler import Crawler
+from scrapy.settings import BaseSettings
 
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.base.program import LiveLine
@@ -18,37 +19,28 @@ from webcrawl.crawl.periodic import Loop
 logger = logging.getLogger(__name__)
 
 
-class Progress:
-    """Shows the progress of the crawl. `live`: standard error is a terminal.
+class ProgressDisplay:
+    """Shows the progress of a crawl or hive, on a terminal or in the log, while a loop runs.
 
-    `logged`: the log goes elsewhere, so it gets lines too.
+    The log gets lines if it goes elsewhere than to the terminal.
     """
 
-    def __init__(self, crawler: Crawler, *, live: bool, logged: bool) -> None:
-        self._crawler = crawler
-        self._logged = logged
-        self._live = LiveLine() if live else None
+    def __init__(self, settings: BaseSettings) -> None:
+        is_terminal = sys.stderr.isatty()
+        self._logged = not is_terminal or bool(settings["LOG_FILE"])
+        self._live = LiveLine() if is_terminal else None
         self._loops: list[Loop] = []
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        live = sys.stderr.isatty()
-        extension = cls(crawler, live=live, logged=not live or bool(crawler.settings["LOG_FILE"]))
-        crawler.signals.connect(extension.opened, signals.spider_opened)
-        return extension
-
-    def opened(self) -> None:
-        # not before: opening may fail
-        self._crawler.signals.connect(self.closed, signals.spider_closed)
+    def begin(self) -> None:
         self._rate = progress.Rate()
-        self._rate.of(self.figures()["pages"])
+        self._rate.of(self.figures().get("pages", 0))
         if self._live is not None:
             self._live.start()
             self._every(progress.BLINK, self._blink)
         if self._logged:
             self._every(progress.INTERVAL, self._log)
 
-    def closed(self) -> None:
+    def close(self) -> None:
         for loop in self._loops:
             loop.stop()
         if self._live is not None:
@@ -62,24 +54,15 @@ class Progress:
     def _blink(self) -> None:
         if self._live is not None:
             figures = self.figures()
-            self._live.update(self.short_line(figures, self._rate.of(figures["pages"])))
+            self._live.update(self.short_line(figures, self._rate.of(figures.get("pages", 0))))
 
     def _log(self) -> None:
         figures = self.figures()
-        logger.info("%s", self.line(figures, self._rate.of(figures["pages"])))
+        logger.info("%s", self.line(figures, self._rate.of(figures.get("pages", 0))))
 
     def figures(self) -> Mapping[str, Any]:
-        """Return the figures of the crawl, and under `waits` why nothing is fetched if that is so."""
-        scheduler = scheduler_of(self._crawler)
-        outlook = scheduler.crawl.outlook
-        fates = scheduler.run.fates
-        # A terminal has 80 columns: what stops the whole crawl leaves no room for its seeds.
-        fate = fates.progress() if fates is not None and not outlook.trouble else ""
-        return {
-            **scheduler.crawl.stats(),
-            "ready": outlook.ready_hosts(),
-            "waits": "; ".join(filter(None, (fate, outlook.stands_still))),
-        }
+        """Return what there is to show now."""
+        raise NotImplementedError
 
     def line(self, figures: Mapping[str, Any], rate: float) -> str:
         """Return the line of the log."""
@@ -93,3 +76,35 @@ class Progress:
     def short_line(self, figures: Mapping[str, Any], rate: float) -> str:
         """Return the line of a terminal."""
         return progress.short_line(figures, rate)
+
+
+class Progress(ProgressDisplay):
+    """The progress of one crawl."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler.settings)
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        extension = cls(crawler)
+        crawler.signals.connect(extension.opened, signals.spider_opened)
+        return extension
+
+    def opened(self) -> None:
+        # not before: opening may fail
+        self._crawler.signals.connect(self.close, signals.spider_closed)
+        self.begin()
+
+    def figures(self) -> Mapping[str, Any]:
+        """Return the figures of the crawl, and under `waits` why nothing is fetched if that is so."""
+        scheduler = scheduler_of(self._crawler)
+        outlook = scheduler.crawl.outlook
+        fates = scheduler.run.fates
+        # A terminal has 80 columns: what stops the whole crawl leaves no room for its seeds.
+        fate = fates.progress() if fates is not None and not outlook.trouble else ""
+        return {
+            **scheduler.crawl.stats(),
+            "ready": outlook.ready_hosts(),
+            "waits": "; ".join(filter(None, (fate, outlook.stands_still))),
+        }

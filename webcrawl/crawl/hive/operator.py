@@ -14,8 +14,6 @@ from webcrawl.crawl.hive.queen import DroneState, Report, unsettled
 from webcrawl.crawl.hive.registry import RESIZE, place_of, state_of
 from webcrawl.crawl.hive.transport import ServerLook, Transport
 
-LAST_WORDS = (DroneState.STOPPING, DroneState.RETIRED)
-
 
 @dataclass(frozen=True, slots=True)
 class HiveLook:
@@ -50,16 +48,6 @@ class HiveLook:
         """Return all drones of which anything is known."""
         members = self.map.drones if self.map else ()
         return sorted({*members, *self.places, *self.reports})
-
-    @property
-    def silent(self) -> dict[int, int]:
-        """Return the processes of drones that are not heard of, and have not said that they end."""
-        unheard = {
-            drone: report for drone, report in self.reports.items() if drone not in self.leases
-        }
-        return {
-            drone: report.pid for drone, report in unheard.items() if report.state not in LAST_WORDS
-        }
 
 
 class Operator:

@@ -6,12 +6,10 @@ import logging
 import re
 import signal
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
 
-from webcrawl.base.model import Status
-from webcrawl.base.program import ExitStatus, program
+from webcrawl.base.program import ExitStatus
 from webcrawl.crawl.hive.process import TRIES, Child, Process
 
 logger = logging.getLogger(__name__)
@@ -29,58 +27,12 @@ SHOWN = {"WARNING": logging.WARNING, "ERROR": logging.ERROR, "CRITICAL": logging
 TOLD = 10.0  # seconds in which what one drone said is not shown again for others
 MOST_TOLD = 1000  # messages
 
-# Figures of a drone's last checkpoint, and what their sum means for the operator. The first one
-# that is not 0 is told.
-UNDONE = (
-    (
-        ("store/waiting",),
-        "files not sent or verified yet: {number}; run `{program} export store`, or start the hive again",
-    ),
-    (
-        ("requests/unkept", f"status/{Status.NO_METHOD:d}"),
-        "requests of the spider lost: {number} (its log says which)",
-    ),
-    (
-        ("seed_lists_away",),
-        "lists of seeds not read to the end: {number} (its log says which)",
-    ),
-    (("hive/gave_nothing",), "no drone of the hive has fetched anything"),
-)
-
-
-class Leftovers:
-    """Tells what a drone that has crawled to its end has left undone.
-
-    Another start would wait as long again.
-    """
-
-    def __init__(self, figures: Callable[[int], Mapping[str, Any]]) -> None:
-        """`figures` gives what a drone's last checkpoint says of it."""
-        self._figures = figures
-        self._before: dict[int, Mapping[str, Any]] = {}
-
-    def begins(self, drone: int) -> None:
-        """Note that a drone is about to start: its figures are those of an earlier start."""
-        self._before[drone] = self._figures(drone)
-
-    def of(self, drone: int) -> str:
-        """Return in words what a drone that has ended well has left undone; empty if nothing."""
-        end = self._figures(drone)
-        has_written = end != self._before.get(drone)
-        has_ended_well = str(end.get("reason")).startswith(WELL)
-        if not (has_written and has_ended_well):
-            return ""
-        for names, words in UNDONE:
-            if number := sum(int(end.get(name) or 0) for name in names):
-                return words.format(number=number, program=program())
-        return ""
-
 
 class Supervisor:
     """Starts drones, starts those again that die, and ends them together.
 
-    `step` is called a few times per second. `reason` gives the word with which a drone's crawl
-    ended, if any; `left`, in words, what a drone that has ended well has left undone.
+    `step` is called a few times per second. `reason` gives the word with which a drone's crawl has
+    ended since it was last started, if any.
     """
 
     def __init__(
@@ -88,12 +40,10 @@ class Supervisor:
         start: Callable[[int], Child],
         reason: Callable[[int], str | None],
         clock: Callable[[], float] = time.monotonic,
-        left: Callable[[int], str] = lambda _: "",
     ) -> None:
         self._start = start
         self._reason = reason
         self._clock = clock
-        self._left = left
         self._drones: dict[int, Process] = {}
         # drones that have ended because nothing was left for them to do
         self.ended: set[int] = set()
@@ -114,16 +64,6 @@ class Supervisor:
         """Drones that died, or could not be started, and are about to be started again."""
         return [
             number for number, one in self._drones.items() if one.waits and one.begun is not None
-        ]
-
-    def hanging(self, silent: Mapping[int, int]) -> list[int]:
-        """Return the drones that run although silent. `silent`: the last known process of each."""
-        there = (
-            (number, self._drones[number].child)
-            for number in sorted(silent.keys() & self._drones.keys())
-        )
-        return [
-            number for number, child in there if child is not None and child.pid == silent[number]
         ]
 
     @property
@@ -237,12 +177,18 @@ class Supervisor:
         logger.log(level, "drone %d: [%s] %s", number, found[1], found[3])
 
     def _ended_with(self, number: int, process: Process, status: int, now: float) -> None:
+        reason = self._reason(number)
+        has_crawled_to_its_end = reason is not None and reason.startswith(WELL)
         if status == 0:
-            self._ended(number, now)
-        elif status > 0 and (left := self._left(number)):
-            logger.error("drone %d ended, but left something undone: %s", number, left)
+            self._ended(number, reason, now)
+        elif status > 0 and has_crawled_to_its_end:  # another start would wait as long again
+            logger.error(
+                "drone %d ended with %s, and is not restarted: its log says what is left undone",
+                number,
+                _how(status),
+            )
             self._failed = True
-            self._ended(number, now)
+            self._ended(number, reason, now)
         elif self.stopping:
             self._ended_badly(number, status)
         elif number not in self._wanted:
@@ -260,9 +206,8 @@ class Supervisor:
         self._told[line] = (number, now)
         return True
 
-    def _ended(self, number: int, now: float) -> None:
+    def _ended(self, number: int, reason: str | None, now: float) -> None:
         """End all drones soon if one has met a limit or a signal: they would wait for it."""
-        reason = self._reason(number)
         if reason in AS_PLANNED:
             self.ended.add(number)
         if self.stopping or reason is None or reason in AS_PLANNED:

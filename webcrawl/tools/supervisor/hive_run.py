@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, aclosing, closing, contextmanager, suppress
+from contextlib import ExitStack, aclosing, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ from webcrawl.crawl.default_jobdir import default_jobdir
 from webcrawl.crawl.hive.errors import AnotherHive
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, got_nothing, saved
 from webcrawl.crawl.hive.process import Child
-from webcrawl.crawl.hive.supervising import Leftovers, Supervisor
+from webcrawl.crawl.hive.supervising import Supervisor
 from webcrawl.crawl.hive.transport import stream_memory
 from webcrawl.crawl.job_folder import check_name
 from webcrawl.crawl.last_lines import last_lines, report_command
@@ -44,7 +44,7 @@ from webcrawl.store.jobdir import stats_file
 from webcrawl.store.lock import LOCK
 from webcrawl.tools.supervisor import servers
 from webcrawl.tools.supervisor.watching import (
-    HiveProgressDisplay,
+    HiveProgress,
     HiveWatch,
     lost_in,
     repeat_change,
@@ -222,23 +222,26 @@ class HiveRun:
         self._folder.read()  # before anything is made: something else may be there
         new = not self._folder.path.exists()
         with closing(self._folder.lock()), ExitStack() as opened:
-            refused = opened.enter_context(leaving_nothing(self._folder, new=new))
+            refused = opened.enter_context(ExitStack())
+            # what another process has made meanwhile is there before, and stays
+            if new and {*self._folder.path.iterdir()} <= {self._folder.path / LOCK}:
+                refused.callback(shutil.rmtree, self._folder.path, ignore_errors=True)
             before = self._folder.read()
             founding = self._plan.founding(before)
             drones = sorted(
                 self._folder.leaving(self._folder.saved_map(), founding).union(founding.drones)
             )
             self._wait_for_the_last_run(drones)
-            self._url = opened.enter_context(self._server(founding))
             self._plan.check(founding)
             self._folder.check_logs(drones)
+            self._url = opened.enter_context(self._server(founding))
             asyncio.run(self._say_who_shares(founding))
             check_own_files(self._settings, self._folder.path)
             choose_json(self._settings)
             check_log_file(self._settings)
             if founding is not before:  # else `resize` may have written to it meanwhile
                 self._folder.write(founding)
-            refused.pop_all()
+            refused.pop_all()  # from here on the folder is the hive's
             self._configure_log()
             return self._crawl(founding, new=founding is not before)
 
@@ -275,14 +278,21 @@ class HiveRun:
             handler.setFormatter(ReadableFormatter(formatter_for(self._settings, handler)))
 
     def _crawl(self, founding: Founding, *, new: bool) -> int:
+        stamps: dict[int, tuple[int, int]] = {}  # of each drone's stats.json when it was started
+
         def start(number: int) -> Child:
-            leftovers.begins(number)
+            stamps[number] = stats_file.stamp(self._folder.drone(number))
             core = self._cores[number % len(self._cores)] if self._cores else None
             return Child(
                 self._plan.command_of(founding, number, self._url),
                 self._folder.log(number),
                 core=core,
             )
+
+        def reason(number: int) -> str | None:
+            folder = self._folder.drone(number)
+            is_new = stats_file.stamp(folder) != stamps[number]
+            return stats_file.read(folder).get("reason") if is_new else None
 
         begun, before = time.monotonic(), int(saved(self._folder)["pages"])
         drones = count(len(founding.drones), "drone")
@@ -297,10 +307,7 @@ class HiveRun:
             else ""
         )
         logger.info("%s: %s%s", self._folder.path, said, change)
-        leftovers = Leftovers(self._folder.figures)
-        supervisor = Supervisor(
-            start, lambda number: self._folder.figures(number).get("reason"), left=leftovers.of
-        )
+        supervisor = Supervisor(start, reason)
         watching = HiveWatch(self._folder, self._operators, self._own, lambda: supervisor.ended)
         asyncio.run(self._watch(supervisor, watching))
         for number in SIGNALS:  # all is over
@@ -360,53 +367,28 @@ class HiveRun:
                 loop.add_signal_handler(number, supervisor.signalled)
         # not by the event loop, which has it end the process for a moment when it no longer listens
         signal.signal(signal.SIGUSR1, lambda *_: loop.call_soon_threadsafe(supervisor.checkpoint))
-        live = sys.stderr.isatty()
         supervisor.add(watching.drones)
         asking = asyncio.create_task(watching.run())
+        display = HiveProgress(self._settings, watching, supervisor)
+        display.begin()
         try:
-            with HiveProgressDisplay(
-                live=live, logged=not live or bool(self._settings["LOG_FILE"])
-            ) as display:
-                while supervisor.working:
-                    supervisor.step()
-                    if watching.trouble is not None:
-                        supervisor.stop()
-                    supervisor.add(watching.drones)
-                    down, silent = supervisor.down, supervisor.hanging(watching.silent)
-                    display.show(watching.figures, supervisor.running + len(down), down, silent)
-                    await asyncio.sleep(TICK)
+            while supervisor.working:
+                supervisor.step()
+                if watching.trouble is not None:
+                    supervisor.stop()
+                supervisor.add(watching.drones)
+                await asyncio.sleep(TICK)
         finally:
+            display.close()
             # by default it would end what has yet to write the sums
             signal.signal(signal.SIGUSR1, signal.SIG_IGN)
             asking.cancel()
             await asyncio.gather(asking, return_exceptions=True)
-            await watching.last()
+            if watching.trouble is None:
+                await watching.last()
 
     def _write(self, found: Mapping[str, Any]) -> None:
         try:
             stats_file.write(self._folder.path, stats_file.plain(found))
         except OSError as error:
             logger.warning("%s: cannot be written: %s", self._folder.stats, error)
-
-
-@contextmanager
-def leaving_nothing(folder: HiveFolder, *, new: bool) -> Iterator[ExitStack]:
-    """Remove what a refused start made, unless `pop_all` is called.
-
-    `new`: the folder was made for this start. Only with its lock: what another process has made is
-    then there before, and stays.
-    """
-    there = {*folder.path.iterdir()}
-    with ExitStack() as refused:
-        refused.callback(_remove, folder, there, new=new)
-        yield refused
-
-
-def _remove(folder: HiveFolder, there: set[Path], *, new: bool) -> None:
-    made = {folder.server, folder.path / "logs", *folder.path.glob("drone-*")} - there
-    for path in made:
-        shutil.rmtree(path, ignore_errors=True)
-    if new and there <= {folder.path / LOCK}:
-        with suppress(OSError):  # another process has put something there meanwhile
-            (folder.path / LOCK).unlink(missing_ok=True)
-            folder.path.rmdir()

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import Callable, Collection, Mapping
+from contextlib import aclosing
 from dataclasses import replace
-from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, cast
 
-from webcrawl.base.program import LiveLine
+from scrapy.settings import BaseSettings
+
+from webcrawl.adapter.extensions.progress import ProgressDisplay
 from webcrawl.base.readable import count
-from webcrawl.crawl import progress
 from webcrawl.crawl.hive.errors import Away, CannotRead, HiveError
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, saved, total
 from webcrawl.crawl.hive.operator import HiveLook, Operator, waits_for
 from webcrawl.crawl.hive.redis_server.embedded_server import EmbeddedServer
+from webcrawl.crawl.hive.supervising import Supervisor
 from webcrawl.tools.supervisor.servers import MakeOperator
 
 logger = logging.getLogger(__name__)
@@ -107,8 +107,9 @@ class HiveWatch:
         self._seen = HiveLook(map=folder.saved_map())  # at first what the checkpoints know
         self.drones = self._change.to_run(folder.known(), self._seen)
         self.figures: Mapping[str, Any] = saved(folder)
-        self.silent: Mapping[int, int] = {}  # drones that are not heard of, and their processes
-        self._said: dict[str, str] = {}  # of troubles that may pass: what was said last
+        # that may pass: of the last turn, and of this one
+        self._troubles_before: set[str] = set()
+        self._troubles: set[str] = set()
         self.trouble: Exception | None = None  # why it does not watch any more
 
     async def run(self) -> None:
@@ -125,29 +126,31 @@ class HiveWatch:
             logger.critical("%s", error, exc_info=None if isinstance(error, HiveError) else error)
 
     async def _turn(self, operator: Operator) -> None:
+        self._troubles_before, self._troubles = self._troubles, set()
         try:
             # before a server is started again in a folder that is gone
-            founding = self._folder.known()
+            self.drones = self._change.to_run(self._folder.known(), self._seen)
             self._check_server()
-            self.drones = self._change.to_run(founding, self._seen)
             await self._look(operator)
         except (CannotRead, OSError) as error:  # the drones go on
-            self._say("read", str(error))
-        else:
-            self._said.pop("read", None)
+            self._say(str(error))
 
-    def _say(self, what: str, why: str) -> None:
+    def _say(self, why: str) -> None:
         """Warn, but only once of what stays as it is."""
-        if self._said.get(what) != why:
-            self._said[what] = why
+        if why not in self._troubles_before | self._troubles:
             logger.warning("%s", why)
+        self._troubles.add(why)
 
     async def last(self) -> None:
         """See, when all drones have ended, whether a change of their number had, too."""
         async with aclosing(self._make_operator()) as operator:
-            with suppress(Away, HiveError, TimeoutError):
+            try:
                 async with asyncio.timeout(LAST):
                     self._follow(await operator.look())
+            except (Away, TimeoutError):
+                pass
+            except HiveError as error:
+                self._say(str(error))
 
     def _check_server(self) -> None:
         try:
@@ -155,14 +158,10 @@ class HiveWatch:
                 logger.warning("the hive's server died and was restarted")
         except OSError as error:
             # no memory, no processes, no descriptors: the drones go on without it
-            self._say(
-                "server",
-                f"the hive's server died and cannot be restarted: {error.strerror or error}",
-            )
-        else:
-            self._said.pop("server", None)
+            self._say(f"the hive's server died and cannot be restarted: {error.strerror or error}")
 
     async def _look(self, operator: Operator) -> None:
+        look = HiveLook()
         try:
             look = await operator.look()
             if look.map is not None:  # else the server has been emptied
@@ -170,112 +169,44 @@ class HiveWatch:
             # read after the look: an order that the server has by now is in the file already
             await repeat_change(operator, look, self._folder.known())
             self._follow(look)
-            reports = look.reports
-            self.silent = look.silent
-            self.figures = total(
-                reports[drone].stats()
-                if drone in reports
-                else {"drone": drone, **self._folder.figures(drone)}
-                for drone in self._folder.all_drones()
-            )
-            if self._said.pop("look", None):
-                logger.info("the drones' signs of life can be read again")
         except CannotRead:  # no file of the checkpoints either
             raise
-        except (Away, HiveError) as error:
-            if isinstance(error, HiveError):  # a right is missing, perhaps: the drones go on
-                self._say("look", f"the drones' signs of life cannot be read: {error}")
-            self.figures = saved(self._folder)
-            self.silent = {}
+        except Away:
+            pass
+        except HiveError as error:  # a right is missing, or the disk is full, perhaps
+            self._say(str(error))
+        self.figures = total(
+            look.reports[drone].stats()
+            if drone in look.reports
+            else {"drone": drone, **self._folder.figures(drone)}
+            for drone in self._folder.all_drones()
+        )
 
     def _follow(self, look: HiveLook) -> None:
-        try:  # as hive.json is now: `webcrawl hive resize` may have been quicker than the server
-            before, now = self._folder.change(lambda known: self._change.followed(known, look))
-        except HiveError as error:  # the disk is full, perhaps: it is tried again
-            self._say("write", str(error))
-            return
-        self._said.pop("write", None)
+        # as hive.json is now: `webcrawl hive resize` may have been quicker than the server
+        before, now = self._folder.change(lambda known: self._change.followed(known, look))
         if before.wanted and not now.wanted:
             logger.info("the hive now has %s", count(len(now.drones), "drone"))
 
 
-class HiveProgressDisplay:
-    """Shows the progress of a hive; `show` may be called at any time.
+class HiveProgress(ProgressDisplay):
+    """The progress of a hive, and how many of its drones run."""
 
-    `live`: standard error is a terminal. `logged`: the log gets lines too.
-    """
+    def __init__(self, settings: BaseSettings, watching: HiveWatch, supervisor: Supervisor) -> None:
+        super().__init__(settings)
+        self._watching = watching
+        self._supervisor = supervisor
 
-    def __init__(self, *, live: bool, logged: bool) -> None:
-        self._live = LiveLine() if live else None
-        self._logged = logged
-        now = time.monotonic()
-        self._next_look = now
-        self._next_line = now
-        self._rate = progress.Rate(time.monotonic)
+    def figures(self) -> Mapping[str, Any]:
+        return self._watching.figures
 
-    def __enter__(self) -> Self:
-        if self._live is not None:
-            self._live.start()
-        self._next_line += progress.INTERVAL
-        return self
+    def line(self, figures: Mapping[str, Any], rate: float) -> str:
+        down = self._supervisor.down
+        away = f" ({', '.join(map(str, down))} down)" if down else ""
+        drones = count(self._supervisor.running + len(down), "drone")
+        return f"{super().line(figures, rate)}, {drones}{away}"
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._live is not None:
-            self._live.stop()
-
-    def show(
-        self, figures: Mapping[str, Any], drones: int, down: Sequence[int], silent: Sequence[int]
-    ) -> None:
-        """Show `figures` of all drones; `down`: drones that are away; `silent`: that hang."""
-        now = time.monotonic()
-        if now < self._next_look:
-            return
-        self._next_look = now + progress.BLINK
-        rate = self._rate.of(int(figures.get("pages", 0)))
-        if self._live is not None:
-            self._live.update(short_line(figures, rate, drones, down, silent))
-        if self._logged and now >= self._next_line:
-            self._next_line = now + progress.INTERVAL
-            logger.info("%s", line(figures, rate, drones, down, silent))
-
-
-def line(
-    figures: Mapping[str, Any],
-    rate: float,
-    drones: int,
-    down: Sequence[int],
-    silent: Sequence[int] = (),
-) -> str:
-    """Return the line of the log."""
-    lacking = [
-        f"{', '.join(map(str, some))} {how}"
-        for some, how in ((down, "down"), (silent, "not heard of"))
-        if some
-    ]
-    away = f" ({', '.join(lacking)})" if lacking else ""
-    revisits = progress.revisits_in_words(figures)
-    said = (
-        progress.waits_for(figures),
-        progress.line(figures, rate),
-        *revisits,
-        f"{count(drones, 'drone')}{away}",
-    )
-    return ", ".join(filter(None, said))
-
-
-def short_line(
-    figures: Mapping[str, Any],
-    rate: float,
-    drones: int,
-    down: Sequence[int],
-    silent: Sequence[int] = (),
-) -> str:
-    """Return the line of a terminal."""
-    lacking = len(down) + len(silent)
-    working = f"{drones - lacking}/{drones}" if lacking else str(drones)
-    return f"{progress.short_line(figures, rate)}  drones {working}"
+    def short_line(self, figures: Mapping[str, Any], rate: float) -> str:
+        running, down = self._supervisor.running, len(self._supervisor.down)
+        working = f"{running}/{running + down}" if down else str(running)
+        return f"{super().short_line(figures, rate)}  drones {working}"
