@@ -10,7 +10,7 @@ import struct
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
@@ -30,10 +30,10 @@ def can_choose_cores() -> bool:
     return sys.platform == "linux"
 
 
-def run_on(cores: Iterable[int]) -> None:
-    """Keep this process, and all that it starts, on these cores, where the system can do that."""
+def run_on(process: int, core: int) -> None:
+    """Keep a process, and all that it starts, on this core, where the system can do that."""
     if sys.platform == "linux":
-        os.sched_setaffinity(0, cores)
+        os.sched_setaffinity(process, [core])
 
 
 def boot_id() -> str:

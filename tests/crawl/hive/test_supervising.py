@@ -412,10 +412,10 @@ class TestOutput:
         ]
 
     def test_what_all_say_is_shown_once(self, scene, caplog):
-        """What one drone has just said is not shown again when others say it too; later it is."""
+        """What a drone has just said is not shown again when it or others say it; later it is."""
         first, second = scene.begin(2)
         for drone in (first, second):
-            drone.said = [LINE.format("WARNING")]
+            drone.said = [LINE.format("WARNING")] * 2
         scene.supervisor.step()
         second.said = [LINE.format("WARNING")]
         scene.after(TOLD)

@@ -98,8 +98,7 @@ class HiveFolder:
             with reading(self.path):
                 found = hive_of(self.path)
         except StoreError as error:
-            passes = isinstance(error.__cause__, OSError)
-            raise (CannotRead if passes else HiveError)(str(error)) from error
+            raise CannotRead(str(error)) from error
         return found.drones if found else ()
 
     def saved_map(self) -> SlotMap | None:
@@ -108,12 +107,9 @@ class HiveFolder:
         return max(filter(None, maps), key=lambda slots: slots.generation, default=None)
 
     def _saved_map(self, number: int) -> SlotMap | None:
-        if not is_crawl(self.drone(number)):
-            return None
         try:
-            with Snapshot(self.drone(number) / "state") as snapshot:
-                data = snapshot.get(MAP)
-                return None if data is None else SlotMap.unpack(data)
+            data = self._saved(number, MAP)
+            return None if data is None else SlotMap.unpack(data)
         except (StoreError, OSError, *ILLEGIBLE):
             # this drone says itself what is wrong when it is started
             return None
@@ -133,13 +129,18 @@ class HiveFolder:
         numbers = (number_of(folder.parent) for folder in self.path.glob("drone-*/state"))
         return (number for number in numbers if number is not None)
 
+    def _saved(self, number: int, name: str) -> bytes | None:
+        """Return what this drone's last checkpoint has under a name. Raise StoreError or OSError."""
+        if not is_crawl(self.drone(number)):
+            return None
+        with Snapshot(self.drone(number) / "state") as snapshot:
+            return snapshot.get(name)
+
     def _is_empty(self, number: int) -> bool:
         """Return whether no checkpoint of this drone has anything of a hive."""
-        if self.figures(number) or not is_crawl(self.drone(number)):
-            return False
         try:
-            with Snapshot(self.drone(number) / "state") as snapshot:
-                return snapshot.get(KEY) is None
+            is_of_crawl = is_crawl(self.drone(number))
+            return is_of_crawl and not self.figures(number) and self._saved(number, KEY) is None
         except (StoreError, OSError):
             return False
 
@@ -152,12 +153,11 @@ class HiveFolder:
         return any(self._is_drone_of(number, key, states) for number in self._with_state())
 
     def _is_drone_of(self, number: int, key: bytes, states: Collection[str]) -> bool:
-        if not is_crawl(self.drone(number)):
-            return False
         try:
-            with Snapshot(self.drone(number) / "state") as snapshot:
-                identity = unpacked(snapshot.get(IDENTITY))
-                return snapshot.get(KEY) == key or (identity is not None and identity.id in states)
+            identity = unpacked(self._saved(number, IDENTITY))
+            return self._saved(number, KEY) == key or (
+                identity is not None and identity.id in states
+            )
         except (StoreError, OSError):
             return True
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from webcrawl.base.doubling import DoublingWait
 from webcrawl.base.program import environment
-from webcrawl.base.system import run_on, usable_cores
+from webcrawl.base.system import run_on
 from webcrawl.store.disk import appending, regular
 
 MOST = 1 << 20  # bytes of a process's output that are looked at in one turn
@@ -63,10 +63,7 @@ class Child:
         log.parent.mkdir(exist_ok=True)
         # inherited until a crawl listens; it would end it
         before = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
-        cores = None if core is None else usable_cores()
         try:
-            if core is not None:
-                run_on([core])  # inherited as well, by all its threads
             with appending(log) as output, ExitStack() as opened:
                 # First: no process may run that nobody watches, for want of a descriptor
                 self._output = opened.enter_context(regular(log))
@@ -83,8 +80,9 @@ class Child:
                 opened.pop_all()
         finally:
             signal.signal(signal.SIGUSR1, before)
-            if cores is not None:
-                run_on(cores)
+        if core is not None:  # before it has threads, which inherit it
+            with suppress(ProcessLookupError):
+                run_on(self._process.pid, core)
         self._rest = b""
 
     @property

@@ -24,8 +24,7 @@ AS_PLANNED = ("finished",)  # reasons that concern one drone, or end them all an
 LOGGED = re.compile(r"\d{4}-\d\d-\d\d \S+ \[([^]]*)\] (\w+): (.*)")
 STAMP_CHARS = len("2026-11-28 12:00:00 ")  # with which a line of a log begins
 SHOWN = {"WARNING": logging.WARNING, "ERROR": logging.ERROR, "CRITICAL": logging.CRITICAL}
-TOLD = 10.0  # seconds in which what one drone said is not shown again for others
-MOST_TOLD = 1000  # messages
+TOLD = 10.0  # seconds in which what a drone said is not shown again, of itself or others
 
 
 class Supervisor:
@@ -48,7 +47,7 @@ class Supervisor:
         # drones that have ended because nothing was left for them to do
         self.ended: set[int] = set()
         self._wanted: set[int] = set()
-        self._told: dict[str, tuple[int, float]] = {}  # lines of drones: who said it last, and when
+        self._told: dict[str, float] = {}  # lines of drones: when they were shown
         self._last_signal = float("-inf")
         self._stop_at: float | None = None
         self._kill_at: float | None = None
@@ -165,12 +164,15 @@ class Supervisor:
             self._ended_with(number, process, status, now)
 
     def _show(self, number: int, line: str, now: float) -> None:
-        """Log a warning or error of a drone, unless another drone has just logged the same."""
+        """Log a warning or error of a drone, unless the same was logged just now."""
         found = LOGGED.match(line)
         if found is None or found[2] not in SHOWN:
             return
-        if not self._is_new(number, found[0][STAMP_CHARS:], now):
+        said = found[0][STAMP_CHARS:]
+        self._told = {line: when for line, when in self._told.items() if now - when < TOLD}
+        if said in self._told:  # the server is away, perhaps, and all say so
             return
+        self._told[said] = now
         # The other drones refuse one that is no longer wanted, perhaps before it has come in: that
         # is no alarm.
         level = SHOWN[found[2]] if number in self._wanted else logging.INFO
@@ -195,16 +197,6 @@ class Supervisor:
             logger.info("drone %d ended with %s; it is no longer needed", number, _how(status))
         else:
             self._died(number, process, status)
-
-    def _is_new(self, number: int, line: str, now: float) -> bool:
-        """Return False for what another drone has just said: the server is away, perhaps."""
-        if len(self._told) > MOST_TOLD:
-            self._told.clear()
-        who, when = self._told.get(line, (number, now))
-        if who != number and now - when < TOLD:
-            return False
-        self._told[line] = (number, now)
-        return True
 
     def _ended(self, number: int, reason: str | None, now: float) -> None:
         """End all drones soon if one has met a limit or a signal: they would wait for it."""

@@ -28,7 +28,6 @@ UNIX = "unix://"  # and the socket's path
 LONGEST_PATH = 100  # bytes of a socket's path
 OVERHEAD = 64 << 20  # for the registry, and for what clients are about to get
 PATIENCE = 10.0  # seconds until it answers
-MOMENT = 1.0  # of these, those for which nothing else is done while it is started again
 
 
 class EmbeddedServer:
@@ -47,7 +46,6 @@ class EmbeddedServer:
         self._clock = clock
         self._binary = binary or find_binary()
         self._process = Process(self._launch, clock)
-        self._reached = False  # since it was last started
         self._path = ""
 
     @property
@@ -66,14 +64,14 @@ class EmbeddedServer:
         self._folder.chmod(0o700)
         self._path = _short(self._folder)
         self._process.begin()
-        if not self._answers_within(PATIENCE):
+        if not self._answers_soon():
             self.stop()
             raise HiveError(f"the hive's server did not start: {self._last_words()}")
 
     def check(self) -> bool:
         """Return whether the server was dead or out of reach, and was started again, empty.
 
-        It may answer later: a machine that is slow for a while is no reason to end the hive.
+        It answers later; nobody waits for it here.
         """
         child = self._process.child
         if child is not None and child.poll() is None:
@@ -86,16 +84,12 @@ class EmbeddedServer:
         if not self._process.is_due:
             return False
         self._process.begin()
-        self._answers_within(MOMENT)
         return True
 
     def _may_be_reached(self) -> bool:
         """Return False if its socket is gone, or has not come for too long."""
-        there = (self._folder / SOCKET).exists()
-        self._reached = self._reached or there
-        return there or (
-            not self._reached and self._clock() - (self._process.begun or 0.0) < PATIENCE
-        )
+        is_young = self._clock() - (self._process.begun or 0.0) < PATIENCE
+        return is_young or (self._folder / SOCKET).exists()
 
     def stop(self) -> None:
         """Ends the server."""
@@ -104,7 +98,6 @@ class EmbeddedServer:
         self._process.look()
 
     def _launch(self) -> Child:
-        self._reached = False
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # it may have been removed
         # of one that was killed: it would be taken for the new one's
         (self._folder / SOCKET).unlink(missing_ok=True)
@@ -119,15 +112,14 @@ class EmbeddedServer:
             *("--maxmemory", limit, "--maxmemory-policy", "noeviction"),
         ]
 
-    def _answers_within(self, seconds: float) -> bool:
-        end = self._clock() + seconds
+    def _answers_soon(self) -> bool:
+        end = self._clock() + PATIENCE
         while (
             self._clock() < end
             and self._process.child is not None
             and self._process.child.poll() is None
         ):
             if _answers(self._path):
-                self._reached = True
                 return True
             time.sleep(0.02)
         return False
