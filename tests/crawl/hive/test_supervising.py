@@ -278,6 +278,19 @@ class TestEnds:
 
         assert [process.number for process in scene.started] == [0, 1, 2, 3]
 
+    def test_one_that_has_left_and_is_wanted_again(self, scene):
+        """It has ended until it is started anew."""
+        _, second = scene.begin(2)
+        scene.end(second, 0)
+        scene.supervisor.add([0])
+        scene.after(1)
+        ended = {*scene.supervisor.ended}
+        scene.supervisor.add([0, 1])
+        scene.after(1)
+
+        assert (ended, scene.supervisor.ended) == ({1}, set())
+        assert scene.started[-1].number == 1
+
     def test_one_that_is_no_longer_wanted(self, scene):
         """A drone that died is not started again once it is not named any more, and its failures
         are not the hive's.

@@ -19,10 +19,11 @@ from webcrawl.crawl.hive.queen import DroneState, Report
 from webcrawl.store.jobdir.figures import merged
 from webcrawl.tools.supervisor import watching
 from webcrawl.tools.supervisor.watching import (
-    DroneCountChange,
     HiveProgress,
     HiveWatch,
+    followed,
     repeat_change,
+    to_run,
 )
 
 SHRINKS = Founding("web", "web", "domain", 3, (0, 1, 2), wanted=(0, 1))
@@ -88,17 +89,14 @@ def test_a_drone_that_leaves(seen, ended, drones, wanted):
     """It stays in hive.json until its process has ended with nothing left, whatever the server
     knows of it.
     """
-    change = DroneCountChange(Folder(0, 1, 2), lambda: ended)
-    change.to_run(SHRINKS, seen)
-
-    now = change.followed(SHRINKS, seen)
+    now = followed(Folder(0, 1, 2), SHRINKS, seen, ended)
 
     assert (now.drones, now.wanted) == (drones, wanted)
 
 
 def test_a_drone_that_never_came():
     """One that took no checkpoint, and that the server does not know, has nothing to give away."""
-    now = DroneCountChange(Folder(0, 1), lambda: ()).followed(SHRINKS, look((0, 1), (0, 1)))
+    now = followed(Folder(0, 1), SHRINKS, look((0, 1), (0, 1)), ())
 
     assert (now.drones, now.wanted) == ((0, 1), ())
 
@@ -107,12 +105,12 @@ def test_new_drones():
     """They are to run when the server knows the order, and the change has ended when they have
     their slots.
     """
-    change = DroneCountChange(Folder(0, 1), lambda: ())
+    folder = Folder(0, 1)
 
-    assert change.followed(GROWS, look((0, 1), (0, 1), ())) == GROWS
-    begun = change.followed(GROWS, look((0, 1), (0, 1), (0, 1, 2)))
+    assert followed(folder, GROWS, look((0, 1), (0, 1), ()), ()) == GROWS
+    begun = followed(folder, GROWS, look((0, 1), (0, 1), (0, 1, 2)), ())
     assert begun == replace(GROWS, drones=(0, 1, 2))
-    done = change.followed(begun, look((0, 1, 2), (0, 1, 2), (0, 1, 2)))
+    done = followed(folder, begun, look((0, 1, 2), (0, 1, 2), (0, 1, 2)), ())
     assert done == replace(begun, wanted=())
 
 
@@ -120,39 +118,32 @@ def test_a_crawl_that_is_over():
     """A change has ended with the crawl, too: members that have ended well are not waited for."""
     seen = replace(look((0, 1, 2), (0, 1, 2), (0, 1, 2)), leases={})
 
-    assert DroneCountChange(Folder(), lambda: (0, 1, 2)).followed(GROWS, seen).wanted == ()
-    assert DroneCountChange(Folder(), lambda: ()).followed(GROWS, seen).wanted == (0, 1, 2)
+    assert followed(Folder(), GROWS, seen, (0, 1, 2)).wanted == ()
+    assert followed(Folder(), GROWS, seen, ()).wanted == (0, 1, 2)
 
 
 def test_a_drone_that_has_left_and_is_wanted_again():
     """It is not to run any more; when it is wanted again, it begins anew."""
-    ended = {2}
-    change = DroneCountChange(Folder(0, 1, 2), lambda: ended)
-
+    folder = Folder(0, 1, 2)
     seen = look((0, 1), (0, 1, 2), leaving=(2,))
-    assert change.to_run(SHRINKS, seen) == [0, 1]
-    ended.clear()  # nobody keeps alive what is not to run
-    assert change.to_run(SHRINKS, seen) == [0, 1]
-    assert change.to_run(replace(SHRINKS, wanted=(0, 1, 2)), seen) == [0, 1, 2]
+
+    assert to_run(folder, SHRINKS, seen, {2}) == [0, 1]
+    assert to_run(folder, replace(SHRINKS, wanted=(0, 1, 2)), seen, {2}) == [0, 1, 2]
 
 
 def test_a_drone_that_the_map_waits_for():
     """It runs, though hive.json has dropped it, until it has ended and the server knows what it
     said last.
     """
-    shrunk, ended = replace(SHRINKS, drones=(0, 1), wanted=()), set()
-    change = DroneCountChange(Folder(0, 1, 2), lambda: ended)
+    shrunk, folder = replace(SHRINKS, drones=(0, 1), wanted=()), Folder(0, 1, 2)
     gone, known = look((0, 1), (0, 1), leaving=(2,)), look((0, 1), (0, 1, 2), leaving=(2,))
 
-    assert change.to_run(shrunk, gone) == [0, 1, 2]
-    ended.add(2)
-    assert change.to_run(shrunk, known) == [0, 1]
-    ended.clear()
-    assert change.to_run(shrunk, known) == [0, 1]
-    assert change.to_run(shrunk, gone) == [0, 1, 2], (
+    assert to_run(folder, shrunk, gone, ()) == [0, 1, 2]
+    assert to_run(folder, shrunk, known, {2}) == [0, 1]
+    assert to_run(folder, shrunk, gone, {2}) == [0, 1, 2], (
         "the server was emptied before the map was free of it"
     )
-    assert change.to_run(shrunk, look((0, 1), (0, 1))) == [0, 1]
+    assert to_run(folder, shrunk, look((0, 1), (0, 1)), {2}) == [0, 1]
 
 
 class Told:

@@ -44,7 +44,7 @@ class Supervisor:
         self._reason = reason
         self._clock = clock
         self._drones: dict[int, Process] = {}
-        # drones that have ended because nothing was left for them to do
+        # drones that, when they last ran, have ended because nothing was left for them to do
         self.ended: set[int] = set()
         self._wanted: set[int] = set()
         self._told: dict[str, float] = {}  # lines of drones: when they were shown
@@ -86,7 +86,6 @@ class Supervisor:
         for number in self._drones.keys() - wanted:
             if not self._drones[number].runs:
                 del self._drones[number]
-                self.ended.discard(number)
         for number in sorted(wanted - self._drones.keys()):
             self._drones[number] = Process(partial(self._start, number), self._clock)
 
@@ -153,6 +152,7 @@ class Supervisor:
     def _begin(self, number: int, process: Process) -> None:
         try:
             process.begin()
+            self.ended.discard(number)
         except OSError as error:  # no memory, no processes, no descriptors: not the drone's fault
             logger.warning("drone %d cannot be started: %s", number, error.strerror or error)
 

@@ -26,56 +26,49 @@ INTERVAL = 1.0  # seconds
 LAST = 2.0  # seconds for the look after the end
 
 
-class DroneCountChange:
-    """A change of the number of drones, which hive.json follows whatever dies meanwhile.
+# A change of the number of drones, which hive.json follows whatever dies meanwhile.
+#
+# `webcrawl hive resize` writes what is wanted, and waits. All else is for the process that runs the
+# hive: that process alone knows which drones have `ended` in this run because they had nothing left
+# to do. No look at the server can tell that after it was emptied.
 
-    `webcrawl hive resize` writes what is wanted, and waits. All else is for the process that runs the hive:
-    that process alone knows when a drone has ended because it has given away all it had. What no
-    look at the server can tell after it was emptied.
+
+def to_run(
+    folder: HiveFolder, founding: Founding, look: HiveLook, ended: Collection[int]
+) -> list[int]:
+    """Return the drones that are to run now. One that has left begins anew if wanted.
+
+    So does one that the map still has among the leaving, and of which the server knows nothing: it
+    has to say once more that it has nothing left. Whatever hive.json says, the crawl waits for it.
     """
+    leaving = folder.leaving(look.map, founding)
+    members = founding.wanted or founding.drones
+    left = {*ended}.difference(members, leaving - look.reports.keys())
+    return sorted(leaving.union(founding.drones) - left)
 
-    def __init__(self, folder: HiveFolder, ended: Callable[[], Collection[int]]) -> None:
-        """`ended`: drones that have ended in this run because they had nothing left to do."""
-        self._folder = folder
-        self._ended = ended
-        self._left: set[int] = set()  # have given away all
 
-    def to_run(self, founding: Founding, look: HiveLook) -> list[int]:
-        """Return the drones that are to run now. One that has left begins anew if wanted.
+def followed(
+    folder: HiveFolder, founding: Founding, look: HiveLook, ended: Collection[int]
+) -> Founding:
+    """Return the founding that hive.json is to have now.
 
-        So does one that the map still has among the leaving, and of which the server knows nothing:
-        it has to say once more that it has nothing left. Whatever hive.json says, the crawl waits
-        for it.
-        """
-        leaving = self._folder.leaving(look.map, founding)
-        left = self._left | {*self._ended()}
-        self._left = left.difference(
-            founding.wanted or founding.drones, leaving - look.reports.keys()
-        )
-        return sorted(leaving.union(founding.drones) - self._left)
-
-    def followed(self, founding: Founding, look: HiveLook) -> Founding:
-        """Return the founding that hive.json is to have now.
-
-        The new drones come in when the server knows of the change, for it lets in only those that
-        it expects. Those that are to leave stay until they have ended; but not one that never came,
-        and now shall not.
-        """
-        wanted, ended = {*founding.wanted}, {*self._ended()}
-        if not wanted or look.wanted != wanted:
-            return founding
-        leaving = {
-            drone
-            for drone in founding.drones
-            if drone in look.drones or self._folder.figures(drone)
-        } - wanted
-        # the crawl may be over meanwhile
-        there = {**dict.fromkeys(ended & wanted, 0.0), **look.leases}
-        if leaving <= self._left | ended and not waits_for(
-            replace(look, leases=there), wanted, lost_in(founding)
-        ):
-            return replace(founding, drones=tuple(sorted(wanted)), wanted=())
-        return replace(founding, drones=tuple(sorted(wanted | leaving)))
+    The new drones come in when the server knows of the change, for it lets in only those that it
+    expects. Those that are to leave stay until they have ended; but not one that never came, and
+    now shall not.
+    """
+    wanted = {*founding.wanted}
+    if not wanted or look.wanted != wanted:
+        return founding
+    leaving = {
+        drone for drone in founding.drones if drone in look.drones or folder.figures(drone)
+    } - wanted
+    # the crawl may be over meanwhile
+    there = {**dict.fromkeys(wanted.intersection(ended), 0.0), **look.leases}
+    if leaving <= {*ended} and not waits_for(
+        replace(look, leases=there), wanted, lost_in(founding)
+    ):
+        return replace(founding, drones=tuple(sorted(wanted)), wanted=())
+    return replace(founding, drones=tuple(sorted(wanted | leaving)))
 
 
 def lost_in(founding: Founding) -> set[int]:
@@ -103,9 +96,9 @@ class HiveWatch:
         self._folder = folder
         self._make_operator = make_operator
         self._server = server
-        self._change = DroneCountChange(folder, ended)
+        self._ended = ended
         self._seen = HiveLook(map=folder.saved_map())  # at first what the checkpoints know
-        self.drones = self._change.to_run(folder.known(), self._seen)
+        self.drones = to_run(folder, folder.known(), self._seen, ended())
         self.figures: Mapping[str, Any] = saved(folder)
         # that may pass: of the last turn, and of this one
         self._troubles_before: set[str] = set()
@@ -129,7 +122,8 @@ class HiveWatch:
         self._troubles_before, self._troubles = self._troubles, set()
         try:
             # before a server is started again in a folder that is gone
-            self.drones = self._change.to_run(self._folder.known(), self._seen)
+            known = self._folder.known()
+            self.drones = to_run(self._folder, known, self._seen, self._ended())
             self._check_server()
             await self._look(operator)
         except (CannotRead, OSError) as error:  # the drones go on
@@ -184,7 +178,9 @@ class HiveWatch:
 
     def _follow(self, look: HiveLook) -> None:
         # as hive.json is now: `webcrawl hive resize` may have been quicker than the server
-        before, now = self._folder.change(lambda known: self._change.followed(known, look))
+        before, now = self._folder.change(
+            lambda known: followed(self._folder, known, look, self._ended())
+        )
         if before.wanted and not now.wanted:
             logger.info("the hive now has %s", count(len(now.drones), "drone"))
 
