@@ -11,6 +11,7 @@ from functools import partial
 
 from webcrawl.base.program import ExitStatus
 from webcrawl.crawl.hive.process import TRIES, Child, Process
+from webcrawl.store.jobdir.stats_file import FINISHED
 
 logger = logging.getLogger(__name__)
 
@@ -19,8 +20,7 @@ SAME = 0.5
 # seconds for drones that are to end at once; then they are killed, which loses nothing but work
 MERCY = 2.0
 TOGETHER = 10.0  # seconds in which all drones end of whatever ended the first one
-WELL = ("finished", "closespider_")  # how reasons begin with which a crawl ends as it should
-AS_PLANNED = ("finished",)  # reasons that concern one drone, or end them all anyway
+WELL = (FINISHED, "closespider_")  # how reasons begin with which a crawl ends as it should
 LOGGED = re.compile(r"\d{4}-\d\d-\d\d \S+ \[([^]]*)\] (\w+): (.*)")
 STAMP_CHARS = len("2026-11-28 12:00:00 ")  # with which a line of a log begins
 SHOWN = {"WARNING": logging.WARNING, "ERROR": logging.ERROR, "CRITICAL": logging.CRITICAL}
@@ -104,14 +104,10 @@ class Supervisor:
 
     def _is_end_due(self, now: float) -> bool:
         """Return whether the drones that run are to be stopped."""
-        if self._stop_at is not None and now >= self._stop_at:
-            return True
-        # Drones that are no longer wanted have left the hive, and would never be released.
-        return not self._is_wanted_one_left()
-
-    def _is_wanted_one_left(self) -> bool:
         left = (number for number, drone in self._drones.items() if drone.runs or drone.waits)
-        return not self._wanted.isdisjoint(left)
+        # Drones that are no longer wanted have left the hive, and would never be released.
+        is_over = self._wanted.isdisjoint(left)
+        return is_over or (self._stop_at is not None and now >= self._stop_at)
 
     def signalled(self) -> None:
         """End all drones cleanly at the first Ctrl-C or SIGTERM, and at once at a later one."""
@@ -191,8 +187,15 @@ class Supervisor:
             )
             self._failed = True
             self._ended(number, reason, now)
+        elif self._kill_at is not None or (self.stopping and status == -signal.SIGTERM):
+            pass  # that is how it ends before it listens
         elif self.stopping:
-            self._ended_badly(number, status)
+            logger.error(
+                "drone %d ended with %s: it will resume from its last checkpoint",
+                number,
+                _how(status),
+            )
+            self._failed = True
         elif number not in self._wanted:
             logger.info("drone %d ended with %s; it is no longer needed", number, _how(status))
         else:
@@ -200,23 +203,11 @@ class Supervisor:
 
     def _ended(self, number: int, reason: str | None, now: float) -> None:
         """End all drones soon if one has met a limit or a signal: they would wait for it."""
-        if reason in AS_PLANNED:
+        if reason == FINISHED:
             self.ended.add(number)
-        if self.stopping or reason is None or reason in AS_PLANNED:
-            return
-        if self._stop_at is None and self.running:
+        elif reason and self.running and not self.stopping and self._stop_at is None:
             logger.info("drone %d has ended (%s), so the others are stopped too", number, reason)
             self._stop_at = now + TOGETHER
-
-    def _ended_badly(self, number: int, status: int) -> None:
-        # by which it ends before it listens
-        if self._kill_at is None and status != -signal.SIGTERM:
-            logger.error(
-                "drone %d ended with %s: it will resume from its last checkpoint",
-                number,
-                _how(status),
-            )
-            self._failed = True
 
     def _died(self, number: int, process: Process, status: int) -> None:
         wait = process.died(status)
