@@ -72,6 +72,7 @@ class TestStart:
                 "LOG_ENABLED": "True",
                 "LOG_LEVEL": "DEBUG",
                 "LOG_FILE": "",
+                "STOPPED_STATUS": "0",
                 "HIVE_DRONES": "2",
                 "HIVE_DRONE": str(number),
                 "HIVE_NAME": "web",
@@ -243,6 +244,15 @@ class TestEnds:
         )
         assert " pages in " not in said
         assert not hive.jobdir.exists()
+
+
+@pytest.mark.parametrize(("script", "status"), [("limit", 75), ("finish", 0)])
+def test_a_status_of_its_own_for_a_stopped_hive(hive, script, status):
+    """STOPPED_STATUS is the exit status of the hive; its drones end with 0, so that none is restarted."""
+    hive.script(0, script)
+
+    assert hive.run("-n", 1, STOPPED_STATUS=75).returncode == status
+    assert hive.runs(0)[1:] == []
 
 
 def test_a_drone_that_cannot_start(hive):

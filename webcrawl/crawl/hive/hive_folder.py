@@ -138,9 +138,10 @@ class HiveFolder:
 
     def _is_empty(self, number: int) -> bool:
         """Return whether no checkpoint of this drone has anything of a hive."""
+        if self.figures(number) or not is_crawl(self.drone(number)):
+            return False
         try:
-            is_of_crawl = is_crawl(self.drone(number))
-            return is_of_crawl and not self.figures(number) and self._saved(number, KEY) is None
+            return self._saved(number, KEY) is None
         except (StoreError, OSError):
             return False
 

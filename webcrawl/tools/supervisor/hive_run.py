@@ -27,7 +27,7 @@ from webcrawl.adapter.server_settings import has_server
 from webcrawl.adapter.user_settings import is_given
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.loading import path_of
-from webcrawl.base.program import PYTHON, program
+from webcrawl.base.program import PYTHON, ExitStatus, program
 from webcrawl.base.readable import ReadableFormatter, count
 from webcrawl.base.system import usable_cores
 from webcrawl.crawl.checks import read
@@ -131,6 +131,7 @@ class HivePlan:
             "HIVE_NAME": founding.name,
             "HIVE_PARTITION": founding.partition,
             "LOG_FILE": "",  # to standard error, which goes to a file for each drone
+            "STOPPED_STATUS": "0",  # is the hive's: a drone's would be taken for a failure
             **self._port_of(number),
             **({"REDIS_URL": url} if url else {}),
         }
@@ -327,12 +328,15 @@ class HiveRun:
                 f"{self._folder.path} has everything up to the last checkpoints of its drones"
             ]
         report = [report_command(self._folder.path)] if found["answers"] or found["pages"] else []
-        for line in [*lines, *report, *self._nothing(found), stopped_by(found.get("reason") or "")]:
+        stopped = stopped_by(found.get("reason") or "")
+        for line in [*lines, *report, *self._nothing(found), stopped]:
             if line:
                 logger.info("%s", line)
-        return supervisor.status or int(
-            watching.trouble is not None or got_nothing(found, self._plan.hops)
-        )
+        if supervisor.status:
+            return supervisor.status
+        if watching.trouble is not None or got_nothing(found, self._plan.hops):
+            return ExitStatus.FAILED
+        return self._settings.getint("STOPPED_STATUS") if stopped else ExitStatus.DONE
 
     def _nothing(self, found: Mapping[str, Any]) -> Iterator[str]:
         """Say where it is told why nothing came, to all drones or one: its proxy, perhaps."""
