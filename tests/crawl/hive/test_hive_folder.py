@@ -16,7 +16,7 @@ import pytest
 
 from webcrawl.crawl.hive import hive_folder
 from webcrawl.crawl.hive.errors import Away, HiveError
-from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, got_nothing
+from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 from webcrawl.crawl.hive.member import KEY, keep_map, take_up
 from webcrawl.crawl.hive.operator import HiveLook
 from webcrawl.crawl.hive.partition import SlotMap
@@ -254,17 +254,3 @@ def test_a_power_cut(tmp_path, monkeypatch):
     folder.write(Founding("web", "web", "domain", 2, (0, 1)))
 
     assert synced == [("hive.json.new", False), (tmp_path.name, True)]
-
-
-@pytest.mark.parametrize(
-    ("outcomes", "hops", "nothing"),
-    [
-        ({"-1": 2, "301": 3}, 5, True),
-        ({"301": 3, "404": 1}, 5, False),
-        ({"-1": 2, "301": 3}, 0, False),
-    ],
-)
-def test_a_hive_that_got_nothing(outcomes, hops, nothing):
-    """Any answer of a page is something, a redirect only the way to one, unless none is followed."""
-    figures = {"reason": "finished", "seeds": 2, "queued": 0, "statistics": {"outcomes": outcomes}}
-    assert got_nothing(figures, hops) == nothing

@@ -16,7 +16,6 @@ from msgspec import Meta
 from webcrawl.crawl.hive.errors import ILLEGIBLE, CannotRead, HiveError, reading
 from webcrawl.crawl.hive.member import IDENTITY, KEY, MAP, unpacked
 from webcrawl.crawl.hive.partition import MOST_DRONES, SlotMap
-from webcrawl.frontier.outcomes import have_pages
 from webcrawl.store.disk import Disk, appending, regular, replacing
 from webcrawl.store.errors import StateLocked, StoreError
 from webcrawl.store.jobdir import stats_file
@@ -266,17 +265,3 @@ def saved(folder: HiveFolder) -> dict[str, Any]:
 def total(stats: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the figures of all drones as those of one crawl, whatever they have counted so far."""
     return {**NEEDED, **merged(stats)}
-
-
-def got_nothing(figures: Mapping[str, Any], hops: int) -> bool:
-    """Return whether all drones are at the end, and no seed gave a page.
-
-    A robots.txt is not a page, nor is a redirect if redirects are followed.
-
-    `hops`: so many in a row.
-    """
-    outcomes = (figures.get("statistics") or {}).get("outcomes", {})
-    got = have_pages({int(status): many for status, many in outcomes.items()}, hops)
-    has_ended = figures.get("reason") == stats_file.FINISHED
-    had_seeds = bool(figures.get("seeds"))
-    return has_ended and had_seeds and not got and not figures["queued"]

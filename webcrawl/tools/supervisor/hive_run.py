@@ -33,7 +33,7 @@ from webcrawl.base.system import usable_cores
 from webcrawl.crawl.checks import read
 from webcrawl.crawl.default_jobdir import default_jobdir
 from webcrawl.crawl.hive.errors import AnotherHive
-from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, got_nothing, saved
+from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, saved
 from webcrawl.crawl.hive.process import Child
 from webcrawl.crawl.hive.supervising import Supervisor
 from webcrawl.crawl.hive.transport import stream_memory
@@ -143,18 +143,6 @@ class HivePlan:
             return {}
         host, port = place
         return {"METRICS_PORT": f"{f'[{host}]' if ':' in host else host}:{port + number}"}
-
-    @property
-    def hops(self) -> int:
-        """Return the redirects in a row that its drones follow."""
-        own = self._settings.copy()
-        self._spider.update_settings(own)
-        follows = (
-            self._arguments["follow"] == "1"
-            if "follow" in self._arguments
-            else own.getbool("URL_FOLLOW")
-        )
-        return own.getint("REDIRECT_MAX_HOPS") if follows else 0
 
     def command_of(self, founding: Founding, number: int, url: str | None) -> list[str]:
         return command(self._spider.name, self._arguments, self.settings_of(founding, number, url))
@@ -334,13 +322,13 @@ class HiveRun:
                 logger.info("%s", line)
         if supervisor.status:
             return supervisor.status
-        if watching.trouble is not None or got_nothing(found, self._plan.hops):
+        if watching.trouble is not None:
             return ExitStatus.FAILED
         return self._settings.getint("STOPPED_STATUS") if stopped else ExitStatus.DONE
 
     def _nothing(self, found: Mapping[str, Any]) -> Iterator[str]:
         """Say where it is told why nothing came, to all drones or one: its proxy, perhaps."""
-        if got_nothing(found, self._plan.hops):
+        if found.get("hive/gave_nothing"):
             yield f"nothing was fetched: see the warnings of the drones in {self._folder.log(0).parent}"
             return
         for one in found["drones"]:
