@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.support.documents import DOCUMENTS, LEFT_OUT, local, section
+from tests.support.documents import DOCUMENTS, LEFT_OUT, Section, local, section, unprinted
 from tests.support.places import ROOT
 
 TEXTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in DOCUMENTS}
@@ -50,6 +50,17 @@ def test_addresses_are_local():
     assert crawl.endswith(" web -a seeds=http://127.0.0.1:8110/ -s A=1")
     assert " -s PRIVATE_NETWORKS_ALLOWED=127.0.0.0/8 -s PORTS_ALLOWED=8110 " in crawl
     assert demo == "webcrawl demo --hosts 20 --seconds 3"
+
+
+def test_what_is_shown_is_printed():
+    """A line that a document shows below a command is compared with what CI's run has printed: not
+    its numbers, dates and addresses, but its words.
+    """
+    page = Section("a.md", "", ("1 page in 2.5 s from 1 host", "title: Lamps, which …", "gone"))
+    printed = "INFO: 20 pages in 1,300 s from 3 hosts\ntitle: Lamps, which burn oil\n"
+
+    assert unprinted(page, printed) == ["gone"]
+    assert unprinted(page, f"{printed}gone 2026-11-29") == []
 
 
 ROOMS = {

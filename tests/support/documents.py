@@ -33,6 +33,9 @@ DOCUMENTS = (
 FENCE = re.compile(
     r"(?:`(?P<file>[\w./-]+)`:\n\n)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
 )
+# What stands directly below commands is what they print. A block of `text` shows what another site
+# gives, and is not compared
+SHOWN = re.compile(r"^```sh\n(?:(?!```).*\n)*```\n\n```\n((?:(?!```).*\n)*)```$", re.MULTILINE)
 ADDRESS = re.compile(r"https?://(?:www\.)?example\.org/")
 CRAWL = re.compile(r"\b((?:webcrawl|scrapy) (?:crawl|runspider|hive))(?= )")
 # Lines that are not run, and why.
@@ -52,6 +55,7 @@ class Section(NamedTuple):
 
     document: str
     script: str
+    shown: tuple[str, ...]  # lines of what the commands print, as the document has it
 
     def commands(self) -> int:
         """How many lines are commands, about."""
@@ -61,7 +65,28 @@ class Section(NamedTuple):
 def section(document: str) -> Section:
     """The commands of a document."""
     text = (ROOT / document).read_text(encoding="utf-8")
-    return Section(document, "".join(map(_step, FENCE.finditer(text))))
+    shown = [line for block in SHOWN.findall(text) for line in block.splitlines()]
+    return Section(document, "".join(map(_step, FENCE.finditer(text))), tuple(shown))
+
+
+def unprinted(section: Section, output: str) -> list[str]:
+    """The lines that the document shows and that no command has printed, whatever the numbers and
+    the addresses in them. An ellipsis stands for what is not shown of a line.
+    """
+    printed = [_shape(line) for line in output.splitlines()]
+
+    def is_printed(line: str) -> bool:
+        pattern = re.compile(".*".join(re.escape(_shape(part)) for part in line.split("…")))
+        return any(map(pattern.search, printed))
+
+    return [line for line in section.shown if not is_printed(line)]
+
+
+def _shape(line: str) -> str:
+    """A line without its numbers, addresses and plurals."""
+    line = re.sub(r"(?:https?://)?(?:(?:www\.)?example\.org|127\.0\.0\.1(?::\d+)?)", "HOST", line)
+    line = re.sub(r"\d[\d.,:T-]*Z?", "0", line)
+    return " ".join(re.sub(r"\b(0 \w+?)s\b", r"\1", line).split())
 
 
 def local(script: str, site: str) -> str:
