@@ -279,21 +279,6 @@ def test_a_connection_that_is_refused(tmp_path):
     assert running.wait() == 0
 
 
-def test_a_host_that_stays_away(tmp_path):
-    """A crawl that ends with its only host away has failed: a script must not take it for a success.
-
-    The URL stays queued.
-    """
-    port = free_port()
-    settings = {"HOST_RETRY_WAIT": 60, "OUTAGE_END_WAIT": 1}
-    crawl = Crawl(tmp_path / "job", {"seeds": f"http://127.0.0.1:{port}/"}, settings)
-
-    status, (line,) = ended(crawl)
-    assert status == 1
-    assert line.startswith(f"127.0.0.1:{port}: connection refused")
-    assert json.loads((tmp_path / "job/stats.json").read_text())["queued"] == 1
-
-
 def test_a_robots_txt_elsewhere(tmp_path):
     """What keeps a robots.txt from being fetched is said of where the seed's has led to, and is no
     politeness.

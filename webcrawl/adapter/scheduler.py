@@ -541,7 +541,7 @@ class FrontierScheduler:
         if self.end.reason != FINISHED:
             return False
         fates = self.run.fates
-        gave_nothing = self.is_of_empty_hive or (fates is not None and fates.gave_nothing)
+        gave_nothing = self.is_of_empty_hive or (fates is not None and fates.hopeless)
         return self.crawl.parts.seeding.away > 0 or gave_nothing
 
     def _has_left_work(self) -> bool:

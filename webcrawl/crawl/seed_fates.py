@@ -145,14 +145,10 @@ class SeedFates:
                 yield f"{count(dropped, 'URL')} left out by the filter {kind}: {mend}"
 
     @property
-    def gave_nothing(self) -> bool:
-        """Return whether the crawl had seeds, and has no page.
+    def hopeless(self) -> bool:
+        """Return whether the crawl has no page, and nothing left that could bring one.
 
         Only the drones of a hive together know that (`Queen.look`), so it is False for a drone.
         """
-        return self._alone and not self.got and bool(self._crawl.stats()["seeds"])
-
-    @property
-    def hopeless(self) -> bool:
-        """Return whether it has no page, and nothing left that could bring one."""
-        return self.gave_nothing and not self._crawl.stats()["queued"]
+        figures = self._crawl.stats()
+        return self._alone and not self.got and not figures["queued"] and bool(figures["seeds"])

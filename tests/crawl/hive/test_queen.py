@@ -175,6 +175,8 @@ class Test_the_end:
             ({}, MAP, False),  # of an earlier version, too
             ({"got": False}, MAP, False),  # without seeds
             ({"got": False, "figures": {"seeds": 6}}, MAP, True),
+            # a host that is away may answer the next run
+            ({"got": False, "figures": {"seeds": 6, "queued": 1}}, MAP, False),
             # a drone that has left may have got something
             ({"got": False, "figures": {"seeds": 6}}, replace(MAP, generation=2), False),
         ],

@@ -308,11 +308,13 @@ class Queen:
 
 
 def _gave_nothing(heard: Iterable[Report], slots: SlotMap) -> bool:
-    """Return whether there were seeds, and no drone has got anything.
+    """Return whether there were seeds, and no drone has got anything, or has a URL left to try.
 
     A drone that has left the hive may have got something, and is not heard any more.
     """
     if slots.generation > 1 or any(report.got for report in heard):
+        return False
+    if any(report.figures.get("queued") for report in heard):
         return False
     return any(report.figures.get("seeds") for report in heard)
 
