@@ -45,19 +45,30 @@ def connected(signal: object, sender: object) -> tuple[Any, ...] | None:
     return None if Any_ in listeners else tuple(listeners.get(signal, ()))
 
 
-class _Extension(Protocol):
+class _Opened(Protocol):
     @property
     def opened(self) -> Callable[..., Any]: ...
 
+
+class _Closed(_Opened, Protocol):
     @property
     def closed(self) -> Callable[..., Any]: ...
 
 
-E = TypeVar("E", bound=_Extension)
+Opening = TypeVar("Opening", bound=_Opened)
+Listening = TypeVar("Listening", bound=_Closed)
 
 
-def listening(crawler: Crawler, extension: E) -> E:
+def listening(crawler: Crawler, extension: Listening) -> Listening:
     """Return the extension, which hears from now on when the spider is opened and closed."""
-    crawler.signals.connect(extension.opened, signals.spider_opened)
     crawler.signals.connect(extension.closed, signals.spider_closed)
+    return listening_to_opening(crawler, extension)
+
+
+def listening_to_opening(crawler: Crawler, extension: Opening) -> Opening:
+    """Return the extension, which hears from now on when the spider is opened.
+
+    It connects to the other signals then, because opening may fail.
+    """
+    crawler.signals.connect(extension.opened, signals.spider_opened)
     return extension

@@ -12,6 +12,7 @@ from scrapy.exceptions import NotConfigured
 
 import webcrawl
 from webcrawl.adapter.downloader import downloader_of
+from webcrawl.adapter.listeners import listening_to_opening
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.settings.checked_settings import CheckedSettings
@@ -30,9 +31,7 @@ class Metrics:
         values = values_of(crawler)
         if values["METRICS_PORT"] is None and values["METRICS_FILE"] is None:
             raise NotConfigured
-        extension = cls(crawler, values)
-        crawler.signals.connect(extension.opened, signals.spider_opened)
-        return extension
+        return listening_to_opening(crawler, cls(crawler, values))
 
     def opened(self) -> None:
         versions = {

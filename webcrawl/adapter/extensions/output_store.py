@@ -7,10 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import Self
 
-from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
+from webcrawl.adapter.listeners import listening_to_opening
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.settings.checked_settings import CheckedSettings
@@ -34,11 +34,8 @@ class OutputStore:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         values = values_of(crawler)
-        extension = cls(
-            crawler, Path(values["JOBDIR"]), address_of(values), keep=values["OUTPUT_STORE_KEEP"]
-        )
-        crawler.signals.connect(extension.opened, signals.spider_opened)
-        return extension
+        jobdir, keep = Path(values["JOBDIR"]), values["OUTPUT_STORE_KEEP"]
+        return listening_to_opening(crawler, cls(crawler, jobdir, address_of(values), keep=keep))
 
     def opened(self) -> None:
         try:

@@ -11,6 +11,7 @@ from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 
+from webcrawl.adapter.listeners import listening_to_opening
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.base.program import LiveLine
 from webcrawl.crawl import progress
@@ -87,9 +88,7 @@ class Progress(ProgressDisplay):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        extension = cls(crawler)
-        crawler.signals.connect(extension.opened, signals.spider_opened)
-        return extension
+        return listening_to_opening(crawler, cls(crawler))
 
     def opened(self) -> None:
         # not before: opening may fail

@@ -12,7 +12,7 @@ from scrapy import signals
 from scrapy.crawler import Crawler
 
 from webcrawl import settings as defaults
-from webcrawl.adapter.listeners import listening
+from webcrawl.adapter.listeners import listening, listening_to_opening
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.program import program
@@ -44,9 +44,8 @@ class Summary:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         aloud = sys.stderr.isatty() and bool(crawler.settings["LOG_FILE"])
-        extension = cls(crawler, Path(values_of(crawler)["JOBDIR"]), aloud=aloud)
-        crawler.signals.connect(extension.opened, signals.spider_opened)
-        return extension
+        jobdir = Path(values_of(crawler)["JOBDIR"])
+        return listening_to_opening(crawler, cls(crawler, jobdir, aloud=aloud))
 
     def opened(self) -> None:
         # not before: opening may fail

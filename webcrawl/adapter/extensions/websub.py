@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Self
 
-from scrapy import Request, signals
+from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DownloadCancelledError, NotConfigured
 
+from webcrawl.adapter.listeners import listening_to_opening
 from webcrawl.adapter.request_links import PRIVATE
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
@@ -69,9 +70,7 @@ class WebSub:
         values = values_of(crawler)
         if values["WEBSUB_PORT"] is None:
             raise NotConfigured
-        extension = cls(crawler, values)
-        crawler.signals.connect(extension.opened, signals.spider_opened)
-        return extension
+        return listening_to_opening(crawler, cls(crawler, values))
 
     def opened(self) -> None:
         scheduler = scheduler_of(self._crawler)
