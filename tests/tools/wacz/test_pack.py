@@ -327,7 +327,6 @@ class TestWithoutAnIndex:
 
     def test_damage_is_told(self, job):
         """What cannot be read is named, and there is no package."""
-        shutil.rmtree(job / "state")
         path, *_ = files(job)
         indexes(job)[0].unlink()
         path.write_bytes(path.read_bytes()[:-9])
@@ -419,8 +418,7 @@ class TestRefusals:
         assert not list(job.glob("*.wacz*"))
 
     def test_a_damaged_page(self, job):
-        """An archive file of no crawl's own that does not hold what its index says is named."""
-        shutil.rmtree(job / "state")
+        """An archive file that does not hold what its index says is named."""
         path = files(job)[0]
         path.write_bytes(path.read_bytes()[:900])
 

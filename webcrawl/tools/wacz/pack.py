@@ -33,6 +33,7 @@ from webcrawl.record.warc.unpacking import TornRecord
 from webcrawl.store.disk import Disk, own_folder, regular
 from webcrawl.store.jobdir.crawls import crawls_of
 from webcrawl.store.jobdir.index_line import TRUNCATED, read
+from webcrawl.store.output import Mark
 from webcrawl.tools.wacz.packable_archives import (
     NAME,
     CannotPack,
@@ -41,7 +42,7 @@ from webcrawl.tools.wacz.packable_archives import (
     index_path,
     make_index,
     merged,
-    refuse_altered,
+    written,
 )
 from webcrawl.tools.wacz.warc_records import (
     CaptureReference,
@@ -83,7 +84,6 @@ def pack(
         crawls, folder = crawls_of(jobdir), opened.enter_context(_folder(target))
         archives = archives_of_all(crawls)
         _refuse_full(target.parent, archives.paths)
-        refuse_altered(crawls)
         yield from archives.left_out
         indexes = [
             _remembered(_index(path, folder), folder, forgotten, found) for path in archives.paths
@@ -100,6 +100,7 @@ def pack(
                 f"{count(lacking, 'record')} without a body, which is in earlier "
                 f"archives{_compared_with(crawls)}"
             )
+        marks = written(crawls)
         with (folder / "package").open("wb+") as file:
             with WaczPackage(file, now) as package:
                 origin: dict[str, str] = {}  # as the last file that says it has it
@@ -108,7 +109,8 @@ def pack(
                         # its index may be empty: no other file gets in by a link or its name
                         with _as_indexed(path):
                             origin |= _origin(next(records(path, archive), None))
-                        package.add(f"archive/{path.name}", archive)
+                        entry = package.add(f"archive/{path.name}", archive)
+                    _refuse_altered(path, entry, marks.get(path))
                 found["files"] = len(archives.paths)
                 _add_index(package, indexes, folder, found)
                 main = _add_pages(package, both, first, folder, found)
@@ -121,6 +123,19 @@ def pack(
             os.fsync(file.fileno())
             found["bytes"] = file.tell()
         _name(folder / "package", target)
+
+
+def _refuse_altered(archive: Path, entry: ZipInfo, mark: Mark | None) -> None:
+    """Raise CannotPack if a packed archive file has other bytes than its crawl has written.
+
+    A file that was finished after the last checkpoint may be longer than is known of it.
+    """
+    if mark is None or entry.file_size > mark[0]:
+        return
+    if (entry.file_size, entry.CRC) != mark:
+        raise CannotPack(
+            f"{archive}: is not as the crawl wrote it: `{program()} verify` shows where"
+        )
 
 
 def _origin(first: ReadRecord | None) -> dict[str, str]:
@@ -328,8 +343,8 @@ class WaczPackage:
         with suppress(OSError, ValueError):
             self._zip.close()
 
-    def add(self, path: str, file: BinaryIO, *, deflate: bool = False) -> None:
-        """Write a file from its beginning as one entry.
+    def add(self, path: str, file: BinaryIO, *, deflate: bool = False) -> ZipInfo:
+        """Write a file from its beginning as one entry, and return it.
 
         What is larger than LIMIT has a second field for its length, in the entry as in the
         directory at the end. wabac.js takes an entry to have one only if the directory says so:
@@ -337,9 +352,8 @@ class WaczPackage:
         """
         digest, size, length = sha256(), 0, file.seek(0, SEEK_END)
         file.seek(0)
-        with self._zip.open(
-            self._entry(path, deflate=deflate), "w", force_zip64=length > LIMIT
-        ) as out:
+        entry = self._entry(path, deflate=deflate)
+        with self._zip.open(entry, "w", force_zip64=length > LIMIT) as out:
             while piece := file.read(PIECE):
                 digest.update(piece)
                 size += len(piece)
@@ -348,6 +362,7 @@ class WaczPackage:
         self._resources.append(
             {"name": name, "path": path, "hash": f"sha256:{digest.hexdigest()}", "bytes": size}
         )
+        return entry
 
     def close(self, about: Mapping[str, object]) -> None:
         """Write what the package says of itself: the entries, and `about`."""

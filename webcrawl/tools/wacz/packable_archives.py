@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 from hashlib import sha256
 from heapq import merge
 from itertools import islice
@@ -16,7 +15,6 @@ from typing import BinaryIO
 
 from isal import isal_zlib
 
-from webcrawl.base.program import program
 from webcrawl.base.readable import readable
 from webcrawl.base.url_text import visible
 from webcrawl.frontier.seen.sorted_keys import opened
@@ -41,7 +39,6 @@ from webcrawl.store.jobdir.index_line import (
     truncated,
 )
 from webcrawl.store.jobdir.job_dir import JobDir
-from webcrawl.store.jobdir.outputs import crc_of
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.lines import sort_lines
 from webcrawl.store.lock import is_held
@@ -175,26 +172,17 @@ def _noted(jobdir: Path) -> set[str]:
         snapshot.close()
 
 
-def refuse_altered(jobdirs: Sequence[Path]) -> None:
-    """Raise CannotPack if a finished archive file has other bytes than its crawl has written."""
-    for jobdir in jobdirs:
-        if is_crawl(jobdir):
-            for path, (length, crc) in JobDir(jobdir).read(partial(_marks, jobdir)).items():
-                with regular(path) as file:
-                    if crc_of(file, length) != crc:
-                        raise CannotPack(
-                            f"{path}: is not as the crawl wrote it: `{program()} verify` shows where"
-                        )
+def written(jobdirs: Sequence[Path]) -> dict[Path, Mark]:
+    """Return the bytes and checksums of the finished archive files, as far as these crawls know."""
+    found: dict[Path, Mark] = {}
+    for jobdir in filter(is_crawl, jobdirs):
+        for name, mark in JobDir(jobdir).read(_marks).items():
+            found[jobdir / name.removesuffix(OPEN)] = mark
+    return found
 
 
-def _marks(jobdir: Path, snapshot: Snapshot) -> dict[Path, Mark]:
-    """Return the bytes and the checksum of the archive files that are here and finished."""
-    rows = {jobdir / str(name).removesuffix(OPEN): mark for name, *mark, _ in snapshot.rows(NOTED)}
-    return {
-        path: (length, crc)
-        for path, (length, crc) in rows.items()
-        if path.name.endswith(ARCHIVE) and path.is_file()
-    }
+def _marks(snapshot: Snapshot) -> dict[str, Mark]:
+    return {str(name): (length, crc) for name, length, crc, _ in snapshot.rows(NOTED)}
 
 
 class CannotPack(Exception):  # noqa: N818 - reads as what it is
