@@ -24,7 +24,7 @@ from webcrawl.adapter.scheduler import FrontierScheduler, in_use_here, runs_here
 from webcrawl.adapter.server_settings import has_server
 from webcrawl.adapter.spiders.web import WebSpider
 from webcrawl.adapter.user_settings import on_command_line
-from webcrawl.adapter.values import plain_values
+from webcrawl.adapter.values import drop_unasked_sitemaps, plain_values
 from webcrawl.base.errors import CannotStart, RulesError
 from webcrawl.base.loading import load
 from webcrawl.base.own_code import made, require
@@ -104,7 +104,7 @@ def preflight(
             if "scope" in arguments:
                 own.set("URL_SCOPE", arguments["scope"], "cmdline")
         frontier = spider.frontier_of(arguments) if issubclass(spider, WebSpider) else None
-        values = plain_values(own, arguments.get("name", spider.name))
+        values = _values(own, spider, arguments.get("name", spider.name), frontier)
         _handlers(own, values)
         check_feeds(own)
         check_own_files(own, Path(values["JOBDIR"]))
@@ -217,7 +217,7 @@ def preflight_crawler(
     seeds = getattr(spider, "seed_lists", "")
     try:
         check_scrapy()
-        values = plain_values(settings, name)
+        values = _values(settings, spider, name)
         if runs_here(Path(values["JOBDIR"])):
             raise in_use_here(values["JOBDIR"])
         _handlers(settings, values)
@@ -225,8 +225,6 @@ def preflight_crawler(
         check_own_files(settings, Path(values["JOBDIR"]))
         if isinstance(spider, WebSpider):
             _refuse_allowed_domains(spider)
-        elif not getattr(spider, "makes_pages", False):
-            values["SITEMAPS"] = values["SITEMAPS"] or False  # as the scheduler has it
         if seeds:
             _lists(seeds, values)
         urls = start_urls_of(type(spider)) if complete and not seeds else None
@@ -243,6 +241,19 @@ def preflight_crawler(
         _ports(values)
     except REASONS as error:
         raise CannotStart(_line(error)) from error
+
+
+def _values(
+    settings: BaseSettings,
+    spider: type[Spider] | Spider,
+    name: str,
+    frontier: OwnFrontier | None = None,
+) -> CheckedSettings:
+    """Return the settings as the scheduler has them."""
+    values = plain_values(settings, name)
+    if frontier is not None or not getattr(spider, "makes_pages", False):
+        drop_unasked_sitemaps(values)
+    return values
 
 
 def _handlers(settings: BaseSettings, values: CheckedSettings) -> None:

@@ -44,7 +44,7 @@ from webcrawl.adapter.request_passage import RequestIntake, RequestSource
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.adapter.trip import trip_of
 from webcrawl.adapter.user_settings import on_command_line, warnings
-from webcrawl.adapter.values import values_of
+from webcrawl.adapter.values import drop_unasked_sitemaps, values_of
 from webcrawl.adapter.waking import EngineWaker
 from webcrawl.adapter.withheld import AnswerReader, AnswerWithholder
 from webcrawl.base.errors import CannotStart, lack
@@ -214,8 +214,7 @@ class FrontierScheduler:
         earlier = getattr(spider, "earlier_crawls", None)
         frontier = getattr(spider, "own_frontier", None)
         if not makes_pages or frontier is not None:
-            # off, unless the user has asked for them
-            values["SITEMAPS"] = values["SITEMAPS"] or False
+            drop_unasked_sitemaps(values)
         return assemble(
             values,
             Surroundings(
@@ -361,7 +360,9 @@ class FrontierScheduler:
         lists = str(getattr(spider, "seed_lists", None) or "")
         others = [host_of(url) for url in filter(is_url, list_paths(lists))]
         hops = values["REDIRECT_MAX_HOPS"] if values["URL_FOLLOW"] else 0
-        self.run.fates = SeedFates(self.crawl, hops, others, alone=not values["HIVE_DRONES"])
+        self.run.fates = SeedFates(
+            self.crawl, hops, others, alone=makes_pages and not values["HIVE_DRONES"]
+        )
         moments.failed.append(self.run.fates.failed)
         ahead, has_callbacks = None, not makes_pages or getattr(spider, "has_callbacks", False)
         if makes_pages:

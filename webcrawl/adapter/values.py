@@ -114,6 +114,11 @@ def _as_it_is(setting: Any) -> Any:
     return setting.copy() if isinstance(setting, (list, set)) else setting
 
 
+def drop_unasked_sitemaps(values: CheckedSettings) -> None:
+    """Switch sitemaps off, unless the user has asked for them: a spider makes its own requests."""
+    values["SITEMAPS"] = values["SITEMAPS"] or False
+
+
 def _values_of(crawler: Crawler, name: str) -> CheckedSettings:
     values = plain_values(crawler.settings, name)
     # it may choose by the texts of links, and links of any kind

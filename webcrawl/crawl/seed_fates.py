@@ -37,8 +37,8 @@ OF_FILTERS = {  # what lets seeds through that a filter drops
 class SeedFates:
     """Hears of seeds until one has an answer. `others`: hosts that a misspelt name may have meant.
 
-    `hops`: redirects in a row that are followed.
-    `alone`: it is no drone of a hive, of which others may have got something.
+    `hops`: redirects in a row that are followed. `alone`: nothing but these seeds can bring a page: it
+    is no drone of a hive, and no spider that makes requests of its own.
     """
 
     def __init__(
