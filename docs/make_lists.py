@@ -36,9 +36,10 @@ from webcrawl.urls.filters.filter_protocol import UrlFilter  # noqa: E402
 
 COLUMNS_HEAD = """# Columns of the tables
 
-For users of the Parquet files: the columns of each table, in order, as generated from the code. [outputs.md](outputs.md) says when a table is
-written, and has sample questions. The columns of `pages` up to `subset` have the names and types of Common Crawl's
-columnar index, except that offsets and lengths have 64 bits. An empty cell means that the name says all.
+For users of the Parquet files: the columns of each table, in order, as generated from the code.
+[outputs.md](outputs.md) says when a table is written, and has sample questions. The columns of `pages` up to `subset`
+have the names and types of Common Crawl's columnar index, except that offsets and lengths have 64 bits. An empty cell
+means that the name says all.
 """
 KINDS = (  # in the order of the page
     ("politeness policy", "POLITENESS_POLICY", Politeness),
