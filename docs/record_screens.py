@@ -23,7 +23,6 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.request import Request, urlopen
 
-from benchmarks.support import chromium
 from benchmarks.support.chromium import ARCHIVE, browser
 from benchmarks.support.replayers import pywb
 
@@ -44,10 +43,9 @@ SHOWN_AT = 30  # seconds after its beginning, when its charts show something
 
 def photographed(url: str, size: dict[str, object], folder: Path, first: str = "") -> bytes:
     """Return a picture of a page; `first` is an address that lets the browser in."""
-    chromium.SIZE = size
     with browser(folder, ARCHIVE) as page:
         for address in filter(None, (first, url)):
-            page.show(address, 1)
+            page.show(address, 1, size)
             time.sleep(10)  # charts are drawn from events
         return page.screenshot()
 

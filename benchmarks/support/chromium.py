@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import time
 from base64 import b64decode
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -62,9 +62,9 @@ class Browser:
         ]
         self._call("Page.enable")
 
-    def show(self, url: str, scale: int) -> None:
+    def show(self, url: str, scale: int, size: Mapping[str, Any] = SIZE) -> None:
         """Goes to this page, at so many pixels per point."""
-        self._call("Emulation.setDeviceMetricsOverride", deviceScaleFactor=scale, **SIZE)
+        self._call("Emulation.setDeviceMetricsOverride", deviceScaleFactor=scale, **size)
         self._call("Page.navigate", url=url)
 
     def screenshot(self) -> bytes:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class HiveSide:
-    """A crawl's side of its hive. A crawl that is not a drone has one, too, and waits for nobody."""
+    """A crawl's side of its hive. A crawl that is no drone has one too, and waits for no other crawl."""
 
     def __init__(self) -> None:
         self.member: Membership | None = None

@@ -1,4 +1,4 @@
-"""What Linux and macOS do differently. Linux is where crawls run; what macOS lacks is replaced here."""
+"""Differences between Linux, where crawls run, and macOS, for which this module has replacements."""
 
 from __future__ import annotations
 

@@ -170,8 +170,12 @@ class Discovery:
         return self.submit(Link(location, f"{page.path}R", page.url, page.seed, history=history))
 
     def at_entrance(self, page: Link) -> Link:
-        """Return the page as if no link had been followed since its site was entered."""
-        return replace(page, path=self._entered(page).path.rstrip(HOPS))
+        """Return the page as if no link had been followed since its site was entered.
+
+        What is found of its host is a link of this page, not of the deepest one.
+        """
+        path = self._entered(page).path.rstrip(HOPS)
+        return replace(page, path=path, history="", chain="")
 
     def _entered(self, page: Link) -> Link:
         """Return the page as its links know it: with a mark in its path if it enters a site."""

@@ -6,10 +6,10 @@ Looking changes nothing.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from heapq import nlargest
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeVar
 
 from webcrawl.base.model import Status
 from webcrawl.base.readable import count
@@ -26,6 +26,7 @@ from webcrawl.net.robots_book import SCHEMES, RobotsDecision, origin_of, robots_
 from webcrawl.net.robots_entry import RobotsEntry
 from webcrawl.record.statistics import Statistics
 
+T = TypeVar("T", int, float)
 ROBOTS = "Crawl-delay of robots.txt"
 HTTP2_ONLY = "HTTP/2 only"
 SLICE = 2048  # hosts looked at between two turns of the event loop
@@ -152,15 +153,13 @@ class HostInspector:
         look = self.frontier.look
         if by == "bytes":
             return self._heaviest(by, 1, most, {})
+        hosts = look.in_memory()
         if by == "errors":
-            failing = {host.name: host.failing() for host in look.in_memory()}
+            failing = {name: n async for some in _measured(hosts, Host.failing) for n, name in some}
             return self._heaviest(by, 2, most, failing)
-        hosts, measure = look.in_memory(), _waiting if by == "queue" else look.wait
         first: list[tuple[float, str]] = []
-        for start in range(0, len(hosts), SLICE):
-            some = ((measure(host), host.name) for host in hosts[start : start + SLICE])
-            first = nlargest(most, [*first, *(one for one in some if one[0])], key=itemgetter(0))
-            await asyncio.sleep(0)
+        async for some in _measured(hosts, _waiting if by == "queue" else look.wait):
+            first = nlargest(most, [*first, *some], key=itemgetter(0))
         covers = f"{len(hosts)} hosts in memory"
         aside = self.frontier.core.aside.hosts
         if aside:
@@ -300,6 +299,16 @@ def _origin(origin: OriginFacts, now: float) -> dict[str, Any]:
 
 def _seconds_until(turn: float | None, now: float) -> float | None:
     return None if turn is None else round(max(turn - now, 0.0), 1)
+
+
+async def _measured(
+    hosts: Sequence[Host], measure: Callable[[Host], T]
+) -> AsyncIterator[list[tuple[T, str]]]:
+    """Yield the hosts' figures that are not 0, with their names; the crawl goes on in between."""
+    for start in range(0, len(hosts), SLICE):
+        some = ((measure(host), host.name) for host in hosts[start : start + SLICE])
+        yield [one for one in some if one[0]]
+        await asyncio.sleep(0)
 
 
 def _waiting(host: Host) -> float:

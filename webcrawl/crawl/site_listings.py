@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from webcrawl.base.model import Link, depth_of
 from webcrawl.content.formats.markdown import LISTING
 from webcrawl.content.page import Page
@@ -39,5 +37,5 @@ class SiteListings(Feature):
     def ask(self, page: Link) -> None:
         """Submit the listing of this page's host."""
         if page.url.startswith(SCHEMES) and not page.request:
-            page = self._discovery.at_entrance(replace(page, history="", chain=""))
+            page = self._discovery.at_entrance(page)
             self._discovery.discover(page, [origin_of(page.url) + LISTING], "L")

@@ -139,8 +139,7 @@ class Sitemaps(Feature):
     def _ask(self, page: Link, usual: Sequence[str]) -> None:
         if page.url.startswith(SCHEMES) and not page.request:
             base = robots_url(origin_of(page.url))
-            # else they would be its deepest
-            page = self._discovery.at_entrance(replace(page, history="", chain=""))
+            page = self._discovery.at_entrance(page)
             self.follow(page, base, self._named(page.url) or usual)
 
     def _taken(self, sitemap: Link, links: Sequence[FoundLink]) -> Sequence[FoundLink]:

@@ -67,7 +67,7 @@ class RereadingSummary(Summary):
         if archives.done < archives.size:
             share = archives.done / max(archives.size, 1)
             lines.insert(1, f"stopped after {share:.0%}; run the same command to resume")
-        elif self._before and not self._crawl.parts.counters["pages"] > self._before:
+        elif 0 < self._crawl.parts.counters["pages"] <= self._before:
             lines.insert(
                 1,
                 "all was read by earlier runs: another JOBDIR processes it again, with other "

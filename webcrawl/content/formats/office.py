@@ -64,7 +64,7 @@ class NotReadable(ValueError):  # noqa: N818 - the name is the document's flaw
 
 
 class Relation(NamedTuple):
-    """What a part of one of Microsoft's formats refers to."""
+    """A reference from one part of a Microsoft file to another."""
 
     name: str
     kind: str  # the end of its type
@@ -72,7 +72,7 @@ class Relation(NamedTuple):
 
 
 class PackedFile:
-    """The members of such a file, of which a bounded number of bytes is unpacked."""
+    """The members of an office file. At most UNPACKED bytes of them are unpacked."""
 
     def __init__(self, data: bytes) -> None:
         """Raise NotReadable."""

@@ -307,7 +307,7 @@ def forget_spooled(jobdir: Path, name: str) -> None:
 
 @contextmanager
 def _seed_folder(jobdir: Path) -> Iterator[int]:
-    """Follows no link, for whoever commands a crawl may have more rights than who runs it."""
+    """Open the folder without following a link: who commands a crawl may have more rights than its user."""
     with contextlib.suppress(FileExistsError):
         (jobdir / SEED_FOLDER).mkdir()
     folder = os.open(

@@ -1,4 +1,4 @@
-"""The commands to a crawl that runs: one table, for whoever passes orders on.
+"""The commands to a running crawl, in one table for all programs that pass them on.
 
 A command is a plain function of the crawl and the words after its name. It returns what there is to
 say, in a line or as figures, or raises CommandError; then nothing has changed.

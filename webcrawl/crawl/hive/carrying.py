@@ -63,7 +63,7 @@ class Crawling(Protocol):
 
 
 class Side(Protocol):
-    """What the crawl needs to know about its hive: whether the other drones are done."""
+    """The hive as the crawl of a drone sees it: whether the other drones are done."""
 
     others_done: bool
 

@@ -142,7 +142,7 @@ class Drone:
     # -- to others
 
     def slot(self, url: str) -> int:
-        """Return the slot of a canonical URL, of which scheme, host and port are enough."""
+        """Return the slot of a canonical URL. Its scheme, host and port are enough."""
         authority = url.split("/", 3)[2]
         slot = self._slots.get(authority)
         if slot is None:

@@ -193,7 +193,7 @@ class HiveFolder:
             return before, after
 
     def _alone(self) -> FileLock:
-        """Return the lock of whoever changes hive.json; it is held for moments."""
+        """Return the lock for changes of hive.json. It is held for moments."""
         file, end = self.path / HIVE, time.monotonic() + PATIENCE
         while True:
             try:

@@ -1,4 +1,4 @@
-"""Who a drone is, and what it has as a member of its hive.
+"""The identity of a drone, and what it keeps as a member of its hive.
 
 The identity says whose a state is, and is part of the state itself, so that no other takes its
 place. Which commands to all drones were carried out, and who shall share the web, is part of each

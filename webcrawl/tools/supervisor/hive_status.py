@@ -186,12 +186,8 @@ def _from_report(drone: int, before: HiveLook, now: HiveLook) -> dict[str, Any]:
     if left is not None and report.lease:  # one of an earlier version does not tell it
         row["seen"] = f"{max(report.lease - left, 0):.0f} s ago"
     where = report.host or host
-    state = _absent(now, drone)
-    if left is not None:
-        state = f"{report.state}, idle" if report.idle else str(report.state)
-        state += f": {report.trouble}" if report.trouble else ""
     row |= {
-        "state": state,
+        "state": _absent(now, drone) if left is None else _present(report),
         "pages": report.figures.get("pages", 0),
         "queued": report.figures.get("queued", 0),
         "hosts": report.figures.get("hosts", 0),
@@ -201,6 +197,12 @@ def _from_report(drone: int, before: HiveLook, now: HiveLook) -> dict[str, Any]:
     if earlier is not None and earlier.run == report.run and report.beat > earlier.beat:
         row["rate"] = _rate(report, earlier)
     return row
+
+
+def _present(report: Report) -> str:
+    """Return what a drone that has a lease does."""
+    state = f"{report.state}, idle" if report.idle else str(report.state)
+    return f"{state}: {report.trouble}" if report.trouble else state
 
 
 def _rate(report: Report, earlier: Report) -> float:
