@@ -13,6 +13,8 @@ from webcrawl.lab.simweb import World, running, wait_until_idle
 from webcrawl.tools.account_page import page
 from webcrawl.tools.site_account import account_of, site_of, unknown
 
+pytestmark = pytest.mark.xdist_group("account")  # one crawl for all tests
+
 KINDS = ("robots_disallow", "robots_delay", "robots_missing", "robots_nothing", "robots_recovers")
 
 

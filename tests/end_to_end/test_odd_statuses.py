@@ -13,6 +13,8 @@ from tests.support.named_sites import sites
 from webcrawl.store.jobdir.host_row import Health, health_of, host_rows, read
 from webcrawl.store.jobdir.job_dir import JobDir
 
+pytestmark = pytest.mark.xdist_group("odd statuses")  # one crawl for all tests
+
 ROWS = rows("Odd statuses")
 # pages, more than make a host familiar (frontier/health.py); the odd one is found by the last of
 # them

@@ -13,6 +13,8 @@ import pytest
 from tests.support.archived_hives import DRONES, PAGES, archived_hive, bodies
 from tests.support.places import ROOT
 
+pytestmark = pytest.mark.xdist_group("parallel")  # one crawl for all tests
+
 BLOCKS = re.findall(
     r"^```(\w+)\n(.*?)^```$", (ROOT / "docs/parallel.md").read_text(), re.MULTILINE | re.DOTALL
 )

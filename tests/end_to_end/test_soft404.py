@@ -6,6 +6,8 @@ from tests.support.crawling import Crawl
 from tests.support.crawling_sites import serving
 from tests.support.fulltext import written
 
+pytestmark = pytest.mark.xdist_group("soft404")  # one crawl for all tests
+
 NAMES = ["soft.test", "hard.test", "small.test"]
 SHOP = "<!doctype html><title>Our shop</title><p>Have a look at these. {}<p><a href=/found-there>more</a>"
 TEXT = " ".join(f"offer{number}" for number in range(60))

@@ -7,6 +7,8 @@ from tests.support.crawling_sites import serving
 from tests.support.fulltext import written
 from webcrawl.tools.report.report_page import report
 
+pytestmark = pytest.mark.xdist_group("walls")  # one crawl for all tests
+
 NAMES = [
     "open.test",
     "walled.test",

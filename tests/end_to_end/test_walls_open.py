@@ -14,6 +14,8 @@ from tests.support.reports import Report
 from webcrawl.tools.report.report_page import report
 from webcrawl.tools.verify_crawl import verify
 
+pytestmark = pytest.mark.xdist_group("walls open")  # one crawl for all tests
+
 NAMES = ["gate.test", "shop.test", "shut.test"]
 ANUBIS = b'<!doctype html><title>Not a bot?</title><script id="anubis_challenge"></script><h1>Not a bot?</h1>'
 CHALLENGE = b"<!doctype html><title>Just a moment...</title><script>window._cf_chl_opt={}</script>"
