@@ -27,8 +27,8 @@ HEAD = (
 )
 
 
-def web(size: int, pages: int, *, tls: bool) -> Web:
-    return Web(tls, size, pages if size <= WHOLE else pages * WHOLE // size)
+def web(size: int, pages: int, *, tls: bool, per_host: int = 0) -> Web:
+    return Web(tls, size, pages if size <= WHOLE else pages * WHOLE // size, per_host)
 
 
 def row(web: Web) -> str:
@@ -107,20 +107,27 @@ def main() -> None:
         help="pages of a web (default: %(default)s)",
     )
     parser.add_argument(
+        "--per-host",
+        type=int,
+        default=0,
+        metavar="N",
+        help="pages of a host (default: 20, or 4 with --tls); 1 is a handshake for each page",
+    )
+    parser.add_argument(
         "--check", action="store_true", help="compare the stages of a page with their budget"
     )
     parser.add_argument(
         "--rounds", type=int, default=5, help="of --check: pairs of crawls (default: %(default)s)"
     )
     args = parser.parse_args()
-    if min(args.size, args.pages) < 1:
-        parser.error("--size and --pages: at least 1")
+    if min(args.size, args.pages) < 1 or args.per_host < 0:
+        parser.error("--size and --pages: at least 1; --per-host: at least 0")
     if args.check:
         sys.exit(check(args.pages, args.rounds))
     if args.what == "stages":
         stages.measure(web(args.size, args.pages, tls=args.tls))
     elif args.what:
-        measure(args.what, web(args.size, args.pages, tls=args.tls))
+        measure(args.what, web(args.size, args.pages, tls=args.tls, per_host=args.per_host))
     else:
         everything(args.pages)
 

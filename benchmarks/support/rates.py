@@ -8,7 +8,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.support.crawling import IMPOLITE, PORT, TLS_PORT, measured, served, webcrawl
@@ -31,13 +31,14 @@ class Web:
     tls: bool
     size: int  # thousand bytes
     pages: int
+    per_host: int = 0  # pages; 0: as PAGES_A_HOST has it
 
     def __str__(self) -> str:
         return f"{'https' if self.tls else 'http'}, {self.size} KB"
 
     @property
     def hosts(self) -> int:
-        return max(self.pages // PAGES_A_HOST[self.tls], 1)
+        return max(self.pages // (self.per_host or PAGES_A_HOST[self.tls]), 1)
 
     @property
     def options(self) -> list[str]:
@@ -94,7 +95,7 @@ def run_archive(web: Web) -> Rate:
 
 
 def _plain(web: Web, fewer: int, *more: str) -> Rate:
-    web = Web(web.tls, web.size, max(web.pages // fewer, 1))
+    web = replace(web, pages=max(web.pages // fewer, 1))
     hosts, pages, port, *tls = web.arguments
     return _run(
         web, [sys.executable, "-m", "benchmarks.plain_scrapy", hosts, pages, port, "0", *tls, *more]

@@ -22,6 +22,7 @@ PROCESS, EXPORT = (text for kind, text in BLOCKS if kind == "sh")
 QUESTIONS = [text for kind, text in BLOCKS if kind == "sql"]
 # a Python that has datatrove and what its WarcReader needs
 DATATROVE = os.environ.get("WEBCRAWL_DATATROVE")
+RAY = os.environ.get("WEBCRAWL_RAY")  # a Python that has ray[data] and aiohttp
 
 
 def python(name):
@@ -91,3 +92,23 @@ def test_what_datatrove_reads(folder):
     counted = [int(line.split()[-1]) for line in done.stdout.splitlines()]
     assert len(counted) == 2
     assert min(counted) >= len(bodies())
+
+
+@pytest.mark.skipif(not RAY, reason="WEBCRAWL_RAY names no Python with ray[data]")
+def test_what_ray_data_reads(folder):
+    """The tables of all shards: as many documents as DuckDB counts."""
+    import duckdb
+
+    done = subprocess.run(
+        [RAY, "-c", python("ray")],
+        cwd=folder,
+        # without the variable Ray reports its use to its makers
+        env={"PATH": "/usr/bin:/bin", "HOME": str(folder), "RAY_USAGE_STATS_ENABLED": "0"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    tables = folder / "crawls/process-*-of-4/tables/documents-*.parquet"
+    [counted] = duckdb.sql(f"SELECT count(*), sum(length(text)) FROM '{tables}'").fetchall()
+    assert [int(word) for word in done.stdout.split()] == [*counted]
