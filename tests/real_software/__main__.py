@@ -25,8 +25,8 @@ from webcrawl.tools.why.answer import why
 
 MOST = 3000  # URLs that a walk fetches
 SECONDS = 1200  # after which a crawl is stopped, which counts as not ended by itself
-BEHIND = "only pages that were not fetched link to it"
-BEHIND_ERRORS = "only pages that say with status 200 that there is no such page link to it"
+BEHIND = "linked only from pages that were not fetched"
+BEHIND_ERRORS = "linked only from error pages with status 200"
 HEAD = "| software | walk | fetched | missing | without a reason | beyond the walk | ended | seconds |\n"
 Log = dict[str, tuple[str, str]]
 
