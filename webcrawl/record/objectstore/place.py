@@ -19,8 +19,9 @@ from webcrawl.base.loading import install, missing
 from webcrawl.store.disk import Disk
 from webcrawl.store.jobdir.crawls import number_of
 
-# s3fs's own `put` keeps ten parts of 50 MB.
-PIECE = 16 << 20  # bytes in memory at a time, and of each part of an upload to S3
+# Bytes in memory at a time, and of each part of an upload to S3. s3fs's own `put` keeps ten parts
+# of 50 MB.
+PIECE = 16 << 20
 FILE = "file"
 ALLOWED = "the address of a folder or bucket, such as s3://bucket/crawl or file:///mnt/archive"
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]*)://([^\s\\]+)")
@@ -93,7 +94,8 @@ def _masked(text: str) -> str:
 
 # Stores without folders; s3fs would create the bucket instead.
 FLAT = frozenset(("s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oci", "oss"))
-# Stores that refuse to replace a file if asked to: If-None-Match
+# Stores that refuse to replace a file if asked to: If-None-Match. By a look before the upload alone,
+# two crawls with one address have overwritten two archive files of four.
 EXCLUSIVE = frozenset(("s3", "s3a", FILE))
 MOST_PARTS = 9_999  # of an upload to S3; with larger files the parts are larger
 # What these log at DEBUG has requests with their signatures in it, and much more than a crawl's log
@@ -140,11 +142,9 @@ class StoreFolder:
         """
         self._check_mount()
         self.size("warc")  # says what is wrong; `exists` takes everything for a no
-        root = (
-            self._root
-            if FLAT.isdisjoint(self._protocols)
-            else self._root.strip("/").partition("/")[0]
-        )
+        root = self._root
+        if not FLAT.isdisjoint(self._protocols):
+            root = root.strip("/").partition("/")[0]
         if not self._fs.exists(root) and root != self._root:
             raise FileNotFoundError(f"{root}: no such bucket; create it first")
 
@@ -171,6 +171,7 @@ class StoreFolder:
         try:
             for piece in pieces:
                 file.write(piece)
+            # fsspec syncs nothing
             if self._is_local:
                 _sync(file, Path(path))
         except BaseException:

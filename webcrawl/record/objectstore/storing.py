@@ -34,7 +34,9 @@ from webcrawl.store.outputs import SORTED, STORED, Outputs
 # checkpoint (docs/on-disk.md)
 
 WHERE = "store"  # in the same table: the address of the last run
-KINDS = {"warc/": (".warc.gz", ".cdxj"), "tables/": (".parquet",)}  # folder, endings
+# Folder, endings: the bulk of a crawl, and files that it never reads again. Logs, texts, index and
+# state are written to until its end.
+KINDS = {"warc/": (".warc.gz", ".cdxj"), "tables/": (".parquet",)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +63,10 @@ class StoredFile:
     def of(cls, data: bytes) -> StoredFile:
         """ValueError, TypeError or KeyError if it is damaged."""
         found = json.loads(data)
-        if (
-            not isinstance(found, dict)
-            or not isinstance(found["length"], int)
-            or not isinstance(found["address"], str)
-        ):
+        if not isinstance(found, dict):
+            raise TypeError(f"not a valid record of a stored file: {data!r}")
+        has_types = isinstance(found["length"], int) and isinstance(found["address"], str)
+        if not has_types:
             raise TypeError(f"not a valid record of a stored file: {data!r}")
         return cls(**found)
 
@@ -180,6 +181,7 @@ class FileStorage(Part):
         self._waiting: dict[str, int] = {}  # files without a verified copy, with their lengths
         self._refused: set[str] = set()  # of these, in this run
         self._told = False
+        # What is missing before the first run with a store cannot have been stored
         if db.get(WHERE) is None:
             self._except_taken()
         db.set(WHERE, address.encode())
@@ -210,7 +212,8 @@ class FileStorage(Part):
     def _except_taken(self) -> None:
         """Note the files that were removed before the crawl had a store, as taken by their owner."""
         for name, (length, _) in self._outputs.finished():
-            if goes(name) and name not in self._stored and not (self._root / name).exists():
+            is_unknown = goes(name) and name not in self._stored
+            if is_unknown and not (self._root / name).exists():
                 self._note(name, StoredFile("", length))
 
     def _note(self, name: str, stored: StoredFile) -> None:
@@ -224,8 +227,10 @@ class FileStorage(Part):
         for name, (length, _) in self._outputs.finished():
             if goes(name) and self._lacks(name):
                 self._waiting.setdefault(name, length)
-        for name in [name for name in self._waiting if not self._outputs.holds(name)]:
-            del self._waiting[name]  # replaced by another file
+        # A table of hosts is replaced by that of a later run
+        for name in list(self._waiting):
+            if not self._outputs.holds(name):
+                del self._waiting[name]
         self._submit()
 
     def _lacks(self, name: str) -> bool:
@@ -241,12 +246,15 @@ class FileStorage(Part):
             return
         marks = dict(self._outputs.finished())
         for name in sorted(self._waiting.keys() - self._jobs.keys() - self._refused):
+            # An index is sorted after the checkpoint noted the checksum of its lines
             has_crc = name in marks and not name.endswith(SORTED)
             crc = marks[name][1] if has_crc else None
             self._jobs[name] = self._sender.send(name, self._root / name, crc)
         for name, stored in self._stored.items():
-            replaced = stored.address == self._address and not self._outputs.holds(name)
-            if replaced and name not in self._removals:
+            # What lies at an earlier address stays there
+            is_here = stored.address == self._address
+            is_replaced = is_here and not self._outputs.holds(name)
+            if is_replaced and name not in self._removals:
                 self._removals[name] = self._sender.remove(name)
 
     # -- what came of it
@@ -258,18 +266,27 @@ class FileStorage(Part):
     def _harvest(self) -> bool:
         """Note what was sent; True if anything was."""
         before = self._files, len(self._stored)
-        while self._jobs and self._sender.done(next(iter(self._jobs.values()))):
-            name = next(iter(self._jobs))
-            self._came_of(name, self._jobs.pop(name))
-        for name in [name for name, job in self._removals.items() if self._sender.done(job)]:
-            if self._removals.pop(name).result():
+        # One thread does the jobs, in the order in which they were submitted
+        while self._jobs:
+            name, job = next(iter(self._jobs.items()))
+            if not self._sender.done(job):
+                break
+            del self._jobs[name]
+            self._came_of(name, job)
+        for name, removal in list(self._removals.items()):
+            if not self._sender.done(removal):
+                continue
+            del self._removals[name]
+            if removal.result():
                 self._forget(name)
         return before != (self._files, len(self._stored))
 
     def _came_of(self, name: str, job: Future[UploadedFile | None]) -> None:
         if not self._outputs.holds(name):  # replaced by another file meanwhile
-            if name not in self._stored and job.exception() is None and job.result() is not None:
-                self._note(name, StoredFile(self._address))  # until it is removed there
+            is_sent = job.exception() is None and job.result() is not None
+            # Noted, so that `_submit` has it removed there, also after a kill
+            if is_sent and name not in self._stored:
+                self._note(name, StoredFile(self._address))
                 self._files += 1
             return
         if isinstance(refused := job.exception(), StoreRefusal):
@@ -287,6 +304,7 @@ class FileStorage(Part):
         self._note(name, StoredFile(self._address, sums.length, sums.sha256, at, sent.by))
         self._waiting.pop(name, None)
         logger.info("%s: stored, %d bytes, %s", name, sums.length, sent.by)
+        # The file goes after the COMMIT that notes its copy
         if not self._keep:
             self._db.discard(self._root / name)
 
@@ -315,11 +333,15 @@ class FileStorage(Part):
         yield from self._commit()
 
     def _may_go_on(self, begun: float) -> bool:
-        if not (self._jobs or self._removals or self._waiting.keys() - self._refused):
+        may_be_sent = self._waiting.keys() - self._refused
+        if not self._jobs and not self._removals and not may_be_sent:
             return False
+        now = self._clock()
         if self._hurry():
-            return not self._sender.is_away and self._clock() - begun < GRACE
-        return self._clock() - max(begun, self._sender.moved) < PATIENCE
+            return not self._sender.is_away and now - begun < GRACE
+        # As long as pieces arrive, however long a file takes
+        last_progress = max(begun, self._sender.moved)
+        return now - last_progress < PATIENCE
 
     def _commit(self) -> Iterator[None]:
         """Take the checkpoint that gives files their final names: the one before noted their ends."""
@@ -336,9 +358,8 @@ class FileStorage(Part):
 
     def _tell(self, line: str, names: Collection[str]) -> None:
         if names:
-            left = (
-                f"{count(len(names), 'file')} ({sum(self._waiting[name] for name in names)} bytes)"
-            )
+            size = sum(self._waiting[name] for name in names)
+            left = f"{count(len(names), 'file')} ({size} bytes)"
             logger.warning(line, self._address, left, program(), self._root)
 
 
@@ -384,17 +405,14 @@ def copied(
         with closing(storing):
             for pause in storing.rest():
                 time.sleep(PAUSE if pause is None else pause)
-            (files, size), figures = storing.there, storing.stats()
+            files, size = storing.there
+            figures = storing.stats()
+            message = f"{where}: {count(files, 'file')} stored, {size} bytes"
             before = figures["store/files"] - files
-            yield (
-                f"{where}: {count(files, 'file')} stored, {size} bytes"
-                + (f"; {count(before, 'file')} at earlier addresses" if before else "")
-                + (
-                    f"; {figures['store/waiting']} not sent or verified yet"
-                    if storing.is_behind
-                    else ""
-                ),
-                not storing.is_behind,
-            )
+            if before:
+                message += f"; {count(before, 'file')} at earlier addresses"
+            if storing.is_behind:
+                message += f"; {figures['store/waiting']} not sent or verified yet"
+            yield message, not storing.is_behind
     for path in sorted(jobdir.glob(f"warc/*.warc.gz{OPEN}")):
         yield f"{path}: is not finished: start the crawl again to finish it", False

@@ -78,7 +78,10 @@ def upload(
     never replaced, unless this process has `begun` it, or it is the beginning of ours, which a
     killed one wrote.
     """
-    size, there, is_new = _size(path), place.size(name), name not in begun
+    size = _size(path)
+    # No intent is noted before an upload: what a killed run left is judged by its bytes
+    there = place.size(name)
+    is_new = name not in begun
     if crc is not None and _crc(path, going) != crc:  # its copy would count as sound
         raise StoreRefusal(
             f"{path}: is damaged, so it was not stored: `{program()} verify` shows where"
@@ -142,11 +145,10 @@ def _pieces(path: Path) -> Iterator[bytes]:
 
 
 def _unreadable(path: Path, error: OSError) -> Exception:
-    return (
-        error
-        if is_ours(error)
-        else StoreRefusal(f"{path}: {error.strerror or error}; the file was not stored")
-    )
+    # A lack of descriptors or memory passes: the file is tried again
+    if is_ours(error):
+        return error
+    return StoreRefusal(f"{path}: {error.strerror or error}; the file was not stored")
 
 
 def _crc(path: Path, going: Going) -> int:
@@ -308,11 +310,9 @@ class UploadThread:
             self._told.clear()
         if type(error) not in self._told:  # another kind of failure is news
             self._told.add(type(error))
-            whose = (
-                "this machine is out of resources"
-                if lack(error)
-                else "finished files stay here for now"
-            )
+            whose = "finished files stay here for now"
+            if lack(error):
+                whose = "this machine is out of resources"
             logger.warning(
                 "%s: %s; %s, and the upload is retried at growing intervals",
                 self._address,

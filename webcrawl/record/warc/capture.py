@@ -36,7 +36,9 @@ from webcrawl.record.warc.warc_record import (
 )
 from webcrawl.store.worker import Worker
 
-LIMIT = 1 << 15  # about 300 bytes each
+# About 300 bytes each: 9 MiB with URLs of 70 bytes, 69 MiB if all had 2,000. They are in no
+# checkpoint: after a restart the first copy of each payload is written once more.
+LIMIT = 1 << 15
 
 
 class RecentPayloads:
@@ -178,7 +180,9 @@ class CaptureMaker:
         The views of the page come last.
         """
         when = iso(exchange.started)
-        identifier, address, digest = self._new_id(), visible(exchange.url), exchange.digest
+        identifier = self._new_id()
+        address = visible(exchange.url)
+        digest = exchange.digest
         place = f"{line('WARC-Target-URI', address)}WARC-Date: {when}\r\nWARC-Warcinfo-ID: {warcinfo}\r\n"
         common = place
         # A conversion record has neither (WARC 1.1, 5.7 and 5.8)
@@ -190,10 +194,12 @@ class CaptureMaker:
                 records, digest, identifier, address, when, is_original=False, bare=True
             )
         original = self._original(exchange, address, duplicate=duplicate)
-        referred = self._referred(exchange, digest) if original else digest
-        first = (
-            self._revisit(exchange, referred, original) if original else _answer(exchange, digest)
-        )
+        if original is not None:
+            referred = self._referred(exchange, digest)
+            first = self._revisit(exchange, referred, original)
+        else:
+            referred = digest
+            first = _answer(exchange, digest)
         request = NewRecord("request", "", HTTP_REQUEST, exchange.request)
         about = NewRecord(
             "metadata", "", WARC_FIELDS, fields(_about(link, exchange, digest, metadata))
@@ -203,17 +209,11 @@ class CaptureMaker:
         capture = CaptureRecords(
             records, known, identifier, address, when, is_original=original is None
         )
-        if (
-            original is not None
-            and _is_identical(exchange, referred)
-            and not exchange.state.same_since
-        ):
+        is_first_fetch = not exchange.state.same_since
+        if original is not None and is_first_fetch and _is_identical(exchange, referred):
             capture.copy_of = original[1:]
-        if (
-            exchange.rendered
-            and exchange.head
-            and (original is None or exchange.state.refers is not None)
-        ):
+        lacks_document = original is None or exchange.state.refers is not None
+        if exchange.rendered and exchange.head and lacks_document:
             capture.made += (IndexedRecord(address, "text/html", label(sha1(exchange.body))),)
             records.append(self._document(exchange, f"{place}WARC-Refers-To: {identifier}\r\n"))
         for view in exchange.state.views:
@@ -271,6 +271,8 @@ class CaptureMaker:
         original = self._originals.find(payload_key(exchange))
         if not state.same_since:
             return original
+        # A page that was fetched again: the state has no identifier of its earlier answer. If that
+        # was a revisit record, its original counts: pywb follows no chain.
         if original is None or exchange.status == NOT_MODIFIED:
             return "", state.copy_of or address, iso(state.same_since)
         return original
@@ -315,13 +317,15 @@ class CaptureMaker:
         identifier, address, when = original
         where = line("WARC-Refers-To", identifier)
         where += f"WARC-Refers-To-Target-URI: {address}\r\nWARC-Refers-To-Date: {when}\r\n"
-        same = (
-            exchange.status != NOT_MODIFIED
-            and not exchange.unmodified
-            and _is_identical(exchange, referred)
-        )
-        # "shall be used for any identical-digest truncation"
-        why, cut = (IDENTICAL, "WARC-Truncated: length\r\n") if same else (UNMODIFIED, "")
+        is_304 = exchange.status == NOT_MODIFIED or exchange.unmodified
+        if not is_304 and _is_identical(exchange, referred):
+            why = IDENTICAL
+            # "shall be used for any identical-digest truncation"
+            cut = "WARC-Truncated: length\r\n"
+        else:
+            # This profile claims nothing about the bytes
+            why = UNMODIFIED
+            cut = ""
         own = (
             f"WARC-Profile: {PROFILES}{why}\r\n{where}{line('WARC-Payload-Digest', referred)}{cut}"
         )
@@ -346,7 +350,8 @@ def _is_identical(exchange: Exchange, referred: str) -> bool:
 
 def _answer(exchange: Exchange, digest: str) -> NewRecord:
     head, payload = exchange.head, exchange.payload
-    if exchange.state.withheld is not None:  # a redirect without its body
+    # A redirect without its body is a response record all the same, so that replay can follow it
+    if exchange.state.withheld is not None:
         return NewRecord("response", "WARC-Truncated: unspecified\r\n", HTTP_RESPONSE, head)
     own = line("WARC-Truncated", exchange.truncated)
     if not head or not _is_transfer_coded(exchange):
@@ -358,9 +363,9 @@ def _answer(exchange: Exchange, digest: str) -> NewRecord:
     if exchange.rendered:
         return NewRecord("conversion", own, HTML, payload)
     # FTP and Gopher have no head: the payload is the block
-    content_type = (
-        line("Content-Type", exchange.content_type or "application/octet-stream") if payload else ""
-    )
+    content_type = ""
+    if payload:
+        content_type = line("Content-Type", exchange.content_type or "application/octet-stream")
     return NewRecord("resource", own, content_type, payload)
 
 
@@ -390,11 +395,9 @@ def _payload_type(exchange: Exchange) -> str:
         return identified_type(exchange.content_type, exchange.body)
     # The body is the browser's document. The payload itself is at hand, but not without its content
     # coding.
-    return (
-        ""
-        if b"content-encoding" in exchange.names
-        else identified_type(exchange.content_type, exchange.payload)
-    )
+    if b"content-encoding" in exchange.names:
+        return ""
+    return identified_type(exchange.content_type, exchange.payload)
 
 
 def _is_transfer_coded(exchange: Exchange) -> bool:
@@ -415,6 +418,7 @@ def _about(
     link: Link, exchange: Exchange, digest: str, metadata: Mapping[str, str]
 ) -> dict[str, str]:
     """Return the standard's three fields, Heritrix's source tag, then this project's own."""
+    is_head_made = exchange.head and (exchange.made_by or exchange.protocol)
     return {
         "via": link.via,
         "hopsFromSeed": link.hops,
@@ -426,9 +430,7 @@ def _about(
         "certificate": exchange.certificate,
         "madeBy": exchange.made_by,
         "protocol": exchange.protocol,
-        "reconstructed": "head"
-        if exchange.head and (exchange.made_by or exchange.protocol)
-        else "",
+        "reconstructed": "head" if is_head_made else "",
         **named(metadata),
     }
 
@@ -440,7 +442,12 @@ EACH = 1 << 12  # bytes that a capture counts for, beside its blocks
 
 
 class CompressionQueue:
-    """A queue of captures. Memory is bounded: what is too much is waited for."""
+    """A queue of captures. Memory is bounded: what is too much is waited for.
+
+    The thread does not write: lengths and errors would be shared by two threads, to save 5 µs per
+    page. A process would get a copy of each page, and might write after `kill -9` into a file that
+    the next run has cut back.
+    """
 
     def __init__(self, *, batch: int = BATCH, most: int = MOST) -> None:
         """RuntimeError if the thread cannot be started."""
@@ -476,8 +483,8 @@ class CompressionQueue:
     def ready(self) -> Iterator[CaptureRecords]:
         """Yield captures that are compressed, and wait for others while too many are queued."""
         while self._under_way:
-            enough = self.size <= self._most or len(self._under_way) == 1
-            if enough and not self._worker.done(self._under_way[0][1]):
+            has_room = self.size <= self._most or len(self._under_way) == 1
+            if has_room and not self._worker.done(self._under_way[0][1]):
                 return
             yield from self._next()
 

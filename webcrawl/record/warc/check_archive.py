@@ -60,12 +60,12 @@ def check_archive(
             after = members.place.offset
             info = _place(fields, info, first=first)
             found["records"] += 1
-            if (
-                fields.get("WARC-Truncated", WITHHELD) != WITHHELD
-                and fields["WARC-Type"] != "revisit"
-            ):
+            kind = fields["WARC-Type"]
+            is_cut = fields.get("WARC-Truncated", WITHHELD) != WITHHELD
+            # A revisit record says that it is cut because it has no payload
+            if is_cut and kind != "revisit":
                 found[f"{CUT}{fields.get('WARC-Identified-Payload-Type', UNNAMED)}"] += 1
-            if index is not None and fields["WARC-Type"] in INDEXED:
+            if index is not None and kind in INDEXED:
                 yield from index.compare(at, after - at, fields)
             at = after
         except TornRecord as torn:
@@ -187,7 +187,8 @@ class IndexLines:
         is_sorted = self._path.suffix != OPEN
         for at, line in lines_of(self._file, self._length):
             why = self._take(line, at)
-            if why or (is_sorted and line < before):
+            is_misplaced = is_sorted and line < before
+            if why or is_misplaced:
                 yield DamagedFile(self._path, at, why or "the line is not in sorted order")
             before = line
 

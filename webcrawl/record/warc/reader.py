@@ -156,6 +156,7 @@ class RecordReader:
             try:
                 record = self._next()
             except TornRecord as torn:
+                # The record may still be being written
                 if torn.ends and self.is_open:
                     break
                 self._skip(torn)
@@ -177,7 +178,8 @@ class RecordReader:
             record = self._next()
             if record is None:
                 return
-            if not self._is_gzip or record.place.skip or record.after.skip:
+            is_member = self._is_gzip and not record.place.skip and not record.after.skip
+            if not is_member:
                 raise TornRecord("the record is not a gzip member of its own")
             yield record
 
@@ -203,8 +205,10 @@ class RecordReader:
         # whole all the same.
         is_whole = not self._is_packed and unpacked.begins(BETWEEN, BETWEEN_SIZE)
         # Some programs write fewer line ends than two, or more. Reading on to the end of a member
-        # checks its sum.
-        if not unpacked.ended() and not is_whole and not unpacked.begins(START, STARTS):
+        # checks its sum before the record is handed out. FastWARC 2.0 and warcio 1.8 hand out a
+        # record that is cut, without an error.
+        is_last = unpacked.ended()
+        if not is_last and not is_whole and not unpacked.begins(START, STARTS):
             raise TornRecord("the record is longer than its Content-Length")
         record = ReadRecord(
             fields.get("warc-type", "").lower(), fields, block, size, self.place, unpacked.place
@@ -224,7 +228,10 @@ class RecordReader:
 
         One gzip for all may have ended and begun anew anywhere: its rest follows.
         """
-        kept, parts, left = self._most, [], size
+        kept = self._most
+        parts = []
+        left = size
+        # At once: a length with one digit too many would have the rest of the file read for it
         if not self._is_packed and left > self._unpacked.left:
             raise TornRecord(
                 f"the file ends {left - self._unpacked.left} bytes before a record's end", ends=True
@@ -251,9 +258,12 @@ class RecordReader:
                 self.place = RecordStart(
                     self._unpacked.find_record(begin.offset + 1, START, STARTS), 0
                 )
-        at, size = begin.offset, self.place.offset - begin.offset
+        at = begin.offset
+        size = self.place.offset - begin.offset
         if not self._is_packed:
-            at, size = sum(begin), sum(self.place) - sum(begin)
+            # The whole file is one member: all of a place is in the skipped bytes
+            at = sum(begin)
+            size = sum(self.place) - at
         self._on_lost(SkippedRange(at, str(torn), size))
 
     def _found(self, torn: TornRecord, begin: RecordStart) -> bool:
@@ -301,11 +311,9 @@ def _form(file: BinaryIO, path: Path) -> PackingForm:
     form = form_of(file, path.name.removesuffix(OPEN))
     if form is None:
         file.seek(0)
-        package = (
-            "; a WACZ package is read if its name ends in .wacz"
-            if file.read(4) == b"PK\3\4"
-            else ""
-        )
+        package = ""
+        if file.read(4) == b"PK\3\4":
+            package = "; a WACZ package is read if its name ends in .wacz"
         raise NotWarc(f"{path}: not a WARC file{package}")
     return form
 
@@ -319,7 +327,9 @@ def _fields(head: bytes) -> dict[str, str]:
             values.setdefault(_text(name).strip().lower(), []).append(_text(value).strip())
     fields = {name: " ".join(texts) for name, texts in values.items()}
     length = fields.get("content-length", "")
-    if not (length.isascii() and length.isdecimal() and len(length) < 19):
+    # `isdecimal` is true of the digits of any script
+    is_number = length.isascii() and length.isdecimal() and len(length) < 19
+    if not is_number:
         raise TornRecord(f"Content-Length is not a number: {length[:40]!r}", within=True)
     return fields
 

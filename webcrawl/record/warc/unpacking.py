@@ -178,7 +178,8 @@ class UnpackedStream:
         while not coding.eof:
             data = b""
             if coding.needs_input:
-                data, self._packed = self._packed or self._read(), b""
+                data = self._packed or self._read()
+                self._packed = b""
                 if not data:
                     if not self._form.magic:
                         return False
@@ -214,6 +215,7 @@ class UnpackedStream:
             self._coding = None
             raise self._not_a_member(magic)
         part = _Part(self._at - len(self._packed))
+        # What is left of earlier members is not given yet, and keeps their places
         self._parts = [*(one for one in self._parts if one.left), part]
         self._coding = self._form.new()
         return True
@@ -258,6 +260,7 @@ class UnpackedStream:
         while found is None:
             if len(self._data) > most:
                 raise TornRecord("the head of a record has no end", within=True)
+            # The mark may have begun in what was searched: the longest one has four bytes
             seen = max(0, len(self._data) - 4)
             if not self.more() and not self.cross():
                 raise TornRecord("the file ends within a record's head", ends=True)
@@ -330,6 +333,7 @@ class UnpackedStream:
             found = (tail + piece).find(self._form.magic)
             if found >= 0:
                 return at - len(tail) + found
+            # The magic may be cut by the end of a piece
             tail = (tail + piece)[1 - len(self._form.magic) :]
             at += len(piece)
         return self._end

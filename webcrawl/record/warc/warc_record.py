@@ -47,12 +47,12 @@ def _harmless(value: str) -> str:
 
 def named(mapping: Mapping[str, str]) -> dict[str, str]:
     """Return the mapping with every name made a token."""
-    return {
-        name
-        if name.isidentifier() and name.isascii()
-        else _NOT_IN_NAME.sub("-", name) or "-": value
-        for name, value in mapping.items()
-    }
+    tokens: dict[str, str] = {}
+    for name, value in mapping.items():
+        is_token = name.isidentifier() and name.isascii()
+        token = name if is_token else _NOT_IN_NAME.sub("-", name)
+        tokens[token or "-"] = value
+    return tokens
 
 
 # 1.0 has neither fractions of a second nor the fields by which a revisit names a record of an
@@ -133,12 +133,16 @@ _SUITE = re.compile(
 
 def spoken(exchange: Exchange) -> str:
     """Return the fields as whole lines; nothing of what is not known."""
-    if exchange.head[:8] == b"HTTP/1.1" and not exchange.made_by and not exchange.protocol:
+    # Another handler's head, and HTTP/2's, is put together in HTTP/1.1's form
+    is_head_received = not exchange.made_by and not exchange.protocol
+    if is_head_received and exchange.head[:8] == b"HTTP/1.1":
         lines = HTTP_11
     else:
         name = _protocol(exchange)
         lines = line("WARC-Protocol", name) if name in KNOWN else ""
-    return lines + _secured(exchange.tls) if exchange.tls else lines
+    if exchange.tls:
+        lines += _secured(exchange.tls)
+    return lines
 
 
 def _protocol(exchange: Exchange) -> str:
@@ -167,6 +171,7 @@ def registered(suite: str) -> str:
         return ""
     exchange, signed, cipher, size, mode, short, digest, chacha = found.groups()
     keys = f"{exchange}_{signed or 'RSA'}" if exchange else "RSA"
+    # OpenSSL names neither its mode nor its hash: there is only this one
     if chacha:
         return f"TLS_{keys}_WITH_CHACHA20_POLY1305_SHA256"
     parts = (cipher, size, mode or "CBC", short, digest)

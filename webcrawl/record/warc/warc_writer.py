@@ -72,15 +72,22 @@ def line_of(capture: CaptureRecords, exchange: Exchange) -> tuple[str, str]:
 
 def _answer(capture: CaptureRecords, exchange: Exchange) -> str:
     """Return the line's fields of the answer: media type, status, recognised kind and others."""
-    why = exchange.truncated if exchange.state.withheld is None else "unspecified"
+    state = exchange.state
+    why = exchange.truncated if state.withheld is None else "unspecified"
     cut = truncated(why) if why else ""
     if not exchange.head:
-        return f"{mime(_type_without_head(exchange))}{cut}" if exchange.payload else ""
+        if not exchange.payload:
+            return ""
+        return f"{mime(_type_without_head(exchange))}{cut}"
     kind = exchange.content_type if capture.is_original else REVISIT
-    status = 304 if exchange.unmodified else exchange.status  # the one in the record's own head
-    is_get = exchange.request.startswith(b"GET ")
-    asked = "" if is_get else method(exchange.request)
-    what = recognised(exchange.state.recognised) if exchange.state.recognised else ""
+    # The status in the record's own head: a page of a 304 has the status of the earlier answer
+    status = 304 if exchange.unmodified else exchange.status
+    asked = ""
+    if not exchange.request.startswith(b"GET "):
+        asked = method(exchange.request)
+    what = ""
+    if state.recognised:
+        what = recognised(state.recognised)
     return f'{mime(kind)}"status": "{status}", {asked}{what}{cut}'
 
 
@@ -177,6 +184,7 @@ class WarcWriter:
 
         `bare`: of an answer whose body may not be kept; it has no line in the index.
         """
+        # First the file: the records name its warcinfo record
         output = self._roomy() or self._begin()
         capture = self._captures.take(
             link,
@@ -214,6 +222,7 @@ class WarcWriter:
 
     def prepare(self) -> Iterator[None]:
         """Let the thread compress what it has."""
+        # The crawl goes on meanwhile, so `save` has only little left to wait for
         if self._press is not None:
             yield from self._press.until_done()
             self._put_all(self._press.ready())
@@ -241,6 +250,7 @@ class WarcWriter:
             self._put_all(self._press.rest())
 
     def _put_all(self, captures: Iterator[CaptureRecords]) -> None:
+        # The rest of the failed capture's batch is lost: nothing is written after such a gap
         if self._broken is not None:
             raise StoreError(
                 f"{FOLDER}: cannot be used after an earlier error: {words_of(self._broken)}"
@@ -261,19 +271,20 @@ class WarcWriter:
         if self._index is not None and not capture.bare:
             self._index.add(capture, at)
         capture.place.put(at, capture.size)
-        if output.tell() >= self._files.max_size and not (
-            self._press is not None and self._press.size
-        ):
+        is_full = output.tell() >= self._files.max_size
+        # What is in the press names this file's warcinfo record
+        has_more_in_press = self._press is not None and self._press.size > 0
+        if is_full and not has_more_in_press:
             self._finish(output)
 
     def _roomy(self) -> Output | None:
         """Return the open file if the next capture belongs into it: those in the press may fill it."""
-        output, press = self._output, self._press
-        if (
-            output is not None
-            and press is not None
-            and output.tell() + press.size >= self._files.max_size
-        ):
+        output = self._output
+        press = self._press
+        if output is None or press is None:
+            return output
+        # So a file ends with the same record as without a thread: the sizes in the press are bounds
+        if output.tell() + press.size >= self._files.max_size:
             self._settle()
         return self._output
 
@@ -289,6 +300,7 @@ class WarcWriter:
                 self._open(path)
             if self._output is not None and self._output.tell():
                 self._finish(self._output)
+        # A file that no checkpoint names: its name has the time of its start, and is never used again
         for ending in (ARCHIVE + OPEN, INDEX + OPEN, *(INDEX + scratch for scratch in SCRATCH)):
             self._outputs.sweep(f"{FOLDER}/*{ending}")
 
