@@ -52,9 +52,8 @@ class RecordedCapture:
     request: ReadRecord | None = None
     document: ReadRecord | None = None  # what a browser made of the answer
     notes: list[ReadRecord] = field(default_factory=list)
-    next: RecordStart | None = (
-        None  # where the record after its last one begins, once that is known
-    )
+    # Where the record after its last one begins, once that is known
+    next: RecordStart | None = None
     end: RecordStart | None = None  # where the record after its first one begins
 
     def takes(self, record: ReadRecord) -> bool:
@@ -63,9 +62,11 @@ class RecordedCapture:
             return False
         if record.kind == "request":
             self.request = record
-        elif record.kind == "metadata" and len(self.notes) < NOTES:
-            self.notes.append(record)
-        elif record.kind == "conversion" and _is_document(record):  # no picture or text of a page
+        elif record.kind == "metadata":
+            if len(self.notes) < NOTES:
+                self.notes.append(record)
+        # A conversion record may also be a picture or the text of a page
+        elif record.kind == "conversion" and _is_document(record):
             self.document = record
         return True
 
@@ -179,12 +180,13 @@ def most(truncate: int) -> int:
 
 
 def refers(capture: RecordedCapture) -> bool:
-    """Return whether the payload is in another record.
-
-    Some programs write of a 304 only that it was one.
-    """
+    """Return whether the payload is in another record."""
     first = capture.first
-    return first.kind == "revisit" and not (is_unmodified(first) and NAMES.isdisjoint(first.fields))
+    if first.kind != "revisit":
+        return False
+    # Some programs write of a 304 only that it was one
+    names_none = NAMES.isdisjoint(first.fields)
+    return not (names_none and is_unmodified(first))
 
 
 def is_repeat(capture: RecordedCapture) -> bool:
@@ -215,7 +217,8 @@ class Answers:
 
         Raise Unusable if there is none.
         """
-        first, notes = capture.first, _notes(capture)
+        first = capture.first
+        notes = _notes(capture)
         try:
             url = canonical(first.url)
         except InvalidUrl as error:
@@ -230,15 +233,13 @@ class Answers:
         else:
             exchange = self._http(first, url, started, original)
         self._complete(exchange, capture, notes)
-        if (
-            capture.end is not None
-            and not first.place.skip
-            and capture.end.offset > first.place.offset
-        ):
-            exchange.state.archived = RecordLocation(
-                file, first.place.offset, capture.end.offset - first.place.offset
-            )
-        via, seed = (_word(notes.get(name, "")) for name in ("via", "sourcetag"))
+        # Only a record that is a member by itself can be cut out of its file
+        if capture.end is not None and not first.place.skip:
+            length = capture.end.offset - first.place.offset
+            if length > 0:
+                exchange.state.archived = RecordLocation(file, first.place.offset, length)
+        via = _word(notes.get("via", ""))
+        seed = _word(notes.get("sourcetag", ""))
         hops = _NO_HOP.sub("", notes.get("hopsfromseed", ""))[:HOPS]
         return Link(url, hops or _guessed_hops(url, seed), via, seed), exchange
 
@@ -247,10 +248,12 @@ class Answers:
     ) -> Exchange:
         head, body = _heads(first.block)
         if first.kind == "revisit":
+            # Its block is the head alone; the original's payload is without chunks
             body = original.payload if original is not None else b""
-        message = self._message(
-            head, body, chunked=first.kind != "revisit" and _CHUNK.match(body) is not None
-        )
+            chunked = False
+        else:
+            chunked = _CHUNK.match(body) is not None
+        message = self._message(head, body, chunked=chunked)
         wire, payload, decoded = message.forms()
         exchange = _exchange(
             url, started, head.status, head.raw, head.headers, wire, payload, decoded
@@ -269,14 +272,12 @@ class Answers:
 
         Some programs unchunk bodies and leave the head as it came.
         """
-        headers = [
-            (name, value) for name, value in head.headers if name.lower() != b"content-length"
-        ]
-        if not chunked:
-            headers = [
-                (name, _unchunked(value) if name.lower() == _TRANSFER else value)
-                for name, value in headers
-            ]
+        headers = []
+        for name, value in head.headers:
+            if name.lower() == b"content-length":
+                continue
+            is_outdated = not chunked and name.lower() == _TRANSFER
+            headers.append((name, _unchunked(value) if is_outdated else value))
         message = Message(replace(head, headers=headers), self._truncate, bodiless=False)
         if not message.feed(body):
             message.lost(reset=False)
@@ -290,6 +291,7 @@ class Answers:
         exchange = _exchange(url, started, 200, b"", headers, payload, payload, payload)
         if first.size > len(payload):
             exchange.truncated = "length"
+        # The last entry of a listing that is cut may be half of a name
         if kind.startswith(LISTING) and first.fields.get("warc-truncated"):
             exchange.body = payload[: payload.rfind(b"\n") + 1]
         return exchange

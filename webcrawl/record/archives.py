@@ -62,7 +62,9 @@ def counted_bytes(path: Path) -> int | None:
     jobdir = path.parent.parent
     if not path.name.endswith(OPEN) or not is_crawl(jobdir):
         return None
-    noted, name = JobDir(jobdir).read(lengths), path.relative_to(jobdir).as_posix()
+    # What is behind the last checkpoint is cut off if the crawl is killed, and fetched again
+    noted = JobDir(jobdir).read(lengths)
+    name = path.relative_to(jobdir).as_posix()
     return length_of(name, noted) or 0
 
 
@@ -157,7 +159,8 @@ class Archives:
 
     def _own(self, path: Path) -> Iterator[ArchivedAnswer]:
         """Yield the answers of a file, and count how much of it is read."""
-        size, before = self._sizes[self.number], sum(self._sizes[: self.number])
+        size = self._sizes[self.number]
+        before = sum(self._sizes[: self.number])
         self.number += 1
         self.done = before
         self._told.clear()
@@ -183,7 +186,9 @@ class Archives:
 
     def again(self, name: str, place: RecordStart) -> ArchivedAnswer:
         """Return the download at this place of a file that a former run has read, at least so far."""
-        path, found, is_there = _present(Path(name + OPEN)), None, False
+        path = _present(Path(name + OPEN))
+        found = None
+        is_there = False
         try:
             with RecordReader(path, self._most, partial(self._damaged, path), place) as records:
                 capture = next(captures(records, ignore), None)
@@ -210,7 +215,8 @@ class Archives:
             with suppress(NotWarc):
                 yield from self._file(path, self._robots, is_own=False)
             return
-        name, size = name_of(path), size_of(path)
+        name = name_of(path)
+        size = size_of(path)
         if self._place_of(name) == RecordStart(size, 0):
             return
         for line in lines:
@@ -226,8 +232,10 @@ class Archives:
 
         Raise NotWarc if the file has no record.
         """
-        name, counted = name_of(path), counted_bytes(path)
-        place, size = self._place_of(name), _size(path, counted)
+        name = name_of(path)
+        counted = counted_bytes(path)
+        place = self._place_of(name)
+        size = _size(path, counted)
         processed = place.offset if place is not None else 0
         if processed > size:
             raise StoreError(
@@ -241,6 +249,7 @@ class Archives:
         with RecordReader(path, self._most, damaged, place, counted) as records:
             end = None
             for capture in captures(records, refused):
+                # A crawl writes the metadata record behind the answer: it may still come
                 may_be_written_on = records.is_open and records.ended and not capture.notes
                 if may_be_written_on:
                     end = capture.place
@@ -300,14 +309,18 @@ class Archives:
 
     def _answer(self, path: Path, capture: RecordedCapture) -> tuple[Link, Exchange]:
         """Return the answer of a capture. Raise Unusable if it cannot be read."""
-        original, same = None, is_unmodified(capture.first)
-        if refers(capture):
-            original = self._original(capture.first)
-            if original is None:
-                raise NoOriginal("its payload is in none of the files read so far")
-        own = None if same and has_head(capture.first) else original
-        link, answer = self._answers.read(capture, own, path.name.removesuffix(OPEN))
-        return link, unmodified(original, answer) if same and original is not None else answer
+        file = path.name.removesuffix(OPEN)
+        if not refers(capture):
+            return self._answers.read(capture, None, file)
+        original = self._original(capture.first)
+        if original is None:
+            raise NoOriginal("its payload is in none of the files read so far")
+        if not is_unmodified(capture.first):
+            return self._answers.read(capture, original, file)
+        # Its own head is read alone, and then joined with the page
+        own = None if has_head(capture.first) else original
+        link, answer = self._answers.read(capture, own, file)
+        return link, unmodified(original, answer)
 
     def _original(self, revisit: ReadRecord) -> Exchange | None:
         """Return the answer that a revisit record refers to, or None if no file has it.
@@ -328,6 +341,7 @@ class Archives:
                         return self._answers.read(capture)[1]
                     found = found or self._answers.read(capture)[1]
                 except (FileNotFoundError, NotWarc, Unusable):
+                    # The next place may hold the payload, too
                     continue
         return found
 
@@ -358,11 +372,9 @@ class Archives:
         self._lost.append(f"{LOST}{kind}")
         self._told[kind] += 1
         if self._told[kind] <= TOLD:
-            more = (
-                "; further ones in this file are counted, but not logged"
-                if self._told[kind] == TOLD
-                else ""
-            )
+            more = ""
+            if self._told[kind] == TOLD:
+                more = "; further ones in this file are counted, but not logged"
             logger.warning("%s%s", line, more)
 
 
@@ -449,14 +461,16 @@ class PayloadPlaces(Part):
         names = _Names.of(
             revisit, "warc-refers-to", "warc-refers-to-target-uri", "warc-refers-to-date"
         )
-        # The page that a 304 stands for has a head as well: the same payload may have come with
-        # another, elsewhere
-        rest = (
-            (names.second, names.digest) if is_unmodified(revisit) else (names.digest, names.second)
-        )
-        for key in chain(names.sure, *rest):
+        if is_unmodified(revisit):
+            # The page that a 304 stands for has a head as well: the same payload may have come with
+            # another, elsewhere
+            keys = chain(names.sure, names.second, names.digest)
+        else:
+            keys = chain(names.sure, names.digest, names.second)
+        for key in keys:
             where = self._new.get(key)
             if where is None:
+                # One row at most: the key is the table's
                 rows = self._execute(
                     "SELECT file, at, skip FROM original WHERE key = ?", (key,)
                 ).fetchall()
@@ -520,15 +534,19 @@ class _Names:
     def of(cls, record: ReadRecord, identifier: str, address: str, date: str) -> Self:
         """Return the keys that these fields of a record give, beside its payload digest."""
         fields = record.fields
-        digest, url, when = (
-            fields.get(name, "") for name in ("warc-payload-digest", address, date)
-        )
-        url = url.strip("<>")
-        sure = [_key(fields[identifier])] if fields.get(identifier) else []
-        second = [_key(f"{url} {when[:19]}")] if url and when else []
-        if second and "." in when:
-            sure.append(_key(f"{url} {when}"))
-        return cls(sure, [_key(digest)] if digest else [], second)
+        names = cls([], [], [])
+        if fields.get(identifier):
+            names.sure.append(_key(fields[identifier]))
+        digest = fields.get("warc-payload-digest", "")
+        if digest:
+            names.digest.append(_key(digest))
+        url = fields.get(address, "").strip("<>")
+        when = fields.get(date, "")
+        if url and when:
+            names.second.append(_key(f"{url} {when[:19]}"))
+            if "." in when:
+                names.sure.append(_key(f"{url} {when}"))
+        return names
 
     @classmethod
     def indexed(cls, line: IndexLine) -> Self:

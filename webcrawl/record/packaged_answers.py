@@ -81,11 +81,13 @@ class PackagedAnswers:
         """
         for _ in range(REDIRECTS):
             line = _nearest(self._lines.get(surt(visible(url)), ()), stamp)
+            if line is None:
+                return None
             try:
-                answer = self._exchange(line) if line is not None else None
+                answer = self._exchange(line)
             except (Unusable, NotWarc, OSError, KeyError):
                 return None
-            if answer is None or not answer.location:
+            if not answer.location:
                 return answer
             url = urljoin(url, answer.location).partition("#")[0]
         return None
@@ -100,7 +102,9 @@ class PackagedAnswers:
 
     def _take(self, line: IndexLine) -> None:
         key = surt(visible(line.url))
-        if is_view(line.url) or not (line.status or line.is_revisit):
+        # The line of a conversion record has no status
+        is_answer = bool(line.status) or line.is_revisit
+        if is_view(line.url) or not is_answer:
             self._made[key].append(line)
             return
         self._lines[key].append(line)
@@ -122,10 +126,12 @@ class PackagedAnswers:
         if known is None:
             raise Unusable("its payload is not in the package")
         original = self._exchange(known)
-        is_same = is_unmodified(capture.first)
-        own = None if is_same and has_head(capture.first) else original
+        if not is_unmodified(capture.first):
+            return self._answers.read(capture, original)[1]
+        # Its own head is read alone, and then joined with the page
+        own = None if has_head(capture.first) else original
         answer = self._answers.read(capture, own)[1]
-        return unmodified(original, answer) if is_same else answer
+        return unmodified(original, answer)
 
     def _block(self, lines: list[IndexLine] | tuple[()], stamp: str) -> bytes:
         line = _nearest(lines, stamp)
@@ -137,8 +143,9 @@ class PackagedAnswers:
                 record = records.next()
         except (NotWarc, OSError):
             return b""
-        is_found = record is not None and record.place.offset == line.offset
-        return record.block if record is not None and is_found else b""
+        if record is None or record.place.offset != line.offset:
+            return b""
+        return record.block
 
 
 def _nearest(lines: list[IndexLine] | tuple[()], stamp: str) -> IndexLine | None:
@@ -148,13 +155,16 @@ def _nearest(lines: list[IndexLine] | tuple[()], stamp: str) -> IndexLine | None
 def _index_lines(file: ZipFile) -> Iterator[IndexLine]:
     """Yield the lines of the package's index. Raise BadLine."""
     for name in file.namelist():
-        if not (name.startswith("indexes/") and name.endswith(INDEXES)):
+        is_index = name.startswith("indexes/") and name.endswith(INDEXES)
+        if not is_index:
             continue
         with file.open(name) as entry:
             lines = gzip.GzipFile(fileobj=entry) if name.endswith(".gz") else entry
             for data in lines:
                 is_header = data.startswith(b"!") or not data.strip()
-                if not is_header and b'"method": ' not in data:  # the answer to a form, say
+                # A line names the method only of an answer to a form, or the like
+                has_method = b'"method": ' in data
+                if not is_header and not has_method:
                     yield read(data)
 
 
@@ -164,7 +174,10 @@ def _pages(file: ZipFile) -> Iterator[ListedPage]:
             continue
         with file.open(name) as entry:
             for data in entry:
-                row = json.loads(data) if data.strip() else {}
-                if "url" in row:  # the first line is a header
+                if not data.strip():
+                    continue
+                row = json.loads(data)
+                # The first line is a header
+                if "url" in row:
                     stamp = "".join(filter(str.isdecimal, str(row.get("ts", ""))))[:14]
                     yield ListedPage(row["url"], stamp.ljust(14, "0"))

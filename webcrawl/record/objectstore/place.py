@@ -94,8 +94,7 @@ def _masked(text: str) -> str:
 
 # Stores without folders; s3fs would create the bucket instead.
 FLAT = frozenset(("s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oci", "oss"))
-# Stores that refuse to replace a file if asked to: If-None-Match. By a look before the upload alone,
-# two crawls with one address have overwritten two archive files of four.
+# Stores that refuse to replace a file if asked to, by If-None-Match
 EXCLUSIVE = frozenset(("s3", "s3a", FILE))
 MOST_PARTS = 9_999  # of an upload to S3; with larger files the parts are larger
 # What these log at DEBUG has requests with their signatures in it, and much more than a crawl's log

@@ -34,19 +34,24 @@ def digests_of(answer: Exchange, algorithms: Collection[str]) -> Iterator[tuple[
 
     Other crawlers store decoded bodies.
     """
+    # SHA-256 only where an index has it, as Browsertrix's have: it costs every page
     if SHA1 in algorithms:
         yield answer.digest, True
     if SHA256 in algorithms:
         yield sha256_label(answer.payload), True
-    if answer.body is not answer.payload and not answer.rendered:
-        if SHA1 in algorithms:
-            yield label(sha1(answer.body)), False
-        if SHA256 in algorithms:
-            yield sha256_label(answer.body), False
+    # The body of a rendered page is the browser's document, and no form of the payload
+    is_coded = answer.body is not answer.payload and not answer.rendered
+    if not is_coded:
+        return
+    if SHA1 in algorithms:
+        yield label(sha1(answer.body)), False
+    if SHA256 in algorithms:
+        yield sha256_label(answer.body), False
 
 
 SERVER = "cdx+"  # before a server's address in the argument `since`
-LIMIT = 1000  # captures of one answer: 300 KB
+# Captures of one answer: 300 KB. A host with no more costs one question, and not one per page.
+LIMIT = 1000
 LONGEST = 4 << 20  # bytes of one answer
 KEPT = 10_000  # captures that are kept: 5 MB
 PATIENCE = 10.0  # seconds for the connection, and for each part of the answer
@@ -70,7 +75,8 @@ class CdxServerError(Exception):
 def parsed(address: str) -> SplitResult:
     """Return the parts of a server's address. Raise ValueError if it cannot be one."""
     parts = urlsplit(address.removeprefix(SERVER))
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
+    is_http = parts.scheme in ("http", "https") and bool(parts.hostname)
+    if not is_http or parts.port == 0:
         raise ValueError(
             "expected the address of a CDX server, such as cdx+http://localhost:8080/collection"
         )
@@ -82,7 +88,8 @@ def parsed(address: str) -> SplitResult:
 class CdxServer:
     """One connection to a CDX server, for one thread at a time.
 
-    Captures with the stamp `before` or a later one are left out: they are not of an earlier crawl.
+    Captures with the stamp `before` or a later one are left out: an index of the archive that is
+    being written would let a page refer to a record that a kill takes back.
     """
 
     def __init__(
@@ -171,7 +178,7 @@ class CdxServer:
         lines = data.splitlines(keepends=True)
         is_too_long = len(data) > LONGEST
         if is_too_long:
-            lines.pop()  # it may be cut
+            lines.pop()  # the last line may be cut
         is_complete = not is_too_long and len(lines) < LIMIT
         if whole and not is_complete:
             return None
@@ -190,7 +197,9 @@ class CdxServer:
             except BadLine:
                 bad += 1
                 continue
-            if capture is None or not capture.has_payload or capture.stamp >= self._before:
+            if capture is None or not capture.has_payload:
+                continue
+            if capture.stamp >= self._before:
                 continue
             one = capture.stamp, capture.url, capture.written
             self._algorithms.add(algorithm(capture.digest))
@@ -218,9 +227,12 @@ class CdxServer:
         self._connection.request("GET", target, headers=HEADERS)
         answer = self._connection.getresponse()
         data = answer.read(LONGEST + 1)
-        if answer.length and len(data) <= LONGEST:
+        has_rest = len(data) > LONGEST
+        # `read` of a number of bytes reports no lost connection
+        if answer.length and not has_rest:
             raise IncompleteRead(data, answer.length)
-        if len(data) > LONGEST or answer.will_close:
+        # On a connection whose answer is not read to its end nothing can be sent
+        if has_rest or answer.will_close:
             self._connection.close()
         if answer.status == 404 and NONE_FOUND in data.lower():
             return b""

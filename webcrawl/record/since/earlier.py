@@ -33,7 +33,7 @@ from webcrawl.store.jobdir.index_line import NOT_MODIFIED, CaptureLine
 logger = logging.getLogger(__name__)
 
 LONGEST = 1024  # bytes of an entity tag that is sent back
-TOLD = 100  # files of which the log has a line
+TOLD = 100  # index files of which the log has a line
 _VALIDATOR = re.compile(rb"\n(?:etag|last-modified)[ \t]*:", re.IGNORECASE)
 _CODED = re.compile(rb"\ncontent-encoding[ \t]*:", re.IGNORECASE)
 # The forms of a record's identifier and date: any program may have written the record
@@ -71,23 +71,28 @@ class LatestCapture:
             state = page.state.but(refers=self.referred, since=Change.UNCHANGED)
             return replace(page, unmodified=True, state=state)
         if is_payload(answer) and self.referred is not None:
-            answer.state.refers = next(
-                (self.referred.where(identical=same) for same in self._same(answer)), None
-            )
+            is_identical = next(self._same(answer), None)
+            if is_identical is not None:
+                answer.state.refers = self.referred.where(identical=is_identical)
+            else:
+                answer.state.refers = None
         answer.state.since = self._change(answer)
         return answer
 
     def _change(self, answer: Exchange) -> Change | None:
         """Return what has become of the page, or None if the answer, such as a 503, does not tell."""
-        if answer.status in GONE or (answer.status in MOVED and answer.location):
+        has_moved = answer.status in MOVED and bool(answer.location)
+        if answer.status in GONE or has_moved:
             return Change.GONE
         if not 200 <= answer.status < 300:
             return None
         if answer.state.refers is not None:
             return Change.UNCHANGED
-        if self.page is not None and self.page.body == answer.body:
+        # Also of an answer that is stored whole, as in another coding than before
+        has_same_body = self.page is not None and self.page.body == answer.body
+        if has_same_body or any(self._same(answer)):
             return Change.UNCHANGED
-        return Change.UNCHANGED if any(self._same(answer)) else Change.CHANGED
+        return Change.CHANGED
 
     def _same(self, answer: Exchange) -> Iterator[bool]:
         """Yield True if the payload is the same, and False if only its coding differs.
@@ -100,8 +105,11 @@ class LatestCapture:
             return
         known = normal(self.referred.digest)
         for digest, is_whole in digests_of(answer, {algorithm(known)}):
-            if digest == known and (is_whole or not self.body):
+            # Crawlers in browsers store bodies decoded: their payloads are bodies
+            counts = is_whole or not self.body
+            if counts and digest == known:
                 yield is_whole
+        # Servers code the same body differently each time: gzip's header has a time
         if self.body and _coding(answer) == self.coding and label(sha1(answer.body)) == self.body:
             yield False
 
@@ -127,18 +135,15 @@ class Earlier:
         """Return the latest capture of a URL in visible form, if it was a success."""
         try:
             found = self._index.latest(url)
-            holder = (
-                self._index.holder(found[0].digest)
-                if found is not None and found[0].is_revisit
-                else None
-            )
+            if found is None:
+                return None
+            line, path = found
+            holder = self._index.holder(line.digest) if line.is_revisit else None
         except (OSError, StoreError) as error:
             self._lose(Path(getattr(error, "filename", None) or "index"), error)
             return None
-        if found is None:
-            return None
         try:
-            return self._known(*found, holder)
+            return self._known(line, path, holder)
         except Damaged:
             return LatestCapture(None)
 
@@ -167,11 +172,15 @@ class Earlier:
             return None
         if found is None:
             return None
+        line, path = found
+        # A damaged record is as good as none: the payload is stored again
         with suppress(Damaged):
-            record = self._record(*found, 0)
-            if not found[0].is_revisit:
-                return _referred(found[0], record)
-            return _original_of(record, digest) if record is not None else None
+            record = self._record(line, path, 0)
+            # A missing file counts as moved: its index is believed
+            if not line.is_revisit:
+                return _referred(line, record)
+            if record is not None:
+                return _original_of(record, digest)
         return None
 
     def close(self) -> None:
@@ -182,11 +191,10 @@ class Earlier:
     def _whole(self, line: CaptureLine, path: Path) -> LatestCapture:
         record, method = self._asked(line, path, self._most, looks=True)
         known = LatestCapture(_referred(line, record))
-        if (
-            record is not None
-            and method == GET
-            and (_VALIDATOR.search(record.block) or _CODED.search(record.block))
-        ):
+        if record is None or method != GET:
+            return known
+        # A page serves conditions, and comparisons of bodies that are coded
+        if _VALIDATOR.search(record.block) or _CODED.search(record.block):
             _give(known, self._page(line, path, record))
         return known
 
@@ -194,7 +202,9 @@ class Earlier:
         self, line: CaptureLine, path: Path, whole: CaptureLine, its_path: Path
     ) -> LatestCapture:
         """Return the capture of a revisit record: its own head, and the payload of its original."""
-        original, record, method = self._record(whole, its_path, self._most), None, GET
+        original = self._record(whole, its_path, self._most)
+        record = None
+        method = GET
         with suppress(Damaged):
             record, method = self._asked(line, path, self._most, looks=True)
         known = LatestCapture(_referred(whole, original))
@@ -213,6 +223,7 @@ class Earlier:
         elif whole.url == line.url:
             page = unmodified(page, answer)
         else:
+            # After a 304 the headers are the original's, which are those of another URL
             page = None
         _give(known, page)
         return known
@@ -231,7 +242,8 @@ class Earlier:
             return None
         if exchange.truncated or exchange.status != line.status:
             return None
-        if not exchange.payload and header(exchange.headers, b"content-length") not in (None, b"0"):
+        declared = header(exchange.headers, b"content-length")
+        if not exchange.payload and declared not in (None, b"0"):
             return None  # the answer to a HEAD, in an index that does not say so
         if line.digest and not _has(exchange, line.digest):
             self._lose(
@@ -267,16 +279,16 @@ class Earlier:
             except FileNotFoundError:
                 continue
             except (OSError, NotWarc) as failure:
-                error, is_there = failure, is_there or isinstance(failure, NotWarc)
+                error = failure
+                # A file that cannot be opened may be sound
+                is_there = is_there or isinstance(failure, NotWarc)
                 continue
-            right = (
-                record is not None
-                and sum(record.place) == line.offset
-                and visible(record.url) == line.url
-            )
-            if right and not failed:
+            is_at_place = record is not None and sum(record.place) == line.offset
+            is_of_url = record is not None and visible(record.url) == line.url
+            if is_at_place and is_of_url and not failed:
                 return record, method
-            error, is_there = ValueError(f"{file}: the record is not at byte {line.offset}"), True
+            error = ValueError(f"{file}: the record is not at byte {line.offset}")
+            is_there = True
             break
         self._lose(path, error)
         if is_there:
@@ -296,13 +308,14 @@ class Earlier:
 
 
 def _method(records: RecordReader, answer: ReadRecord) -> bytes:
-    """GET, unless the request of this answer follows it and says otherwise."""
+    """Return the method of the request that follows this answer; GET if none of its own does.
+
+    wget and Heritrix write requests before answers, so their answers to POST count as pages.
+    """
     record = records.next()
-    if (
-        record is None
-        or record.kind != "request"
-        or not record.names(answer.id, "warc-concurrent-to")
-    ):
+    if record is None or record.kind != "request":
+        return GET
+    if not record.names(answer.id, "warc-concurrent-to"):
         return GET
     return record.block.partition(b" ")[0]
 
@@ -312,23 +325,31 @@ def _referred(line: CaptureLine, record: ReadRecord | None) -> EarlierCapture:
 
     The digest stays as it is written there: programs that replay compare it as a text.
     """
-    identifier, date, written = "", "", ""
+    identifier = ""
+    date = line.date
+    digest = line.written
     if record is not None:
-        identifier, date = record.id, record.fields.get("warc-date", "")
-        written = record.fields.get("warc-payload-digest", "")
-    return EarlierCapture(
-        identifier if _ID.fullmatch(identifier) else "",
-        line.url,
-        date if _DATE.fullmatch(date) else line.date,
-        written if line.digest and normal(written) == line.digest else line.written,
-    )
+        identifier = _checked_id(record.id)
+        # It has the fraction of a second, and an index has not
+        own_date = record.fields.get("warc-date", "")
+        if _DATE.fullmatch(own_date):
+            date = own_date
+        own_digest = record.fields.get("warc-payload-digest", "")
+        if line.digest and normal(own_digest) == line.digest:
+            digest = own_digest
+    return EarlierCapture(identifier, line.url, date, digest)
+
+
+def _checked_id(identifier: str) -> str:
+    """Return the identifier; empty if it could not stand in a record."""
+    return identifier if _ID.fullmatch(identifier) else ""
 
 
 def _original_of(repeat: ReadRecord, digest: str) -> EarlierCapture | None:
     """Return the capture to which the revisit record of this payload refers, or None.
 
-    A reference to the revisit record itself would be of no use: who replays looks for a record that
-    has a payload.
+    A reference to the revisit record itself would be of no use: pywb looks for a record that has a
+    payload, and follows no chain.
     """
     fields = repeat.fields
     identifier, url, date = (
@@ -339,9 +360,7 @@ def _original_of(repeat: ReadRecord, digest: str) -> EarlierCapture | None:
         return None
     if not url or not _DATE.fullmatch(date):
         return None
-    return EarlierCapture(
-        identifier if _ID.fullmatch(identifier) else "", visible(url.strip("<>")), date, written
-    )
+    return EarlierCapture(_checked_id(identifier), visible(url.strip("<>")), date, written)
 
 
 def _has(page: Exchange, digest: str) -> bool:
@@ -360,13 +379,17 @@ def _is_payload(page: Exchange, digest: str) -> bool:
 
 def _give(known: LatestCapture, page: Exchange | None) -> None:
     """Give the capture its page, if the page is there and has validators."""
-    if page is not None and known.referred is not None:
-        digest = normal(known.referred.digest)
-        if page.body is not page.payload or (digest and not _is_payload(page, digest)):
-            known.body = label(sha1(page.body))
-            known.coding = _coding(page)
-        known.validators = validators(page.headers, page.started, longest=LONGEST)
-        known.page = page if any(known.validators) else None
+    if page is None or known.referred is None:
+        return
+    digest = normal(known.referred.digest)
+    is_coded = page.body is not page.payload
+    # wget and warcio digest the chunks, too: no later payload has such a digest
+    if is_coded or (digest and not _is_payload(page, digest)):
+        known.body = label(sha1(page.body))
+        known.coding = _coding(page)
+    known.validators = validators(page.headers, page.started, longest=LONGEST)
+    if any(known.validators):
+        known.page = page
 
 
 def _coding(answer: Exchange) -> bytes:

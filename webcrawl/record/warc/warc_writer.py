@@ -300,7 +300,7 @@ class WarcWriter:
                 self._open(path)
             if self._output is not None and self._output.tell():
                 self._finish(self._output)
-        # A file that no checkpoint names: its name has the time of its start, and is never used again
+        # Files that no checkpoint names: their names have the time, and are never used again
         for ending in (ARCHIVE + OPEN, INDEX + OPEN, *(INDEX + scratch for scratch in SCRATCH)):
             self._outputs.sweep(f"{FOLDER}/*{ending}")
 
