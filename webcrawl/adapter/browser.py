@@ -184,11 +184,13 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
 
     async def _rendered(self, request: Request, trip: Trip | None, exchange: Exchange) -> None:
         """Make the answer's body the browser's document, if it is to be rendered."""
-        wanted = request.meta.get("playwright")
-        if wanted and not (trip is not None and trip.is_prerequisite) and can_be_rendered(exchange):
-            answered(trip, exchange)
-            await self._places.take(ASKED)
-            await self._in_place(request, exchange)
+        is_wanted = request.meta.get("playwright")
+        is_robots = trip is not None and trip.is_prerequisite
+        if not is_wanted or is_robots or not can_be_rendered(exchange):
+            return
+        answered(trip, exchange)
+        await self._places.take(ASKED)
+        await self._in_place(request, exchange)
 
     async def _in_place(self, request: Request, exchange: Exchange) -> int:
         """Render a page that has got a place, and free the place; return the milliseconds taken."""
@@ -243,15 +245,13 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
                 await self._view(rendering, rendering.page)
             self._flaw(request, exchange, EARLY_FLAW if text else NONE_FLAW, words_of(error))
         finally:
+            # First: what the page still asks for is refused from now on
             del self._renderings[password]
             self._proxy.dismiss(password)
             used = tab.used + 1 if tab else 1
-            if not (
-                done
-                and used < TAB_PAGES
-                and _is_plain(request)
-                and await self._keep(origin, password, used, rendering)
-            ):
+            may_keep = done and used < TAB_PAGES and _is_plain(request)
+            # A new tab takes three times the CPU of a page
+            if not may_keep or not await self._keep(origin, password, used, rendering):
                 await self._shut(password)
         self._note(rendering)
 
@@ -336,6 +336,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         before = partial(prepare, rendering, meta.get("playwright_page_init_callback"))
         methods = meta.get("playwright_page_methods") or ()
         methods = methods.values() if isinstance(methods, dict) else methods
+        # After the user's own methods, which may ask for more
         ours_last = [partial(rest, rendering)]
         if self._actions:
             ours_last.append(partial(act, rendering, self._actions, SHARE * seconds))
@@ -389,6 +390,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         if rendering is None or not url.startswith(("http://", "https://")):
             return self._refused(PROTOCOL, 403, "not requested by this page")
         rendering.asked += 1
+        # The crawl's own client has fetched the page already
         if rendering.asked == 1 or not differs(url, rendering.request):
             return BrowserAnswer(
                 rendering.exchange.status, rendering.exchange.headers, rendering.exchange.body
@@ -399,6 +401,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
             return self._refused("number", 403, f"the page has made more than {MOST} requests")
         rendering.begin()
         try:
+            # Pages that want the same at once wait for the first of them, and share its answer
             async with self._asking.setdefault(url, asyncio.Lock()):
                 told = self._shared.find(url, ask, time.time())
                 if told is not None:

@@ -63,28 +63,27 @@ class BrowserOnNeed(BrowserHandler):
             return
         if request.meta.get("playwright"):
             return
+        # What code awaits, or a page in the browser asks for, comes as it was sent
         if trip is None or trip.inline or trip.is_prerequisite:
             return
         # A frame that is fetched only to show the page that it is in
         if self._every and trip.link is not None and is_needed(trip.link.path):
             return
         wanted = self._deciding.wanted(exchange)
-        if wanted is not None:
-            answered(trip, exchange)
-            if not await self._places.take(wanted.worth):
-                self._flaw(
-                    request,
-                    exchange,
-                    NONE_FLAW,
-                    "the browser is busy with other pages (see RENDER_SHARE)",
-                )
-                return
-            page = exchange.body
-            took = await self._in_place(request, exchange)
-            # it stays as it was sent, as its neighbours do
-            if not self._deciding.learn(wanted, page, exchange, took):
-                exchange.body = page
-                exchange.rendered = False
+        if wanted is None:
+            return
+        answered(trip, exchange)
+        if not await self._places.take(wanted.worth):
+            why = "the browser is busy with other pages (see RENDER_SHARE)"
+            self._flaw(request, exchange, NONE_FLAW, why)
+            return
+        page = exchange.body
+        took = await self._in_place(request, exchange)
+        # A page that is the same keeps its own bytes and digest: an archive has a conversion record
+        # only where it adds something
+        if not self._deciding.learn(wanted, page, exchange, took):
+            exchange.body = page
+            exchange.rendered = False
 
 
 def _unread(values: CheckedSettings) -> frozenset[str]:

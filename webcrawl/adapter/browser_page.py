@@ -74,11 +74,9 @@ async def prepare(rendering: PageRendering, more: Any, page: Page, request: Requ
 
     async def check(route: Route) -> None:
         asked = route.request
-        if (
-            asked.is_navigation_request()
-            and asked.frame.parent_frame is None
-            and differs(asked.url, rendering.request)
-        ):
+        # A frame in the page may go where it likes
+        is_of_page = asked.is_navigation_request() and asked.frame.parent_frame is None
+        if is_of_page and differs(asked.url, rendering.request):
             # the page stays; after any other error it would be the browser's own
             await route.abort("aborted")
             _hurry(rendering.limit)
@@ -131,9 +129,11 @@ def differs(url: str, request: Request) -> bool:
 
 def _hurry(limit: asyncio.Timeout | None) -> None:
     """Shorten the wait for a page that was about to leave: it never finishes loading."""
+    if limit is None or limit.expired():
+        return
     soon = asyncio.get_running_loop().time() + LEAVING
-    when = limit.when() if limit is not None else None
-    if limit is not None and when is not None and soon < when and not limit.expired():
+    when = limit.when()
+    if when is not None and soon < when:
         limit.reschedule(soon)
 
 

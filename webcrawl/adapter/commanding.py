@@ -130,6 +130,7 @@ class CommandedCrawl:
 
     def errors(self, most: int) -> Mapping[str, Any]:
         folder = Path(self._crawler.settings["JOBDIR"])
+        # A run over archives has no hosts
         hosts = self.crawl.parts.hosts
         outcomes = hosts.outcomes() if hosts is not None else {}
         ends = [{"urls": urls, "outcome": _said(status)} for status, urls in outcomes.items()]

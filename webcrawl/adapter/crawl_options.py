@@ -20,8 +20,8 @@ from scrapy.settings import BaseSettings
 
 from webcrawl.crawl.default_jobdir import folder_name
 
-# A name with a dot, or localhost, perhaps with a port and a path; a number with dots is an address
-# A name without a dot is a host if a port follows: `intranet:8080`
+# A name with a dot, or localhost, perhaps with a port and a path; a number with dots is an address.
+# A name without a dot is a host if a port follows: `intranet:8080`.
 _HOST = re.compile(
     r"((localhost|\[[0-9a-f:.]+\]|[\w-]+(\.[\w-]+)+)(:\d+)?|[\w-]+:\d+)(/\S*)?", re.IGNORECASE
 )
@@ -143,7 +143,9 @@ def _kind_of(arg: str, is_spider: Callable[[str], bool]) -> _ArgumentKind:
     # `seeds.txt` could be a host by its dot; if there is no such file, its name has to be refused.
     if _LIST.fullmatch(arg) or Path(arg).is_file():
         return _ArgumentKind.FILE
-    return _ArgumentKind.HOST if _HOST.fullmatch(arg) else _ArgumentKind.OTHER
+    if _HOST.fullmatch(arg):
+        return _ArgumentKind.HOST
+    return _ArgumentKind.OTHER
 
 
 def _refusal(others: Sequence[str]) -> str:
@@ -254,10 +256,14 @@ def take_folder(opts: argparse.Namespace, settings: BaseSettings, words: Sequenc
 
     Raise UsageError if more than one folder is given.
     """
-    outputs = opts.output or []
     formats = settings.getwithbase("FEED_EXPORTERS")
-    feeds = [output for output in outputs if _is_feed(output, formats)]
-    folders = [output for output in outputs if not _is_feed(output, formats)]
+    feeds: list[str] = []
+    folders: list[str] = []
+    for output in opts.output or ():
+        if _is_feed(output, formats):
+            feeds.append(output)
+        else:
+            folders.append(output)
     if not folders:
         return
     if len(folders) > 1:
@@ -320,7 +326,9 @@ def _begin_from(start: StartArguments, arguments: dict[str, str], settings: Base
     from webcrawl.adapter.user_settings import is_given  # noqa: PLC0415 - as above
 
     arguments["seeds"] = start.seeds
-    if not start.files and "scope" not in arguments and not is_given(settings, "URL_SCOPE"):
+    # From URLs links are followed on their hosts, and from lists everywhere
+    has_scope = "scope" in arguments or is_given(settings, "URL_SCOPE")
+    if not start.files and not has_scope:
         arguments["scope"] = "host"
     if not settings["JOBDIR"]:
         settings.set("JOBDIR", start.folder, "cmdline")

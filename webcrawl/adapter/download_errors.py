@@ -99,9 +99,12 @@ def raised(error: FetchError) -> Exception:
 
 def error_of(error: Exception) -> FetchError | None:
     """Return our error for one of a foreign handler; None if no server can have caused it."""
-    kind = next((ours for theirs, ours in FOREIGN if isinstance(error, theirs)), None)
-    if kind is None and type(error).__module__.startswith(_PLAYWRIGHT):
-        kind = _of_browser(error)
+    for theirs, ours in FOREIGN:
+        if isinstance(error, theirs):
+            return ours(str(error))
+    if not type(error).__module__.startswith(_PLAYWRIGHT):
+        return None
+    kind = _of_browser(error)
     return kind(str(error)) if kind is not None else None
 
 
@@ -109,18 +112,18 @@ def lacks(error: Exception) -> bool:
     """Return whether our machine lacks what a connection needs; Twisted has it in `osError`."""
     if isinstance(error, OSError):
         return is_ours(error)
-    return (
-        isinstance(error, ConnectError)
-        and isinstance(error.osError, int)
-        and is_ours(OSError(error.osError, ""))
-    )
+    if not isinstance(error, ConnectError) or not isinstance(error.osError, int):
+        return False
+    return is_ours(OSError(error.osError, ""))
 
 
 def _of_browser(error: Exception) -> type[FetchError] | None:
     if type(error).__name__ == "TimeoutError":
         return TimedOut
     found = _NET.search(str(error))
-    return next((kind for name, kind in CHROMIUM if found and found[1].startswith(name)), None)
+    if found is None:
+        return None
+    return next((kind for name, kind in CHROMIUM if found[1].startswith(name)), None)
 
 
 logger = logging.getLogger(__name__)
@@ -140,7 +143,9 @@ class ScrapyOutcomes(Outcomes):
     """Knows Scrapy's errors, and names ours as Scrapy does."""
 
     def name_of(self, error: Exception) -> str:
-        return global_object_name(type(raised(error) if isinstance(error, FetchError) else error))
+        # Scrapy's stats have the names of its own exceptions
+        shown = raised(error) if isinstance(error, FetchError) else error
+        return global_object_name(type(shown))
 
     def status_of_other(self, error: Exception, request: Asked) -> int:
         if isinstance(error, UnsupportedURLSchemeError):

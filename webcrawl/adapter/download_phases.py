@@ -75,12 +75,18 @@ def _phase(trip: Trip, url: str, running: set[Trip], proxy: str | None) -> str:
 
 
 def _phase_of_connection(timings: Timings | None, url: str, *, has_proxy: bool) -> str:
-    """Return the step of a connection that is being made. A proxy looks up names by itself."""
-    has_address = has_proxy or (timings is not None and bool(timings.dns))
+    """Return the step of a connection that is being made."""
+    # A proxy looks up the name by itself
+    has_address = has_proxy
+    is_connected = False
+    if timings is not None:
+        has_address = has_address or bool(timings.dns)
+        is_connected = bool(timings.connect)
     if not has_address:
         return "dns"
-    is_connected = timings is not None and bool(timings.connect)
-    return "tls" if is_connected and url.startswith(SECURE) else "connect"
+    if is_connected and url.startswith(SECURE):
+        return "tls"
+    return "connect"
 
 
 def _row(trip: Trip, url: str, phase: str, now: float) -> dict[str, Any]:

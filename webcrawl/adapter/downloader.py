@@ -113,7 +113,7 @@ class FrontierDownloader:
 
     @property
     def slots(self) -> dict[str, Any]:
-        """Return an empty dictionary, because extensions look for slots and there are none."""
+        """Return an empty dictionary: AutoThrottle looks for slots, and there are none."""
         return {}
 
     def fetch(self, request: Request) -> Deferred[Response | Request]:
@@ -136,6 +136,7 @@ class FrontierDownloader:
         PAGE.set(trip)
         self.active.add(request)
         result: Response | Request | None = None
+        # Raised at the end, unless the frontier tries again
         wrong: Exception | None = None
         try:
             if trip.refusal is not None:
@@ -273,9 +274,13 @@ class FrontierDownloader:
 
     def _scheduled_trip(self, url: str) -> Trip | None:
         """Return the trip of the scheduler's request for this URL, under way or at the barrier."""
-        under_way = [one if isinstance(one, Trip) else trip_of(one) for one in self.active]
+        under_way: list[Trip] = []
+        for one in self.active:
+            trip = one if isinstance(one, Trip) else trip_of(one)
+            if trip is not None:
+                under_way.append(trip)
         for trip in (*under_way, *self.barrier.inside):
-            if trip is None or trip.inline or trip.link is None:
+            if trip.inline or trip.link is None:
                 continue
             if trip.link.url == url:
                 return trip
@@ -311,12 +316,12 @@ class FrontierDownloader:
             return await self._patiently(request, trip)
         except asyncio.CancelledError as error:
             if trip.abandoned or trip.cut:
+                # An asyncio.timeout around the request goes by the number of cancellations
                 task.uncancel()
-                raise DownloadCancelledError(
-                    "the crawl is ending"
-                    if trip.abandoned
-                    else "its slot is needed for other downloads"
-                ) from None
+                why = "its slot is needed for other downloads"
+                if trip.abandoned:
+                    why = "the crawl is ending"
+                raise DownloadCancelledError(why) from None
             if trip.inline:
                 raise
             raise tamed(error) from None  # of a foreign handler's making

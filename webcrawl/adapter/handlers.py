@@ -112,10 +112,11 @@ class HttpHandler(BaseDownloadHandler):
         """Fetch the URL, or ask whether it has changed since an earlier crawl that has it."""
         headers = [(name, value) for name, values in request.headers.items() for value in values]
         since = self._downloader.since
-        if since is None or trip is None:
-            return await self._fetch(request, trip, headers)
         is_plain_get = request.method == "GET" and not request.body
-        known = await since.latest(trip, request.url, headers) if is_plain_get else None
+        if since is None or trip is None or not is_plain_get:
+            return await self._fetch(request, trip, headers)
+        # Before the request: a condition is sent only if the earlier page can be read
+        known = await since.latest(trip, request.url, headers)
         if known is None:
             return await self._fetch(request, trip, headers)
         exchange = await self._fetch(request, trip, headers + known.conditions)
@@ -124,6 +125,9 @@ class HttpHandler(BaseDownloadHandler):
     async def _fetch(
         self, request: Request, trip: Trip | None, headers: list[tuple[bytes, bytes]]
     ) -> Exchange:
+        # Most crawls have nothing that hears of requests
+        is_heard = self._downloader.moments.requests.sent
+        watch = self._sending(request, trip) if is_heard else trip
         try:
             return await self._client.fetch(
                 request.url,
@@ -131,9 +135,7 @@ class HttpHandler(BaseDownloadHandler):
                 keep=trip.keep if trip is not None else 0.0,
                 method=request.method,
                 body=request.body,
-                watch=self._sending(request, trip)
-                if self._downloader.moments.requests.sent
-                else trip,
+                watch=watch,
                 **self._more(request, trip),
             )
         except FetchError as error:

@@ -2,6 +2,9 @@
 
 They wait for their host's turn like all others, with robots.txt, log and archive; and whatever
 awaits them gets an answer (docs/spiders.md).
+
+They cannot wait in the frontier's queues. A host's queue gives its next URL when the page before is
+booked, which is after its pipelines: a page that awaits a URL of its own host would wait for ever.
 """
 
 from __future__ import annotations
@@ -133,7 +136,8 @@ class AwaitedDownloads:
             raise IgnoreRequest(f"invalid URL: {error.reason}") from error
         before: Response | Exception | None = None
         while True:
-            if (last := await self._turn_or(before, crawl, link, via, kind)) is not None:
+            last = await self._turn_or(before, crawl, link, via, kind)
+            if last is not None:
                 return last
             private = PRIVATE in request.meta
             trip = Trip(
@@ -144,11 +148,13 @@ class AwaitedDownloads:
             except NotSent:
                 continue
             except Exception as error:
-                if (later := self._ended(crawl, trip, via, kind)) is None:
+                later = self._ended(crawl, trip, via, kind)
+                if later is None:
                     raise
                 before = error
             else:
-                if (later := self._ended(crawl, trip, via, kind)) is None:
+                later = self._ended(crawl, trip, via, kind)
+                if later is None:
                     return response
                 before = response
             link = later
@@ -202,6 +208,7 @@ class AwaitedDownloads:
             _give_back(crawl, trip)
 
     async def _in_slot(self, request: Request, trip: Trip) -> Response:
+        # Until the request goes out: who gives up the turn before has not used the host
         trip.outcome = Outcome(Status.UNTRIED)
         async with self._slots:
             was_held = await self.released()
@@ -254,10 +261,10 @@ class AwaitedDownloads:
         link = trip.link
         outcome = trip.outcome
         exchange = trip.exchange
-        if link is None or outcome is None or outcome.status == Status.UNTRIED:
+        if link is None or outcome is None:
             return None
         is_left_to_next_run = trip.abandoned or crawl.turns.closed
-        if is_left_to_next_run:
+        if is_left_to_next_run or outcome.status == Status.UNTRIED:
             return None
         later = None if self.closed else crawl.books.again(link, outcome)
         try:
@@ -305,7 +312,9 @@ class AwaitedDownloads:
 
 def _keep(crawl: OpenCrawl, link: Link) -> float:
     """Return the seconds that the connection is worth keeping: others wait for the same host."""
-    wait = crawl.books.wait(host_of(link.url)) if crawl.turns.others_wait(link) else NEAR
+    if not crawl.turns.others_wait(link):
+        return 0.0
+    wait = crawl.books.wait(host_of(link.url))
     return wait + SLACK if wait < NEAR else 0.0
 
 

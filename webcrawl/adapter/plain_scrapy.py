@@ -73,13 +73,13 @@ class PlainCommand(ScrapyCommand):
 def _without_ours(name: str, given: Mapping[Any, Any]) -> dict[Any, Any]:
     """Return a component setting without webcrawl's, and without what webcrawl switches off."""
     switched = getattr(ours, name, {})
-    return {
-        key: value
-        for key, value in given.items()
-        if not is_ours(key)
-        and not is_ours(value)
-        and (key not in switched or switched[key] != value)
-    }
+    kept: dict[Any, Any] = {}
+    for key, value in given.items():
+        is_switched = key in switched and switched[key] == value
+        if is_switched or is_ours(key) or is_ours(value):
+            continue
+        kept[key] = value
+    return kept
 
 
 def is_ours(component: Any) -> bool:

@@ -260,7 +260,8 @@ def _handlers(settings: BaseSettings, values: CheckedSettings) -> None:
     check_handlers(settings, values["FOREIGN_HANDLERS_ALLOWED"])
     if values["HTTP2"] == PREFER and (why := without_http2_library()):
         raise SettingError("HTTP2", PREFER, "needed or off", why)
-    if values["RENDER"] != OFF or values["RENDER_ACTIONS"] or values["RENDER_VIEWS"]:
+    has_rendering = values["RENDER_ACTIONS"] or values["RENDER_VIEWS"]
+    if values["RENDER"] != OFF or has_rendering:
         from webcrawl.adapter.rendering_check import check_rendering  # noqa: PLC0415 - other crawls need no browser
 
         check_rendering(settings, values)
@@ -372,9 +373,10 @@ def _unread_stores(argument: str) -> list[str]:
     lines: list[str] = []
     for part in argument.split(","):
         folder = part.strip()
-        if folder and Path(folder).is_dir():
-            for crawl in crawls_of(Path(folder)):
-                lines += not_looked_at(crawl, "warc", (ARCHIVE, INDEX))
+        if not folder or not Path(folder).is_dir():
+            continue
+        for crawl in crawls_of(Path(folder)):
+            lines += not_looked_at(crawl, "warc", (ARCHIVE, INDEX))
     return lines
 
 
@@ -505,11 +507,9 @@ def _folder(
     try:
         check_folder(folder)
         with _quiet("webcrawl"):
-            seeds = (
-                Seeds(start.seeds, start.limit, values["URL_MAX_LENGTH"])
-                if start and start.seeds
-                else None
-            )
+            seeds = None
+            if start is not None and start.seeds:
+                seeds = Seeds(start.seeds, start.limit, values["URL_MAX_LENGTH"])
             around = Surroundings(seeds=seeds, fixed=fixed, frontier=frontier)
             crawl, _ = assemble(values, around, spider=spider, arguments=arguments)
     except OSError as error:

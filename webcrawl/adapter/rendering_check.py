@@ -53,9 +53,11 @@ def check_rendering(settings: BaseSettings, values: CheckedSettings) -> None:
     """Raise SettingError if the crawl lacks what RENDER or what belongs to it needs."""
     if values["RENDER"] != OFF:
         _check_browser(settings, values["RENDER"])
+    # BrowserHandler renders the requests that a spider marks with `playwright`
     elif BROWSER not in settings.getwithbase("DOWNLOAD_HANDLERS").values():
         for name in ("RENDER_ACTIONS", "RENDER_VIEWS"):
-            if words := " ".join(values[name] or ()):
+            words = " ".join(values[name] or ())
+            if words:
                 hint = "RENDER = all renders each page"
                 raise SettingError(name, words, "none with RENDER = off", hint)
     if values["RENDER_VIEWS"] and "warc" not in values["OUTPUTS"]:

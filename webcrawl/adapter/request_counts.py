@@ -65,8 +65,12 @@ class RequestCounts:
 
 def count_retry(stats: StatsCollector, trip: Trip, *, again: bool) -> None:
     """Count a download that is retried or has failed for good, as RetryMiddleware does."""
-    link, outcome = trip.link, trip.outcome
-    if link is None or outcome is None or link.is_own or outcome.wall:
+    link = trip.link
+    outcome = trip.outcome
+    if link is None or outcome is None:
+        return
+    # The crawl's own retries: of robots.txt, and behind a block page
+    if link.is_own or outcome.wall:
         return
     if again:
         stats.inc_value("retry/count")

@@ -100,11 +100,15 @@ def to_link(
 
 def _beside_url(given: Mapping[str, Any], *, classes: bool) -> dict[str, Any]:
     """Return what a request has that another one for its URL has not."""
-    return {
-        key: value
-        for key, value in given.items()
-        if key != "url" and value != DEFAULTS.get(key) and (classes or key in DEFAULTS)
-    }
+    beside: dict[str, Any] = {}
+    for key, value in given.items():
+        is_default = value == DEFAULTS.get(key)
+        if key == "url" or is_default:
+            continue
+        # A class of requests has attributes of its own
+        if classes or key in DEFAULTS:
+            beside[key] = value
+    return beside
 
 
 def _word(extra: Mapping[str, Any]) -> str:
@@ -148,6 +152,7 @@ def _as_dict(request: Request, spider: Spider) -> dict[str, Any]:
     except ValueError as error:
         for kind in METHODS:
             named = getattr(request, kind)
+            # A method's name is all that the disk keeps of it
             if callable(named) and getattr(named, "__self__", None) is not spider:
                 shown = getattr(named, "__qualname__", type(named).__name__)
                 why = f"its {kind} {shown} is not a method of the spider: use one, as in {kind}=self.parse_item"
@@ -177,10 +182,11 @@ def start_variant(link: Link, request: Request) -> str:
     With `dont_filter` Scrapy sends all of them. Here each is sent once in a crawl, which may be
     resumed.
     """
+    if not request.dont_filter:
+        return variant(request)
     given = _readable(link) if link.request else {}
-    if not request.dont_filter or (
-        not given.keys() - {"dont_filter", "meta"} and given.get("meta") in (None, START)
-    ):
+    has_only_marks = given.keys() <= {"dont_filter", "meta"} and given.get("meta") in (None, START)
+    if has_only_marks:
         return variant(request)
     return f"start {sha256(link.request.encode()).hexdigest()}"
 
@@ -349,9 +355,9 @@ class CallbackCheck:
         if not isinstance(found, FunctionType) or name in NOT_CALLED:  # a property would run
             return False
         parameters = signature(found)
-        if self._is_theirs(name) and [*parameters.parameters][1:2] not in (
-            [one] for one in ANSWERS
-        ):
+        # Of methods that the author of the spider has not written, only those for an answer
+        takes_answer = [*parameters.parameters][1:2] in ([one] for one in ANSWERS)
+        if self._is_theirs(name) and not takes_answer:
             return False
         try:
             parameters.bind_partial(None, None, **keywords)
@@ -362,12 +368,11 @@ class CallbackCheck:
     def _takes_class(self, module: str, name: str) -> bool:
         """Return whether an object of this class may come from outside: the project's own."""
         found = loaded(module, name)
-        own = {kind.__module__.partition(".")[0] for kind in self._kind.__mro__} - {
-            "scrapy",
-            "webcrawl",
-            "builtins",
-        }
-        return found is not None and module.partition(".")[0] in own and bool(form_of(found))
+        packages = {kind.__module__.partition(".")[0] for kind in self._kind.__mro__}
+        own = packages - {"scrapy", "webcrawl", "builtins"}
+        if found is None or module.partition(".")[0] not in own:
+            return False
+        return bool(form_of(found))
 
     def _is_theirs(self, name: str) -> bool:
         """Return whether Scrapy or this crawl has a method of this name."""

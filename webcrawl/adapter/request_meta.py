@@ -41,15 +41,14 @@ class RequestOptions:
     def of(self, request: Request) -> Options:
         """Return the options of a request. Raise BadOption."""
         meta = request.meta
-        if self._environment is None and KEYS.isdisjoint(meta):
-            return PLAIN
-        if self._environment is None and KEYS & meta.keys() == {WHOLE}:  # as of every robots.txt
-            return CUT if _is_prerequisite(request) else PLAIN
-        if request.url.startswith("ftp:") and (given := sorted(OF_FTP & meta.keys())):
-            raise BadOption(
-                f"{given[0]}: cannot be set, because this FTP client logs in anonymously, is "
-                "always passive, and writes no file"
-            )
+        if self._environment is None:
+            # Nearly all requests end here
+            if KEYS.isdisjoint(meta):
+                return PLAIN
+            if KEYS & meta.keys() == {WHOLE}:  # as of every robots.txt
+                return CUT if _is_prerequisite(request) else PLAIN
+        if request.url.startswith("ftp:"):
+            _refuse_ftp_keys(meta)
         timeout = _number(meta, "download_timeout", LONGEST)
         options = Options(
             timeout=timeout if timeout != self._timeout else 0.0,
@@ -65,6 +64,16 @@ class RequestOptions:
         if self._environment is not None and "proxy" not in request.meta:
             return self._environment.of(request.url)
         return _proxy(request)
+
+
+def _refuse_ftp_keys(meta: dict[str, Any]) -> None:
+    """Raise BadOption if a request wants of FTP what the client has not."""
+    given = sorted(OF_FTP & meta.keys())
+    if given:
+        raise BadOption(
+            f"{given[0]}: cannot be set, because this FTP client logs in anonymously, is "
+            "always passive, and writes no file"
+        )
 
 
 def _environment(crawler: Crawler) -> EnvironmentProxies | None:

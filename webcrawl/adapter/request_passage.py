@@ -61,10 +61,9 @@ class RequestIntake:
         self._counts = counts or RequestCounts()
         self._hands_over = bool(getattr(dupefilter, "hands_over", False))
         self._counts.is_ours = self._hands_over
-        # No page can be made of an answer without an exchange.
-        self._keeps_hostless = not getattr(spider, "makes_pages", False) or getattr(
-            spider, "has_callbacks", False
-        )
+        # No page can be made of an answer without an exchange
+        makes_pages = getattr(spider, "makes_pages", False)
+        self._keeps_hostless = not makes_pages or getattr(spider, "has_callbacks", False)
         self._parts = parts
         self._spider = spider
         self._dupefilter = dupefilter
@@ -160,7 +159,8 @@ class RequestIntake:
         self._counts.inserted += 1
 
     def _take_hostless(self, request: Request, *, free: bool) -> None:
-        link, hostless = self.link_of(request), self._parts.hostless
+        link = self.link_of(request)
+        hostless = self._parts.hostless
         kind = start_variant(link, request) if is_start(request) else variant(request)
         is_known = (
             hostless.is_known(link, kind)
@@ -255,8 +255,9 @@ class RequestSource:
 
         A link that has a request is made one, and left to Scrapy's engine.
         """
+        # Until the engine has the last one: it limits how many requests are under way
         if self._made is not None:
-            return None  # until the engine has it: it limits how many of them are under way
+            return None
         parts = self._crawl.parts
         if parts.refusals.waiting or parts.hostless.waiting:
             self._waking.engine_now()
@@ -279,7 +280,8 @@ class RequestSource:
         parts = self._crawl.parts
         if parts.refusals.waiting:  # before more can be dropped
             for refusal in islice(iter(parts.refusals.take, None), MADE_IN_VAIN):
-                if (request := self._refused(refusal)) is not None:
+                request = self._refused(refusal)
+                if request is not None:
                     return request
         if parts.hostless.waiting:
             return self._hostless()

@@ -142,6 +142,7 @@ class FrontierScheduler:
     # -- Scrapy's side
 
     def open(self, spider: Spider) -> Deferred[None]:
+        # Scrapy waits for a Deferred here, and not for a coroutine
         return deferred_from_coro(self._open(spider))
 
     async def _open(self, spider: Spider) -> None:
@@ -213,6 +214,7 @@ class FrontierScheduler:
         lists, limit = getattr(spider, "seed_lists", None), getattr(spider, "seed_limit", None)
         earlier = getattr(spider, "earlier_crawls", None)
         frontier = getattr(spider, "own_frontier", None)
+        # A spider that makes its own requests asks for its own sitemaps
         if not makes_pages or frontier is not None:
             drop_unasked_sitemaps(values)
         return assemble(
@@ -328,8 +330,11 @@ class FrontierScheduler:
 
     def _overdue(self, pages: Iterable[Trip]) -> None:
         """Warn of pages that take too long: checkpoints leave them out."""
-        fetched = {page: page.url for page in pages if page.refusal is None}
-        refused = {page: page.url for page in pages if page.refusal is not None}
+        fetched: dict[Trip, str] = {}
+        refused: dict[Trip, str] = {}
+        for page in pages:
+            kept = fetched if page.refusal is None else refused
+            kept[page] = page.url
         coroutines = waiting_pages(self._ways)
         line = (
             "checkpoints leave out %s that have been in the spider or the pipelines for %d s%s: "
@@ -340,10 +345,11 @@ class FrontierScheduler:
             (refused, "errback", "if the crawl is killed, they are called again"),
         )
         for urls, kind, what in kinds:
-            if urls:
-                places = of(coroutine for page, coroutine in coroutines.items() if page in urls)
-                url = readable(next(iter(urls.values())))
-                logger.warning(line, count(len(urls), kind), barrier.OVERDUE, places, what, url)
+            if not urls:
+                continue
+            places = of(coroutine for page, coroutine in coroutines.items() if page in urls)
+            url = readable(next(iter(urls.values())))
+            logger.warning(line, count(len(urls), kind), barrier.OVERDUE, places, what, url)
 
     def _connect_answers(
         self,
@@ -364,13 +370,13 @@ class FrontierScheduler:
             self.crawl, hops, others, alone=makes_pages and not values["HIVE_DRONES"]
         )
         moments.failed.append(self.run.fates.failed)
-        ahead, has_callbacks = None, not makes_pages or getattr(spider, "has_callbacks", False)
+        ahead = None
         if makes_pages:
             ahead = reading_ahead(self.visitor, values)
             moments.ahead.append(ahead)
             self.run.ends.callback(ahead.close)
         moments.unfinished.append(end.hide)
-        if has_callbacks:
+        if not makes_pages or getattr(spider, "has_callbacks", False):
             moments.ended.append(end.hide)
         if values["PURPOSE"]:
             judge = AnswerWithholder(
@@ -399,6 +405,7 @@ class FrontierScheduler:
         """Take the last checkpoint: no request is under way any more."""
         if self.over:  # it could not be opened
             return
+        # First what runs by itself: nothing may change behind the last checkpoint
         self.run.stops.close()
         self._tell_held()
         try:
@@ -430,11 +437,10 @@ class FrontierScheduler:
         return self.crawl.parts.unkept.report() if self.end.reason not in HURRIED else 0
 
     def has_pending_requests(self) -> bool:
-        return (
-            self.has_work()
-            or not self.hive.others_done
-            or (self.driver is not None and self.driver.busy)
-        )
+        # With False Scrapy ends the crawl
+        if self.has_work() or not self.hive.others_done:
+            return True
+        return self.driver is not None and self.driver.busy
 
     def has_work(self) -> bool:
         """Return whether anything is left to do here."""
@@ -480,6 +486,7 @@ class FrontierScheduler:
         return self._intake.link_of(request)
 
     def next_request(self) -> Request | None:
+        # Scrapy would only log what is raised here, and go on
         try:
             if self._may_drive is not None:
                 self.driver = self._may_drive()
@@ -522,7 +529,8 @@ class FrontierScheduler:
         return self.end.reason in HURRIED or (engine is not None and engine.told_to_stop)
 
     def _failure(self) -> EndedBadly | None:
-        if not (self._is_broken() or self._lacks_seeds() or self._has_left_work()):
+        has_failed = self._is_broken() or self._lacks_seeds() or self._has_left_work()
+        if not has_failed:
             return None
         # why the crawl ended so is in its last lines
         logging.getLogger("asyncio").addFilter(is_news)
@@ -562,7 +570,9 @@ class FrontierScheduler:
 
     def _closing(self) -> Awaitable[None] | None:
         self.end.begun = True
-        call_later(0.0 if lack(self.failed) else GRACE, downloader_of(self.crawler).abandon)
+        # Scrapy would wait up to DOWNLOAD_TIMEOUT for what is under way
+        grace = 0.0 if lack(self.failed) else GRACE
+        call_later(grace, downloader_of(self.crawler).abandon)
         LastPages(self._ways, self.AT_END)
         return self.driver.close() if self.driver is not None else None
 

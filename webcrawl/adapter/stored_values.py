@@ -120,7 +120,6 @@ WRITERS: dict[type, tuple[str, Callable[[Any], Any]]] = {
     deque: ("deque", lambda items: [[*items], items.maxlen]),
 }
 READERS: dict[str, Callable[[Any], Any]] = {
-    "integer": int,
     "tuple": tuple,
     "set": set,
     "frozenset": frozenset,
@@ -151,25 +150,22 @@ def form_of(kind: type) -> str:
         return "enum"
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):
         return "named tuple"
-    if (
-        is_dataclass(kind)
-        or "__attrs_attrs__" in dir(kind)
-        or (kind.__module__, kind.__qualname__) == PAGE_METHOD
-    ):
+    is_attrs = "__attrs_attrs__" in dir(kind)
+    is_page_method = (kind.__module__, kind.__qualname__) == PAGE_METHOD
+    if is_dataclass(kind) or is_attrs or is_page_method:
         return "fields"
-    return "pydantic" if _pydantic(kind) is not None else ""
+    if _pydantic(kind) is not None:
+        return "pydantic"
+    return ""
 
 
 def _pydantic(kind: type) -> type | None:
-    """Pydantic's own class among those that this one is made of."""
-    return next(
-        (
-            base
-            for base in kind.__mro__
-            if (base.__module__, base.__name__) == ("pydantic.main", "BaseModel")
-        ),
-        None,
-    )
+    """Return Pydantic's own class among those that this one is made of, or None."""
+    # By its name, because Pydantic need not be installed
+    for base in kind.__mro__:
+        if (base.__module__, base.__name__) == PYDANTIC:
+            return base
+    return None
 
 
 def loaded(module: object, name: object) -> type | None:
@@ -187,12 +183,11 @@ def loaded(module: object, name: object) -> type | None:
 
 def _fields(value: Any) -> dict[str, Any]:
     """Return what an object has in its slots and its dictionary."""
-    slots = {
-        name
-        for base in type(value).__mro__
-        for name, member in vars(base).items()
-        if isinstance(member, MemberDescriptorType)
-    }
+    slots: set[str] = set()
+    for base in type(value).__mro__:
+        for name, member in vars(base).items():
+            if isinstance(member, MemberDescriptorType):
+                slots.add(name)
     found = {name: getattr(value, name) for name in sorted(slots) if hasattr(value, name)}
     return {**found, **getattr(value, "__dict__", {})}
 
@@ -278,11 +273,9 @@ class ValuePacker:
         if kind is dict:
             return {self.of(key, depth + 1): self.of(one, depth + 1) for key, one in value.items()}
         if kind is int:
-            return (
-                value
-                if -(1 << 63) <= value < 1 << 64
-                else self._ext(SIMPLE.index("integer"), hex(value), depth)
-            )
+            # msgpack has integers of 64 bits, signed or not
+            is_native = -(1 << 63) <= value < 1 << 64
+            return value if is_native else self._ext(SIMPLE.index("integer"), hex(value), depth)
         if kind in WRITERS:
             name, written = WRITERS[kind]
             return self._ext(SIMPLE.index(name), written(value), depth)
@@ -301,8 +294,9 @@ class ValuePacker:
             module, name = kind.__module__, kind.__qualname__
             if loaded(module, name) is not kind:  # a class of a function
                 raise CannotBePacked(kind)
+            # A combination of several flags is no member
             if form == "enum" and kind.__members__.get(value.name) is not value:  # type: ignore[attr-defined]
-                raise CannotBePacked(kind)  # several flags
+                raise CannotBePacked(kind)
             return self._ext(AN_OBJECT, [module, name, _said_of(value, form)], depth)
         return self._plain(value, kind, depth)
 
@@ -324,11 +318,8 @@ class ValuePacker:
             raise CannotBePacked(type(request)) from error
         given["meta"] = {key: value for key, value in request.meta.items() if key not in PASSING}
         if not self._classes:
-            given = {
-                name: value
-                for name, value in given.items()
-                if name == "url" or name in Request.attributes
-            }
+            plain = {"url", *Request.attributes}
+            given = {name: value for name, value in given.items() if name in plain}
         return given
 
     def _ext(self, code: int, said: Any, depth: int) -> msgpack.ExtType:
@@ -356,11 +347,15 @@ class ValueUnpacker:
 
     def _again(self, code: int, said: Any) -> Any:
         if 0 <= code < len(SIMPLE):
-            return READERS[SIMPLE[code]](int(said, 16) if SIMPLE[code] == "integer" else said)
+            kind = SIMPLE[code]
+            if kind == "integer":
+                return int(said, 16)
+            return READERS[kind](said)
         if code == IN_MEMORY:
             return HeldValue(str(said[-1]))
         if code == A_METHOD:
-            if (method := _method(self._spider, said)) is None:
+            method = _method(self._spider, said)
+            if method is None:
                 raise ValueError(f"the spider has no method {said}")
             return method
         if code == AN_OBJECT:
@@ -372,6 +367,7 @@ class ValueUnpacker:
     def _request(self, given: dict[str, Any]) -> Request:
         path = given.pop("_class", None)
         if path is not None and self._classes:
+            # A class that bytes name is looked up, and never imported
             kind = loaded(*path.rpartition(".")[::2])
             if kind is None or not issubclass(kind, Request):
                 raise ValueError(

@@ -77,9 +77,12 @@ def _unquoted(names: Collection[str], packages: Collection[str]) -> set[str]:
     """Return the names that stand in quotes in no loaded module of these packages."""
     left = set(names)
     for module, loaded in list(sys.modules.items()):
-        if module.partition(".")[0] in packages:
-            text = _text(loaded)
-            left -= {name for name in left if f'"{name}"' in text or f"'{name}'" in text}
+        if module.partition(".")[0] not in packages:
+            continue
+        text = _text(loaded)
+        for name in names:
+            if f'"{name}"' in text or f"'{name}'" in text:
+                left.discard(name)
     return left
 
 
@@ -131,7 +134,10 @@ def origin(settings: BaseSettings, name: str) -> str:
         priority = settings.getpriority(name) or 0
         if priority >= COMMAND_LINE:
             return "command line"
-        return "spider" if priority > USER else "settings"
+        if priority > USER:
+            return "spider"
+        return "settings"
+    # Scrapy's setting of the same meaning, as DOWNLOAD_DELAY for POLITENESS_MIN_DELAY
     for one in TAKEN:
         if one.ours == name and is_given(settings, one.theirs):
             return one.theirs
@@ -163,6 +169,7 @@ def warnings(settings: BaseSettings, spider: Spider) -> Iterator[str]:
     for name in DEPRECATED:
         if hasattr(spider, name):
             yield f"{spider.name}.{name}: no effect; set {name.upper()} in custom_settings instead"
+    # Scrapy's own handlers send these signals
     if hasattr(spider, "crawler") and not settings["FOREIGN_HANDLERS_ALLOWED"]:
         yield from unsent(spider.crawler.signals.sender)
 
@@ -211,6 +218,9 @@ def _class(path: Any) -> str:
 
 
 def _known() -> set[str]:
-    ours = {name for name in vars(defaults) if name.isupper()}
-    others = {name for row in UNHEARD for name in row.names.split()} | {one.theirs for one in TAKEN}
-    return ours | others | set(default_settings.__all__)
+    known = set(default_settings.__all__)
+    known.update(filter(str.isupper, vars(defaults)))
+    known.update(one.theirs for one in TAKEN)
+    for row in UNHEARD:
+        known.update(row.names.split())
+    return known

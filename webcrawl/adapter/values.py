@@ -67,12 +67,14 @@ def _outputs(settings: BaseSettings, values: CheckedSettings) -> tuple[str, ...]
         path, _ = PIPELINES[name]
         if path not in order_by_path:
             continue
+        # None switches a component off, as in Scrapy
         if order_by_path[path] is None:
             wanted.discard(name)
         elif name not in BESIDE and name not in BRINGS:
             wanted.add(name)
     check_outputs(wanted, values, settings["OUTPUTS"])
-    return (*(name for name in NAMES if name in wanted), *own_outputs(values["OUTPUTS"]))
+    in_order = [name for name in NAMES if name in wanted]
+    return (*in_order, *own_outputs(values["OUTPUTS"]))
 
 
 def values_of(crawler: Crawler) -> CheckedSettings:
@@ -111,7 +113,9 @@ def _as_it_is(setting: Any) -> Any:
         return setting
     if isinstance(setting, Mapping):
         return dict(setting)
-    return setting.copy() if isinstance(setting, (list, set)) else setting
+    if isinstance(setting, (list, set)):
+        return setting.copy()
+    return setting
 
 
 def drop_unasked_sitemaps(values: CheckedSettings) -> None:

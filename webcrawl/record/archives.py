@@ -470,7 +470,6 @@ class PayloadPlaces(Part):
         for key in keys:
             where = self._new.get(key)
             if where is None:
-                # One row at most: the key is the table's
                 rows = self._execute(
                     "SELECT file, at, skip FROM original WHERE key = ?", (key,)
                 ).fetchall()

@@ -52,9 +52,9 @@ class SeedEntries:
 
     def read(self, data: bytes) -> Iterator[Link | Request]:
         """Yield the links and requests of an entry. Raise BadLineError, which says why not."""
-        found = [self._own(data)] if self._own is not None else [self._meaning(data)]
-        if isinstance(found[0], Iterable):
-            found = list(found[0])
+        made = self._meaning(data) if self._own is None else self._own(data)
+        # A spider's own method may give one request, several or none
+        found = list(made) if isinstance(made, Iterable) else [made]
         if not found or found[0] is None:
             raise BadLineError("makes no request")
         for one in found:
@@ -84,10 +84,8 @@ class SeedEntries:
         if not isinstance(url, str):
             raise TypeError("it has no url")
         url = seed_url(url.strip(), self._longest)
-        method, meta = (
-            str(fields.pop("method", "GET")).upper(),
-            dict(fields.pop("meta", None) or {}),
-        )
+        method = str(fields.pop("method", "GET")).upper()
+        meta = dict(fields.pop("meta", None) or {})
         meta.pop(KEY, None)  # ours
         if not METHOD.fullmatch(method):
             raise BadLineError(f"has an invalid HTTP method: {readable(method[:40])}")
@@ -95,12 +93,13 @@ class SeedEntries:
             check_meta(meta)
         except UnfitRequest as error:
             raise BadLineError(f"is refused: {error}") from error
-        if not fields and not meta and method == "GET":
+        has_nothing_else = not fields and not meta
+        if has_nothing_else and method == "GET":
             return Link(url, seed=url)
-        form = {
-            name: [str(one) for one in given] if isinstance(given, list) else str(given)
-            for name, given in fields.items()
-        }
+        # As in scrapy-redis: all other keys are fields of a form
+        form: dict[str, str | list[str]] = {}
+        for name, given in fields.items():
+            form[name] = [str(one) for one in given] if isinstance(given, list) else str(given)
         return FormRequest(url, method=method, formdata=form, meta=meta, dont_filter=True)
 
 
@@ -170,9 +169,8 @@ class RedisSeeds:
         self._entries = SeedEntries(spider, encoding, values["URL_MAX_LENGTH"])
         keys = Keys(values["HIVE_NAME"] or spider.name)
         try:
-            own = keys.taken(
-                values["HIVE_DRONE"] if values["HIVE_DRONES"] else self._own_id(scheduler.crawl)
-            )
+            name = values["HIVE_DRONE"] if values["HIVE_DRONES"] else self._own_id(scheduler.crawl)
+            own = keys.taken(name)
         except StoreError as error:
             scheduler.fail(error)
             return

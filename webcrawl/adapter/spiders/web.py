@@ -200,7 +200,10 @@ class WebSpider(Spider):
     def pages_of(self, response: Response) -> Iterable[Page]:
         """Return the page of an answer, on the first call, and follow its links."""
         trip = trip_of(response.request) if response.request is not None else None
-        if trip is None or trip.link is None or trip.link.is_prerequisite or trip.visited:
+        if trip is None or trip.link is None:
+            return []
+        # The middleware asks again after a callback that has called `super().parse`
+        if trip.link.is_prerequisite or trip.visited:
             return []
         (output,) = self.making.pages([trip])
         if isinstance(output, Exception):
@@ -225,9 +228,11 @@ def _has_callbacks(spider: type[WebSpider]) -> bool:
         if "parse" in methods or "parse_all" in methods:  # the nearest class decides
             return "parse_all" not in methods
     known = set(dir(WebSpider))
-    return any(
-        callable(value) and name not in known for methods in own for name, value in methods.items()
-    )
+    for methods in own:
+        for name, value in methods.items():
+            if callable(value) and name not in known:
+                return True
+    return False
 
 
 def _parameters(constructor: Any) -> list[str]:
@@ -243,12 +248,13 @@ def _parameters(constructor: Any) -> list[str]:
 def _plain_attributes(kind: type) -> list[str]:
     plain = (str, int, float, type(None))
     known = dir(WebSpider)
-    given = {
-        name: value
-        for name, value in vars(kind).items()
-        if not name.startswith("_") and name not in known
-    }
-    return [name for name, value in given.items() if isinstance(value, plain)]
+    names: list[str] = []
+    for name, value in vars(kind).items():
+        if name.startswith("_") or name in known:
+            continue
+        if isinstance(value, plain):
+            names.append(name)
+    return names
 
 
 class PagesMiddleware:

@@ -172,7 +172,6 @@ def _named(path: Path, part: str, found: EarlierSources) -> Iterator[Path]:
     elif path.is_dir():
         yield from _inside(path, found)
         yield from _inside(path / "indexes", found)  # of an unpacked WACZ package
-        # A drone of a hive has its own folder
         for crawl in crawls_of(path):
             if not crawl.is_dir():
                 found.left_out.append(f"{crawl}: left out, because this drone's folder is missing")
