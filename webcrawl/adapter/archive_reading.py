@@ -129,10 +129,8 @@ class RereadingScheduler(FrontierScheduler):
             downloader.moments.ahead.append(ahead)
             downloader.on_lack = self.fail
             self.run.ends.callback(ahead.close)
-        files, forgotten = (
-            getattr(spider, "archive_files", ()),
-            getattr(spider, "forgotten", Forgotten()),
-        )
+        files = getattr(spider, "archive_files", ())
+        forgotten = getattr(spider, "forgotten", Forgotten())
         self.pages = ArchivedPages(
             self.crawl,
             files,
@@ -170,11 +168,9 @@ class RereadingScheduler(FrontierScheduler):
 
     def _own_loop_over(self, downloader: FrontierDownloader) -> Driver | None:
         engine = self.waking.engine
-        if (
-            engine is None
-            or not isinstance(downloader, RereadingDownloader)
-            or why_engine(self.crawler)
-        ):
+        if engine is None or not isinstance(downloader, RereadingDownloader):
+            return None
+        if why_engine(self.crawler):
             return None
         return self._begin_loop(RereadingSteps(self.crawler, engine, self, downloader), downloader)
 

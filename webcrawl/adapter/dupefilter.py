@@ -43,7 +43,8 @@ class SeenFilter(BaseDupeFilter):
 
     def request_seen(self, request: Request) -> bool:
         scheduler = scheduler_of(self._crawler)
-        link, kind = scheduler.link_of(request), variant(request)
+        link = scheduler.link_of(request)
+        kind = variant(request)
         own = start_variant(link, request) if is_start(request) else kind
         filtered = scheduler.crawl.parts.pipeline.filtered
         before = dict(filtered)

@@ -150,12 +150,11 @@ def document_of(text: str, exchange: Exchange) -> bytes:
 
 
 def _answer(response: Response) -> ParsedAnswer:
-    headers = [
-        (name, one)
-        for name, values in response.headers.items()
-        for value in values
-        for one in _lines(value)
-    ]
+    headers: list[tuple[bytes, bytes]] = []
+    for name, values in response.headers.items():
+        for value in values:
+            # Playwright joins the values of a repeated header by line feeds
+            headers += [(name, one) for one in value.split(b"\n")]
     address: IPv4Address | IPv6Address | None = response.ip_address
     return ParsedAnswer(
         url=response.url,
@@ -166,11 +165,6 @@ def _answer(response: Response) -> ParsedAnswer:
         protocol=response.protocol or "",
         truncated=next((CUT[flag] for flag in response.flags if flag in CUT), ""),
     )
-
-
-def _lines(value: bytes) -> list[bytes]:
-    """Return the values of a header: Playwright joins those of a repeated one by line feeds."""
-    return value.split(b"\n")
 
 
 def _decoded(response: Response, exchange: Exchange) -> Response:
@@ -357,6 +351,7 @@ def _bounded(payload: bytes, codings: list[bytes], limit: int) -> BoundedBody:
     if not kept:
         return BoundedBody(kept, kept, is_cut)
     decoding.feed(kept)
+    # The end of a payload that is cut here is missing, and no fault of its coding
     if not is_cut:
         decoding.finish()
     flaws = ("coding",) if decoding.broken else ()

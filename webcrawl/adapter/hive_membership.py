@@ -81,15 +81,19 @@ class HiveEntry:
             raise
 
     async def _entered(self) -> Membership:
-        key, slots, away = self.db.get(KEY), saved_map(self.db), None
+        key = self.db.get(KEY)
+        slots = saved_map(self.db)
+        away = None
         try:
             await self._named()
             if key is None:
                 await self._await_founding()
         except Away as error:
             away = error
-        else:  # a later map than that of the state is learned when the crawl is open
-            key, slots = self._hive.key, slots or self._hive.map
+        else:
+            key = self._hive.key
+            # A later map than that of the state is learned when the crawl is open
+            slots = slots or self._hive.map
         if key is None or slots is None:
             raise HiveError(
                 f"REDIS_URL: the hive's server, which a new drone needs to join, cannot be used: {away}"

@@ -58,7 +58,8 @@ def transport_maker(settings: BaseSettings, name: str) -> Callable[[], Transport
 def password_in(path: Path) -> str:
     """Return the text of the file, without the end of its line."""
     try:
-        text, is_open = path.read_text(encoding="utf-8"), _is_open(path.stat())
+        text = path.read_text(encoding="utf-8")
+        is_open = _is_open(path.stat())
     except OSError as error:
         raise HiveError(f"REDIS_PASSWORD_FILE = {path}: cannot be read: {error}") from error
     except UnicodeDecodeError as error:

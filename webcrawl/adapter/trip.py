@@ -19,4 +19,5 @@ def give_trip(request: Request, trip: Trip) -> Request:
 def trip_of(request: Request) -> Trip | None:
     """Return the trip of a scheduler's request; None if it bypassed it, whatever meta it copied."""
     trip: Trip | None = request.meta.get(KEY)
+    # Middlewares and spiders copy a request's meta into requests of their own
     return trip if trip is not None and trip.owner == id(request) else None

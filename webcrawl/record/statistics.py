@@ -117,7 +117,8 @@ class Statistics:
         row = self.hosts.row(host)
         row[3] += milliseconds
         row[4] += 1
-        if not 200 <= status < 300 or wall or not way.may_be_page:
+        is_document = 200 <= status < 300 and not wall and way.may_be_page
+        if not is_document:
             self.series.add(at, 0, size)
             row[2] += status >= 500
             return
@@ -216,7 +217,8 @@ def read_line(statistics: Statistics, fields: list[str]) -> None:
     if size == NOTHING:
         statistics.ended(int(status), url, path)
         return
-    milliseconds, at = int(fetched.partition("+")[2]), _second(when[:19]) + int(when[20:23])
+    milliseconds = int(fetched.partition("+")[2])
+    at = _second(when[:19]) + int(when[20:23])
     annotations = notes.split(",")
     statistics.answered(
         int(status), url, path, at, milliseconds, int(size), kind, wall=walled(annotations)

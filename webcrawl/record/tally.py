@@ -203,8 +203,6 @@ class HostTally:
     def _reduced_sample(self) -> set[str]:
         """Raise the level until the sample takes half of the room at most; return the sample."""
         sampled = {name for name in self.rows if self._is_sampled(name)}
-        # Wegman's adaptive sampling: the hosts whose keyed hash ends in enough zeros are as good as
-        # drawn.
         while len(sampled) > self._room // 2:
             self.level += 1
             sampled = {name for name in sampled if self._is_sampled(name)}

@@ -101,6 +101,7 @@ class CheckpointedFeeds(FeedExporter):
         except Exception as error:  # noqa: BLE001 - a class of the user's may raise anything
             self._lose(error)
             return
+        # A checkpoint may leave the page out, so its items are written when it is finished
         last = page.writes[-1] if page.writes else None
         if not isinstance(last, WaitingItems):
             last = WaitingItems(lambda item: self._export(item, spider))

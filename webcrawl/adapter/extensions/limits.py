@@ -61,9 +61,11 @@ class Limits(CloseSpider):
                 self._end_after(most)
             elif most and name not in self._heard:
                 self._heard.add(name)
-                self.counter[key] = 0  # a limit of pages without items may have counted before
+                # A limit of pages without items may have counted before
+                self.counter[key] = 0
                 self.crawler.signals.connect(hears[name][0], signal=hears[name][1])
-            elif 0 < most <= self.counter[key]:  # Scrapy's class waits for exactly that number
+            # Scrapy's class waits for exactly that number
+            elif 0 < most <= self.counter[key]:
                 close_spider(self.crawler, f"closespider_{key}")
 
     def _end_after(self, seconds: float) -> None:

@@ -90,18 +90,14 @@ class Summary:
         self._reason = reason
         lines = self.end(time.monotonic() - self._begun)
         lines += [f"nothing was fetched: {line}" for line in self._fates()]
-        if scheduler_of(self._crawler).failed is not None:  # the figures are beyond what is kept
-            lines[-1:] = (
-                [f"{self._folder} has everything up to the last checkpoint"]
-                if self._folder.exists()
-                else []
-            )
+        if scheduler_of(self._crawler).failed is not None:
+            # The figures are beyond what is kept
+            del lines[-1:]
+            if self._folder.exists():
+                lines.append(f"{self._folder} has everything up to the last checkpoint")
         elif not values_of(self._crawler)["HIVE_DRONES"]:
-            lines += (
-                self.afterwards()
-                if self._crawl.parts.counters["answers"] and not self._fates()
-                else []
-            )
+            if self._crawl.parts.counters["answers"] and not self._fates():
+                lines += self.afterwards()
             lines += self.stopped(reason)
         if (
             scheduler_of(self._crawler).was_complete
@@ -177,10 +173,8 @@ class Identity:
                 defaults.USER_AGENT,
             )
         if values["BOT_KEY"] and values["BOT_AGENT"]:
-            keyid, (_, agent) = (
-                SigningKey.read(values["BOT_KEY"]).keyid,
-                form_and_origin(values["BOT_AGENT"]),
-            )
+            keyid = SigningKey.read(values["BOT_KEY"]).keyid
+            _, agent = form_and_origin(values["BOT_AGENT"])
             check = f"{program()} identity verify {agent}"
             logger.info("requests are signed: key %s, directory %s (%s)", keyid, agent, check)
 

@@ -126,6 +126,7 @@ class WebSub:
             )
 
     def _look(self) -> None:
+        # Questions to hubs wait as all requests do, for an order or for our own network
         if self._crawl.parts.in_force.paused or self._crawl.parts.uplink.out:
             return
         try:
@@ -213,11 +214,9 @@ class WebSub:
             self._reading = loop.call_at(max(self._rests_until, loop.time() + PACE), self._read)
 
     def _read(self) -> None:
-        began, now, push = (
-            asyncio.get_running_loop().time(),
-            self._crawl.parts.clock(),
-            self._pushes.popleft(),
-        )
+        began = asyncio.get_running_loop().time()
+        now = self._crawl.parts.clock()
+        push = self._pushes.popleft()
         try:
             one = self._subscriptions.pushed(push.token, push.signature, push.body, now)
             if one is not None:

@@ -112,5 +112,6 @@ class EngineHandle:
         Before the scraper is open, when a letter or a merge may wake it already, Scrapy would fail;
         it asks when it begins.
         """
+        # Never with a delay: until that is over, Scrapy ignores all further calls of `schedule`
         if self.slot.closing is None and self.engine.scraper.slot is not None:
             self.slot.nextcall.schedule()

@@ -50,6 +50,8 @@ class GuestRequests:
             engine._start = reading(engine._start)  # noqa: SLF001
         self._call_spider = taming(self._scraper.call_spider_async)
         self._scraper.call_spider_async = self._call  # type: ignore[method-assign]
+        # Scrapy's own method takes a queue and two tasks for each answer, and 101 tasks with its
+        # default of 100
         if self._scraper.concurrent_items == 1:
             self._scraper.handle_spider_output_async = self._outputs  # type: ignore[method-assign]
 

@@ -57,11 +57,9 @@ class ItemProcessor(ItemPipelineManager):
         with TAMED:
             for method in cast("Iterable[Callable[..., Any]]", self.methods["process_item"]):
                 kind = type(item)
-                item = (
-                    method(item, self._spider)
-                    if wants_spider and method in wants_spider
-                    else method(item)
-                )
+                needs_spider = wants_spider and method in wants_spider
+                item = method(item, self._spider) if needs_spider else method(item)
+                # A coroutine, or an item of another type
                 if type(item) is not kind:
                     if asyncio.current_task() is None:
                         await asyncio.sleep(0)  # out of a batch into a task: time-outs want one

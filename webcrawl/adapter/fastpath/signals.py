@@ -100,10 +100,10 @@ def _call_all(listeners: list[_Plain], named: dict[str, Any]) -> list[Answer]:
         receiver = _receiver(connection)
         if receiver is None:
             continue
+        arguments = named
+        if names is not None:
+            arguments = {name: named[name] for name in names if name in named}
         try:
-            arguments = (
-                named if names is None else {name: named[name] for name in names if name in named}
-            )
             answers.append((receiver, receiver(**arguments)))
         except Exception as error:  # noqa: BLE001 - a listener's own
             _report(receiver, error, named)

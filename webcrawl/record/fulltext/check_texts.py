@@ -118,7 +118,9 @@ def _flaw(line: Any) -> str:
     wrong = [name for name, kind in KEYS.items() if not isinstance(line.get(name), kind)]
     if wrong:
         return ", ".join(wrong)
-    return "the page number is negative" if line["ordinal"] < 0 else ""
+    if line["ordinal"] < 0:
+        return "the page number is negative"
+    return ""
 
 
 def _urls(path: Path, length: int) -> Iterator[str]:

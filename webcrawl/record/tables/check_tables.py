@@ -199,16 +199,15 @@ class ArchivePlaceCheck:
         return ""
 
     def _of(self, name: str) -> BinaryIO | None:
-        if name != self._name:
-            self._open.close()
-            self._name = name
-            paths = [
-                path
-                for path in (self._folder / name, self._folder / f"{name}{OPEN}")
-                if path.exists()
-            ]
-            sound = [path for path in paths if path not in self._damaged]
-            self._file = self._open.enter_context(regular(sound[0])) if sound else None
+        if name == self._name:
+            return self._file
+        self._open.close()
+        self._name = name
+        self._file = None
+        for path in (self._folder / name, self._folder / f"{name}{OPEN}"):
+            if path.exists() and path not in self._damaged:
+                self._file = self._open.enter_context(regular(path))
+                break
         return self._file
 
 

@@ -52,9 +52,10 @@ class EndedUrl:
         self.exchange = exchange
         self.page = page
         self.time = exchange.started if exchange is not None else outcome.at or now
-        self.redirect = (
-            redirect_target(exchange) or None if exchange is not None else None
-        )  # where the answer redirects to
+        # Where the answer redirects to
+        self.redirect: str | None = None
+        if exchange is not None:
+            self.redirect = redirect_target(exchange) or None
         # What was read of a page; a body that was seen before is read now
         self.found: DocumentLinks | None = None
         if page is not None and 200 <= page.status < 300 and not page.is_prerequisite:
@@ -88,22 +89,19 @@ class EndedUrl:
         """Common Crawl's name for the kind of row, or one of ours."""
         if self.link.is_prerequisite:
             return ROBOTS
-        if self.exchange is not None and self.outcome.status >= 0:
-            return (
-                ANSWERED
-                if 200 <= self.outcome.status < 300 and not self.link.is_probe
-                else DIAGNOSTICS
-            )
+        status = self.outcome.status
+        if self.exchange is not None and status >= 0:
+            # A probe's URL is made up: its answer is no page of the site
+            is_page = 200 <= status < 300 and not self.link.is_probe
+            return ANSWERED if is_page else DIAGNOSTICS
         return FAILED if self.outcome.ended else UNASKED
 
     @property
     def mime_type(self) -> str | None:
         """Return the media type as sent, without parameters."""
-        kind = (
-            self.exchange.content_type.partition(";")[0].strip()
-            if self.exchange is not None
-            else ""
-        )
+        if self.exchange is None:
+            return None
+        kind = self.exchange.content_type.partition(";")[0].strip()
         return kind[:LONGEST] or None
 
     @property
@@ -112,8 +110,9 @@ class EndedUrl:
         if self.page is None or self.found is None:
             return None
         kind = self.page.content_type
-        is_text = kind.startswith("text/") or kind.endswith(TEXTS)
-        return (self.found.encoding or None) if is_text else None
+        if not kind.startswith("text/") and not kind.endswith(TEXTS):
+            return None
+        return self.found.encoding or None
 
     @property
     def canonical(self) -> str | None:
@@ -132,9 +131,8 @@ class EndedUrl:
         if page is None or page.is_prerequisite:
             return None, None, None, None
         said = page.preferences if self.found is not None else page.said_so_far
-        return *in_words(
-            said
-        ), page.exchange is not None and page.exchange.state.withheld is not None
+        is_withheld = page.exchange is not None and page.exchange.state.withheld is not None
+        return *in_words(said), is_withheld
 
     @property
     def structured(self) -> str | None:
@@ -144,9 +142,9 @@ class EndedUrl:
     @property
     def robots(self) -> str | None:
         """Return the directives of document and answer to robots."""
-        return (
-            ",".join(sorted(self.page.robots))[:LONGEST] or None if self.page is not None else None
-        )
+        if self.page is None:
+            return None
+        return ",".join(sorted(self.page.robots))[:LONGEST] or None
 
 
 def declared_language(page: Page, found: DocumentLinks | None) -> str | None:
@@ -166,7 +164,9 @@ def named_markdown(found: DocumentLinks | None) -> str | None:
 
 
 def _resolved(address: str, found: DocumentLinks) -> str | None:
-    return (0 < len(address) <= LONGEST and resolved(address, found.base)) or None
+    if not 0 < len(address) <= LONGEST:
+        return None
+    return resolved(address, found.base) or None
 
 
 def in_words(said: Preferences) -> tuple[str | None, str | None, str | None]:
@@ -203,7 +203,8 @@ def _below(suffix: str, labels: list[str]) -> str | None:
     return ".".join(labels[-size:]) if len(labels) >= size else None
 
 
-LINKS_AT_ONCE = 8192  # rows; building one takes 4 ms
+# Rows of a batch, which takes 4 ms to build. Batches of 1,024 or 2,048 cost more per link.
+LINKS_AT_ONCE = 8192
 # Links of a page at once: a page may have a hundred thousand, with URLs of 2,000 characters
 PIECE = 1000
 ROOM = 8 << 20  # characters in the rows of one page; the piece that takes the last of it is whole
@@ -265,10 +266,13 @@ class LinkRows:
             return 0
         url = end.link.url
         links = end.found.links
-        known = end.page.flags if end.found is end.page.found else None
-        followed = _are_followed(links, end.page.followed) if known is None else known
+        # They are made for a whole batch of pages after its links were followed
+        followed = end.page.flags if end.found is end.page.found else None
+        if followed is None:
+            followed = _are_followed(links, end.page.followed)
         if len(links) <= PIECE and self._max_length == MAX_LENGTH:
-            return self._add(url, end.page.columns, followed)  # links.log has them, too
+            # links.log has the same columns
+            return self._add(url, end.page.columns, followed)
         return self._add_in_pieces(url, links, end.found.base, followed)
 
     def _add_redirect(self, link: Link, target: str, subset: str) -> int:

@@ -159,10 +159,9 @@ class CrawlTable:
         names = [
             name for name in lengths(snapshot) if name.startswith(start) and name.endswith(PARQUET)
         ]
-        progress = (TableProgress.of(snapshot.get(state)) for state in (STATE, *ALONE))
-        return names, sum(
-            stream.rows
-            for one in progress
-            for stream in one.streams
-            if stream.name.startswith(start)
-        )
+        rows = 0
+        for state in (STATE, *ALONE):
+            for stream in TableProgress.of(snapshot.get(state)).streams:
+                if stream.name.startswith(start):
+                    rows += stream.rows
+        return names, rows

@@ -119,16 +119,18 @@ class Conversions:
     def note(self) -> list[str]:
         """Note the files that are made in place of their streams; return the streams' names."""
         noted = []
-        for file in [
-            file for file in self._files if file.job is not None and self._worker.done(file.job)
-        ]:
+        for file in list(self._files):
+            if file.job is None or not self._worker.done(file.job):
+                continue
             made = self._made(file)
-            if made is not None:
-                mark, rows = made
-                self._outputs.adopt(f"{file.name}{PARQUET}", mark, file.instead)
-                self._db.set(f"{ROWS}{file.name}{PARQUET}", str(rows).encode())
-                self._files.remove(file)
-                noted.append(file.name)
+            if made is None:
+                continue
+            mark, rows = made
+            # One COMMIT notes the new file and forgets the old one: no row is in both, or in none
+            self._outputs.adopt(f"{file.name}{PARQUET}", mark, file.instead)
+            self._db.set(f"{ROWS}{file.name}{PARQUET}", str(rows).encode())
+            self._files.remove(file)
+            noted.append(file.name)
         return noted
 
     def _made(self, file: _File) -> Made | None:
@@ -325,6 +327,7 @@ def write_hosts(disk: Disk, database: Path, most_failures: int, target: Path) ->
 
 
 def _batches(database: Path, most_failures: int) -> Iterator[pa.RecordBatch]:
+    # A connection of its own sees the last COMMIT, whatever the crawl has written since
     try:
         with closing(sqlite3.connect(f"{database.absolute().as_uri()}?mode=ro", uri=True)) as db:
             found = db.execute(HOSTS)
@@ -391,10 +394,12 @@ class CrawlTables(TableWriter):
         Its row is made at the next one's: the archive may write right after this call.
         """
         self._settle()
-        page, self._page = self._page, None
-        if page is not None and (exchange is None or page.exchange is not exchange):
-            page = None
-        self._last = EndedUrl(link, outcome, exchange, page, self._clock())
+        page = self._page
+        self._page = None
+        is_of_answer = page is not None and exchange is not None and page.exchange is exchange
+        self._last = EndedUrl(
+            link, outcome, exchange, page if is_of_answer else None, self._clock()
+        )
 
     def _settle(self) -> None:
         end, self._last = self._last, None
@@ -462,13 +467,15 @@ class DocumentTable(TableWriter):
         """
         fingerprint = about.get("neardup")
         cluster = None if fingerprint is None else self._clusters.of(fingerprint)
-        size = len(about.get("text") or "") + len(page.structured_json or "")
+        text_size = len(about.get("text") or "")
+        size = text_size + len(page.structured_json or "")
         self.add("documents", document_row(page, exchange, about, cluster), size)
-        if self._chunk_size:
-            self._chunks.extend(chunk_rows(page, exchange, about, self._chunk_size))
-            self._chunk_chars += len(about.get("text") or "")
-            if len(self._chunks) >= BATCH or self._chunk_chars >= SIZE:
-                self._write_chunks()
+        if not self._chunk_size:
+            return
+        self._chunks.extend(chunk_rows(page, exchange, about, self._chunk_size))
+        self._chunk_chars += text_size
+        if len(self._chunks) >= BATCH or self._chunk_chars >= SIZE:
+            self._write_chunks()
 
     def _write_chunks(self) -> None:
         if self._chunks:
@@ -490,7 +497,9 @@ def _begun(root: Path) -> list[int]:
         except (pa.ArrowException, OSError) as error:  # `webcrawl verify` says more
             logger.warning("%s: its clusters are forgotten: %s", path, " ".join(str(error).split()))
             continue
-        found[:0] = [name for name, cluster in pairs if name is not None and name == cluster]
+        # The first document of a cluster gives it its name
+        begun = [name for name, cluster in pairs if name is not None and name == cluster]
+        found[:0] = begun
         if len(found) >= LIMIT:
             break
     return found

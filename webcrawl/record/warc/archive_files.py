@@ -107,6 +107,7 @@ class _Stored(io.RawIOBase):
         except (*BROKEN, KeyError) as error:
             self._file.close()
             raise OSError(f"the file is not in the package: {error}") from error
+        # The extra field of this header may have another length than the one in the directory
         name_size = int.from_bytes(header[26:28], "little")
         extra_size = int.from_bytes(header[28:30], "little")
         self._begin = entry.header_offset + HEADER + name_size + extra_size
