@@ -196,6 +196,7 @@ class RereadingScheduler(FrontierScheduler):
         except Exception as error:  # noqa: BLE001 - whatever it is, what it was in the middle of is half done
             self.fail(error)
             return None
+        # Scrapy would ask again after 5 s
         if trip is None and not self.pages.is_over:
             call_later(0, self.wake)
         return trip
@@ -244,8 +245,9 @@ class RereadingDownloader(FrontierDownloader):
     def needs_backout(self) -> bool:
         """Return whether too much is unfinished: a checkpoint waits for it, and memory holds it."""
         inside = self.barrier.inside
-        bodies = (len(trip.exchange.body) for trip in inside if trip.exchange is not None)
-        return len(inside) >= self.total_concurrency or sum(bodies) >= ROOM
+        if len(inside) >= self.total_concurrency:
+            return True
+        return sum(len(trip.exchange.body) for trip in inside if trip.exchange is not None) >= ROOM
 
     def close(self) -> None:
         """There is nothing to close."""

@@ -163,5 +163,6 @@ def as_scrapys(error: Exception) -> Exception:
     if not isinstance(error, FetchError):
         return error
     theirs = raised(error)
+    # The log shows both: an errback knows Scrapy's, and ours says what happened
     theirs.__cause__ = error
     return theirs

@@ -233,6 +233,7 @@ class FetchingSteps(PagesThroughScrapy):
     def take(self) -> Trip | None:
         trip = self._giving.trip()
         if trip is not None:
+            # It has a slot from now on, as a request that Scrapy's engine has given out
             self._downloader.active.add(trip)
         return trip
 

@@ -72,6 +72,7 @@ class BadFeed(Exception):  # noqa: N818 - reads as what it is
 
 def check_feeds(settings: BaseSettings) -> None:
     """Raise BadFeed if a feed cannot be stored."""
+    # Scrapy would only log it, and crawl without any feed. One at a time, to name the one.
     for uri, options in settings.getdict("FEEDS").items():
         one = Settings(settings)
         one.set("FEEDS", {str(uri): options}, "cmdline")
@@ -116,17 +117,17 @@ def _check_file(name: str) -> None:
     """Make the folder, as Scrapy does later, and look at the file if its name has no parameters."""
     path = Path(name)
     before, parameter, _ = name.partition("%(")
-    known = not parameter
-    folder = path.parent if known else Path(f"{before}x").parent
+    is_whole_name = not parameter
+    folder = path.parent if is_whole_name else Path(f"{before}x").parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadFeed(
             f"FEEDS: {name}: cannot be stored: {error.filename}: {error.strerror}"
         ) from error
-    if known and path.is_dir():
+    if is_whole_name and path.is_dir():
         raise BadFeed(f"FEEDS: {name}: cannot be stored: it is a directory")
-    place = path if known and path.exists() else folder
+    place = path if is_whole_name and path.exists() else folder
     if not os.access(place, os.W_OK):
         raise BadFeed(f"FEEDS: {name}: cannot be stored: {place} is not writable")
 
@@ -333,6 +334,7 @@ class Csv(PageRows, CsvItemExporter):
 
     def serialize_field(self, field: Any, name: str, value: Any) -> Any:
         written = super().serialize_field(field, name, value)
+        # A spreadsheet would run a text that begins like a formula
         return in_sheet(written) if self._is_page else written
 
 
@@ -343,9 +345,11 @@ class Json(PageRows, JsonItemExporter):
         if self._continued is None:
             super().start_exporting()
         else:
+            # Between two items stands a comma, and none before the first
             self.first_item = self._continued.last.rstrip().endswith(b"[")
 
     def finish_exporting(self) -> None:
+        # A later run cuts off the bracket that ends the file, and goes on
         if self._feed is not None:
             self._feed.freeze()
         super().finish_exporting()

@@ -173,6 +173,7 @@ class HttpHandler(BaseDownloadHandler):
         `whole`: whether the body must be whole if the request does not say.
         """
         meta = request.meta
+        # Seconds from the request's last byte to the answer's first
         meta["download_latency"] = exchange.timings.first_byte
         if exchange.truncated in LOST and meta.get(WHOLE, whole):
             self._refuse(exchange)

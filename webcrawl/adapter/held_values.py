@@ -62,6 +62,7 @@ class HeldValues:
                 "if the crawl stops before that, the request is lost. Further ones of this kind are not logged"
             )
             logger.warning(line, request, field, key, within.__qualname__)
+        # The run is part of it: a later run must not take its own values for these
         self._number += 1
         return msgpack.ExtType(
             IN_MEMORY, msgpack.packb([self._run, self._number, kind.__qualname__])

@@ -332,9 +332,8 @@ def _check_arguments(spider: type[WebSpider], given: Mapping[str, str], *, elsew
     `elsewhere`: whether a server supplies seeds.
     """
     _check_argument_names(spider, given)
-    has_seeds = given.get("seeds", "").strip() != ""
-    lacks_seeds = not (has_seeds or elsewhere) and spider.needs_seeds()
-    if lacks_seeds:
+    has_seeds = given.get("seeds", "").strip() != "" or elsewhere
+    if not has_seeds and spider.needs_seeds():
         raise CannotStart(
             "no seeds: give -a seeds= a file or a URL, or several separated by commas"
         )
@@ -472,11 +471,10 @@ def _shares_urls(settings: BaseSettings, values: CheckedSettings) -> bool:
 def start_urls_of(spider: type[Spider]) -> list[str] | None:
     """Return the URLs that the spider begins with, or None if only its run can tell them."""
     has_own_start = spider.start is not Spider.start or hasattr(spider, "start_requests")
-    has_own_making = (
-        spider.__init__ is not Spider.__init__
-        or spider.from_crawler.__func__ is not Spider.from_crawler.__func__  # type: ignore[attr-defined]
-    )
-    if has_own_start or has_own_making:
+    # They may set `start_urls`, by the arguments
+    has_own_constructor = spider.__init__ is not Spider.__init__
+    has_own_maker = spider.from_crawler.__func__ is not Spider.from_crawler.__func__  # type: ignore[attr-defined]
+    if has_own_start or has_own_constructor or has_own_maker:
         return None
     urls = getattr(spider, "start_urls", None)
     return list(urls) if urls else None
@@ -504,6 +502,7 @@ def _folder(
     """
     folder = Path(values["JOBDIR"])
     make_folder(folder, spider)
+    # To open the state once more is a fiftieth of a start, and turns a traceback into one line
     try:
         check_folder(folder)
         with _quiet("webcrawl"):

@@ -72,6 +72,7 @@ def to_link(
     with all that is sent. `held` keeps the values of `meta` and `cb_kwargs` that have no packed
     form; without it such a request cannot be kept.
     """
+    # The frontier fetches canonical URLs, also of a request with `verbatim_url`
     url = request.url if needs_no_host(request.url) else canonical(request.url)
     via = referer(request)
     given = _as_dict(request, spider)
@@ -86,6 +87,7 @@ def to_link(
             values[field] = left
     word = _word(_beside_url(given, classes=classes))
     try:
+        # Before the word, where a link's priority is read without unpacking
         if request.priority:
             word = f"{request.priority:d}.{word}"
         path = "L" * int(request.meta.get("depth", 0))
@@ -271,14 +273,14 @@ def _given(
                 continue
             if key in values.get(field, {}):
                 given[field][key] = values[field][key]
-            elif may_lack:
-                del given[field][key]
-            else:
+                continue
+            if not may_lack:
                 why = (
                     f"the {field} {key!r} of a request, a {value.kind}, was only in the memory of an "
                     "earlier run"
                 )
                 raise CannotBeMade(link, f"{field} {key}", why)
+            del given[field][key]
     return given
 
 

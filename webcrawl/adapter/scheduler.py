@@ -148,6 +148,7 @@ class FrontierScheduler:
     async def _open(self, spider: Spider) -> None:
         values = values_of(self.crawler)
         try:
+            # First: the hive's key and map belong to the state that the crawl is opened with
             await self.hive.enter(self.crawler, values, spider.name)
             ahead = self._begin(spider)
             self.was_complete = (
@@ -388,14 +389,16 @@ class FrontierScheduler:
 
     async def _begin_since(self, argument: str) -> None:
         """Read what earlier crawls have, if the crawl is to begin from there."""
-        if argument:
-            from webcrawl.crawl.earlier_pages import since_of  # noqa: PLC0415 - few crawls have earlier ones
+        if not argument:
+            return
+        from webcrawl.crawl.earlier_pages import since_of  # noqa: PLC0415 - few crawls have earlier ones
 
-            downloader = downloader_of(self.crawler)
-            since = await since_of(argument, values_of(self.crawler), self.crawl, self.fail)
-            downloader.since = since
-            self.run.ends.callback(since.close)
-            self.run.ends.callback(setattr, downloader, "since", None)
+        downloader = downloader_of(self.crawler)
+        # Nothing is fetched before their index is whole: 7 s per million captures
+        since = await since_of(argument, values_of(self.crawler), self.crawl, self.fail)
+        downloader.since = since
+        self.run.ends.callback(since.close)
+        self.run.ends.callback(setattr, downloader, "since", None)
 
     def close(self, reason: str) -> Deferred[None]:
         self.end.reason = reason
@@ -414,6 +417,7 @@ class FrontierScheduler:
             self.end.lost = self._report_lost()
             await self.checkpoint(last=True)
             await self.hive.stop()
+            # The index adds the pages that this checkpoint has, and its files go to the store
             await by_turns(self.crawl.followers.rest())
         except BaseException as error:  # noqa: BLE001 - whatever it is, this checkpoint was not made
             self.fail(tamed(error))
@@ -474,7 +478,8 @@ class FrontierScheduler:
         Nothing may raise here: Scrapy would hang.
         """
         trip = trip_of(request)
-        if trip is not None and trip.comes_again:  # the frontier has it, and knows when
+        # A retry comes back from the downloader as a request; the frontier has it, and knows when
+        if trip is not None and trip.comes_again:
             return True
         taken = self._intake.take(request)
         if taken:

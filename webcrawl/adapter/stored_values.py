@@ -214,6 +214,7 @@ def _made(module: str, name: str, said: Any) -> Any:
         raise ValueError(
             f"the class {module}.{name} is not loaded: import it in the module of the spider"
         )
+    # Bytes choose the class, so none of these calls runs code of the class: no constructor, no setter
     if form == "item":
         item: Any = kind.__new__(kind)
         Item.__init__(item)
@@ -336,6 +337,7 @@ class ValueUnpacker:
 
     def ext(self, code: int, data: bytes) -> Any:
         """Return the value of an ExtType; msgpack calls this."""
+        # A value within a value is an ExtType of its own, and has msgpack call this again
         self._depth += 1
         try:
             if self._depth > 2 * DEEPEST:

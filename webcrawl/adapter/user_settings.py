@@ -154,8 +154,8 @@ def warnings(settings: BaseSettings, spider: Spider) -> Iterator[str]:
     def given(name: str) -> bool:
         return is_given(settings, name)
 
-    names = [name for name in settings if name.isupper() and given(name)]
-    yield from unheard({name: settings[name] for name in names}, enabled(settings) | {reader})
+    users = {name: settings[name] for name in settings if name.isupper() and given(name)}
+    yield from unheard(users, enabled(settings) | {reader})
     yield from overruled(given)
     if given("DOWNLOAD_DELAY") and not given("POLITENESS_FACTOR"):
         yield (
@@ -198,18 +198,18 @@ def unknown(settings: BaseSettings, spider: Spider) -> Iterator[str]:
     given = {name: settings[name] for name in settings if is_given(settings, name)}
     near = mistyped(given, known)
     yield from (f"{name}: unknown setting; did you mean {meant}?" for name, meant in near.items())
-    yield from read_by_nobody(
-        on_command_line(settings) & given.keys() - known - near.keys(), given, type(spider)
-    )
+    # Other libraries have settings of their own in a project, and rarely on the command line
+    typed = on_command_line(settings) & given.keys()
+    yield from read_by_nobody(typed - known - near.keys(), given, type(spider))
 
 
 def enabled(settings: BaseSettings) -> set[str]:
     """Return the names of the classes of those components that are enabled."""
     found = {_class(settings["LOG_FORMATTER"])}
     for kind in COMPONENTS:
-        found |= {
-            _class(path) for path, order in settings.getwithbase(kind).items() if order is not None
-        }
+        for path, order in settings.getwithbase(kind).items():
+            if order is not None:
+                found.add(_class(path))
     return found
 
 

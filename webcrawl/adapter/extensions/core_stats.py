@@ -37,7 +37,7 @@ class PagesCoreStats(CoreStats):
 
     def spider_opened(self, spider: Spider) -> None:
         super().spider_opened(spider)
-        # under another scheduler nothing is counted
+        # Under another scheduler nothing is counted
         with contextlib.suppress(NotConfigured):
             scheduler = scheduler_of(self._crawler)
             self._counters = scheduler.crawl.parts.counters

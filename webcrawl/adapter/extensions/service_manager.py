@@ -42,7 +42,7 @@ class ServiceManager:
         self._say("STOPPING=1")
 
     def _say(self, state: str) -> None:
-        # systemd may restart just now
+        # systemd may restart just now, and a full socket must not hold up the crawl
         with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as out:
             out.setblocking(False)
             out.sendto(state.encode(), self._address)

@@ -161,8 +161,8 @@ def schema() -> tantivy.Schema:
         builder.add_text_field(name, tokenizer_name=ANALYZER)
     builder.add_text_field("language", stored=True, tokenizer_name=ANALYZER)
     # A field for each language, because the analyzer of a field cannot depend on the page, and to
-    # stem in Python would hold its lock for 430 µs per page of 10 KB. Without positions: phrases are
-    # looked for in the words as they are written.
+    # stem in Python would hold its lock for 430 µs per page of 10 KB. Without positions, because
+    # phrases are looked for in the words as they are written.
     for language in STEMMERS:
         builder.add_text_field(
             stems_of(language), tokenizer_name=stems_of(language), index_option="freq"

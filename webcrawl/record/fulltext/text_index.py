@@ -266,8 +266,8 @@ class Indexer(Part):
         self._done: Future[None] | None = None
         self._stopped = False
         self._failed: BaseException | None = None
-        # A thread will do: tantivy adds and commits without Python's lock. Another thread that slept
-        # for 1 ms at a time was late by at most 12 ms.
+        # A thread will do: tantivy adds and commits without Python's lock. Another thread, which
+        # slept for 1 ms at a time, was late by at most 12 ms.
         self._worker = Worker(stack=SYSTEMS)
         db.presence.add(jobdir / FOLDER)
         db.join(self)

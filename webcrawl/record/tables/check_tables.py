@@ -144,6 +144,7 @@ class _Table:
                         self.damages.append(
                             DamagedFile(path, 0, f"it has {count} rows, but {expected} are noted")
                         )
+            # In place of rows that cannot be read, so that the later ones keep their lines
             yield from repeat(None, max(0, expected - count))
 
     def rest(self) -> Iterator[DamagedFile]:
@@ -190,9 +191,11 @@ class ArchivePlaceCheck:
             return f"{name} has no record at byte {offset}: {torn}"
         if record is None:
             return f"{name} has no record at byte {offset}: the file ends before that"
-        date = record.fields.get("warc-date", "-").rstrip("Z")  # WARC 1.0: whole seconds
+        # WARC 1.0 has whole seconds only
+        date = record.fields.get("warc-date", "-").rstrip("Z")
         fetched = time.isoformat(timespec="milliseconds")
-        if record.length != length or record.kind not in TYPES or not fetched.startswith(date):
+        is_of_page = record.kind in TYPES and fetched.startswith(date)
+        if record.length != length or not is_of_page:
             return f"{name} has a different record at byte {offset}"
         if record.kind != "conversion" and _has_other(record.fields, f"sha1:{digest}"):
             return f"{name} has a different payload at byte {offset}"
@@ -293,8 +296,12 @@ def _odd(jobdir: Path, number: int, why: str) -> DamagedFile:
 def lines_of(log: Path, part: LogRange) -> Iterator[tuple[str, str]]:
     """Yield status and URL of each line of this part."""
     for _, fields in each(log, part.start, part.end):
-        status, url = (fields[STATUS], fields[URL]) if len(fields) > URL else (b"", b"")
-        yield status.decode("ascii", "replace"), url.decode("ascii", "replace")
+        if len(fields) > URL:
+            status = fields[STATUS].decode("ascii", "replace")
+            yield status, fields[URL].decode("ascii", "replace")
+        else:
+            # A torn line is reported with the log, and is a line all the same
+            yield "", ""
 
 
 def check_alone(
