@@ -22,14 +22,12 @@ def given_words(settings: BaseSettings | None, words: Iterable[str]) -> list[str
     Raises UsageError as `check_given` does. A name that is no setting is passed over: Kubernetes
     puts such ones there.
     """
-    found = [
-        (word.removeprefix(PREFIX), value)
-        for word, value in os.environ.items()
-        if word.startswith(PREFIX)
-    ]
-    given = [
-        f"{name}={value}" for name, value in found if settings is not None and name in settings
-    ]
+    given: list[str] = []
+    for word, value in os.environ.items():
+        name = word.removeprefix(PREFIX)
+        is_setting = settings is not None and name in settings
+        if is_setting and word.startswith(PREFIX):
+            given.append(f"{name}={value}")
     given += words
     check_given(settings, given)
     return given
@@ -37,13 +35,13 @@ def given_words(settings: BaseSettings | None, words: Iterable[str]) -> list[str
 
 def check_given(settings: BaseSettings | None, given: Iterable[str]) -> None:
     """Raise UsageError for the first `-s` without the JSON object that Scrapy reads there."""
+    if settings is None:
+        return
     for word in given:
         name, _, value = word.partition("=")
-        if (
-            settings is not None
-            and isinstance(settings.get(name), BaseSettings)
-            and not _is_object(value)
-        ):
+        # Settings of components are dictionaries, which Scrapy reads as JSON
+        takes_object = isinstance(settings.get(name), BaseSettings)
+        if takes_object and not _is_object(value):
             allowed = f"""a JSON object, with double quotes: -s '{name}={{"a.B": 300}}'"""
             raise UsageError(f"{name} = {shortened(value)}: must be {allowed}", print_help=False)
 

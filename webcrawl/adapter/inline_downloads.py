@@ -297,11 +297,14 @@ class AwaitedDownloads:
             _give_back(crawl, trip)
 
     def _heard(self, crawl: OpenCrawl, trip: Trip, response: Response | Request | None) -> None:
-        link, outcome = trip.link, trip.outcome
+        link = trip.link
+        outcome = trip.outcome
         if link is None or crawl.turns.closed:
             return
+        # A middleware may have given a request
+        answer = response if isinstance(response, Response) else None
         try:
-            crawl.robots.heard(trip, response if isinstance(response, Response) else None)
+            crawl.robots.heard(trip, answer)
             if outcome is not None:
                 crawl.books.answered(link, None, "", outcome, trip.exchange, last=True)
             if trip.exchange is not None:

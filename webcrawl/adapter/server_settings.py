@@ -35,11 +35,11 @@ def client_maker(settings: BaseSettings) -> MakeClient:
     from webcrawl.crawl.hive.redis_server import clients  # noqa: PLC0415 - as above
 
     params: dict[str, Any] = {**defaults.REDIS_PARAMS, **settings.getdict("REDIS_PARAMS")}
-    params |= {
-        theirs: settings.get(ours)
-        for ours, theirs in connection.SETTINGS_PARAMS_MAP.items()
-        if settings.get(ours)
-    }
+    # As scrapy-redis reads them: a setting of its own comes before REDIS_PARAMS
+    for ours, theirs in connection.SETTINGS_PARAMS_MAP.items():
+        given = settings.get(ours)
+        if given:
+            params[theirs] = given
     if isinstance(params.get("redis_cls"), str):
         params["redis_cls"] = load_object(params["redis_cls"])
     if settings.get("REDIS_PASSWORD_FILE"):

@@ -47,13 +47,16 @@ def withheld(visitor: Visitor, trip: Trip, response: Response, reader: AnswerRea
     Raise IgnoreRequest for those who would take an empty page for the page. Of a WebSpider's
     callbacks the page is made all the same, for the sake of its links.
     """
-    link, exchange = trip.link, trip.exchange
+    link = trip.link
+    exchange = trip.exchange
     if link is None or exchange is None or trip.is_prerequisite:
         return response
-    if reader is AnswerReader.BOTH and not trip.inline:
+    is_made_a_page = reader is AnswerReader.BOTH and not trip.inline
+    if is_made_a_page:
         if not visitor.forbids(link, exchange):
             return response
         return response.replace(body=b"", flags=[*response.flags, FLAG])
+    # Counted here, because no page is made of it
     if visitor.withholds(link, exchange):
         raise _refused()
     return response

@@ -52,11 +52,10 @@ class Metrics:
         self._serving.end()
 
     def _figures(self) -> dict[str, float]:
+        stats = self._crawler.stats
         return {
             "slots": downloader_of(self._crawler).total_concurrency,
-            "errors": self._crawler.stats.get_value("errors/unexpected", 0)
-            if self._crawler.stats
-            else 0,
+            "errors": stats.get_value("errors/unexpected", 0) if stats is not None else 0,
             **scheduler_of(self._crawler).hive.figures(),
         }
 

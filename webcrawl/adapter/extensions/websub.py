@@ -120,6 +120,7 @@ class WebSub:
         entries = page.found.entries if page.found is not None else ()
         found = offer(page.url, page.headers, entries, self._signalling.site_of)
         if found is not None and page.link is not None:
+            # The hub may speak of this site only
             site = self._signalling.site_of(page.url)
             self._subscriptions.offered(
                 found.topic, found.hubs, page.link.pack(), site, self._crawl.parts.clock()

@@ -82,9 +82,10 @@ def check(
         raise ForeignScrapy(
             f"Scrapy {here} is installed: webcrawl needs {wanted}; pip install 'scrapy~={wanted}.0'"
         )
-    lists = lists or (PRIVATE, UNDOCUMENTED)
-    used = [(kind, name) for names in lists for kind, some in names.items() for name in some]
-    missing = [f"{kind.__name__}.{name}" for kind, name in used if not _has(kind, name)]
+    missing: list[str] = []
+    for names in lists or (PRIVATE, UNDOCUMENTED):
+        for kind, some in names.items():
+            missing += [f"{kind.__name__}.{name}" for name in some if not _has(kind, name)]
     if missing:
         raise ForeignScrapy(
             f"Scrapy {here} has no {', '.join(missing)}: webcrawl needs an unchanged Scrapy {wanted}"

@@ -181,17 +181,22 @@ class CrawlIndex:
     def _flaw(self, contents: IndexContents, ordinal: int, line: TextLine, urls: list[str]) -> str:
         """Return what the index has wrongly in place of this line; count a line that is right."""
         if urls == [line.url]:
-            before = next(iter(contents.numbers(line.url)), ordinal) if line.again else ordinal
-            self._found["indexed"] += before == ordinal
-            return "" if before == ordinal else f"page {before} too, an earlier copy of this page"
+            first = ordinal
+            if line.again:
+                first = next(iter(contents.numbers(line.url)), ordinal)
+            is_only = first == ordinal
+            self._found["indexed"] += is_only
+            return "" if is_only else f"page {first} too, an earlier copy of this page"
         if urls:
             return " ".join(urls)
+        # The index lags by a checkpoint
         if ordinal >= contents.until:
             self._found["unindexed"] += 1
-        elif not any(later > ordinal for later in contents.numbers(line.url)):
+            return ""
+        is_replaced = any(later > ordinal for later in contents.numbers(line.url))
+        if not is_replaced:
             return "nothing"
-        else:
-            self._found["replaced"] += 1
+        self._found["replaced"] += 1
         return ""
 
     def _open(self) -> Iterator[DamagedFile]:

@@ -358,6 +358,7 @@ class IndexSearch:
             for word in words:
                 having = {one: self._having(word, one) for one in self._languages}
                 everywhere = sum(having.values()) / max(1, sum(of_language.values()))
+                # A word that no page has tells nothing
                 if not everywhere:
                     continue
                 for one, pages in having.items():
@@ -407,6 +408,7 @@ def answers(
     marks = {search: search.marks(read) for search, read in queries.items()}
     clusters = Clusters(DISTANCE)
     found: dict[int | str, FoundPage] = {}
+    # A site may have thousands of copies of one page
     for search, hit in islice(hits, MOST_SIMILAR * most):
         line = search.line(hit)
         name = _cluster_of(line, clusters) or hit.url
@@ -426,12 +428,14 @@ def _cluster_of(line: Mapping[str, Any], clusters: Clusters) -> int | str:
 
 
 def _answer(hit: IndexHit, line: Mapping[str, Any], marks: SnippetMarks) -> FoundPage:
+    if not line:  # its text file is missing
+        return FoundPage(hit.url, "", ("", []), hit.score, "", "", similar=[])
     return FoundPage(
         url=hit.url,
         title=line.get("title", ""),
-        snippet=marks.of_line(line) if line else ("", []),
+        snippet=marks.of_line(line),
         score=hit.score,
-        language=line.get("language") or (language_of(dict(line)) if line else ""),
+        language=line.get("language") or language_of(dict(line)),
         fetched_at=line.get("fetched_at", ""),
         similar=[],
     )
@@ -506,13 +510,18 @@ class SearchAll:
 
     def _is_over(self, search: IndexSearch, hit: IndexHit) -> bool:
         """Return whether another index has a later state of this page."""
-        others = (other for other in self._open if other is not search)
-        return any(
-            (at := other.fetched(hit.url)) is not None and at > hit.fetched_at for other in others
-        )
+        for other in self._open:
+            if other is search:
+                continue
+            at = other.fetched(hit.url)
+            if at is not None and at > hit.fetched_at:
+                return True
+        return False
 
 
 def _seconds(hit: IndexHit) -> float:
     """Return seconds since 1970 of a time in the index, which has no zone, and is in UTC."""
     at = hit.fetched_at
-    return (at if at.tzinfo is not None else at.replace(tzinfo=UTC)).timestamp()
+    if at.tzinfo is None:
+        at = at.replace(tzinfo=UTC)
+    return at.timestamp()

@@ -221,10 +221,11 @@ def lines_of(path: Path) -> Iterator[list[bytes]]:
     try:
         with regular(path) as file, GzipFile(fileobj=file) if path.suffix == GZIP else file as data:
             while piece := data.read(PIECE):
-                *lines, tail = (tail + piece).split(b"\n")
-                lines = [line + b"\n" for line in lines]
-                if len(tail) > LONGEST_LINE:  # of a damaged file
-                    lines = [*lines, tail]
+                *whole, tail = (tail + piece).split(b"\n")
+                lines = [line + b"\n" for line in whole]
+                # A damaged file may have no end of a line, and memory is bounded
+                if len(tail) > LONGEST_LINE:
+                    lines.append(tail)
                     tail = b""
                 if is_first and OTHER_COLUMNS.match(piece):
                     raise FileReadError("it does not begin with the columns N b a m s k")

@@ -186,6 +186,7 @@ def _of_folder(folder: Path) -> Iterator[Path]:
     folder's packages.
     """
     packages = sorted(folder.glob(f"*{WACZ}"))
+    # A folder of archives, a JOBDIR, an unpacked package; else a hive
     within = (folder, folder / "warc", folder / "archive")
     files = next(filter(None, map(_inside, within)), []) or _of_drones(folder)
     if not files and not packages:

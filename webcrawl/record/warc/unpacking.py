@@ -97,6 +97,7 @@ def form_of(file: BinaryIO, name: str) -> PackingForm | None:
         return _zstd(file, start)
     if start.startswith((b"WARC/", b"filedesc")):  # or ARC's
         return PLAIN
+    # The beginning is damaged: what follows may be sound
     if name.endswith(".gz"):
         return GZIPPED
     if name.endswith(".zst"):
