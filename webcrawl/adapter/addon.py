@@ -108,6 +108,7 @@ class WebcrawlAddon:
         for name in (*COMPONENTS, *(BROAD if is_broad else ())):
             settings.set(name, getattr(defaults, name), PRIORITY)
         for name, added in MERGED.items():
+            # At the project's own priority: with a lower one it would have no effect
             priority = max(settings.getpriority(name) or 0, SETTINGS_PRIORITIES[PRIORITY])
             settings.set(name, settings.getdict(name) | dict(added), priority)
         job = vars(spider).get(JOB, "")
@@ -149,12 +150,9 @@ def refuse(settings: BaseSettings) -> None:
                 f"{name} = {settings[name]!r}: webcrawl needs its own; remove this setting, or the add-on"
             )
     # Without a reactor Scrapy replaces the http handlers after the add-on has set them.
-    if not settings.getbool("TWISTED_REACTOR_ENABLED") or settings["TWISTED_REACTOR"] != REACTOR:
-        name = (
-            "TWISTED_REACTOR"
-            if settings.getbool("TWISTED_REACTOR_ENABLED")
-            else "TWISTED_REACTOR_ENABLED"
-        )
+    has_reactor = settings.getbool("TWISTED_REACTOR_ENABLED")
+    if not has_reactor or settings["TWISTED_REACTOR"] != REACTOR:
+        name = "TWISTED_REACTOR" if has_reactor else "TWISTED_REACTOR_ENABLED"
         raise CannotStart(
             f"{name} = {settings[name]!r}: webcrawl needs Scrapy's default reactor, {REACTOR}"
         )

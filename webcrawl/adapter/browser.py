@@ -453,6 +453,7 @@ def _is_plain(request: Request) -> bool:
 
 def answered(trip: Trip | None, exchange: Exchange) -> None:
     """Book the answer for its host now, so that the page's subrequests get their turns."""
+    # The wait after the page counts the server's time, and not the browser's
     if trip is not None:
         timings = exchange.timings
         trip.fetched = Outcome(

@@ -324,11 +324,14 @@ class FrontierDownloader:
                 raise DownloadCancelledError(why) from None
             if trip.inline:
                 raise
-            raise tamed(error) from None  # of a foreign handler's making
+            # A handler has cancelled its own task. A page that was cancelled was never booked: its
+            # host waited for ever.
+            raise tamed(error) from None
         except Exception as error:
             if lack(error):
                 self.on_lack(error)
             raise
+        # A Rust library's panic, or gevent's time-out: Scrapy would wait for ever
         except BaseException as error:  # noqa: BLE001 - it is raised
             raise tamed(error) from None
         finally:

@@ -85,6 +85,7 @@ class ForeignHandler:
         seconds = float(request.meta.setdefault("download_timeout", self._timeout))
         started = time.time()
         begun = self._clock()
+        # Before the handler gets it: when it is sent is not known
         self._tell(request, trip)
         self._received[request] = 0
         try:

@@ -103,7 +103,8 @@ class HttpHandler(BaseDownloadHandler):
             self._count(flaws_of(exchange))
         if self.render is not None:
             await self.render(request, trip, exchange)
-        # A download that code awaits is no page of the spider's
+        # `web` keeps a body that broke off, unless the user wants pages whole. A download that code
+        # awaits is no page of the spider's.
         is_page = self._makes_pages_only and trip is not None and not trip.inline
         whole = self.wants_whole_pages if is_page else self._body_rules.must_be_whole
         return self._for_spider(exchange, request, whole=whole)

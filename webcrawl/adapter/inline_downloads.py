@@ -208,11 +208,12 @@ class AwaitedDownloads:
             _give_back(crawl, trip)
 
     async def _in_slot(self, request: Request, trip: Trip) -> Response:
-        # Until the request goes out: who gives up the turn before has not used the host
+        # Until the request goes out: a turn that is given up before has not used the host
         trip.outcome = Outcome(Status.UNTRIED)
         async with self._slots:
             was_held = await self.released()
             self._check_open()
+            # The turn was given before the wait for this slot
             if was_held or self.excludes(trip.awaited):
                 raise NotSent
             trip.outcome = None

@@ -81,6 +81,7 @@ def _environment(crawler: Crawler) -> EnvironmentProxies | None:
 
     It does not know ALL_PROXY.
     """
+    # `web` has no middlewares, and obeys the environment all the same
     has_middleware = crawler.get_downloader_middleware(HttpProxyMiddleware) is not None
     if has_middleware and ALL not in getproxies():
         return None

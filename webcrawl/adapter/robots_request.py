@@ -29,11 +29,12 @@ class RobotsRequests(RobotsHearing):
     def request(self, url: str, trip: Trip) -> Request:
         """Return the request of a prerequisite or a probe, of which no spider hears."""
         meta: dict[str, Any] = {**ALONE, "verbatim_url": True}
-        if trip.link is not None and trip.link.request:
-            meta |= {key: value for key, value in stored_meta(trip.link).items() if key in WAY}
         sent: dict[Any, bytes] = {}
-        if trip.link is not None:
-            sent = {**(cookies(trip.link) or {}), **dict(self.conditions(trip.link))}
+        link = trip.link
+        if link is not None:
+            if link.request:
+                meta |= {key: value for key, value in stored_meta(link).items() if key in WAY}
+            sent = {**(cookies(link) or {}), **dict(self.conditions(link))}
         request = Request(
             url,
             headers=sent,

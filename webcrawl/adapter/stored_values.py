@@ -214,7 +214,7 @@ def _made(module: str, name: str, said: Any) -> Any:
         raise ValueError(
             f"the class {module}.{name} is not loaded: import it in the module of the spider"
         )
-    # Bytes choose the class, so none of these calls runs code of the class: no constructor, no setter
+    # Bytes choose the class, so none of these calls runs its code: no constructor, and no setter
     if form == "item":
         item: Any = kind.__new__(kind)
         Item.__init__(item)

@@ -331,6 +331,7 @@ class Archives:
         found: Exchange | None = None
         places = self._originals.find(revisit) if self._originals is not None else ()
         for name, place in places:
+            # A file that was read while it was written may have lost its `.open` since
             for path in (Path(name), Path(name + OPEN)):
                 try:
                     with RecordReader(path, self._most, ignore, place) as records:

@@ -119,7 +119,8 @@ class PackagedAnswers:
             capture = next(captures(records, ignore), None)
         if capture is None or capture.place.offset != line.offset:
             raise Unusable("the record is damaged")  # and the reader went on to another
-        capture.document = None  # the scripts run again
+        # The scripts run again, on the page as it was sent
+        capture.document = None
         if not refers(capture):
             return self._answers.read(capture)[1]
         known = self._originals.get(normal(line.digest))

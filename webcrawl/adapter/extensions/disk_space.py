@@ -37,6 +37,7 @@ def hold(crawler: Crawler, holder: object, why: str, *, held: bool) -> str:
         crawl.parts.hold(trouble)
         trouble = crawl.outlook.stopped_by
     engine = crawler.engine
+    # Only the first holder pauses it, and the last one lets it go on
     if engine is not None and bool(holders) != before:
         _turn(crawler, engine, held=held)
     return f"nothing is fetched ({trouble})" if trouble else "fetching resumes"

@@ -43,6 +43,7 @@ class OutputStore:
         except NotConfigured:  # under another scheduler nothing is written
             return
         crawl, address = scheduler.crawl, self._address
+        # Files that go from here without a store are their owner's business
         if address is None:
             forget_store(crawl.parts.db)
             return

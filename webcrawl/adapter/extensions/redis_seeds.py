@@ -189,8 +189,8 @@ class RedisSeeds:
         if found is None:
             found = os.urandom(8).hex().encode()
             crawl.parts.db.set(META, found)
-            # What is taken lies in a list of this name until a checkpoint has it: a run after a kill
-            # must find the list
+            # Seeds that were taken lie in a list of this name until a checkpoint has them: after a
+            # kill the next run must find the list
             crawl.checkpoint()
         return found.decode()
 

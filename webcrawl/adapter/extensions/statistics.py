@@ -42,7 +42,8 @@ class Statistics:
         return int(stats.get_value("errors/unexpected", 0)) if stats is not None else 0
 
     def _tell(self, figures: dict[str, object]) -> None:
-        stats, scheduler = self._crawler.stats, scheduler_of(self._crawler)
+        stats = self._crawler.stats
+        scheduler = scheduler_of(self._crawler)
         if stats is None:
             return
         for name, value in figures.items():

@@ -39,6 +39,7 @@ class ItemProcessor(ItemPipelineManager):
                 if hasattr(before, "wanted"):  # adapter/pipelines/news.py
                     before.wanted = True
         path = global_object_name(type(mw))
+        # Scrapy says nothing of a pipeline whose method is called `proces_item`
         for name, hook in misspelt(type(mw), PIPELINE_NAMES):
             logger.warning(
                 "ITEM_PIPELINES: %s.%s is never called; did you mean %s?", path, name, hook

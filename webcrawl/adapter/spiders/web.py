@@ -160,6 +160,8 @@ class WebSpider(Spider):
         """Make pages of answers, and follow their links."""
         scheduler = self._scheduler
         follow = self._follow_chosen if self.chooses_links else scheduler.visitor.follow
+        # A page whose `links_to_follow` raises CloseSpider is left to the next run: its links would
+        # be lost
         return PageMaking(
             scheduler.visitor, follow, scheduler.run.at_hand, scheduler.fail, ending=CloseSpider
         )

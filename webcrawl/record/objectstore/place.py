@@ -203,6 +203,7 @@ class StoreFolder:
 
     def remove(self, name: str) -> None:
         """Remove a file, which may be gone already."""
+        # A disk that is not mounted keeps its files, and the crawl would forget to remove them
         self._check_mount()
         with suppress(FileNotFoundError):
             self._fs.rm_file(self._path(name))
@@ -212,6 +213,7 @@ class StoreFolder:
         if not self._is_local:
             return
         root = Path(self._root)
+        # A drone's folder is made when its first file comes
         mount = root if number_of(root) is None else root.parent
         if not mount.is_dir():
             raise FileNotFoundError(f"{mount}: no such folder; create it first")

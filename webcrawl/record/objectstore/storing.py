@@ -138,7 +138,8 @@ logger = logging.getLogger(__name__)
 PATIENCE = 30.0  # seconds without any progress after which the end of a crawl waits no more
 GRACE = 5.0  # seconds that it waits when it was told to stop
 OFTEN = 5.0  # seconds between two checkpoints at the end
-# Seconds between two checks of what has arrived: a store may be away for half a minute
+# Seconds between two looks at what has arrived. Each wakes the event loop, for half a minute if the
+# store is away.
 POLL = 0.1
 LEFT = "%s: %s not sent or verified yet: run `%s export store %s`, or start the crawl again"
 REFUSED = (

@@ -279,7 +279,9 @@ class UploadThread:
             return None
         except Exception as error:  # noqa: BLE001 - as above
             self._fails(error)
-            self.moved = moved  # nothing came of it
+            # To read the file here is no progress: a crawl waited twice as long for a store that
+            # was away
+            self.moved = moved
             return None
         self._answers()
         return UploadedFile(sums, by)

@@ -310,7 +310,8 @@ class Earlier:
 def _method(records: RecordReader, answer: ReadRecord) -> bytes:
     """Return the method of the request that follows this answer; GET if none of its own does.
 
-    wget and Heritrix write requests before answers, so their answers to POST count as pages.
+    An index rarely has methods, and would make pages of the answers to POST. wget and Heritrix write
+    requests before answers, so theirs count as pages.
     """
     record = records.next()
     if record is None or record.kind != "request":

@@ -167,8 +167,11 @@ def _sound(source: Path) -> Iterator[pa.RecordBatch]:
 
 
 def _damaged(source: Path, error: Exception) -> Exception:
-    lacks = isinstance(error, MemoryError) or (isinstance(error, OSError) and is_ours(error))
-    return error if lacks else DamagedFile(source, 0, " ".join(str(error).split()))
+    # A stream for which no descriptor was left is sound, and is tried again
+    is_lack = isinstance(error, OSError) and is_ours(error)
+    if is_lack or isinstance(error, MemoryError):
+        return error
+    return DamagedFile(source, 0, " ".join(str(error).split()))
 
 
 FULL = 64 << 20  # bytes of a stream: the links of 40,000 pages, a second's work to convert

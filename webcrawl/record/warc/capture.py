@@ -83,7 +83,9 @@ class RecentPayloads:
         self._new[digest] = packed
 
 
-REPEATABLE = ("", "length")  # a body that is cut at the same place may come again
+# Reasons why a body is cut, with which a payload may be a revisit or an original: what is cut at a
+# length is cut at the same place again.
+REPEATABLE = ("", "length")
 
 
 def payload_key(exchange: Exchange) -> str:
@@ -216,6 +218,8 @@ class CaptureMaker:
         if exchange.rendered and exchange.head and lacks_document:
             capture.made += (IndexedRecord(address, "text/html", label(sha1(exchange.body))),)
             records.append(self._document(exchange, f"{place}WARC-Refers-To: {identifier}\r\n"))
+        # Behind all others, and under the same date: a package has the page and its views, or
+        # neither
         for view in exchange.state.views:
             made = IndexedRecord(
                 f"{view.prefix}{address}", view.content_type, label(sha1(view.data))
