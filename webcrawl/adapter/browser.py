@@ -462,6 +462,9 @@ def answered(trip: Trip | None, exchange: Exchange) -> None:
 
 
 def can_be_rendered(exchange: Exchange) -> bool:
+    if not 200 <= exchange.status < 300:
+        return False
     mime = parse(exchange.content_type)
-    is_page = 200 <= exchange.status < 300 and mime is not None and mime.essence in HTML
-    return is_page and bool(exchange.body) and not exchange.truncated
+    if mime is None or mime.essence not in HTML:
+        return False
+    return bool(exchange.body) and not exchange.truncated

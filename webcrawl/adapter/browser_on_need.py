@@ -22,7 +22,7 @@ from webcrawl.crawl.trip import Trip
 # times DOWNLOAD_TIMEOUT: scripts and data wait for their host's turns, and a first page has all the
 # links
 LONGER = 3
-# what a page may need to be shown, and not to be read
+# What a page may need to be shown, and not to be read: it would wait for its host's turns, too
 SHOWN = frozenset(("image", "font"))
 PLAYED = frozenset(("media",))
 
@@ -91,6 +91,9 @@ def _unread(values: CheckedSettings) -> frozenset[str]:
 
     With REQUISITES a script may show images that its document does not name, as in a canvas.
     """
-    is_shown = values["RENDER_VIEWS"] or values["REQUISITES"]
-    is_played = "play" in (values["RENDER_ACTIONS"] or ())
-    return (frozenset() if is_shown else SHOWN) | (frozenset() if is_played else PLAYED)
+    unread = SHOWN | PLAYED
+    if values["RENDER_VIEWS"] or values["REQUISITES"]:
+        unread -= SHOWN
+    if "play" in (values["RENDER_ACTIONS"] or ()):
+        unread -= PLAYED
+    return unread

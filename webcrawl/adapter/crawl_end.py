@@ -54,7 +54,9 @@ def was_told(error: BaseException) -> bool:
 def is_news(record: logging.LogRecord) -> bool:
     """Return whether a record of asyncio's log is news, and no traceback of what was told."""
     error = record.exc_info[1] if record.exc_info is not None else None
-    return error is None or not (isinstance(error, EndedBadly) or was_told(error))
+    if error is None:
+        return True
+    return not isinstance(error, EndedBadly) and not was_told(error)
 
 
 def has_lost_a_feed(crawler: Crawler) -> bool:

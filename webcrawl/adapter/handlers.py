@@ -153,7 +153,8 @@ class HttpHandler(BaseDownloadHandler):
     def _more(self, request: Request, trip: Trip | None) -> dict[str, Any]:
         """Return what else the client is told, of a request that is not like most."""
         options = self._options.of(request)
-        if trip is not None and trip.link is not None and is_sitemap(trip.link.path):
+        link = trip.link if trip is not None else None
+        if link is not None and is_sitemap(link.path):
             options = replace(options, long=True)
         return {} if options is PLAIN else {"options": options}
 

@@ -92,5 +92,7 @@ class HeldValues:
         """Note that a URL has ended. If no request was made, an errback may need its values."""
         del outcome, exchange
         entry = self._entries.get(link.request) if link.request else None
-        if entry is not None and (entry.is_out or not entry.has_errback):
+        if entry is None:
+            return
+        if entry.is_out or not entry.has_errback:
             del self._entries[link.request]

@@ -73,8 +73,10 @@ class ReplayComparison:
 
     def differs(self, least: float) -> bool:
         """Return whether one of the shares is less than this, or the page cannot be shown."""
+        if self.error:
+            return True
         shares = (self.text, self.screenshot, self.resources)
-        return bool(self.error) or any(one is not None and one < least for one in shares)
+        return any(share is not None and share < least for share in shares)
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -206,10 +208,16 @@ def _headers(answer: Exchange) -> dict[str, str]:
 
 
 def _words_in_common(one: bytes, other: bytes) -> float:
-    texts = (visible_text(document.removeprefix(BOM_UTF8), "html") for document in (one, other))
-    words = [Counter(text.split()) for text in texts]
-    total = words[0].total() + words[1].total()
-    return 2 * (words[0] & words[1]).total() / total if total else 1.0
+    words = _words(one)
+    others = _words(other)
+    total = words.total() + others.total()
+    if not total:
+        return 1.0
+    return 2 * (words & others).total() / total
+
+
+def _words(document: bytes) -> Counter[str]:
+    return Counter(visible_text(document.removeprefix(BOM_UTF8), "html").split())
 
 
 async def _pixels(context: BrowserContext, *pictures: bytes) -> float:

@@ -175,9 +175,10 @@ def loaded(module: object, name: object) -> type | None:
     """
     found: Any = sys.modules.get(module) if isinstance(module, str) else None
     for part in str(name).split("."):
-        if found is None:
+        if not hasattr(found, "__dict__"):
             return None
-        found = vars(found).get(part) if hasattr(found, "__dict__") else None
+        # getattr might run a property, or a module's __getattr__
+        found = vars(found).get(part)
     return found if isinstance(found, type) else None
 
 

@@ -120,7 +120,9 @@ def is_given(settings: BaseSettings, name: str) -> bool:
     priority = settings.getpriority(name) if name in settings else None
     if priority is None or priority < USER:
         return False
-    return priority > USER or settings[name] != getattr(defaults, name, _NOTHING)
+    if priority > USER:
+        return True
+    return settings[name] != getattr(defaults, name, _NOTHING)
 
 
 def on_command_line(settings: BaseSettings) -> frozenset[str]:

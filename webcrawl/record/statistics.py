@@ -203,11 +203,14 @@ def host_if_any(url: str) -> str:
 @lru_cache(1024)
 def top_level(host: str) -> str:
     """Return the last label of a host's name."""
-    if host[-1:] in "0123456789.]":
-        host = host.rstrip(".")
-        if host[-1:] == "]" or host.rpartition(".")[2].isdecimal():
-            return ADDRESS
-    return host.rpartition(".")[2]
+    # Most names end in a letter, and are no addresses
+    if host[-1:] not in "0123456789.]":
+        return host.rpartition(".")[2]
+    host = host.rstrip(".")
+    last_label = host.rpartition(".")[2]
+    if host.endswith("]") or last_label.isdecimal():
+        return ADDRESS
+    return last_label
 
 
 def read_line(statistics: Statistics, fields: list[str]) -> None:

@@ -55,5 +55,11 @@ class Checkpoints:
 
 def _pipelines(crawler: Crawler) -> Iterator[object]:
     """Yield the pipelines in their order. Any ITEM_PROCESSOR has them where Scrapy's has."""
-    for pipeline in crawler.engine.scraper.itemproc.middlewares if crawler.engine else ():
-        yield from pipeline.outputs if isinstance(pipeline, OwnOutputsPipeline) else (pipeline,)
+    if crawler.engine is None:
+        return
+    for pipeline in crawler.engine.scraper.itemproc.middlewares:
+        # Each of the user's own outputs has a position of its own in checkpoints
+        if isinstance(pipeline, OwnOutputsPipeline):
+            yield from pipeline.outputs
+        else:
+            yield pipeline

@@ -244,7 +244,9 @@ def place(values: CheckedSettings) -> tuple[str, int]:
     """Return the address and port of the callback: each drone of a hive has a port of its own."""
     host, _ = values["WEBSUB_HOST"] or LOOPBACK
     port = values["WEBSUB_PORT"] or 0
-    return host, port + (values["HIVE_DRONE"] if values["HIVE_DRONES"] else 0)
+    if values["HIVE_DRONES"]:
+        port += values["HIVE_DRONE"]
+    return host, port
 
 
 def address_of(values: CheckedSettings) -> str:

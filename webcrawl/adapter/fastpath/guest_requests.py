@@ -95,8 +95,12 @@ class GuestRequests:
 
     def waiting_pages(self) -> dict[Trip, Any]:
         """Return the coroutines of pages in the spider or the pipelines, where they wait."""
-        pages = [(trip_of(request), task) for request, task in self._processed.items()]
-        return {trip: task.get_coro() for trip, task in pages if trip is not None}
+        waiting: dict[Trip, Any] = {}
+        for request, task in self._processed.items():
+            trip = trip_of(request)
+            if trip is not None:
+                waiting[trip] = task.get_coro()
+        return waiting
 
     def cancel(self) -> None:
         """Leave these pages to the next run."""

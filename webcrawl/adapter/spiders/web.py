@@ -124,9 +124,13 @@ class WebSpider(Spider):
     @classmethod
     def needs_seeds(cls) -> bool:
         """Return whether nothing but the argument `seeds` can say where the crawl begins."""
-        own = cls.__init__ is not WebSpider.__init__ or cls.start is not WebSpider.start
-        own = own or cls.from_crawler.__func__ is not WebSpider.from_crawler.__func__  # type: ignore[attr-defined]
-        return not own and not getattr(cls, "start_urls", None)
+        # Code of a subclass may set `start_urls`, or yield requests
+        has_own_constructor = cls.__init__ is not WebSpider.__init__
+        has_own_start = cls.start is not WebSpider.start
+        has_own_maker = cls.from_crawler.__func__ is not WebSpider.from_crawler.__func__  # type: ignore[attr-defined]
+        if has_own_constructor or has_own_start or has_own_maker:
+            return False
+        return not getattr(cls, "start_urls", None)
 
     async def start(self) -> AsyncIterator[Request]:
         """Yield the `start_urls` of a subclass. The crawl reads the seeds itself."""

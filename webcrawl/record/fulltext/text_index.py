@@ -281,6 +281,7 @@ class Indexer(Part):
         if self._index.until == self._end:
             return TextPlace(*self._text.place())
         noted, number, offset = json.loads(self._db.get(STATE) or b"[0, 0, 0]")
+        # An index that was removed has fewer pages than were noted: it is made anew
         return TextPlace(number, offset) if noted <= self._index.until else START
 
     # -- in the thread

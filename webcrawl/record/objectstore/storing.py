@@ -239,7 +239,10 @@ class FileStorage(Part):
         stored = self._stored.get(name)
         if stored is None:
             return True
-        return not self._keep and not stored.is_taken and (self._root / name).exists()
+        if self._keep or stored.is_taken:
+            return False
+        # An earlier run kept the file, or was killed before it had removed it
+        return (self._root / name).exists()
 
     def _submit(self) -> None:
         """Hand the waiting files, and the removal of replaced ones, to the sender's thread."""

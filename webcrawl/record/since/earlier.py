@@ -154,7 +154,9 @@ class Earlier:
             return self._whole(line, path) if line.status == 200 else None
         if line.status not in (200, NOT_MODIFIED):
             return None
-        return self._repeated(line, path, *holder) if holder is not None else LatestCapture(None)
+        if holder is None:
+            return LatestCapture(None)
+        return self._repeated(line, path, *holder)
 
     def of_answer(self, answer: Exchange) -> EarlierCapture | None:
         """Return a capture, of any URL, whose payload is this answer's payload or decoded body."""

@@ -321,7 +321,9 @@ class EarlierIndex:
 
     def with_payload(self, digest: str) -> tuple[CaptureLine, Path] | None:
         """Return a capture that holds this payload; if there is none, one that refers to it."""
-        found = self._line(digest_key(digest)) if digest else None
+        if not digest:
+            return None
+        found = self._line(digest_key(digest))
         return found if found is not None and found[0].digest == digest else None
 
     def holder(self, digest: str) -> tuple[CaptureLine, Path] | None:

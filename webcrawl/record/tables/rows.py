@@ -149,8 +149,10 @@ class EndedUrl:
 
 def declared_language(page: Page, found: DocumentLinks | None) -> str | None:
     """Return the language that a document declares, or else the server."""
-    declared = found.language if found is not None else ""
-    return (declared or page.header("content-language"))[:LONGEST] or None
+    language = found.language if found is not None else ""
+    if not language:
+        language = page.header("content-language")
+    return language[:LONGEST] or None
 
 
 def named_canonical(found: DocumentLinks | None) -> str | None:

@@ -167,7 +167,8 @@ class UnpackedStream:
     @property
     def place(self) -> RecordStart:
         """Return the place of the next unpacked byte."""
-        if not self._data and self._coding is not None and self._coding.eof:  # in the next member
+        is_at_end = self._coding is not None and self._coding.eof
+        if is_at_end and not self._data:  # in the next member
             return RecordStart(self._at - len(self._packed), 0)
         return RecordStart(self._parts[0].offset, self._parts[0].given)
 
