@@ -1,7 +1,9 @@
 """Scrapy as the host of the crawl's own loop (crawl/driver.py): fetches, and processes pages.
 
-A request and a response are made only for somebody who looks at them: a listener of a signal, a log
-formatter, an error. OF_ENGINE says what keeps a crawl on Scrapy's engine.
+Scrapy's engine makes five tasks, two queues and about ten Deferreds for each request, so that
+middlewares can change what a callback yields: a crawl that makes pages needs none of that. A request
+and a response are made only for a listener of a signal, a log formatter or an error. OF_ENGINE says
+what keeps a crawl on Scrapy's engine.
 """
 
 from __future__ import annotations

@@ -98,6 +98,7 @@ class HiveEntry:
             raise HiveError(
                 f"REDIS_URL: the hive's server, which a new drone needs to join, cannot be used: {away}"
             ) from away
+        # All drones of a hive hash by this key
         self.db.set(KEY, key)
         keep_map(self.db, slots)
         partition = self._partition.dividing(slots)

@@ -23,7 +23,9 @@ def looked_at(
     followed = frozenset(sources)
     page = read_page(Link(response.url), exchange_of(response), followed)
     yield page
-    for link in choose(page) if 200 <= response.status < 300 else ():
+    if not 200 <= response.status < 300:
+        return
+    for link in choose(page):
         if link.kind in followed:
             with suppress(InvalidUrl):
                 yield Request(canonical(link.address, page.base))

@@ -186,7 +186,10 @@ MADE_IN_VAIN = 100
 
 
 class LoopTurn:
-    """How long this turn of the event loop has given out requests: the engine would go on."""
+    """How long this turn of the event loop has given out requests.
+
+    The engine would go on as long as there are any; sockets and timers have to come in between.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock = clock
@@ -259,6 +262,7 @@ class RequestSource:
         if self._made is not None:
             return None
         parts = self._crawl.parts
+        # Errbacks, and what needs no host, go through Scrapy's engine
         if parts.refusals.waiting or parts.hostless.waiting:
             self._waking.engine_now()
         trip = next_trip(self._crawl, self._bandwidth, self._waking.timer)

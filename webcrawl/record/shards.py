@@ -29,10 +29,11 @@ class Shard:
     def read(cls, text: str) -> Self:
         """Return the shard that is written K/N. Raise ValueError if K is not from 1 to N."""
         form = _FORM.fullmatch(text)
-        shard = cls(*map(int, form.groups())) if form is not None else None
-        if shard is None or not 1 <= shard.number <= shard.count:
-            raise ValueError(f"{text}: must be K/N, with K from 1 to N")
-        return shard
+        if form is not None:
+            shard = cls(*map(int, form.groups()))
+            if 1 <= shard.number <= shard.count:
+                return shard
+        raise ValueError(f"{text}: must be K/N, with K from 1 to N")
 
     def __str__(self) -> str:
         return f"{self.number}/{self.count}"

@@ -31,6 +31,8 @@ ADDRESS = "(address)"  # of a host that is an IP address, for the top-level doma
 class Statistics:
     """Every URL that has ended is given to `ended` or, with its answer, to `answered`: 3 us.
 
+    They hear each line of crawl.log and are part of its checkpoint, so that both agree after a kill.
+
     A document is an answer of status 2xx to anything but robots.txt, which is counted apart, unless
     a wall gave it. Probes are downloads only: no site has their URLs.
     """

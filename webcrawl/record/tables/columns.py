@@ -231,13 +231,11 @@ def page_row(end: EndedUrl) -> Row:
 
     It is one expression, because a function for each takes 3 us more.
     """
-    link, outcome, exchange, parts, place = (
-        end.link,
-        end.outcome,
-        end.exchange,
-        end.host_parts,
-        end.archived,
-    )
+    link = end.link
+    outcome = end.outcome
+    exchange = end.exchange
+    parts = end.host_parts
+    place = end.archived
     timings = exchange.timings if exchange is not None else None
     return (
         surt(link.url),
@@ -317,18 +315,18 @@ def change_row(url: str, status: int, exchange: Exchange, judged: PageJudgement)
 
 
 def _text(value: bytes | None) -> str | None:
-    return value.decode("latin-1")[:LONGEST] or None if value else None
+    if not value:
+        return None
+    return value.decode("latin-1")[:LONGEST]
 
 
 def document_row(
     page: Page, exchange: Exchange, about: Mapping[str, Any], cluster: int | None
 ) -> Row:
     """Return a row of `documents`."""
-    host, place, started = (
-        host_of(page.url),
-        exchange.state.archived,
-        round(exchange.started * 1000),
-    )
+    host = host_of(page.url)
+    place = exchange.state.archived
+    started = round(exchange.started * 1000)
     parts = host_parts(host)
     return (
         _document_id(page.url, started),
@@ -411,7 +409,8 @@ def _title(page: Page, about: Mapping[str, Any]) -> str | None:
 
 def host_row(host: HostRow, robots: str | None, most_failures: int) -> Row:
     """Return a row of `hosts`. `most_failures`: HOST_MAX_FAILURES."""
-    failed, times = host.failed, host.times
+    failed = host.failed
+    times = host.times
     parts = host_parts(host.name)
     return (
         host.name,
