@@ -296,6 +296,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         try:
             await empty(page)
         except (PlaywrightError, TimeoutError):
+            # A tab that cannot be emptied is closed: the next page would find what this one stored
             return False
         self._tabs[origin] = BrowserTab(password, page, used)
         return True

@@ -147,4 +147,5 @@ async def so_far(page: Page | None) -> str:
         async with asyncio.timeout(PATIENCE):
             return str(await page.content())
     except (PlaywrightError, TimeoutError):
+        # A script that never ends keeps the browser from answering; the page stays as it was sent
         return ""

@@ -146,6 +146,7 @@ class AwaitedDownloads:
             try:
                 response = await self._asked(crawl, request, trip)
             except NotSent:
+                # Another turn is awaited, and the rules are asked again
                 continue
             except Exception as error:
                 later = self._ended(crawl, trip, via, kind)

@@ -313,6 +313,7 @@ def _readable(link: Link) -> dict[str, Any]:
 
 def referer(request: Request) -> str:
     """Return the page on which a request was found, as Scrapy's middleware notes it, or ""."""
+    # A header of the spider's own may have any bytes
     try:
         return canonical((request.headers.get(b"Referer") or b"").decode())
     except ValueError:

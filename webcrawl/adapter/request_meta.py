@@ -112,6 +112,7 @@ def _number(meta: dict[str, Any], key: str, most: float) -> float:
     try:
         found = number(value) if value is not None else 0
     except ValueError:
+        # Refused below, as a number out of bounds is
         found = -1
     if not 0 <= found <= most:
         raise BadOption(f"{key} = {str(value)[:80]}: must be a number from 0 to {most:.0f}")

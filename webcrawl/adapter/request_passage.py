@@ -249,6 +249,7 @@ class RequestSource:
             try:
                 return self._next()
             except CannotBeMade as error:
+                # The next link may have a request that can be made
                 self._unmade(error)
         self._waking.now()
         return None

@@ -212,6 +212,7 @@ class Archives:
         """
         lines = index_lines(path)
         if lines is None:
+            # The shard that has the file says that it is none
             with suppress(NotWarc):
                 yield from self._file(path, self._robots, is_own=False)
             return

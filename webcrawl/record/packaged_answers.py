@@ -143,6 +143,7 @@ class PackagedAnswers:
             with RecordReader(self._files[line.file], LARGEST, ignore, place) as records:
                 record = records.next()
         except (NotWarc, OSError):
+            # The page is compared without it
             return b""
         if record is None or record.place.offset != line.offset:
             return b""

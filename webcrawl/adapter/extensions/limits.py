@@ -32,6 +32,7 @@ class Limits(CloseSpider):
 
     def __init__(self, crawler: Crawler) -> None:
         self._begun = time.monotonic()
+        # Scrapy's class leaves itself out where no limit is set; one may be set while the crawl runs
         with contextlib.suppress(NotConfigured):
             super().__init__(crawler)
         # limits that Scrapy's class knows of

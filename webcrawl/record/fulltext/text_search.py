@@ -282,6 +282,7 @@ class IndexSearch:
             try:
                 return self._counted(self._asked(reading, unlikely), typed, _cut(query), unlikely)
             except BadQuery as error:
+                # Any text is a query: its words are searched for, and the line says why
                 reason = f": {error}"
             except ValueError:
                 continue  # tantivy's message may show the query that `asked` has made

@@ -255,6 +255,7 @@ class UploadThread:
     def close(self) -> None:
         """End the thread when it is idle. A thread that hangs in a call of the store is left alone."""
         self._stopped = True
+        # It may hang in a call of the store, which has no time limit of ours
         with suppress(TimeoutError):
             self._worker.submit(lambda: None).result(timeout=SHORTEST)
             self._worker.close()

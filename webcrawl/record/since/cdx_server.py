@@ -135,6 +135,7 @@ class CdxServer:
     def cut(self) -> None:
         """End a question that another thread waits for."""
         self._is_cut = True
+        # The thread that waits in `recv` gets an end of the stream; closing would not wake it
         waiting = self._connection.sock
         if waiting is not None:
             with suppress(OSError):

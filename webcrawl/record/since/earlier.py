@@ -145,6 +145,7 @@ class Earlier:
         try:
             return self._known(line, path, holder)
         except Damaged:
+            # Nothing may refer to it: the page is fetched and stored as a whole
             return LatestCapture(None)
 
     def _known(
@@ -207,6 +208,7 @@ class Earlier:
         original = self._record(whole, its_path, self._most)
         record = None
         method = GET
+        # The original may be whole all the same, and can be referred to
         with suppress(Damaged):
             record, method = self._asked(line, path, self._most, looks=True)
         known = LatestCapture(_referred(whole, original))

@@ -380,6 +380,7 @@ class EarlierIndex:
                     _lines_of(self._folder, number).stat()
             return Run(path) if read_kept(self._folder) == signs else None
         except (OSError, DamagedFile):
+            # What a kill left of an index, or a flipped bit has spoilt, is made anew
             return None
 
 

@@ -50,6 +50,7 @@ def read_kept(folder: Path) -> list[FileSignature] | None:
             FileSignature(str(path), int(size), int(time)) for path, size, time in kept["files"]
         ]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        # JSON that is nested without end raises RecursionError
         return None
 
 

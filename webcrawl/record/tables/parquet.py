@@ -167,6 +167,7 @@ def write_parquet(
         disk.sync_folder(path.parent)
     except BaseException:
         sink.give_up()
+        # The first error is the one to report
         with contextlib.suppress(OSError):
             disk.unlink(path)
         raise

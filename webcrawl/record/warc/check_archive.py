@@ -69,6 +69,7 @@ def check_archive(
                 yield from index.compare(at, after - at, fields)
             at = after
         except TornRecord as torn:
+            # A record that cannot be read has a line, too: superfluous lines cannot be told
             sound = False
             yield DamagedFile(path, at, str(torn))
             at = members.find_record(at + 1, VERSION, VERSION_SIZE)

@@ -338,4 +338,5 @@ def _text(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError:
+        # No byte is lost so, and the record can be read all the same
         return data.decode("latin-1")

@@ -351,6 +351,7 @@ class UnpackedStream:
                 if self.begins(mark, size):
                     break
             except TornRecord:
+                # The magic stood there by chance, or begins another damaged member
                 pass
             at += 1
         return at
