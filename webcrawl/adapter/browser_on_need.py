@@ -22,7 +22,7 @@ from webcrawl.crawl.trip import Trip
 # times DOWNLOAD_TIMEOUT: scripts and data wait for their host's turns, and a first page has all the
 # links
 LONGER = 3
-# What a page may need to be shown, and not to be read: it would wait for its host's turns, too
+# Types that a page needs to be shown, and not to be read: they would wait for turns, too
 SHOWN = frozenset(("image", "font"))
 PLAYED = frozenset(("media",))
 
@@ -63,7 +63,7 @@ class BrowserOnNeed(BrowserHandler):
             return
         if request.meta.get("playwright"):
             return
-        # What code awaits, or a page in the browser asks for, comes as it was sent
+        # Awaited downloads stay as they were sent, and so do those of a page in the browser
         if trip is None or trip.inline or trip.is_prerequisite:
             return
         # A frame that is fetched only to show the page that it is in

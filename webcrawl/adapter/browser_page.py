@@ -74,7 +74,7 @@ async def prepare(rendering: PageRendering, more: Any, page: Page, request: Requ
 
     async def check(route: Route) -> None:
         asked = route.request
-        # A frame in the page may go where it likes
+        # A frame within the page may navigate
         is_of_page = asked.is_navigation_request() and asked.frame.parent_frame is None
         if is_of_page and differs(asked.url, rendering.request):
             # the page stays; after any other error it would be the browser's own

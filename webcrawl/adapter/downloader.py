@@ -316,7 +316,7 @@ class FrontierDownloader:
             return await self._patiently(request, trip)
         except asyncio.CancelledError as error:
             if trip.abandoned or trip.cut:
-                # An asyncio.timeout around the request goes by the number of cancellations
+                # An asyncio.timeout around the request counts cancellations
                 task.uncancel()
                 why = "its slot is needed for other downloads"
                 if trip.abandoned:

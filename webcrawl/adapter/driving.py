@@ -133,7 +133,6 @@ class PagesThroughScrapy:
         if isinstance(page_or_error, Exception):
             self._say_failure(Failure(page_or_error), trip)  # type: ignore[no-untyped-call]
             return
-        # A response costs more than the rest of this method
         is_looked_at = not self._is_quiet or hears_any(OF_ITEMS, self._sender)
         response = self._response(trip) if is_looked_at else None
         for item in iter_errback(page_or_error, self._say_failure, trip):

@@ -352,7 +352,7 @@ class Json(PageRows, JsonItemExporter):
             self.first_item = self._continued.last.rstrip().endswith(b"[")
 
     def finish_exporting(self) -> None:
-        # A later run cuts off the bracket that ends the file, and goes on
+        # A later run cuts off the bracket that ends the file, and continues
         if self._feed is not None:
             self._feed.freeze()
         super().finish_exporting()

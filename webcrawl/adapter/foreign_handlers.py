@@ -344,7 +344,7 @@ def _bounded(payload: bytes, codings: list[bytes], limit: int) -> BoundedBody:
     try:
         decoding = decoder(codings, limit)
     except UnknownCoding:
-        # The label may be wrong, and the payload be text
+        # The label may be wrong, and the payload may be text
         return _uncoded(payload, limit, flaws=("unknown_coding",))
     if decoding is None:
         return _uncoded(payload, limit)

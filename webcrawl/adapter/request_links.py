@@ -358,7 +358,7 @@ class CallbackCheck:
         if not isinstance(found, FunctionType) or name in NOT_CALLED:  # a property would run
             return False
         parameters = signature(found)
-        # Of methods that the author of the spider has not written, only those for an answer
+        # A method that the spider's author has not written must be one for an answer
         takes_answer = [*parameters.parameters][1:2] in ([one] for one in ANSWERS)
         if self._is_theirs(name) and not takes_answer:
             return False

@@ -188,7 +188,7 @@ MADE_IN_VAIN = 100
 class LoopTurn:
     """How long this turn of the event loop has given out requests.
 
-    The engine would go on as long as there are any; sockets and timers have to come in between.
+    The engine would continue as long as there are any; sockets and timers have to come in between.
     """
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:

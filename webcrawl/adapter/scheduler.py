@@ -408,7 +408,7 @@ class FrontierScheduler:
         """Take the last checkpoint: no request is under way any more."""
         if self.over:  # it could not be opened
             return
-        # First what runs by itself: nothing may change behind the last checkpoint
+        # Timers and loops stop first: nothing may change behind the last checkpoint
         self.run.stops.close()
         self._tell_held()
         try:
@@ -491,7 +491,7 @@ class FrontierScheduler:
         return self._intake.link_of(request)
 
     def next_request(self) -> Request | None:
-        # Scrapy would only log what is raised here, and go on
+        # Scrapy would only log an exception, and continue
         try:
             if self._may_drive is not None:
                 self.driver = self._may_drive()

@@ -62,7 +62,7 @@ def counted_bytes(path: Path) -> int | None:
     jobdir = path.parent.parent
     if not path.name.endswith(OPEN) or not is_crawl(jobdir):
         return None
-    # What is behind the last checkpoint is cut off if the crawl is killed, and fetched again
+    # Bytes behind the last checkpoint are cut off if the crawl is killed, and fetched again
     noted = JobDir(jobdir).read(lengths)
     name = path.relative_to(jobdir).as_posix()
     return length_of(name, noted) or 0

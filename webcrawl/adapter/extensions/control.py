@@ -67,8 +67,7 @@ class Control:
                 "the crawl is ending and reads no more seeds: add them in its next run"
             )
         answer = obey(self._commanding, name, *words)
-        # What changes the crawl is logged, and answered when a checkpoint has it: a kill would undo
-        # it
+        # A change is logged, and answered when a checkpoint has it: a kill would undo it
         changes = COMMANDS[name].lasts(*words)
         if changes:
             logger.info("by command: %s: %s", " ".join((name, *words)), answer)

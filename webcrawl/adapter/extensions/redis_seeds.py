@@ -199,7 +199,7 @@ class RedisSeeds:
         if self._task is None:
             return
         self._task.cancel()
-        # What stays in the list comes again in the next run, whose seen store knows it
+        # Seeds that stay in the list come again in the next run, whose seen store knows them
         with suppress(Away, HiveError, TimeoutError):
             async with asyncio.timeout(LAST):
                 await self._taking.finish()

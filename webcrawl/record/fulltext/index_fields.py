@@ -262,7 +262,8 @@ _FIELD = re.compile(r"^[+-]?\w+:")
 _DATE = re.compile(r"(\d{4})(?:-(\d\d?))?(?:-(\d\d?))?")
 MOST = 64  # words with stems: each costs a look at each language
 WEIGHT = 1.0  # of a stem beside its word: nDCG is flat from 0.5 to 3 (test_judged.py)
-# Words, all of which must be there: a second word narrows a query. Of more words more than half.
+# Words, all of which must be there: a second word narrows a query. A longer query needs more than
+# half of its words.
 FEW = 2
 
 

@@ -143,7 +143,7 @@ class TextIndexWriter:
             register(self._index)
             self._writer: Any = self._index.writer(HEAP, 1)
             count, self.until = self._pages()
-            # Only after the crawl's state was restored from a backup
+            # This happens only after the crawl's state was restored from a backup
             if self.until > end:
                 beyond = tantivy.Query.range_query(
                     self._schema, ORDINAL, tantivy.FieldType.Unsigned, lower_bound=end
@@ -266,7 +266,7 @@ class Indexer(Part):
         self._done: Future[None] | None = None
         self._stopped = False
         self._failed: BaseException | None = None
-        # A thread will do: tantivy adds and commits without Python's lock. Another thread, which
+        # A thread suffices: tantivy adds and commits without Python's lock. Another thread, which
         # slept for 1 ms at a time, was late by at most 12 ms.
         self._worker = Worker(stack=SYSTEMS)
         db.presence.add(jobdir / FOLDER)

@@ -182,7 +182,7 @@ class FileStorage(Part):
         self._waiting: dict[str, int] = {}  # files without a verified copy, with their lengths
         self._refused: set[str] = set()  # of these, in this run
         self._told = False
-        # What is missing before the first run with a store cannot have been stored
+        # Files that are missing before the first run with a store cannot have been stored
         if db.get(WHERE) is None:
             self._except_taken()
         db.set(WHERE, address.encode())
@@ -255,7 +255,7 @@ class FileStorage(Part):
             crc = marks[name][1] if has_crc else None
             self._jobs[name] = self._sender.send(name, self._root / name, crc)
         for name, stored in self._stored.items():
-            # What lies at an earlier address stays there
+            # Copies at an earlier address stay there
             is_here = stored.address == self._address
             is_replaced = is_here and not self._outputs.holds(name)
             if is_replaced and name not in self._removals:

@@ -85,7 +85,7 @@ class IndexBuilder:
 
     def slices(self) -> Iterator[None]:
         """Do the work in slices of some ten milliseconds. Raise OSError for this crawl's disk."""
-        # What a kill left of an index is made anew
+        # An index that a kill has cut short is made anew
         for path in (self._folder, self._target, *self._target.parent.glob(f"*{LINES}")):
             with contextlib.suppress(FileNotFoundError):
                 shutil.rmtree(path) if path.is_dir() else self._disk.unlink(path)
@@ -380,7 +380,7 @@ class EarlierIndex:
                     _lines_of(self._folder, number).stat()
             return Run(path) if read_kept(self._folder) == signs else None
         except (OSError, DamagedFile):
-            # What a kill left of an index, or a flipped bit has spoilt, is made anew
+            # An index that a kill has cut short, or that is damaged, is made anew
             return None
 
 

@@ -338,5 +338,5 @@ def _text(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError:
-        # No byte is lost so, and the record can be read all the same
+        # No byte is lost this way, and the record can be read
         return data.decode("latin-1")

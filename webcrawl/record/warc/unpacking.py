@@ -217,7 +217,7 @@ class UnpackedStream:
             self._coding = None
             raise self._not_a_member(magic)
         part = _Part(self._at - len(self._packed))
-        # What is left of earlier members is not given yet, and keeps their places
+        # Unread bytes of earlier members keep their places
         self._parts = [*(one for one in self._parts if one.left), part]
         self._coding = self._form.new()
         return True

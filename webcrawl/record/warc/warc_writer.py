@@ -222,7 +222,7 @@ class WarcWriter:
 
     def prepare(self) -> Iterator[None]:
         """Let the thread compress what it has."""
-        # The crawl goes on meanwhile, so `save` has only little left to wait for
+        # The crawl continues meanwhile, so `save` has little left to wait for
         if self._press is not None:
             yield from self._press.until_done()
             self._put_all(self._press.ready())
@@ -272,7 +272,7 @@ class WarcWriter:
             self._index.add(capture, at)
         capture.place.put(at, capture.size)
         is_full = output.tell() >= self._files.max_size
-        # What is in the press names this file's warcinfo record
+        # Records in the press name this file's warcinfo record
         has_more_in_press = self._press is not None and self._press.size > 0
         if is_full and not has_more_in_press:
             self._finish(output)
