@@ -33,8 +33,7 @@ OURS = {
     for name, value in vars(defaults).items()
     if name.isupper() and not hasattr(default_settings, name)
 }
-# Of Scrapy's settings only those without which there is no crawl. The others keep Scrapy's
-# defaults.
+# Settings of Scrapy's without which there is no crawl. All others keep Scrapy's defaults.
 COMPONENTS = (
     *(
         "SCHEDULER",
@@ -46,7 +45,7 @@ COMPONENTS = (
     ),
     "SCRAPER_SLOT_MAX_ACTIVE_SIZE",
 )
-# What is added to which of Scrapy's base settings; the project's own entries override these.
+# Entries for Scrapy's base settings. The project's own entries override them.
 MERGED: dict[str, Mapping[str, Any]] = {
     "DOWNLOAD_HANDLERS_BASE": {
         scheme: path for scheme, path in defaults.DOWNLOAD_HANDLERS_BASE.items() if path

@@ -28,8 +28,8 @@ SCROLL = """async () => {
     }
     return moved
 }"""
-# What would lead to another page, or send a form, is not clicked. An element is clicked again only
-# if the page has grown since, for a menu opens and closes for ever.
+# An element that would lead to another page, or send a form, is not clicked. One is clicked again
+# only if the page has grown since, because a menu opens and closes for ever.
 MORE = r"""() => {
     const words = 'more|mehr|weitere|plus|más|mais|altro|meer|więcej|více|több|več|još|fler|mer'
     const word = new RegExp(`(^|[\\s(+])(${words})(?=$|[\\s).…:▾])`, 'i')

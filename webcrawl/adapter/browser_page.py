@@ -25,7 +25,7 @@ REST = 0.5
 IDLE = "() => new Promise(done => requestIdleCallback(() => done(), {timeout: 1000}))"
 LEAVING = 1.0  # seconds that a page gets whose script leads elsewhere
 PATIENCE = 5.0  # seconds that a page gets to close, or to give its document
-# What `empty` does not reach, before any script of a page runs.
+# Runs before any script of a page, and clears what `empty` does not reach
 AFRESH = "if (top === self) { try { sessionStorage.clear() } catch {} window.name = '' }"
 
 

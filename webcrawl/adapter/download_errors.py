@@ -56,8 +56,8 @@ ERRORS: tuple[tuple[type[FetchError], type[Exception]], ...] = (
     (FetchError, DownloadFailedError),
 )
 
-# What others raise. Scrapy's handlers let through some errors of Twisted's, and TLS errors come as
-# a failed download.
+# Errors of other handlers. Scrapy's let through some errors of Twisted's, and TLS errors come as a
+# failed download.
 FOREIGN: tuple[tuple[type[Exception], type[FetchError]], ...] = (
     (CannotResolveHostError, DnsFailed),
     (DownloadConnectionRefusedError, ConnectFailed),

@@ -198,8 +198,8 @@ class FrontierDownloader:
         trip = trip_of(request)
         if trip is None:
             return await self.inline.download(request)
-        # Of downloads that pages await, and that need hosts too. There are hardly ever any, so the
-        # lines are looked at here, before and after: others may have come meanwhile.
+        # Downloads that pages await need hosts, too. There are hardly ever any, so the lines are
+        # looked at here, before and after: others may have come meanwhile.
         turns = self.inline.turns
         link = trip.link
         if turns is not None and turns.lines and link is not None:

@@ -66,7 +66,7 @@ def _has_other_handlers(crawler: Crawler) -> bool:
     return any(type(handlers.by_scheme.get(scheme)) is not kind for scheme, kind in OURS.items())
 
 
-# What keeps a crawl on Scrapy's engine, and why
+# Code that keeps a crawl on Scrapy's engine, and why
 OF_ENGINE: tuple[tuple[Callable[[Crawler], bool], str], ...] = (
     (_has_callbacks, "the spider's callbacks receive Scrapy's responses"),
     (

@@ -98,10 +98,9 @@ def place(text: str, at: int) -> int:
 
 ANALYZER = "words"
 LONGEST = 100  # bytes of a word; what is longer is data
-# Fields in which a word is looked for, and their weights. `address`: of the URL.
-# Of judged queries nDCG is 0.785 to 0.80 with titles from 0.5 to 3 and addresses from 0.3 to 1:
-# round numbers from the middle.
-# `body`: the main text, if the crawl has it, and then `rest` is all the text; else all the text.
+# Fields in which a word is looked for, and their weights: round numbers from the middle of a plateau.
+# nDCG of judged queries is 0.785 to 0.80 with titles from 0.5 to 3 and addresses from 0.3 to 1.
+# `body` is the main text if the crawl has it, and then `rest` is all the text; else all the text.
 SEARCHED = {"title": 1.5, "headings": 0.5, "body": 1.0, "rest": 0.3, "address": 0.5}
 ORDINAL = "ordinal"
 BLANK = "(none)"  # in place of the host of a page that has no text any more: no search finds it

@@ -97,8 +97,7 @@ FLAT = frozenset(("s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl", "oci",
 # Stores that refuse to replace a file if asked to, by If-None-Match
 EXCLUSIVE = frozenset(("s3", "s3a", FILE))
 MOST_PARTS = 9_999  # of an upload to S3; with larger files the parts are larger
-# What these log at DEBUG has requests with their signatures in it, and much more than a crawl's log
-# should have.
+# At DEBUG they log requests with their signatures, and much more than a crawl's log should have
 TALKATIVE = (
     "aiobotocore",
     "botocore",

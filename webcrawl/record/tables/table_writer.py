@@ -219,7 +219,7 @@ class TableWriter:
             self._db.disk.sync_folder(self._root)
         except OSError as error:
             raise StoreError(f"{folder}: {error}") from error
-        # What a kill left, and no checkpoint names.
+        # Files that a kill left, and no checkpoint names
         self._outputs.sweep(f"{FOLDER}/*{OPEN}")
         return progress
 
@@ -300,10 +300,10 @@ class TableWriter:
         self._db.set(self._note, self.progress.pack(streams))
 
 
-# rows of crawl.db that the thread has in memory
+# Rows of crawl.db that the thread has in memory
 HOSTS_AT_ONCE = 4096
-# What is known of a host's robots.txt files, of whatever scheme and port: the worst that one of
-# them says. The rows are those of net/robots_entry.py.
+# The worst that one of a host's robots.txt files says, whatever its scheme and port. The rows are
+# those of net/robots_entry.py.
 ROBOTS_TXT = ("open", "rules", "unreachable", "given up")
 _STATE = (
     f"CASE WHEN rules = x'' OR substr(rules, 1, 1) = x'3F' THEN {ROBOTS_TXT.index('open')}"

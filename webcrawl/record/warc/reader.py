@@ -201,7 +201,7 @@ class RecordReader:
         fields = _fields(self._head())
         size = int(fields["content-length"])
         block = self._block(size)
-        # Of a file that is not packed, any part may be garbage. A record that ends as it should is
+        # Any part of a file that is not packed may be garbage. A record that ends as it should is
         # whole all the same.
         is_whole = not self._is_packed and unpacked.begins(BETWEEN, BETWEEN_SIZE)
         # Some programs write fewer line ends than two, or more. Reading on to the end of a member
@@ -278,7 +278,7 @@ class RecordReader:
             here = unpacked.place != begin and unpacked.begins(START, STARTS)
             if not here and not unpacked.find(NEXT, NEXT_SIZE):
                 return False
-            # What looks like a record here has just been found not to be one
+            # The bytes here look like a record, and have just been found not to be one
             if unpacked.place == begin:
                 unpacked.read(1)
                 if not unpacked.find(NEXT, NEXT_SIZE):

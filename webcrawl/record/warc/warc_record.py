@@ -18,8 +18,8 @@ from webcrawl.base.digest import sha1
 from webcrawl.base.model import Exchange
 from webcrawl.base.url_text import encoded
 
-# What some reader takes for the end of a line, and what UTF-8 cannot encode. Any other text is
-# allowed (WARC 1.1, 4).
+# Characters that some reader takes for the end of a line, and those that UTF-8 cannot encode. Any
+# other text is allowed (WARC 1.1, 4).
 _BREAKING = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
 _NOT_IN_NAME = re.compile(r"[^!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
