@@ -56,7 +56,7 @@ class EndedUrl:
         self.redirect: str | None = None
         if exchange is not None:
             self.redirect = redirect_target(exchange) or None
-        # The links of a page. A body that was seen before is read now.
+        # Links and statements of a page; a body that was seen before is read now
         self.found: DocumentLinks | None = None
         if page is not None and 200 <= page.status < 300 and not page.is_prerequisite:
             self.found = page.all_found
