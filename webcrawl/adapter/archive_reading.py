@@ -90,7 +90,8 @@ class RereadingScheduler(FrontierScheduler):
     _has_begun = False
 
     def _begin(self, spider: Spider) -> Ahead | None:
-        values, downloader = values_of(self.crawler), downloader_of(self.crawler)
+        values = values_of(self.crawler)
+        downloader = downloader_of(self.crawler)
         for line in unknown(self.crawler.settings, spider):
             logger.warning("%s", line)
         check_outputs(values)
@@ -123,7 +124,9 @@ class RereadingScheduler(FrontierScheduler):
             Bandwidth(),
             self.fail,
         )
-        pdfs, ahead = pdf_process({**values, "LINK_SOURCES": ()}), None  # nothing is followed
+        # No links are followed, so none are read of PDFs
+        pdfs = pdf_process({**values, "LINK_SOURCES": ()})
+        ahead = None
         if pdfs is not None:
             ahead = ReadingAhead(self.visitor, pdfs)
             downloader.moments.ahead.append(ahead)

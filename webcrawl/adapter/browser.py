@@ -170,9 +170,8 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         self.browser_provider_cls = lambda config: GuardedProvider(config, self._proxy, identity)
         self._most = config.max_contexts or PAGES
         self._places = BrowserPlaces(self._most)
-        self._tabs: dict[
-            str, BrowserTab
-        ] = {}  # that are empty, by the origin whose pages they showed
+        # Empty ones, by the origin whose pages they showed
+        self._tabs: dict[str, BrowserTab] = {}
         self._told: set[str] = set()
         self._renderings: dict[str, PageRendering] = {}
         self._shared = SharedResources()
@@ -257,7 +256,8 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
 
     def _note(self, rendering: PageRendering) -> None:
         """Hand over the views of a page, and note what it lacks."""
-        request, exchange = rendering.request, rendering.exchange
+        request = rendering.request
+        exchange = rendering.exchange
         exchange.state.views = rendering.views
         self._count(["browser/views"] * len(rendering.views))
         if rendering.acted_partly:

@@ -151,7 +151,8 @@ class CommandedCrawl:
 
     def status(self) -> Mapping[str, Any]:
         scheduler = self._scheduler
-        crawl, parts = scheduler.crawl, scheduler.crawl.parts
+        crawl = scheduler.crawl
+        parts = scheduler.crawl.parts
         return {
             "state": self._state(),
             "seconds": round(time.monotonic() - scheduler.begun, 1),
@@ -188,7 +189,8 @@ def heed(
     crawl: Crawl, downloader: FrontierDownloader, settings: BaseSettings, wake: Callable[[], None]
 ) -> None:
     """Apply what former runs were ordered, and what is ordered from now on."""
-    in_force, bandwidth = crawl.parts.in_force, downloader.network.bandwidth
+    in_force = crawl.parts.in_force
+    bandwidth = downloader.network.bandwidth
 
     def resize(values: CheckedSettings) -> None:
         if values["CONCURRENT_REQUESTS"] != downloader.total_concurrency:

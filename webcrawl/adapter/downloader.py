@@ -75,7 +75,8 @@ class FrontierDownloader:
         lookup = partial(made, "DNS_LOOKUP", values["DNS_LOOKUP"], Lookup)
         self.network = Network(values, lookup=lookup, keep_at_most=fits.kept)
         self.moments = DownloadMoments()
-        whole, ours = values["DOWNLOAD_FAIL_ON_DATALOSS"], our_proxies(crawler.settings)
+        whole = values["DOWNLOAD_FAIL_ON_DATALOSS"]
+        ours = our_proxies(crawler.settings)
         times = limits_of(values).attempts - 1
         heard = self.moments.failed, self.moments.unfinished
         self.outcomes = ScrapyOutcomes(

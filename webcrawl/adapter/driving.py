@@ -202,7 +202,8 @@ class FetchingSteps(PagesThroughScrapy):
         self._downloader = downloader
         self._giving = giving
         self._robots = robots
-        network, http = downloader.network, downloader.handlers.by_scheme["http"]
+        network = downloader.network
+        http = downloader.handlers.by_scheme["http"]
         self._fetching = Fetching(
             {
                 "http": network.http,

@@ -144,7 +144,8 @@ class _Collected(logging.Handler):
 @contextmanager
 def _said() -> Iterator[list[str]]:
     """Collect what Scrapy logs of feeds: the log is not set up yet."""
-    logger, collected = logging.getLogger("scrapy.extensions.feedexport"), _Collected()
+    logger = logging.getLogger("scrapy.extensions.feedexport")
+    collected = _Collected()
     before = logger.propagate
     logger.addHandler(collected)
     logger.propagate = False

@@ -51,7 +51,8 @@ def check_log_file(settings: BaseSettings) -> None:
 
     Its file may lie in JOBDIR, which is to be there.
     """
-    log, encoding = settings["LOG_FILE"], settings["LOG_ENCODING"]
+    log = settings["LOG_FILE"]
+    encoding = settings["LOG_ENCODING"]
     try:
         _check_format(settings["LOG_FORMAT"])
         if settings.getbool("LOG_ENABLED") and log:

@@ -137,7 +137,8 @@ class HiveEntry:
 
     async def join(self) -> str:
         """Enter the registry, or enter it again; return the epoch."""
-        values, identity = self._values, self._identity
+        values = self._values
+        identity = self._identity
         self._hive = await self.server.join(
             Member(
                 drone=identity.drone,

@@ -129,7 +129,8 @@ class AwaitedDownloads:
         if crawl is None or request.url.partition(":")[0].lower() not in SCHEMES:
             return await self._attempt(request, Trip(inline=True))
         page = page_under_way()
-        via, kind = page.link if page is not None else None, variant(request)
+        via = page.link if page is not None else None
+        kind = variant(request)
         try:
             link = link_of(request.url, via, referer(request))
         except InvalidUrl as error:

@@ -34,7 +34,8 @@ def looked_at(
 def exchange_of(response: Response) -> Exchange:
     """Return the exchange of an answer of which there is a response alone."""
     headers = [(name, value) for name, values in response.headers.items() for value in values]
-    body, ip = response.body, str(response.ip_address or "")
+    body = response.body
+    ip = str(response.ip_address or "")
     return Exchange(
         response.url,
         b"",

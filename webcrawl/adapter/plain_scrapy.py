@@ -90,6 +90,7 @@ def is_ours(component: Any) -> bool:
 
 def trusted_code(settings: BaseSettings) -> frozenset[str]:
     """Code that the settings of this project name; a JOBDIR may come from anywhere."""
-    filters, foldings = settings.getdict("URL_FILTERS"), settings.getlist("URL_FOLDINGS")
+    filters = settings.getdict("URL_FILTERS")
+    foldings = settings.getlist("URL_FOLDINGS")
     others = (settings.get(name) for name in ("POLITENESS_POLICY", "DOMAIN_BUDGET"))
     return frozenset(map(str, (*filters, *foldings, *others)))

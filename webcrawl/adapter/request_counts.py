@@ -48,7 +48,8 @@ class RequestCounts:
 
         `pages`: the crawl follows links itself, and they count as requests.
         """
-        parts, fed = crawl.parts, crawl.fed
+        parts = crawl.parts
+        fed = crawl.fed
         returned = sum(
             parts.frontier.counters[name] - before for name, before in self._before.items()
         )

@@ -133,7 +133,8 @@ def _packed(
     held: HeldValues | None,
 ) -> tuple[dict[Any, Any], dict[str, Any]]:
     """Return the values as msgpack takes them, and those that are held in memory."""
-    packed, left = {}, {}
+    packed = {}
+    left = {}
     for key, value in given.items():
         try:
             packed[key] = packing.of(value)

@@ -341,7 +341,8 @@ class RequestSource:
     def _refused(self, refusal: Refusal) -> Request | None:
         """Return the request for an errback, or None if the spider no longer has that one."""
         try:
-            link, trip = unpack(refusal.record), Trip(refusal=refusal)
+            link = unpack(refusal.record)
+            trip = Trip(refusal=refusal)
             return to_refused(link, self._spider, trip, classes=self._classes, held=self._held)
         except CannotBeMade as error:
             self._tell_unmade(

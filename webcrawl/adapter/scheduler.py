@@ -179,9 +179,11 @@ class FrontierScheduler:
 
     def _begin(self, spider: Spider) -> Ahead | None:
         """Open the crawl and connect it with Scrapy; return what answers have to pass."""
+        # A thread that dies at birth, for want of memory, would hang the event loop later
         start_threads()
         self._watch()
-        values, downloader = values_of(self.crawler), downloader_of(self.crawler)
+        values = values_of(self.crawler)
+        downloader = downloader_of(self.crawler)
         for line in warnings(self.crawler.settings, spider):
             logger.warning("%s", line)
         makes_pages = getattr(spider, "makes_pages", False)
@@ -191,7 +193,8 @@ class FrontierScheduler:
         self._connect_network(downloader)
         self.keeping.open(self.crawl, downloader.barrier, self._may_be_stuck)
         self.run.stops.callback(self.waking.timer.stop)
-        network, running = downloader.network, downloader.running
+        network = downloader.network
+        running = downloader.running
         self.run.stops.callback(
             Sweep(self.crawl, network, running, lambda: downloader.full, self.fail).stop
         )
@@ -212,7 +215,8 @@ class FrontierScheduler:
     def _assembled(
         self, spider: Spider, values: CheckedSettings, slots: int, *, makes_pages: bool
     ) -> tuple[Crawl, Visitor]:
-        lists, limit = getattr(spider, "seed_lists", None), getattr(spider, "seed_limit", None)
+        lists = getattr(spider, "seed_lists", None)
+        limit = getattr(spider, "seed_limit", None)
         earlier = getattr(spider, "earlier_crawls", None)
         frontier = getattr(spider, "own_frontier", None)
         # A spider that makes its own requests asks for its own sitemaps
@@ -249,7 +253,9 @@ class FrontierScheduler:
         self, spider: Spider, downloader: FrontierDownloader, robots: RobotsRequests
     ) -> PageEnd:
         """Connect the ways of requests: into the crawl, out of it, through Scrapy, to their end."""
-        crawl, bandwidth, classes = self.crawl, downloader.network.bandwidth, not self.hive.is_drone
+        crawl = self.crawl
+        bandwidth = downloader.network.bandwidth
+        classes = not self.hive.is_drone
         archiving = self.run.archiving
         unheard = UnheardMeta(self.crawler.settings)
         self.counts.begin(crawl)
@@ -274,7 +280,8 @@ class FrontierScheduler:
             held=held,
             counts=self.counts,
         )
-        barrier, inline = downloader.barrier, downloader.inline
+        barrier = downloader.barrier
+        inline = downloader.inline
         retried = partial(count_retry, self.crawler.stats)
         end = PageEnd(
             crawl,
@@ -288,7 +295,8 @@ class FrontierScheduler:
             retried,
         )
         self._install(end.finished)
-        books, per_address = crawl.parts.inline, crawl.parts.in_force.values["POLITENESS_PER_IP"]
+        books = crawl.parts.inline
+        per_address = crawl.parts.in_force.values["POLITENESS_PER_IP"]
         turns = Turns(
             books, downloader.in_flight, self.wake, self.fail, share_addresses=per_address
         )

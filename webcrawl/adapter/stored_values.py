@@ -293,7 +293,8 @@ class ValuePacker:
             return self._ext(A_METHOD, name, depth)
         form = form_of(kind)
         if form:
-            module, name = kind.__module__, kind.__qualname__
+            module = kind.__module__
+            name = kind.__qualname__
             if loaded(module, name) is not kind:  # a class of a function
                 raise CannotBePacked(kind)
             # A combination of several flags is no member

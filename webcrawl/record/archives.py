@@ -350,7 +350,8 @@ class Archives:
     # -- what is lost
 
     def _losses(self) -> tuple[str, ...]:
-        lost, self._lost = tuple(self._lost), []
+        lost = tuple(self._lost)
+        self._lost = []
         return lost
 
     def _note_payload(self, capture: RecordedCapture, name: str) -> None:

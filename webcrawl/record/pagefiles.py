@@ -73,7 +73,8 @@ class PageFiles:
             self.close()
         if self._output is None:
             self._output = self._outputs.open(name_of(self._number) + OPEN)
-        number, offset = self._number, self._output.tell()
+        number = self._number
+        offset = self._output.tell()
         self._output.write(body)
         self._log.write(line(link, about, len(body), number, offset))
 
@@ -110,10 +111,12 @@ def check_pagefiles(snapshot: Snapshot, jobdir: Path) -> Iterator[DamagedFile]:
         path.removesuffix(OPEN): length
         for path, length in snapshot.rows(NOTED, (LOG, f"{FOLDER}/*"))
     }
-    log, length = jobdir / LOG, noted.pop(LOG, 0)
+    log = jobdir / LOG
+    length = noted.pop(LOG, 0)
     if not log.exists():  # reported, if it was noted
         return
-    number, end = 0, 0
+    number = 0
+    end = 0
     with regular(log) as file:
         for at, line in lines_of(file, length):
             place = _place_in_files(line)
@@ -121,7 +124,8 @@ def check_pagefiles(snapshot: Snapshot, jobdir: Path) -> Iterator[DamagedFile]:
                 return
             size, of, offset = place
             if of == number + 1 and offset == 0 and noted.pop(name_of(number), 0) == end:
-                number, end = of, 0
+                number = of
+                end = 0
             if (of, offset) != (number, end):
                 yield DamagedFile(
                     log,

@@ -65,7 +65,8 @@ class Statistics:
             self.ended(outcome.status, link.url, link.path)
         else:
             milliseconds = max(0, round(outcome.seconds * 1000))
-            at, size = round(outcome.at * 1000), exchange.size
+            at = round(outcome.at * 1000)
+            size = exchange.size
             kind = exchange.content_type
             wall = bool(exchange.state.notes) and walled(exchange.state.notes)
             self.answered(
@@ -240,7 +241,9 @@ def read_line(statistics: Statistics, fields: list[str]) -> None:
 @lru_cache(64)
 def _second(text: str) -> int:
     """Return the milliseconds since 1970 of a time to the second, as in 2011-06-23T17:12:08."""
-    year, month, day = int(text[:4]), int(text[5:7]), int(text[8:10])
+    year = int(text[:4])
+    month = int(text[5:7])
+    day = int(text[8:10])
     return 1000 * timegm((year, month, day, int(text[11:13]), int(text[14:16]), int(text[17:19])))
 
 

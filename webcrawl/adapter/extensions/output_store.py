@@ -34,7 +34,8 @@ class OutputStore:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         values = values_of(crawler)
-        jobdir, keep = Path(values["JOBDIR"]), values["OUTPUT_STORE_KEEP"]
+        jobdir = Path(values["JOBDIR"])
+        keep = values["OUTPUT_STORE_KEEP"]
         return listening_to_opening(crawler, cls(crawler, jobdir, address_of(values), keep=keep))
 
     def opened(self) -> None:
@@ -42,7 +43,8 @@ class OutputStore:
             scheduler = scheduler_of(self._crawler)
         except NotConfigured:  # under another scheduler nothing is written
             return
-        crawl, address = scheduler.crawl, self._address
+        crawl = scheduler.crawl
+        address = self._address
         # Files that go from here without a store are their owner's business
         if address is None:
             forget_store(crawl.parts.db)

@@ -157,7 +157,8 @@ class WebSub:
     async def _posted(self, one: Subscription) -> int | None:
         """Return the status of the hub's answer, 0 if there is none; None if the crawl ends."""
         engine: Any = self._crawler.engine
-        url, form = one.hub, self._subscriptions.form(one)
+        url = one.hub
+        form = self._subscriptions.form(one)
         for _ in range(HOPS + 1):
             request = Request(
                 url,

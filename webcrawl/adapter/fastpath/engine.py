@@ -52,7 +52,8 @@ class EngineHandle:
         self._closing: asyncio.Future[None] | None = None
         self._stopped = False
         self.told_to_stop = False  # while the crawl closes
-        close_spider, stop = self.engine.close_spider_async, self.engine.stop_async
+        close_spider = self.engine.close_spider_async
+        stop = self.engine.stop_async
 
         async def close_and_say(*, reason: str = "cancelled") -> None:
             if self._closing is not None:

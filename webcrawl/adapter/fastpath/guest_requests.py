@@ -57,7 +57,8 @@ class GuestRequests:
 
     async def _call(self, result: Response | Failure, request: Request) -> Any:
         """Call the spider; what it and the pipelines do from here on belongs to this page."""
-        trip, task = trip_of(request), asyncio.current_task()
+        trip = trip_of(request)
+        task = asyncio.current_task()
         if trip is not None and task is not None:
             PAGE.set(trip)
             self._processed[request] = task

@@ -83,7 +83,8 @@ class TextFileCheck:
             yield DamagedFile(path, at, f"not a valid line of a page: {flaw}")
             self._next = None
             return
-        ordinal, url = line["ordinal"], line["url"]
+        ordinal = line["ordinal"]
+        url = line["url"]
         if self._next is not None and ordinal != self._next:
             yield DamagedFile(path, at, f"expected page {self._next}, found page {ordinal}")
         self._next = ordinal + 1

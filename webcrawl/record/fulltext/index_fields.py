@@ -219,7 +219,9 @@ def fields(line: dict[str, Any], domain: str, file: int, offset: int) -> dict[st
     }
     if not line["text"]:
         return unfindable(about)
-    title, text, language = prepared(line["title"]), prepared(line["text"]), language_of(line)
+    title = prepared(line["title"])
+    text = prepared(line["text"])
+    language = language_of(line)
     main = prepared(line.get("main_text", ""))
     if language in STEMMERS:
         about |= {"stemmed": language, stems_of(language): [title, text]}

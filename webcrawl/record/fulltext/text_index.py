@@ -296,7 +296,8 @@ class Indexer(Part):
             raise
 
     def _add_until(self, end: int) -> None:
-        begun, first = time.perf_counter(), self._index.until
+        begun = time.perf_counter()
+        first = self._index.until
         while self._index.until < end and not self._stopped:
             self._portion(end)
         if self._index.until > first:
@@ -307,7 +308,9 @@ class Indexer(Part):
 
     def _portion(self, end: int) -> None:
         """Add some pages, and commit them."""
-        first, size, place = self._index.until, 0, self._place
+        first = self._index.until
+        size = 0
+        place = self._place
         until = first
         for place, line in lines(self._jobdir, self._place, end):
             if line["ordinal"] < first:

@@ -76,7 +76,8 @@ class SnippetMarks:
 
         `field`: in which the index has the text.
         """
-        body, text = prepared(text), normal(text)
+        body = prepared(text)
+        text = normal(text)
         found = self._best(body, field)
         if language in STEMMERS:
             found = max(

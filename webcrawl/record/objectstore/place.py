@@ -52,7 +52,8 @@ def read_address(text: str) -> str:
     match = _ADDRESS.fullmatch(text)
     if match is None:
         raise BadAddress("", shown)
-    scheme, rest = match[1], match[2]
+    scheme = match[1]
+    rest = match[2]
     if shown != text:
         raise BadAddress("it contains credentials; put them into the environment instead", shown)
     if scheme == FILE and not rest.startswith("/"):
@@ -196,7 +197,8 @@ class StoreFolder:
 
     def read(self, name: str) -> Generator[bytes]:
         """Yield a file's bytes by requests for parts: a stalled connection then costs one part."""
-        path, size = self._path(name), int(self._info(name)["size"])
+        path = self._path(name)
+        size = int(self._info(name)["size"])
         for at in range(0, size, PIECE):
             yield self._fs.cat_file(path, start=at, end=min(at + PIECE, size))
 

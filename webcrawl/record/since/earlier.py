@@ -278,7 +278,8 @@ class Earlier:
                 with RecordReader(
                     file, keep, damage.append, RecordStart(line.offset, 0)
                 ) as records:
-                    record, failed = records.next(), bool(damage)
+                    record = records.next()
+                    failed = bool(damage)
                     method = _method(records, record) if looks and record is not None else GET
             except FileNotFoundError:
                 continue

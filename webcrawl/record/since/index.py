@@ -217,7 +217,8 @@ def lines_of(path: Path) -> Iterator[list[bytes]]:
 
     FileReadError.
     """
-    tail, is_first = b"", True
+    tail = b""
+    is_first = True
     try:
         with regular(path) as file, GzipFile(fileobj=file) if path.suffix == GZIP else file as data:
             while piece := data.read(PIECE):

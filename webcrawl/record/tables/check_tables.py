@@ -31,9 +31,8 @@ from webcrawl.store.jobdir.crawl_line import LOG, STATUS, URL, each
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.output import OPEN, STREAM
 
-UNCHANGED = (
-    "304"  # such a document has the status of the earlier answer (docs/reprocess-and-since.md)
-)
+# After it a document has the status of the earlier answer (docs/reprocess-and-since.md)
+UNCHANGED = "304"
 UNREAD = "tables unread"  # among the figures: there are tables, but pyarrow is not installed
 
 
@@ -129,7 +128,8 @@ class _Table:
         self._begun = True
         for name, length in self._lengths.items():
             path = where(self._jobdir, name)
-            expected, count = self._expected.get(name, 0), 0
+            expected = self._expected.get(name, 0)
+            count = 0
             if path is not None and path not in self._damaged:
                 try:
                     for batch in batches(path, columns, length):
@@ -314,7 +314,8 @@ def check_alone(
 ) -> Iterator[DamagedFile]:
     """Yield the first row of each run that has no line: later ones may be compared wrongly."""
     log = jobdir / LOG
-    rows, number = read("fetch_status", "url"), 0
+    rows = read("fetch_status", "url")
+    number = 0
     for part in parts:
         lines = lines_of(log, part) if log not in damaged else None
         for row in islice(rows, part.rows):

@@ -252,7 +252,8 @@ class LinkRows:
 
     def flush(self) -> None:
         if len(self):
-            urls, columns = self._urls, self._columns
+            urls = self._urls
+            columns = self._columns
             self._begin()
             self._write(urls, columns)
 

@@ -63,7 +63,8 @@ class TableProgress:
         if data is None:
             return cls()
         noted = json.loads(data)
-        streams, parts = noted["streams"], noted["parts"]
+        streams = noted["streams"]
+        parts = noted["parts"]
         return cls(
             dict(noted["serial"]),
             [TableStream(*one) for one in streams],

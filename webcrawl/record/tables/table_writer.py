@@ -134,7 +134,8 @@ class Conversions:
         return noted
 
     def _made(self, file: _File) -> Made | None:
-        job, file.job = file.job, None
+        job = file.job
+        file.job = None
         try:
             return self._worker.result(job) if job is not None else None
         except (OSError, MemoryError) as error:
@@ -236,7 +237,8 @@ class TableWriter:
             self._write_rows()
 
     def _write_rows(self) -> None:
-        added, self._rows = self._rows, {}
+        added = self._rows
+        self._rows = {}
         self._size = 0
         for table, rows in added.items():
             self._part.rows += len(rows)
@@ -281,8 +283,9 @@ class TableWriter:
     def prepare(self) -> Iterator[None]:
         """Write rows, and have full streams converted; the last time all, and wait for them."""
         self.flush()
-        # once: rows that come later are left to the next run
-        ending, self._ending = self._ending, False
+        # Once: rows that come later are left to the next run
+        ending = self._ending
+        self._ending = False
         if ending:
             self.finish()
         self.conversions.start()
@@ -405,7 +408,8 @@ class CrawlTables(TableWriter):
         )
 
     def _settle(self) -> None:
-        end, self._last = self._last, None
+        end = self._last
+        self._last = None
         if end is None:
             return
         end.links = self._links.add(end)
@@ -419,7 +423,8 @@ class CrawlTables(TableWriter):
     def finish(self) -> None:
         """Finish all files, and replace the table of hosts by one as of the last checkpoint."""
         super().finish()
-        name, before = self.progress.next_name("hosts"), self.progress.hosts
+        name = self.progress.next_name("hosts")
+        before = self.progress.hosts
         make = partial(write_hosts, self._db.disk, self._db.path, self._host_failures())
         self.conversions.add(name, make, before and f"{before}{PARQUET}")
 

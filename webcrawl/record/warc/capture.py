@@ -142,7 +142,8 @@ class CaptureRecords:
 
         Any thread may do it: nothing else is touched.
         """
-        records, self.records = self.records, []
+        records = self.records
+        self.records = []
         digests = [record.sha1() for record in records[:TOGETHER]]
         digests += [NO_DIGEST] * (TOGETHER - len(digests))
         names: tuple[str, ...] = labels(*digests)
@@ -353,7 +354,8 @@ def _is_identical(exchange: Exchange, referred: str) -> bool:
 
 
 def _answer(exchange: Exchange, digest: str) -> NewRecord:
-    head, payload = exchange.head, exchange.payload
+    head = exchange.head
+    payload = exchange.payload
     # A redirect without its body is a response record all the same, so that replay can follow it
     if exchange.state.withheld is not None:
         return NewRecord("response", "WARC-Truncated: unspecified\r\n", HTTP_RESPONSE, head)

@@ -51,7 +51,10 @@ def check_archive(
 
     Yield also each place where the index differs.
     """
-    at, info, first, sound = 0, "", True, True
+    at = 0
+    info = ""
+    first = True
+    sound = True
     members = UnpackedStream(file, OURS, length)
     while at < length:
         try:

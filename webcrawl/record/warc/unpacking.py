@@ -258,7 +258,8 @@ class UnpackedStream:
 
         Raise TornRecord if the mark is not within `most` bytes.
         """
-        found, seen = mark.search(self._data), 0
+        found = mark.search(self._data)
+        seen = 0
         while found is None:
             if len(self._data) > most:
                 raise TornRecord("the head of a record has no end", within=True)

@@ -315,7 +315,8 @@ class WarcWriter:
 
     def _open(self, path: str) -> Output:
         """Open a file. One that has records goes on as it was begun: with an index, or without."""
-        self._output, index = self._outputs.open(path), index_of(path)
+        self._output = self._outputs.open(path)
+        index = index_of(path)
         if self._outputs.holds(index) or (self._files.indexed and not self._output.tell()):
             self._index = IndexWriter(
                 self._outputs.open(index), self._output.path.name.removesuffix(OPEN)
