@@ -253,7 +253,7 @@ class RereadingDownloader(FrontierDownloader):
         return sum(len(trip.exchange.body) for trip in inside if trip.exchange is not None) >= ROOM
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing: no client is open."""
 
     def abandon(self) -> None:
         """Do nothing: no download is under way that could be cut short."""

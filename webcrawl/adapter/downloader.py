@@ -159,9 +159,9 @@ class FrontierDownloader:
         return result if result is not None else request
 
     async def through(self, request: Request) -> Response | Request:
-        """Through the middlewares.
+        """Download through the middlewares.
 
-        What one gives instead of the answer is decoded and, with a purpose, judged.
+        An answer that one of them gives is decoded and, with a purpose, judged.
         """
         answer: Response | None = None
 

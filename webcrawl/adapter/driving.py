@@ -161,7 +161,7 @@ class PagesThroughScrapy:
         self._finished(trip)
 
     def _say_failure(self, failure: Failure, trip: Trip) -> None:
-        """Scrapy logs it, counts it and sends its signal."""
+        """Have Scrapy log and count the failure, and send its signal."""
         response = self._response(trip)
         self._scraper.handle_spider_error(failure, response.request, response)  # type: ignore[arg-type]
 

@@ -53,7 +53,7 @@ class HiveSide:
             self._others.start()
 
     async def stop(self) -> None:
-        """After the last checkpoint."""
+        """Stop the loops, after the last checkpoint."""
         if self._others is not None:
             await self._others.stop()
 

@@ -89,7 +89,7 @@ def is_ours(component: Any) -> bool:
 
 
 def trusted_code(settings: BaseSettings) -> frozenset[str]:
-    """Code that the settings of this project name; a JOBDIR may come from anywhere."""
+    """Return the code that the project's settings name: a JOBDIR may come from anywhere."""
     filters = settings.getdict("URL_FILTERS")
     foldings = settings.getlist("URL_FOLDINGS")
     others = (settings.get(name) for name in ("POLITENESS_POLICY", "DOMAIN_BUDGET"))

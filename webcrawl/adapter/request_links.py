@@ -199,7 +199,7 @@ def to_request(
 ) -> Request:
     """Return the request again, with its trip.
 
-    CannotBeMade: the spider has no such method or class, or the word cannot be read.
+    Raise CannotBeMade if the spider has no such method or class, or the word cannot be read.
     """
     if not link.request:
         errback = getattr(spider, "failed", None)

@@ -107,7 +107,7 @@ def _is_prerequisite(request: Request) -> bool:
 
 
 def _number(meta: dict[str, Any], key: str, most: float) -> float:
-    """0 and None mean what the settings say."""
+    """Return the number, or 0 for the settings' own. Raise BadOption if it is out of bounds."""
     value = meta.get(key)
     try:
         found = number(value) if value is not None else 0

@@ -76,7 +76,7 @@ class RequestIntake:
     def link_of(self, request: Request) -> Link:
         """Return the link that is kept for a request.
 
-        IgnoreRequest: a middleware has made it of that for a robots.txt.
+        Raise IgnoreRequest if a middleware has made it of the request for a robots.txt.
         """
         if isinstance(getattr(request.callback, "__self__", None), RobotsRequests):
             raise IgnoreRequest("the crawl itself retries if necessary")

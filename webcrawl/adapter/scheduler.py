@@ -207,7 +207,7 @@ class FrontierScheduler:
         return ahead
 
     def _watch(self) -> None:
-        """Code that does not return is named, and does not keep the crawl from ending."""
+        """Watch for code that does not return: it is named, and does not hold up the end."""
         self.still = Standstill(asyncio.get_running_loop(), lambda: self.keeping.saved)
         self.crawler.signals.connect(self.still.close, signals.engine_stopped)
         downloader_of(self.crawler).barrier.on_overdue = self._overdue
@@ -527,7 +527,7 @@ class FrontierScheduler:
 
     @property
     def failed(self) -> StoreError | None:
-        """Why nothing more is kept."""
+        """Return why nothing more is kept, or None."""
         return self.keeping.failed
 
     @property

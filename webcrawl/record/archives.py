@@ -108,7 +108,7 @@ class ArchivedAnswer:
 
 
 def from_the_beginning(_: str) -> None:
-    """The `place_of` of archives that no earlier run has read."""
+    """Return None: the `place_of` of archives that no earlier run has read."""
 
 
 TakeCapture = Callable[[Path, RecordedCapture], tuple[Link, Exchange] | None]
@@ -149,7 +149,7 @@ class Archives:
         return len(self._sizes)
 
     def __iter__(self) -> Iterator[ArchivedAnswer]:
-        """StoreError: a file cannot be read, through no fault of its own."""
+        """Yield the answers. Raise StoreError if the system does not let a file be read."""
         for path, is_own in self._files:
             try:
                 yield from self._own(path) if is_own else self._of_another_shard(path)

@@ -299,7 +299,7 @@ def lowest(bits: int) -> int:
 
 
 def _first(tally: NameTally) -> dict[str, list[int]]:
-    """Number and bytes of the most frequent names, and of all others together."""
+    """Return number and bytes of the most frequent names, and of all others together."""
     return {name: [number, size] for name, number, size in tally.first(MOST)}
 
 

@@ -195,7 +195,7 @@ class RedisSeeds:
         return found.decode()
 
     async def closed(self) -> None:
-        """After the last checkpoint."""
+        """Remove from the server, after the last checkpoint, the seeds that it has."""
         if self._task is None:
             return
         self._task.cancel()
@@ -275,7 +275,7 @@ class RedisSeeds:
         return INTERVAL if scheduler.crawl.outlook.ready_hosts() else SOON
 
     def _refused(self, scheduler: FrontierScheduler, error: HiveError) -> None:
-        """At the start it ends the crawl.
+        """End the crawl if it is at its start.
 
         The operator can mend it later, and the crawl has other things to do.
         """

@@ -149,7 +149,7 @@ class Summary:
         return {**stats, "errors": errors, "reason": self._reason, "waits": waits, "away": away}
 
     def _fates(self) -> list[str]:
-        """Why the seeds gave nothing, if they gave nothing."""
+        """Return why the seeds gave nothing, if they gave nothing."""
         fates = scheduler_of(self._crawler).run.fates
         return fates.lines() if fates is not None else []
 
@@ -179,4 +179,4 @@ class Identity:
             logger.info("requests are signed: key %s, directory %s (%s)", keyid, agent, check)
 
     def closed(self) -> None:
-        """There is nothing to end."""
+        """Do nothing: there are only lines at the start."""

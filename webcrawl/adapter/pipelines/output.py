@@ -20,7 +20,7 @@ def open_output(crawler: Crawler, path: str) -> PipelineOutput:
 
 
 def on_end(crawler: Crawler, hook: Hook) -> None:
-    """Mercator's hook for visited URLs: `hook` is called with the log line of each, fetched or not.
+    """Have `hook` called with the log line of each URL, as Mercator's hook for visited URLs.
 
     For a pipeline's or extension's `open_spider`. A URL that was not asked for, or had no answer,
     has no Exchange. An error of the hook's own is logged, and costs nothing else.

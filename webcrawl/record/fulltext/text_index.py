@@ -59,7 +59,7 @@ def told(folder: Path) -> Iterator[None]:
 
 
 def _refuse_pipes(folder: Path) -> None:
-    """Tantivy would wait for their other ends."""
+    """Raise BrokenIndex if a file is a pipe: tantivy would wait for its other end."""
     for path in folder.iterdir():
         if path.is_fifo():
             raise BrokenIndex(f"{path}: is not a regular file")
@@ -353,7 +353,7 @@ class Indexer(Part):
         self._done = self._worker.submit(self._follow, self._end)
 
     def rest(self) -> Iterator[None]:
-        """After the last checkpoint: goes on until the index has all its pages."""
+        """Wait, after the last checkpoint, until the index has all its pages."""
         # Another job may take its place meanwhile
         while self._done is not None and not self._worker.done(self._done):
             yield

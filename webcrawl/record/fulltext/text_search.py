@@ -453,7 +453,7 @@ def _shown(parsed: tantivy.Query, schema: tantivy.Schema) -> tantivy.Query:
 
 
 def _count(found: Any) -> int:
-    """Missing in tantivy's hints."""
+    """Return a figure that is missing in tantivy's type hints."""
     return int(found.count)
 
 
@@ -464,7 +464,7 @@ class SearchAll:
     """
 
     def __init__(self, jobdirs: Sequence[Path], forgotten: Forgotten | None = None) -> None:
-        """StoreError if none can. What is `forgotten` is not found."""
+        """Raise StoreError if no index can be read. No search finds what is `forgotten`."""
         self._forgotten = forgotten or Forgotten()
         self.unread: list[StoreError] = []
         self.remark = ""  # on the last query

@@ -66,7 +66,7 @@ def read_address(text: str) -> str:
 
 
 def check_packages(address: str) -> None:
-    """BadAddress, with what to install, if the packages that this address needs are missing."""
+    """Raise BadAddress, with what to install, if this address needs packages that are missing."""
     scheme = address.partition(":")[0]
     if find_spec("fsspec") is None:
         raise BadAddress(missing("fsspec"), address)

@@ -61,7 +61,7 @@ class StoredFile:
 
     @classmethod
     def of(cls, data: bytes) -> StoredFile:
-        """ValueError, TypeError or KeyError if it is damaged."""
+        """Return the file of a row. Raise ValueError, TypeError or KeyError if it is damaged."""
         found = json.loads(data)
         if not isinstance(found, dict):
             raise TypeError(f"not a valid record of a stored file: {data!r}")
@@ -72,7 +72,7 @@ class StoredFile:
 
 
 def listing(rows: Iterable[tuple[str, bytes]]) -> dict[str, StoredFile]:
-    """Stored files by name, from rows of meta."""
+    """Return the stored files by name, from rows of meta."""
     return {name.removeprefix(STORED): StoredFile.of(bytes(data)) for name, data in rows}
 
 
@@ -320,7 +320,7 @@ class FileStorage(Part):
     # -- the end
 
     def rest(self) -> Iterator[float | None]:
-        """After the last checkpoint: sends what is left as long as that goes on, and notes it."""
+        """Send, after the last checkpoint, what is left, as long as it arrives; note it."""
         yield from self._commit()
         self.committed()
         if self._waiting:

@@ -57,7 +57,7 @@ class FileChecksums:
 
     @property
     def etags(self) -> frozenset[str]:
-        """S3's, of a file that was sent at once, and of one that was sent in these pieces."""
+        """Return S3's checksums of the file: sent at once, and sent in these pieces."""
         count = len(self._parts) // 16
         return frozenset(
             (
@@ -335,7 +335,7 @@ class UploadThread:
         self._away_since = 0.0
 
     def _going(self) -> None:
-        """Called for each piece."""
+        """Note progress with each piece. Raise UploadStopped if it is the last."""
         if self._stopped:
             raise UploadStopped
         self.moved = self._clock()

@@ -235,7 +235,7 @@ class Earlier:
     def _page(self, line: CaptureLine, path: Path, record: ReadRecord) -> Exchange | None:
         """Return the answer of a record; None unless all of it is there and can be read.
 
-        Damaged: it has another payload.
+        Raise Damaged if it has another payload.
         """
         if record.size > len(record.block) or record.fields.get("warc-truncated"):
             return None

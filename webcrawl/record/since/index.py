@@ -205,7 +205,7 @@ class FileReadError(Exception):
 
 
 def _latest(rows: Rows) -> Rows:
-    """Yield the row with the latest stamp of each key, in the order of the keys."""
+    """Return the row with the latest stamp of each key, in the order of the keys."""
     rows = rows[np.lexsort((rows[:, 2], rows[:, 1], rows[:, 0]))]
     last = np.append(rows[1:, 0] != rows[:-1, 0], np.ones(min(len(rows), 1), np.bool_))
     latest: Rows = rows[last]
@@ -215,7 +215,7 @@ def _latest(rows: Rows) -> Rows:
 def lines_of(path: Path) -> Iterator[list[bytes]]:
     """Yield the lines with their ends, some at a time, in bounded memory; also of a packed file.
 
-    FileReadError.
+    Raise FileReadError if it cannot be read.
     """
     tail = b""
     is_first = True
@@ -314,7 +314,7 @@ class EarlierIndex:
     def latest(self, url: str) -> tuple[CaptureLine, Path] | None:
         """Return the latest capture of a URL, and the index file that names it.
 
-        OSError: that file cannot be read.
+        Raise OSError if that file cannot be read.
         """
         # The line is compared, so a collision of keys finds nothing
         found = self._line(url_key(url))

@@ -104,7 +104,7 @@ def _array(values: Sequence[Any] | RepeatedColumn, kind: pa.DataType) -> pa.Arra
 
 
 def _repeated(values: Sequence[str], times: Sequence[int]) -> pa.Array:
-    """Strings, without an object for each row: a quarter of the time."""
+    """Return strings without an object for each row, in a quarter of the time."""
     texts = [value.encode(errors="backslashreplace") for value in values]
     ends = np.cumsum(np.repeat(list(map(len, texts)), times), dtype=np.int32)
     offsets = np.concatenate((np.zeros(1, np.int32), ends))

@@ -86,7 +86,7 @@ class EndedUrl:
 
     @property
     def subset(self) -> str:
-        """Common Crawl's name for the kind of row, or one of ours."""
+        """Return Common Crawl's name for the kind of row, or one of ours."""
         if self.link.is_prerequisite:
             return ROBOTS
         status = self.outcome.status

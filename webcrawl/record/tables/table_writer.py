@@ -100,7 +100,7 @@ class Conversions:
         self._files.append(_File(stream.name, make, f"{stream.name}{STREAM}", stream))
 
     def add(self, name: str, make: Callable[[Path], Made], instead: str) -> None:
-        """A file of which there was no stream; `make` runs in the thread."""
+        """Queue a file that has no stream; `make` runs in the thread."""
         self._files.append(_File(name, make, instead))
 
     def start(self) -> None:
@@ -112,7 +112,7 @@ class Conversions:
                 )
 
     def wait(self) -> Iterator[None]:
-        """Until the thread has done what it was asked for."""
+        """Wait until the thread has done its jobs."""
         while not all(file.job is None or self._worker.done(file.job) for file in self._files):
             yield
 
@@ -149,7 +149,7 @@ class Conversions:
 
 
 def _convert(disk: Disk, source: Path, target: Path, rows: int) -> Made:
-    """DamagedFile if the stream is not what was written to it."""
+    """Make the Parquet file. Raise DamagedFile if the stream is not as it was written."""
     try:
         schema = read_schema(source)
     except (pa.ArrowException, OSError) as error:
@@ -391,13 +391,13 @@ class CrawlTables(TableWriter):
         self._last: EndedUrl | None = None  # its row is not made yet
 
     def visit(self, page: Page) -> None:
-        """The page of the exchange whose end is heard next."""
+        """Note the page of the exchange whose end is heard next."""
         self._page = page
 
     def hear(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
-        """The end of a URL.
+        """Note the end of a URL.
 
-        Its row is made at the next one's: the archive may write right after this call.
+        Its row is made at the end of the next one: the archive may write right after this call.
         """
         self._settle()
         page = self._page
@@ -436,7 +436,7 @@ class ChangeTable(TableWriter):
         super().__init__(db, outputs, root, CHANGES, full=full)
 
     def hear(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
-        """The end of a URL."""
+        """Append the row of a fetch that was judged: what has become of its page."""
         if exchange is not None and exchange.state.revisit is not None:
             self.add(
                 "changes", change_row(link.url, outcome.status, exchange, exchange.state.revisit)

@@ -61,7 +61,7 @@ class RecentPayloads:
         return len(self._new) + len(self._old)
 
     def find(self, digest: str) -> tuple[str, str, str] | None:
-        """Identifier, address and date of the record that holds this payload, if still remembered."""
+        """Return identifier, address and date of the record with this payload, or None."""
         packed = self._new.get(digest)
         if packed is None:
             packed = self._old.pop(digest, None)
@@ -298,7 +298,7 @@ class CaptureMaker:
         return digest if is_known else ""
 
     def _document(self, exchange: Exchange, common: str) -> NewRecord:
-        """Such a record has neither WARC-IP-Address nor WARC-Concurrent-To (WARC 1.1, 5.7 and 5.8)."""
+        """Return a conversion record, which has no WARC-IP-Address and no WARC-Concurrent-To."""
         common = f"WARC-Record-ID: {self._new_id()}\r\n{common}"
         return NewRecord("conversion", IDENTIFIED_HTML, HTML, exchange.body, common=common)
 
@@ -456,7 +456,7 @@ class CompressionQueue:
     """
 
     def __init__(self, *, batch: int = BATCH, most: int = MOST) -> None:
-        """RuntimeError if the thread cannot be started."""
+        """Raise RuntimeError if the thread cannot be started."""
         self._batch = batch
         self._most = most
         self._open: list[CaptureRecords] = []

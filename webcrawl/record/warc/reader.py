@@ -76,7 +76,7 @@ class ReadRecord:
 
     @property
     def url(self) -> str:
-        """Some programs put it in angle brackets, which early drafts of the standard had."""
+        """Return the URL without the angle brackets that early drafts of the standard had."""
         return self.fields.get("warc-target-uri", "").removeprefix("<").removesuffix(">")
 
     def values(self) -> dict[str, str]:
@@ -172,7 +172,7 @@ class RecordReader:
     def sound(self) -> Iterator[ReadRecord]:
         """Yield the records of a file in which each is a gzip member by itself.
 
-        TornRecord if one is not, or is damaged.
+        Raise TornRecord if one is not, or is damaged.
         """
         while self.place.offset < self.size:
             record = self._next()
@@ -217,7 +217,7 @@ class RecordReader:
         return record
 
     def _head(self) -> bytes:
-        """Return the head of a record. Raise TornRecord if it has the end of garbage, and seems to go on."""
+        """Return the head of a record. Raise TornRecord if another record begins within it."""
         head = self._unpacked.until(END_OF_HEAD, LONGEST)
         if NEXT.search(head, 1):
             raise TornRecord("the head of a record has no end", within=True)
@@ -292,7 +292,7 @@ class RecordReader:
 def sound_records(path: Path, file: BinaryIO, most: int, at: int, end: int) -> Iterator[ReadRecord]:
     """Yield the records from byte `at` to byte `end` of an open file, which stays open.
 
-    TornRecord as of `RecordReader.sound`.
+    Raise TornRecord as `RecordReader.sound` does.
     """
     try:
         records = RecordReader(path, most, ignore, RecordStart(at, 0), end, file)

@@ -146,7 +146,7 @@ class UnpackedStream:
         self.seek(RecordStart(form.begin, 0))
 
     def seek(self, place: RecordStart) -> None:
-        """Go to a place; TornRecord if nothing can be unpacked there."""
+        """Go to a place. Raise TornRecord if nothing can be unpacked there."""
         at, left = place if self._form.magic else (sum(place), 0)
         self._at = at  # behind what is read of the file
         self._packed = b""

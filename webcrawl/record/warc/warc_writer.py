@@ -357,7 +357,7 @@ class WarcWriter:
 
 
 def identifiers(random: Random) -> Iterator[str]:
-    """Endless version 4 UUIDs, DRAWN per system call."""
+    """Yield version 4 UUIDs without end, DRAWN per system call."""
     while True:
         digits = f"{random.getrandbits(128 * DRAWN) & _DRAWN_BITS | _FIXED_BITS:0{32 * DRAWN}x}"
         for one, two, three, four, five in _GROUPS.findall(digits):
