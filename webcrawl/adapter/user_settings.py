@@ -122,7 +122,7 @@ def is_given(settings: BaseSettings, name: str) -> bool:
         return False
     if priority > USER:
         return True
-    return settings[name] != getattr(defaults, name, _NOTHING)
+    return bool(settings[name] != getattr(defaults, name, _NOTHING))
 
 
 def on_command_line(settings: BaseSettings) -> frozenset[str]:
