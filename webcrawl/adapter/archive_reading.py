@@ -192,6 +192,7 @@ class RereadingScheduler(FrontierScheduler):
 
         None as well where reading on takes long; it is asked again in the next turn.
         """
+        # The place that the checkpoint notes must not be passed meanwhile
         if not self._barrier.is_open:
             return None
         try:

@@ -204,7 +204,8 @@ def heed(
                 "CONCURRENT_REQUESTS = 0: must be at least 1, because FRONTIER_QUEUES is not set"
             )
 
-    in_force.listen(["CONCURRENT_REQUESTS"], refuse, now=False)  # as at the start
+    # First: it hears a value, and may refuse it, before the others apply it
+    in_force.listen(["CONCURRENT_REQUESTS"], refuse, now=False)
     in_force.listen(["LOG_LEVEL"], _log_from)
     in_force.listen(["CONCURRENT_REQUESTS"], resize)
     in_force.listen(OF_REQUESTS, downloader.network.change)

@@ -189,6 +189,7 @@ class FrontierDownloader:
 
     def close(self) -> None:
         """Close: all requests are done. What pipelines still await has a time of its own."""
+        # Pipelines may still download while they close
         self.inline.closed = False
         call_later(GRACE, self.abandon)
 

@@ -127,6 +127,7 @@ class HiveEntry:
         So it is after a power cut, with a new server, if only some drones had taken their first
         checkpoint.
         """
+        # A hive that was founded anew gives way to the first drone with the state of an older one
         until = time.monotonic() + self._values["HIVE_LEASE"]
         pause = max(LOOK, self._values["HIVE_DRONES"] / LOOKS)
         while self._hive.fresh and time.monotonic() < until:
@@ -139,6 +140,7 @@ class HiveEntry:
         """Enter the registry, or enter it again; return the epoch."""
         values = self._values
         identity = self._identity
+        # The server may have lost all: the registry is rebuilt from what each drone says of itself
         self._hive = await self.server.join(
             Member(
                 drone=identity.drone,

@@ -115,7 +115,7 @@ def preflight(
                 check_contact(values, agent_option)
         start = _start(own, spider, arguments, values) if frontier is None else None
         folder = Path(values["JOBDIR"])
-        # a refusal leaves no new folder, and the old one in its place
+        # A refusal leaves no new folder, and the old one in its place
         first = again or not is_crawl(folder)
         if first:
             _surroundings(values)
@@ -198,7 +198,8 @@ def _loader(settings: BaseSettings) -> SpiderLoader:
         raise CannotStart(str(error)) from error
     except ModuleNotFoundError as error:
         modules = settings.getlist("SPIDER_MODULES")
-        if not any(f"{module}.".startswith(f"{error.name}.") for module in modules):
+        is_spider_module = any(f"{module}.".startswith(f"{error.name}.") for module in modules)
+        if not is_spider_module:
             raise  # a module of the user's lacks another one
         raise CannotStart(
             f"SPIDER_MODULES = {','.join(modules)}: there is no module {error.name}"
@@ -518,7 +519,8 @@ def _folder(
     begins_anew = False
     with closing(crawl), _quiet("webcrawl"):
         if anew:
-            begins_anew = is_complete(folder, crawl) and (not has_store or is_stored(crawl))
+            is_done = is_complete(folder, crawl)
+            begins_anew = is_done and (not has_store or is_stored(crawl))
         elif start is not None and not has_store:
             has_index = "index" in values["OUTPUTS"]
             refuse_complete(folder, crawl, start.urls, anew=start.anew, has_index=has_index)

@@ -41,7 +41,8 @@ class RequestCounts:
     def begin(self, crawl: Crawl) -> None:
         """Note what earlier runs have counted."""
         self._before = {name: crawl.parts.frontier.counters[name] for name in RETURNED}
-        self.submitted = crawl.parts.seen.pending  # what waits from then
+        # Requests of earlier runs that the seen store has not decided yet
+        self.submitted = crawl.parts.seen.pending
 
     def stats(self, crawl: Crawl, *, pages: bool) -> Iterator[tuple[str, int]]:
         """Yield Scrapy's stats as of now.

@@ -151,9 +151,9 @@ class FrontierScheduler:
             # First: the hive's key and map belong to the state that the crawl is opened with
             await self.hive.enter(self.crawler, values, spider.name)
             ahead = self._begin(spider)
-            self.was_complete = (
-                self.crawl.parts.counters["answers"] > 0 and not self.has_pending_requests()
-            )
+            # A feed of a crawl that was complete is left as it is
+            has_answers = self.crawl.parts.counters["answers"] > 0
+            self.was_complete = has_answers and not self.has_pending_requests()
             await self._begin_since(getattr(spider, "earlier_crawls", ""))
             if ahead is not None:
                 await ahead.begin()
@@ -310,7 +310,8 @@ class FrontierScheduler:
     ) -> Driver | None:
         """Return the loop that fetches the pages, or None if Scrapy's engine has to."""
         engine = self.waking.engine
-        if why := why_engine(self.crawler):
+        why = why_engine(self.crawler)
+        if why:
             logger.debug("the crawl runs on Scrapy's engine, because %s", why)
         if engine is None or why:
             return None
@@ -446,7 +447,9 @@ class FrontierScheduler:
 
     def _report_lost(self) -> int:
         """Report the spider's lost requests; a run that is told to stop leaves that to the next."""
-        return self.crawl.parts.unkept.report() if self.end.reason not in HURRIED else 0
+        if self.end.reason in HURRIED:
+            return 0
+        return self.crawl.parts.unkept.report()
 
     def has_pending_requests(self) -> bool:
         # With False Scrapy ends the crawl

@@ -238,6 +238,7 @@ class Archives:
         place = self._place_of(name)
         size = _size(path, counted)
         processed = place.offset if place is not None else 0
+        # An archive that has shrunk is lost, and not at its end
         if processed > size:
             raise StoreError(
                 f"{path}: {processed} bytes were processed earlier, but the file is now shorter"

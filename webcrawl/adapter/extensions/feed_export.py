@@ -73,6 +73,7 @@ class CheckpointedFeeds(FeedExporter):
     def _take_over(self, uri: str, options: dict[str, Any]) -> None:
         """Have the file itself compress what is written: it knows when a checkpoint is taken."""
         plugins = options[POSTPROCESSING]
+        # Scrapy would write one member from the beginning to the end, which cannot be cut back
         if all(_path_of(plugin) in COMPRESSORS for plugin in plugins):
             options[COMPRESSED] = options.pop(POSTPROCESSING)
         else:

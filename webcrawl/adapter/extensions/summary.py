@@ -48,7 +48,7 @@ class Summary:
         return listening_to_opening(crawler, cls(crawler, jobdir, aloud=aloud))
 
     def opened(self) -> None:
-        # not before: opening may fail
+        # Not before: opening may fail
         self._crawler.signals.connect(self.closed, signals.spider_closed)
         self._crawl = scheduler_of(self._crawler).crawl
         self._begun = time.monotonic()
@@ -128,7 +128,7 @@ class Summary:
 
     def end(self, seconds: float) -> list[str]:
         """Return the last lines, of a run of so many seconds."""
-        # what would help is in the fates of the seeds
+        # The fates of the seeds say what would help
         bound = "" if self._fates() else self._crawl.outlook.bound()
         now = {"outcomes": self._crawl.parts.statistics.outcomes}
         tables = scheduler_of(self._crawler).run.kept_tables(now)

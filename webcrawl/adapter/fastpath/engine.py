@@ -82,9 +82,11 @@ class EngineHandle:
     async def _close_slot(
         self, close: Callable[[], Awaitable[None]], closing: Callable[[], Awaitable[None] | None]
     ) -> None:
-        own = closing()  # the signals of closing come when all requests are done
+        # Before Scrapy waits: its signals of closing come when all requests are done
+        own = closing()
         await close()
-        if own is not None:  # and so are those of the crawl's own loop
+        # The requests of the crawl's own loop are awaited, too
+        if own is not None:
             await own
         # Scrapy says again that it is closed after each request that a pipeline makes while it
         # closes, and fails

@@ -237,6 +237,7 @@ class Earlier:
 
         Raise Damaged if it has another payload.
         """
+        # Part of a page cannot stand for the page that a 304 says is unchanged
         if record.size > len(record.block) or record.fields.get("warc-truncated"):
             return None
         try:

@@ -185,6 +185,7 @@ def _named(path: Path, part: str, found: EarlierSources) -> Iterator[Path]:
 def _before(crawl: Path, found: EarlierSources) -> Iterator[Path]:
     """Yield the indexes with which this crawl compared: unchanged pages are only in their archives."""
     for path, _, _ in read_kept(crawl / "state" / FOLDER) or ():
+        # The earlier crawl compared with a CDX server, too
         if path.startswith(SERVER):
             found.add_server(path)
         elif Path(path).is_file():

@@ -254,7 +254,8 @@ def check_pages(
         for number, row in enumerate(pages(*COLUMNS)):
             line = next(lines, None)
             if row is None:
-                counted = False  # how many links were its own is not known
+                # It is not known how many links were its own
+                counted = False
                 continue
             found["rows"] += 1
             status, url, count, *place = row
