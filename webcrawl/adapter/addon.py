@@ -111,7 +111,8 @@ class WebcrawlAddon:
             priority = max(settings.getpriority(name) or 0, SETTINGS_PRIORITIES[PRIORITY])
             settings.set(name, settings.getdict(name) | dict(added), priority)
         job = vars(spider).get(JOB, "")
-        anew = not settings["JOBDIR"] and not job  # a job of scrapyd under the same name resumes
+        # A job of scrapyd under the same name resumes
+        anew = not settings["JOBDIR"] and not job
         settings.set("JOBDIR", default_jobdir(spider.name, job), PRIORITY)
         try:
             refuse(settings)

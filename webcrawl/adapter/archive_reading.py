@@ -102,7 +102,8 @@ class RereadingScheduler(FrontierScheduler):
         # nothing is fetched, again or at all
         values = with_values(values, {"REVISIT_POLICY": NONE, "RENDER": "off"})
         if not is_given(self.crawler.settings, "DOWNLOAD_TRUNCATE"):
-            values = with_values(values, whole_bodies(values))  # whatever the crawl has kept
+            # All that the crawl has kept is read
+            values = with_values(values, whole_bodies(values))
         shard: Shard | None = getattr(spider, "shard", None)
         self.run.open(
             *assemble(
@@ -219,7 +220,8 @@ class RereadingScheduler(FrontierScheduler):
         try:
             await super().checkpoint(last=last)
         finally:
-            self.wake()  # nothing was handed out meanwhile
+            # Nothing was handed out meanwhile
+            self.wake()
 
 
 class RereadingDownloader(FrontierDownloader):
@@ -233,7 +235,8 @@ class RereadingDownloader(FrontierDownloader):
         self.active: set[Request | Trip] = set()
         self.total_concurrency = min(values_of(crawler)["CONCURRENT_REQUESTS"] or AT_ONCE, AT_ONCE)
         self.middleware = build_from_crawler(DownloaderMiddlewareManager, crawler)
-        self.barrier = Barrier(holds_ready=False)  # the place in the archives is behind them
+        # The place in the archives is behind these pages
+        self.barrier = Barrier(holds_ready=False)
         self.moments = DownloadMoments()
         self.inline = AwaitedDownloads(
             _refused, self.middleware.download_async, self.barrier, self.active, 0

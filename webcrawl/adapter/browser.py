@@ -371,7 +371,8 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
             await self._give_up()
 
     async def _give_up(self) -> None:
-        browser: Browser | None = getattr(self, "browser", None)  # none: it has gone by itself
+        # There is none if it has gone by itself
+        browser: Browser | None = getattr(self, "browser", None)
         if browser is not None:
             with suppress(PlaywrightError, TimeoutError):
                 async with asyncio.timeout(PATIENCE):

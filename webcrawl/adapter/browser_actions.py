@@ -77,5 +77,6 @@ async def act(rendering: PageRendering, names: Sequence[str], seconds: float, pa
                     rendering.acted_partly = False
                     break
     except TimeoutError:
-        pass  # the page shows what there is by now
+        # The page shows what there is by now
+        pass
     await page.evaluate(TO_TOP)

@@ -87,7 +87,8 @@ async def prepare(rendering: PageRendering, more: Any, page: Page, request: Requ
         rendering.page = page
         await page.add_init_script(AFRESH)
         await page.context.route("**", _refuse)
-    page.set_default_navigation_timeout(0)  # the limit decides
+    # The limit of the whole page decides
+    page.set_default_navigation_timeout(0)
     await page.route("**", check)
     if more is not None:
         await load_object(more)(page, request)

@@ -150,7 +150,8 @@ class ScrapyOutcomes(Outcomes):
     def status_of_other(self, error: Exception, request: Asked) -> int:
         if isinstance(error, UnsupportedURLSchemeError):
             return Status.UNSUPPORTED
-        if needs_no_host(request.url):  # a page may have written it
+        # A page may have written such a URL
+        if needs_no_host(request.url):
             logger.warning("Error downloading %.200s: %s", request, error)
             return Status.UNEXPECTED
         if isinstance(error, EXPECTED):

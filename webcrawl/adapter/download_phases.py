@@ -61,10 +61,12 @@ def _of(request: Request) -> Trip:
 def _phase(trip: Trip, url: str, running: set[Trip], proxy: str | None) -> str:
     """Return the step that a request or its page has reached."""
     if trip.readers:
-        return "reader"  # another process reads the answer
+        # Another process reads the answer
+        return "reader"
     is_decided = trip.outcome is not None or trip.refusal is not None
     if is_decided:
-        return "pipelines"  # or still in the spider
+        # It may still be in the spider
+        return "pipelines"
     if trip.fetched is not None:
         return "rendered"
     if trip not in running:

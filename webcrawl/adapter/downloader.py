@@ -167,7 +167,8 @@ class FrontierDownloader:
 
         async def download(request: Request) -> Response:
             nonlocal answer
-            answer = await self.download(request)  # is judged before any middleware sees it
+            # It is judged before any middleware sees it
+            answer = await self.download(request)
             return answer
 
         result = await self.middleware.download_async(download, request)
@@ -181,7 +182,8 @@ class FrontierDownloader:
     @property
     def full(self) -> bool:
         """Return whether no slot is free."""
-        return 0 < self.total_concurrency <= len(self.active)  # as in Scrapy, 0 is no limit
+        # As in Scrapy, 0 is no limit
+        return 0 < self.total_concurrency <= len(self.active)
 
     def needs_backout(self) -> bool:
         self.turned_away = self.full or self.network.shortage.paused or self.network.bandwidth.held
@@ -236,7 +238,8 @@ class FrontierDownloader:
             raise error from error.__cause__
         else:
             self.outcomes.note_answer(request, trip, response.status)
-            if trip.exchange is not None:  # by one of the crawl's own handlers
+            # One of the crawl's own handlers has fetched it
+            if trip.exchange is not None:
                 if self.since is not None:
                     await self.since.compare(trip.exchange)
                 for ahead in self.moments.ahead:

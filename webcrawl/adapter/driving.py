@@ -61,7 +61,8 @@ def _has_spider_middlewares(crawler: Crawler) -> bool:
 def _has_other_handlers(crawler: Crawler) -> bool:
     downloader: object = crawler.engine.downloader if crawler.engine is not None else None
     handlers: CrawlDownloadHandlers | None = getattr(downloader, "handlers", None)
-    if handlers is None:  # it reads archives
+    # This run reads archives
+    if handlers is None:
         return False
     return any(type(handlers.by_scheme.get(scheme)) is not kind for scheme, kind in OURS.items())
 

@@ -358,7 +358,8 @@ def _bounded(payload: bytes, codings: list[bytes], limit: int) -> BoundedBody:
         decoding.finish()
     flaws = ("coding",) if decoding.broken else ()
     has_wrong_label = decoding.broken and not decoding.started
-    if has_wrong_label:  # it may still be text
+    # It may still be text
+    if has_wrong_label:
         return BoundedBody(kept, kept[:limit], is_cut or len(kept) > limit, flaws)
     return BoundedBody(kept, decoding.body, is_cut or decoding.full, flaws)
 

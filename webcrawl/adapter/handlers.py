@@ -221,7 +221,8 @@ def to_response(exchange: Exchange, request: Request) -> Response:
     kind = responsetypes.from_args(headers=headers, url=exchange.url, body=exchange.body)
     flags = [f"truncated/{exchange.truncated}"] if exchange.truncated else []
     if exchange.truncated in LOST:
-        flags.append("dataloss")  # Scrapy's word
+        # The flag is Scrapy's
+        flags.append("dataloss")
     return kind(
         exchange.url,
         exchange.status,

@@ -70,7 +70,8 @@ class HeldValues:
 
     def hold(self, word: str, values: Values, *, has_errback: bool) -> None:
         """Keep the values of the request that has this word."""
-        if self.ended not in self._hearers:  # a crawl without such values has none to tell
+        # A crawl without such values pays nothing
+        if self.ended not in self._hearers:
             self._hearers.append(self.ended)
         self._entries[word] = _Entry(values, has_errback)
         if len(self._entries) > MOST:

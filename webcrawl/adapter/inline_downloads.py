@@ -251,7 +251,8 @@ class AwaitedDownloads:
         """
         crawl = self.crawl
         was_held = False
-        while crawl is not None and crawl.books.rests() and not self.closed:  # it has no event
+        # The pause has no event to wait for
+        while crawl is not None and crawl.books.rests() and not self.closed:
             was_held = True
             await asyncio.sleep(HELD)
         return was_held

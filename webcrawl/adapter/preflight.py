@@ -193,14 +193,16 @@ def _loader(settings: BaseSettings) -> SpiderLoader:
         kind: type[SpiderLoader] = load_object(
             read("SPIDER_LOADER_CLASS", settings["SPIDER_LOADER_CLASS"])
         )
-        return kind.from_settings(settings)  # Scrapy's own function copies all settings first
+        # Scrapy's own function copies all settings first
+        return kind.from_settings(settings)
     except SettingError as error:
         raise CannotStart(str(error)) from error
     except ModuleNotFoundError as error:
         modules = settings.getlist("SPIDER_MODULES")
         is_spider_module = any(f"{module}.".startswith(f"{error.name}.") for module in modules)
         if not is_spider_module:
-            raise  # a module of the user's lacks another one
+            # A module of the user's lacks another one
+            raise
         raise CannotStart(
             f"SPIDER_MODULES = {','.join(modules)}: there is no module {error.name}"
         ) from error
@@ -390,7 +392,8 @@ def _check_earlier(argument: str, jobdir: Path) -> None:
     if not found.servers:
         check(found.files)
     is_resumed = any(map(is_crawl, crawls_of(jobdir)))
-    if is_resumed:  # only a new crawl needs servers that answer
+    # Only a new crawl needs servers that answer
+    if is_resumed:
         return
     for address in found.servers:
         with closing(CdxServer(address, "")) as server:
@@ -433,7 +436,8 @@ def _lists(src: str, values: CheckedSettings) -> None:
     with _quiet("webcrawl.urls.seeds"):
         top1m.provide(src, values["TOP1M_URL"])
         with closing(Seeds(src, None, values["URL_MAX_LENGTH"])) as seeds:
-            next(seeds)  # SeedError if there is none
+            # It raises SeedError if there is none
+            next(seeds)
 
 
 class KnownBeginning(NamedTuple):
@@ -515,7 +519,8 @@ def _folder(
     except OSError as error:
         path = f"{error.filename}: " if error.filename else ""
         raise CannotStart(f"JOBDIR = {folder}: {path}{error.strerror or error}") from error
-    has_store = values["OUTPUT_STORE"] is not None  # to which files may be left to copy
+    # Files may be left to copy to it
+    has_store = values["OUTPUT_STORE"] is not None
     begins_anew = False
     with closing(crawl), _quiet("webcrawl"):
         if anew:
@@ -545,10 +550,12 @@ def _ports(values: CheckedSettings) -> None:
 
 async def _name_servers(path: str, servers: tuple[tuple[str, int], ...]) -> None:
     make = load(path)
-    if isinstance(make, type):  # a function is asked what it makes where there are servers to ask
+    # A function is asked what it makes where there are servers to ask
+    if isinstance(make, type):
         require("DNS_LOOKUP", path, make, Lookup)
     if not servers:
-        return  # the system's: a crawl of addresses or by a hosts file needs none
+        # The system's servers: a crawl of addresses or by a hosts file needs none
+        return
     start_threads()
     lookup: Lookup
     if make is NameServers:

@@ -123,12 +123,14 @@ async def _compared(
         nonlocal asked
         url = route.request.url.partition("#")[0]
         archived = None
-        if route.request.method == "GET":  # what others would send is in no archive
+        # No archive has what other methods would send
+        if route.request.method == "GET":
             asked += 1
             archived = package.answer(url, page.stamp)
             if archived is None:
                 found.missing.append(url)
-        with suppress(PlaywrightError):  # the page is closed by now
+        # The page may be closed by now
+        with suppress(PlaywrightError):
             if archived is None:
                 await route.abort()
             else:
@@ -173,7 +175,8 @@ async def _context(browser: Browser) -> AsyncIterator[BrowserContext]:
     try:
         yield context
     finally:
-        with suppress(PlaywrightError, TimeoutError):  # it is closed with its browser
+        # It is closed with its browser
+        with suppress(PlaywrightError, TimeoutError):
             async with asyncio.timeout(CLOSING):
                 await context.close()
 
@@ -187,7 +190,8 @@ async def _shown(context: BrowserContext, url: str, actions: Sequence[str]) -> S
         page = await context.new_page()
         await page.goto(url, wait_until="load", timeout=LOADING)
         for _ in range(ROUNDS):
-            with suppress(PlaywrightTimeout):  # a page that never rests is shown as it is
+            # A page that never rests is shown as it is
+            with suppress(PlaywrightTimeout):
                 await page.wait_for_load_state("networkidle", timeout=LOADING)
             found = [await page.evaluate(ACTIONS[name]) for name in actions]
             if not any(found):

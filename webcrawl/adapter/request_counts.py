@@ -82,7 +82,8 @@ def count_retry(stats: StatsCollector, trip: Trip, *, again: bool) -> None:
 
 
 def _is_failure(status: int, short: str) -> bool:
-    if status == Status.OUT_OF_SCOPE:  # a middleware's doing
+    # A middleware has refused it
+    if status == Status.OUT_OF_SCOPE:
         return False
     return status < 0 or status >= 500 or status in FAILED_STATUSES or bool(short)
 

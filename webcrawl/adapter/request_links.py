@@ -356,7 +356,8 @@ class CallbackCheck:
         if kind == A_CLASS:
             return self._takes_class(*name.partition(":")[::2])
         found = getattr_static(self._kind, name, None)
-        if not isinstance(found, FunctionType) or name in NOT_CALLED:  # a property would run
+        # A property would run
+        if not isinstance(found, FunctionType) or name in NOT_CALLED:
             return False
         parameters = signature(found)
         # A method that the spider's author has not written must be one for an answer

@@ -45,7 +45,8 @@ class RequestOptions:
             # Nearly all requests end here
             if KEYS.isdisjoint(meta):
                 return PLAIN
-            if KEYS & meta.keys() == {WHOLE}:  # as of every robots.txt
+            # Each robots.txt has this key
+            if KEYS & meta.keys() == {WHOLE}:
                 return CUT if _is_prerequisite(request) else PLAIN
         if request.url.startswith("ftp:"):
             _refuse_ftp_keys(meta)

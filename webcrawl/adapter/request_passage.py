@@ -283,7 +283,8 @@ class RequestSource:
 
     def _next(self) -> Request | None:
         parts = self._crawl.parts
-        if parts.refusals.waiting:  # before more can be dropped
+        # First, before more can be dropped
+        if parts.refusals.waiting:
             for refusal in islice(iter(parts.refusals.take, None), MADE_IN_VAIN):
                 request = self._refused(refusal)
                 if request is not None:

@@ -415,7 +415,8 @@ class FrontierScheduler:
 
     async def _close(self) -> None:
         """Take the last checkpoint: no request is under way any more."""
-        if self.over:  # it could not be opened
+        # It could not be opened
+        if self.over:
             return
         # Timers and loops stop first: nothing may change behind the last checkpoint
         self.run.stops.close()

@@ -295,7 +295,8 @@ class ValuePacker:
         if form:
             module = kind.__module__
             name = kind.__qualname__
-            if loaded(module, name) is not kind:  # a class of a function
+            # A class that is defined in a function
+            if loaded(module, name) is not kind:
                 raise CannotBePacked(kind)
             # A combination of several flags is no member
             if form == "enum" and kind.__members__.get(value.name) is not value:  # type: ignore[attr-defined]

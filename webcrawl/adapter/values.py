@@ -109,7 +109,8 @@ def _state_of(settings: BaseSettings) -> dict[str, tuple[int | None, type, Any]]
 
 def _as_it_is(setting: Any) -> Any:
     """Return a copy that a change of the setting in place does not reach."""
-    if isinstance(setting, PLAIN):  # most are: the next question takes ten times as long
+    # Most are: the next question takes ten times as long
+    if isinstance(setting, PLAIN):
         return setting
     if isinstance(setting, Mapping):
         return dict(setting)

@@ -77,7 +77,8 @@ class RecordedCapture:
             self.place = request.place
 
     def _is_of_answer(self, record: ReadRecord) -> bool:
-        if record.kind == "resource" and not is_view(record.url):  # it is an answer itself
+        # It is an answer itself
+        if record.kind == "resource" and not is_view(record.url):
             return False
         return record.names(self.first.id, *REFERENCES.get(record.kind, ()))
 

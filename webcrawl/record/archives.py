@@ -174,9 +174,11 @@ class Archives:
                 self.done = before + min(read, size)
                 yield answer
         except NotWarc as error:
-            self._lost.clear()  # it has no records that could be damaged
+            # It has no records that could be damaged
+            self._lost.clear()
             self._lose("files", str(error))
-            self._told.clear()  # that line says it all
+            # That line says it all
+            self._told.clear()
             yield ArchivedAnswer(name_of(path), RecordStart(size, 0), self._losses())
         if self._told:
             kinds = ", ".join(f"{kind} {number}" for kind, number in sorted(self._told.items()))

@@ -118,7 +118,8 @@ class PackagedAnswers:
         with RecordReader(path, most(LARGEST), ignore, RecordStart(line.offset, 0)) as records:
             capture = next(captures(records, ignore), None)
         if capture is None or capture.place.offset != line.offset:
-            raise Unusable("the record is damaged")  # and the reader went on to another
+            # The reader has gone on to another record
+            raise Unusable("the record is damaged")
         # The scripts run again, on the page as it was sent
         capture.document = None
         if not refers(capture):

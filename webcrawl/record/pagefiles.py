@@ -113,7 +113,8 @@ def check_pagefiles(snapshot: Snapshot, jobdir: Path) -> Iterator[DamagedFile]:
     }
     log = jobdir / LOG
     length = noted.pop(LOG, 0)
-    if not log.exists():  # reported, if it was noted
+    # Its absence is reported if it was noted
+    if not log.exists():
         return
     number = 0
     end = 0

@@ -166,7 +166,8 @@ class Statistics:
         self.outcomes = Counter(self.outcomes)
         self.robots = Counter(self.robots)
         for name in PARTS:
-            if name != "scripted" or name in saved:  # a state of before has none
+            # A state of an earlier version has none
+            if name != "scripted" or name in saved:
                 getattr(self, name).restore(saved[name])
 
 

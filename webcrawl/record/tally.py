@@ -178,7 +178,8 @@ class HostTally:
         """Return how many documents and bytes a host may have had in a row that was dropped."""
         number = siphash(self._key, name)
         is_sampled = not number & ((1 << self.level) - 1)
-        if is_sampled:  # its row was never dropped
+        # Its row was never dropped
+        if is_sampled:
             return 0, 0
         first_bits = number >> SHIFT
         return self._bounds[first_bits], self._bounds[BOUNDS + first_bits]

@@ -33,7 +33,8 @@ class ErrorBreaker(error_breaker.ErrorBreaker):
 
     def opened(self) -> None:
         super().opened()
-        with contextlib.suppress(NotConfigured):  # under another scheduler nothing changes
+        # Under another scheduler nothing changes
+        with contextlib.suppress(NotConfigured):
             scheduler_of(self._crawler).crawl.parts.in_force.listen(["ERROR_BREAKER"], self.change)
 
     def is_ours(self, record: logging.LogRecord) -> bool:

@@ -42,14 +42,16 @@ class Checkpoints:
         regular.begin(run.crawl, _pipelines(self._crawler))
 
     def closed(self) -> None:
-        self._hear(signal.SIG_IGN)  # by default it would end the process, which has saved all
+        # By default it would end the process, which has saved all
+        self._hear(signal.SIG_IGN)
         if self.regular is not None:
             self.regular.end()
 
     @staticmethod
     def _hear(handler: Callable[..., object] | signal.Handlers) -> None:
         """Have Python handle the signal: the event loop would let it end the process at times."""
-        with contextlib.suppress(ValueError):  # only the main thread may handle signals
+        # Only the main thread may handle signals
+        with contextlib.suppress(ValueError):
             signal.signal(signal.SIGUSR1, handler)
 
 

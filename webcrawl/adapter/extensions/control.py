@@ -46,7 +46,8 @@ class Control:
         return listening(crawler, cls(crawler, Path(values["JOBDIR"])))
 
     def opened(self) -> None:
-        scheduler_of(self._crawler)  # NotConfigured where there is no crawl
+        # It raises NotConfigured where there is no crawl
+        scheduler_of(self._crawler)
         try:
             self._server = ControlServer(self._folder, self._obey)
         except OSError as error:

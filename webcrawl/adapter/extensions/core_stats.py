@@ -45,7 +45,8 @@ class PagesCoreStats(CoreStats):
             scheduler.keeping.taken.append(self.copy)
 
     def spider_closed(self, spider: Spider, reason: str) -> None:
-        if self.start_time is not None:  # else the crawl could not start
+        # Otherwise the crawl could not start
+        if self.start_time is not None:
             super().spider_closed(spider, reason)
             self.copy()
 
@@ -62,5 +63,6 @@ class PagesCoreStats(CoreStats):
         return self._counters.get(name, 0) - self._before.get(name, 0)
 
     def _set(self, name: str, value: int) -> None:
-        if value:  # as Scrapy's own, which has no counters of what did not happen
+        # Scrapy's own has no counters of what did not happen
+        if value:
             self.stats.set_value(name, value)

@@ -32,7 +32,8 @@ def hold(crawler: Crawler, holder: object, why: str, *, held: bool) -> str:
     else:
         holders.pop(holder, None)
     trouble = next(iter(holders.values()), "")
-    with suppress(NotConfigured):  # another scheduler has no status
+    # Another scheduler has no status
+    with suppress(NotConfigured):
         crawl = scheduler_of(crawler).crawl
         crawl.parts.hold(trouble)
         trouble = crawl.outlook.stopped_by
@@ -48,7 +49,8 @@ def _turn(crawler: Crawler, engine: ExecutionEngine, *, held: bool) -> None:
         engine.pause()
         return
     engine.unpause()
-    with suppress(NotConfigured):  # another scheduler is asked every few seconds
+    # Another scheduler is asked every few seconds
+    with suppress(NotConfigured):
         scheduler_of(crawler).wake()
 
 
@@ -65,7 +67,8 @@ class DiskSpace:
         return listening(crawler, cls(crawler, Path(values["JOBDIR"]), values["MIN_FREE_DISK"]))
 
     def opened(self) -> None:
-        with suppress(NotConfigured):  # under another scheduler nothing changes
+        # Under another scheduler nothing changes
+        with suppress(NotConfigured):
             scheduler_of(self._crawler).crawl.parts.in_force.listen(
                 ["MIN_FREE_DISK"], self.space.change
             )

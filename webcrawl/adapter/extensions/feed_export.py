@@ -98,7 +98,8 @@ class CheckpointedFeeds(FeedExporter):
             self._export(item, spider)
             return
         try:
-            kept = copied(item)  # the spider may change it and yield it again
+            # The spider may change it and yield it again
+            kept = copied(item)
         except Exception as error:  # noqa: BLE001 - a class of the user's may raise anything
             self._lose(error)
             return
@@ -163,6 +164,7 @@ def _copied_item(item: Any) -> Any:
     fields: Mapping[str, Any] = ItemAdapter(other)
     for name, value in [*fields.items()]:
         if (own := copied(value)) is not value:
-            with suppress(Exception):  # a frozen dataclass, whose lists are rarely changed
+            # A dataclass may be frozen; its lists are rarely changed
+            with suppress(Exception):
                 ItemAdapter(other)[name] = own
     return other

@@ -43,7 +43,8 @@ class Limits(CloseSpider):
         crawler.signals.connect(self.opened, signal=signals.spider_opened)
 
     def opened(self) -> None:
-        with contextlib.suppress(NotConfigured):  # under another scheduler nothing changes
+        # Under another scheduler nothing changes
+        with contextlib.suppress(NotConfigured):
             scheduler_of(self.crawler).crawl.parts.in_force.listen(OF_LIMITS, self._change)
 
     def _change(self, values: CheckedSettings) -> None:
@@ -113,7 +114,8 @@ class ByteLimit:
         self._look()
 
     def _hear(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
-        del link, outcome, exchange  # they are counted already
+        # They are counted already
+        del link, outcome, exchange
         self._look()
 
     def _look(self) -> None:

@@ -86,7 +86,8 @@ class SeedEntries:
         url = seed_url(url.strip(), self._longest)
         method = str(fields.pop("method", "GET")).upper()
         meta = dict(fields.pop("meta", None) or {})
-        meta.pop(KEY, None)  # ours
+        # The key is the crawl's own
+        meta.pop(KEY, None)
         if not METHOD.fullmatch(method):
             raise BadLineError(f"has an invalid HTTP method: {readable(method[:40])}")
         try:
@@ -264,7 +265,8 @@ class RedisSeeds:
         if self._away:
             logger.info("the seed server is back")
         self._absent_since = None
-        self._told.clear()  # whatever was mended is said once more if it comes again
+        # A fault that was mended is logged once more if it comes again
+        self._told.clear()
         self._connected = True
         self._away = False
         self._looked = not (taken or self._taking.is_full)

@@ -49,5 +49,6 @@ class Statistics:
         for name, value in figures.items():
             stats.set_value(f"webcrawl/{name}", value)
         for name, counted in scheduler.counts.stats(scheduler.crawl, pages=self._makes_pages):
-            if counted:  # as Scrapy's own, which has no counters of what did not happen
+            # Scrapy's own has no counters of what did not happen
+            if counted:
                 stats.set_value(name, counted)

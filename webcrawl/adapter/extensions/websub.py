@@ -77,7 +77,8 @@ class WebSub:
         crawl = scheduler.crawl
         self._scheduler = scheduler
         self._crawl = crawl
-        if crawl.parts.signalling is None:  # a spider that makes its requests itself
+        # This spider makes its requests itself
+        if crawl.parts.signalling is None:
             logger.warning("WEBSUB_PORT: no effect, because this crawl does not fetch pages again")
             return
         self._signalling: Signalling = crawl.parts.signalling

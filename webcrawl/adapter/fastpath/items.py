@@ -36,7 +36,8 @@ class ItemProcessor(ItemPipelineManager):
         asks = bool(getattr(mw, "unchanged", False))
         if asks:
             for before in self.middlewares:
-                if hasattr(before, "wanted"):  # adapter/pipelines/news.py
+                # It drops unchanged pages unless they are wanted (crawl/outputs/news.py)
+                if hasattr(before, "wanted"):
                     before.wanted = True
         path = global_object_name(type(mw))
         # Scrapy says nothing of a pipeline whose method is called `proces_item`
@@ -63,7 +64,8 @@ class ItemProcessor(ItemPipelineManager):
                 # A coroutine, or an item of another type
                 if type(item) is not kind:
                     if asyncio.current_task() is None:
-                        await asyncio.sleep(0)  # out of a batch into a task: time-outs want one
+                        # Out of a batch into a task: time-outs want one
+                        await asyncio.sleep(0)
                     item = await ensure_awaitable(item, _warn=global_object_name(method))
         self.scraped += 1
         return item

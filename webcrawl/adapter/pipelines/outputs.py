@@ -106,7 +106,8 @@ class OwnOutputsPipeline:
     def __init__(self, crawler: Crawler, outputs: Mapping[str, Output]) -> None:
         """`outputs`: by their dotted paths."""
         self._crawler = crawler
-        self.outputs = [*outputs.values()]  # each has its own position in checkpoints
+        # Each has its own position in checkpoints
+        self.outputs = [*outputs.values()]
         self.unchanged = any(getattr(one, "unchanged", False) for one in self.outputs)
         self._processors = []
         for path, output in outputs.items():

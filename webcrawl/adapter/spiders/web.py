@@ -231,7 +231,8 @@ def _has_callbacks(spider: type[WebSpider]) -> bool:
     """
     own = [vars(kind) for kind in spider.__mro__ if kind not in WebSpider.__mro__]
     for methods in own:
-        if "parse" in methods or "parse_all" in methods:  # the nearest class decides
+        # The nearest class decides
+        if "parse" in methods or "parse_all" in methods:
             return "parse_all" not in methods
     known = set(dir(WebSpider))
     for methods in own:
@@ -275,7 +276,8 @@ class PagesMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        spider: Any = crawler.spider  # a WebSpider: it has put this middleware in place
+        # A WebSpider has put this middleware in place
+        spider: Any = crawler.spider
         return cls(spider.pages_of)
 
     async def process_spider_output(

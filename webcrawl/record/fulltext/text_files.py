@@ -166,7 +166,8 @@ def _about(page: Page, ordinal: int) -> dict[str, Any]:
 
 
 def _clean(text: str) -> str:
-    if "\r" in text:  # in a plain text: a document's lines are made here
+    # This is a plain text: the lines of a document are made here
+    if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return _CONTROLS.sub("\ufffd", text)
 
@@ -205,7 +206,8 @@ class TextFiles(Part):
         self._number = 0  # of the next file
         self.ordinal = 0  # of the next page
         self._resume()
-        db.join(self, first=True)  # before the outputs, which note their lengths
+        # Before the outputs, which note their lengths
+        db.join(self, first=True)
 
     def add(self, make: Line) -> bool:
         """Add the line that `make` makes from the page's number; return False if it is empty."""
@@ -232,7 +234,8 @@ class TextFiles(Part):
         """Finish the open file. It loses its `.open` after the next checkpoint has noted it."""
         if self._output is not None:
             self._compress(self._output)
-        if self._output is not None:  # unless it became large enough, and is finished
+        # It may have become large enough, and be finished
+        if self._output is not None:
             self._finish(self._output)
 
     # -- files
@@ -346,7 +349,8 @@ def members(
             yield offset, after, bytes(data)
             offset = after
     except TornRecord as torn:
-        if not torn.ends:  # else the last member is still being written
+        # Otherwise the last member is still being written
+        if not torn.ends:
             raise DamagedFile(path, offset, str(torn)) from torn
 
 

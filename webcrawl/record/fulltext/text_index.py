@@ -107,7 +107,8 @@ def _lockable(folder: Path) -> Iterator[Path]:
                 (place / path.name).symlink_to(path.absolute())
         yield place
     finally:
-        for _ in range(2):  # its thread may see that a name is gone, and lock the rest once more
+        # tantivy's thread may see that a name is gone, and lock the rest once more
+        for _ in range(2):
             rmtree(place, ignore_errors=True)
 
 
@@ -287,7 +288,8 @@ class Indexer(Part):
     # -- in the thread
 
     def _follow(self, end: int) -> None:
-        if self._failed is not None:  # what was added without a commit would be added again
+        # Pages that were added without a commit would be added again
+        if self._failed is not None:
             return
         try:
             self._add_until(end)
@@ -340,7 +342,8 @@ class Indexer(Part):
     def save(self) -> None:
         """Note how far the index is: the next start need not read what is before that."""
         self._saved = self._text.ordinal
-        place = self._place  # read first: the index has at least what is before it
+        # Read first: the index has at least the pages before it
+        place = self._place
         self._db.set(STATE, json.dumps([self._index.until, *place]).encode())
 
     def committed(self) -> None:

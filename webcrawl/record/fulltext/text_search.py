@@ -228,7 +228,8 @@ class IndexSearch:
                 found = self._searcher.search(wanted, at_once, count=False, offset=offset).hits
             ranked = (self._ranked(self._hit(*one), read, linking_domains) for one in found)
             for hit in sorted(ranked, key=lambda hit: -hit.score):
-                lowest = min(lowest, hit.score)  # pages that are read later do not come before
+                # Pages that are read later do not come before
+                lowest = min(lowest, hit.score)
                 yield replace(hit, score=lowest)
             if len(found) < at_once:
                 return
@@ -286,13 +287,15 @@ class IndexSearch:
                 # Any text is a query: its words are searched for, and the line says why
                 reason = f": {error}"
             except ValueError:
-                continue  # tantivy's message may show the query that `asked` has made
+                # tantivy's message may show the query that `asked` has made
+                continue
         if not words:
             remark = f"{query[:SHOWN]}: no word, so no page is searched for"
             return self._counted(None, typed, remark, unlikely)
         remark = _cut(query) or f"{query[:SHOWN]}: searched as plain words{reason[: 2 * SHOWN]}"
         if any(_urls_of(typed)):
-            remark = ""  # nobody takes a URL for operators
+            # A URL is not taken for operators
+            remark = ""
         return self._counted(self._asked(words, unlikely), typed, remark, unlikely)
 
     def _counted(

@@ -140,7 +140,8 @@ class StoreFolder:
         A bucket that is missing looks like a file that is, so the bucket itself is asked for.
         """
         self._check_mount()
-        self.size("warc")  # says what is wrong; `exists` takes everything for a no
+        # It says what is wrong; `exists` takes any error for a no
+        self.size("warc")
         root = self._root
         if not FLAT.isdisjoint(self._protocols):
             root = root.strip("/").partition("/")[0]
@@ -175,7 +176,8 @@ class StoreFolder:
                 _sync(file, Path(path))
         except BaseException:
             _discard(file)
-            if self._is_local:  # a local file has its name from the beginning
+            # A local file has its name from the beginning
+            if self._is_local:
                 with suppress(OSError):
                     self.remove(name)
             raise

@@ -286,7 +286,8 @@ class FileStorage(Part):
         return before != (self._files, len(self._stored))
 
     def _came_of(self, name: str, job: Future[UploadedFile | None]) -> None:
-        if not self._outputs.holds(name):  # replaced by another file meanwhile
+        # Another file has replaced it meanwhile
+        if not self._outputs.holds(name):
             is_sent = job.exception() is None and job.result() is not None
             # Noted, so that `_submit` has it removed there, also after a kill
             if is_sent and name not in self._stored:

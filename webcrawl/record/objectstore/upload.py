@@ -82,7 +82,8 @@ def upload(
     # No intent is noted before an upload: what a killed run left is judged by its bytes
     there = place.size(name)
     is_new = name not in begun
-    if crc is not None and _crc(path, going) != crc:  # its copy would count as sound
+    # Its copy would count as sound
+    if crc is not None and _crc(path, going) != crc:
         raise StoreRefusal(
             f"{path}: is damaged, so it was not stored: `{program()} verify` shows where"
         )
@@ -213,7 +214,8 @@ class UploadThread:
         self._place_of = place_of
         self._clock = clock
         self._place: StoreFolder | None = None
-        self._worker = Worker(stack=SYSTEMS)  # packages for stores were not written for small ones
+        # Packages for stores were not written for small stacks
+        self._worker = Worker(stack=SYSTEMS)
         self._stopped = False
         self._begun: set[str] = set()  # names that this process wrote, perhaps in part
         self._wait = DoublingWait(SHORTEST, LONGEST)
@@ -311,7 +313,8 @@ class UploadThread:
         if not self.is_away:
             self._away_since = now
             self._told.clear()
-        if type(error) not in self._told:  # another kind of failure is news
+        # Another kind of failure is news
+        if type(error) not in self._told:
             self._told.add(type(error))
             whose = "finished files stay here for now"
             if lack(error):

@@ -179,7 +179,8 @@ class CdxServer:
         lines = data.splitlines(keepends=True)
         is_too_long = len(data) > LONGEST
         if is_too_long:
-            lines.pop()  # the last line may be cut
+            # The last line may be cut
+            lines.pop()
         is_complete = not is_too_long and len(lines) < LIMIT
         if whole and not is_complete:
             return None

@@ -249,7 +249,8 @@ class Earlier:
             return None
         declared = header(exchange.headers, b"content-length")
         if not exchange.payload and declared not in (None, b"0"):
-            return None  # the answer to a HEAD, in an index that does not say so
+            # The answer to a HEAD, in an index that does not say so
+            return None
         if line.digest and not _has(exchange, line.digest):
             self._lose(
                 path,

@@ -180,7 +180,8 @@ class IndexBuilder:
                 yield
             writer.finish()
         except BaseException:
-            with contextlib.suppress(OSError):  # report the first error
+            # The first error is the one to report
+            with contextlib.suppress(OSError):
                 writer.abandon()
             raise
 

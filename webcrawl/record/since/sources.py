@@ -172,7 +172,8 @@ def _named(path: Path, part: str, found: EarlierSources) -> Iterator[Path]:
         yield path.resolve()
     elif path.is_dir():
         yield from _inside(path, found)
-        yield from _inside(path / "indexes", found)  # of an unpacked WACZ package
+        # An unpacked WACZ package has its indexes there
+        yield from _inside(path / "indexes", found)
         for crawl in crawls_of(path):
             if not crawl.is_dir():
                 found.left_out.append(f"{crawl}: left out, because this drone's folder is missing")

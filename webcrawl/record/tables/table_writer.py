@@ -202,7 +202,8 @@ class TableWriter:
         self.conversions = Conversions(db, outputs, root)
         self.progress = self._resume()
         self._part = self.progress.begin(outputs.length(LOG))
-        db.join(self, first=True)  # before the outputs, to which it writes
+        # Before the outputs, to which it writes
+        db.join(self, first=True)
 
     def _resume(self) -> TableProgress:
         """Finish the streams that the last run left open, without adding to them, because this
@@ -349,7 +350,8 @@ def _batches(database: Path, most_failures: int) -> Iterator[pa.RecordBatch]:
     except sqlite3.Error as error:
         if is_damage(error):
             raise DamagedFile(database, 0, str(error)) from error
-        raise OSError(f"{database}: {error}") from error  # a lack of ours: tried again
+        # A lack of ours: it is tried again
+        raise OSError(f"{database}: {error}") from error
 
 
 def _row(database: Path, most_failures: int, *stored: Any) -> Row:

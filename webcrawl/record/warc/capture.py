@@ -147,7 +147,8 @@ class CaptureRecords:
         digests = [record.sha1() for record in records[:TOGETHER]]
         digests += [NO_DIGEST] * (TOGETHER - len(digests))
         names: tuple[str, ...] = labels(*digests)
-        if len(records) > TOGETHER:  # those behind are made by a browser
+        # The records behind are made by a browser
+        if len(records) > TOGETHER:
             behind = self.made[TOGETHER - len(records) :]
             names = (*names, *(record.digest for record in behind))
         members = [member(*one) for one in zip(records, names, strict=False)]

@@ -92,7 +92,8 @@ def _place(fields: dict[str, str], info: str, *, first: bool) -> str:
     if is_info:
         raise TornRecord("a second warcinfo record")
     named = fields.get("WARC-Warcinfo-ID")
-    is_known = info != "?"  # the first record may be damaged
+    # The first record may be damaged
+    is_known = info != "?"
     if is_known and named != info:
         raise TornRecord(f"WARC-Warcinfo-ID is {named}, but the file's warcinfo record has {info}")
     return info
@@ -106,7 +107,8 @@ def _record(member: UnpackedStream) -> dict[str, str]:
     block, payload = _digests(member, int(fields["Content-Length"]), with_head=kind == "response")
     if block != fields["WARC-Block-Digest"]:
         raise TornRecord("block digest mismatch")
-    has_payload = kind in ("response", "resource")  # a revisit has none
+    # A revisit has none
+    has_payload = kind in ("response", "resource")
     if has_payload and wanted and payload != wanted:
         raise TornRecord("payload digest mismatch")
     if _rest(member) != BETWEEN:

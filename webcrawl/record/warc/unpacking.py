@@ -121,7 +121,8 @@ def _zstd(file: BinaryIO, start: bytes) -> PackingForm:
         if data.startswith(FRAME):
             data = zstd.ZstdDecompressor(options=OPTIONS).decompress(data, LARGEST)
         dictionary = zstd.ZstdDict(data, is_raw=not data.startswith(b"\x37\xa4\x30\xec"))
-        zstd.ZstdDecompressor(dictionary, OPTIONS)  # looks into it
+        # A decompressor looks into it
+        zstd.ZstdDecompressor(dictionary, OPTIONS)
     except (*ERRORS, ValueError) as error:
         raise Unpackable(f"its zstd dictionary cannot be used: {error}") from error
     return PackingForm(lambda: zstd.ZstdDecompressor(dictionary, OPTIONS), FRAME, 8 + size)
@@ -168,7 +169,8 @@ class UnpackedStream:
     def place(self) -> RecordStart:
         """Return the place of the next unpacked byte."""
         is_at_end = self._coding is not None and self._coding.eof
-        if is_at_end and not self._data:  # in the next member
+        # The next byte is in the next member
+        if is_at_end and not self._data:
             return RecordStart(self._at - len(self._packed), 0)
         return RecordStart(self._parts[0].offset, self._parts[0].given)
 
@@ -204,7 +206,8 @@ class UnpackedStream:
         Raise Unpackable if it is none.
         """
         magic = self._form.magic
-        is_plain = not magic  # a file that is not compressed is one member
+        # A file that is not compressed is one member
+        is_plain = not magic
         if is_plain and self._coding is not None:
             return False
         self._fill()

@@ -146,7 +146,8 @@ def spoken(exchange: Exchange) -> str:
 
 
 def _protocol(exchange: Exchange) -> str:
-    if exchange.made_by or exchange.protocol:  # the head is put together: it says nothing
+    # The head is put together: it says nothing
+    if exchange.made_by or exchange.protocol:
         return exchange.protocol.lower()
     if exchange.head:
         return exchange.head[:8].decode("ascii", "replace").lower()
@@ -164,7 +165,8 @@ def _secured(tls: str) -> str:
 
 def registered(suite: str) -> str:
     """Return IANA's name of a suite that OpenSSL names; empty if this rule does not cover it."""
-    if suite.startswith("TLS_"):  # since TLS 1.3 both have the same
+    # Since TLS 1.3 both have the same names
+    if suite.startswith("TLS_"):
         return suite
     found = _SUITE.fullmatch(suite)
     if found is None:

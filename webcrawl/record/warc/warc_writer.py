@@ -157,7 +157,8 @@ class WarcWriter:
         if press is not None:
             outputs.on_close(press.close)
             outputs.on_show(self._show)
-            db.join(self, first=True)  # before the outputs, to which it writes
+            # Before the outputs, to which it writes
+            db.join(self, first=True)
 
     def __repr__(self) -> str:
         return f"<WarcWriter serial={self._serial} {self._output!r}>"
@@ -239,7 +240,8 @@ class WarcWriter:
 
     def _asked(self) -> None:
         """Write everything pending, because someone has asked where an unwritten record will be."""
-        if get_ident() != self._thread:  # two threads that write would mix up records
+        # Two threads that write would mix up records
+        if get_ident() != self._thread:
             raise RuntimeError(
                 "only the event loop's thread may ask where a record is before it is written"
             )
