@@ -18,32 +18,32 @@ _ANY_SENDER = id(Any_)
 
 def has_listener(signal: object, sender: object) -> bool:
     """Return whether anything is connected to this signal now, from this sender or from any."""
-    # Each page asks some seven times: two look-ups without a call
-    own = connections.get(id(sender), ())
-    if signal in own or Any_ in own:
+    # Each page asks some seven times: an empty set in place of None would take 25 ns more
+    listeners = connections.get(id(sender))
+    if listeners is not None and (signal in listeners or Any_ in listeners):
         return True
-    of_any = connections.get(_ANY_SENDER, ())
-    return signal in of_any or Any_ in of_any
+    listeners = connections.get(_ANY_SENDER)
+    return listeners is not None and (signal in listeners or Any_ in listeners)
 
 
 def hears_any(these: frozenset[object], sender: object) -> bool:
     """Return whether one of several signals has a listener."""
-    own = connections.get(id(sender), ())
-    if Any_ in own or not these.isdisjoint(own):
+    listeners = connections.get(id(sender))
+    if listeners and (Any_ in listeners or not these.isdisjoint(listeners)):
         return True
-    of_any = connections.get(_ANY_SENDER, ())
-    return Any_ in of_any or not these.isdisjoint(of_any)
+    listeners = connections.get(_ANY_SENDER)
+    return bool(listeners) and (Any_ in listeners or not these.isdisjoint(listeners))
 
 
 def connected(signal: object, sender: object) -> tuple[Any, ...] | None:
     """Return this signal's receivers, or None if a listener hears all signals or all senders."""
-    of_any = connections.get(_ANY_SENDER, ())
-    if signal in of_any or Any_ in of_any:
+    listeners = connections.get(_ANY_SENDER)
+    if listeners is not None and (signal in listeners or Any_ in listeners):
         return None
-    own = connections.get(id(sender), {})
-    if Any_ in own:
-        return None
-    return tuple(own.get(signal, ()))
+    listeners = connections.get(id(sender))
+    if listeners is None:
+        return ()
+    return None if Any_ in listeners else tuple(listeners.get(signal, ()))
 
 
 class _Opened(Protocol):
