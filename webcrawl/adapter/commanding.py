@@ -168,7 +168,8 @@ def _said(status: int) -> str:
     """Return a status as the crawl log has it, with its name if it is no HTTP status."""
     try:
         return f"{status}" if status > 0 else f"{status} {reason_of(status)}"
-    except ValueError:  # of a handler that is not ours
+    except ValueError:
+        # A handler that is not ours may give any status
         return f"{status}"
 
 

@@ -112,5 +112,6 @@ def _received(trip: Trip) -> int:
 def _host(url: str) -> str:
     try:
         return host_of(url)
-    except IndexError:  # a request that code awaits may have any URL
+    except IndexError:
+        # A request that code awaits may have any URL
         return "-"

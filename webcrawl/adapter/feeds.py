@@ -325,7 +325,8 @@ class Csv(PageRows, CsvItemExporter):
         """Write the columns that the file has, without a second header."""
         try:
             (names,) = csv.reader([header.decode(self.encoding or "utf-8")], **dialect)
-        except (ValueError, csv.Error):  # a header that is longer than what is kept of it
+        except (ValueError, csv.Error):
+            # The header is longer than what is kept of it
             return
         self.include_headers_line = False
         if not self.fields_to_export:

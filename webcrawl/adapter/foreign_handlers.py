@@ -225,7 +225,8 @@ class CrawlDownloadHandlers:
         for scheme, path in handlers.items():
             try:
                 handler = self._build(crawler, path)
-            except NotConfigured:  # s3 without boto3, in a project that does not use it
+            except NotConfigured:
+                # Such as s3 without boto3, in a project that does not use it
                 if scheme in SCHEMES:
                     raise UnusableHandler(
                         f"DOWNLOAD_HANDLERS: {_name(path)} cannot be used"
@@ -281,7 +282,8 @@ def _name(path: Any) -> str:
 def _load(path: Any) -> Any:
     try:
         return load_object(path)
-    except Exception as error:  # a foreign module may raise anything while it is imported
+    except Exception as error:
+        # A foreign module may raise anything while it is imported
         raise UnusableHandler(
             f"DOWNLOAD_HANDLERS: {_name(path)} cannot be imported: {error}"
         ) from error

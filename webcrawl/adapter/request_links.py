@@ -239,7 +239,8 @@ def _again(link: Link, given: dict[str, Any], spider: Spider, *, classes: bool) 
         given.pop(CLASS, None)
     try:
         return request_from_dict({**given, "url": link.url}, spider=spider)
-    except Exception as error:  # a class of the user's may raise anything
+    except Exception as error:
+        # A class of the user's may raise anything
         raise CannotBeMade(
             link, "request", f"a request cannot be restored ({error!r:.200})"
         ) from error

@@ -108,7 +108,8 @@ class RequestIntake:
         except IgnoreRequest as error:
             self._leave_out(request, error)
             return False
-        except InvalidUrl as error:  # Scrapy has handlers for some of these, data: and file:
+        except InvalidUrl as error:
+            # Scrapy has handlers for some of these, data: and file:
             self._tell_once(error.reason, request, error)
             self._parts.pipeline.filtered[error.reason] += 1
             return False
@@ -119,7 +120,8 @@ class RequestIntake:
             self._counts.unkept += 1
             self._parts.unkept.add(error.kind, f"{request} cannot be kept on disk: {error}")
             return False
-        except Exception as error:  # a dupefilter's of the user's own
+        except Exception as error:
+            # A dupefilter of the user's own may raise anything
             self._counts.unkept += 1
             logger.exception("%s cannot be kept on disk", request)
             self._parts.unkept.add(type(error).__name__, f"{request} cannot be kept on disk")
@@ -132,7 +134,8 @@ class RequestIntake:
             return
         try:
             self._dupefilter.log(request, self._spider)
-        except Exception:  # a dupefilter's of the user's own
+        except Exception:
+            # A dupefilter of the user's own may raise anything
             logger.exception("DUPEFILTER_CLASS: its method log failed for %s", request)
 
     def _test(self, request: Request) -> None:

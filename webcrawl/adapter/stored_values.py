@@ -318,7 +318,8 @@ class ValuePacker:
     def _request(self, request: Request) -> dict[str, Any]:
         try:
             given = request.to_dict(spider=self._spider)
-        except ValueError as error:  # its methods are none of the spider's
+        except ValueError as error:
+            # Its methods are not the spider's
             raise CannotBePacked(type(request)) from error
         given["meta"] = {key: value for key, value in request.meta.items() if key not in PASSING}
         if not self._classes:

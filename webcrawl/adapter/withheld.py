@@ -78,7 +78,8 @@ def withheld_given(
         exchange = exchange_of(response)
         if not visitor.withholds(Link(canonical(request.url)), exchange):
             return response
-    except InvalidUrl:  # such as `data:`, which has no owner
+    except InvalidUrl:
+        # A URL such as `data:` has no owner
         return response
     if trip is not None:
         trip.withheld = exchange

@@ -41,7 +41,8 @@ class OutputStore:
     def opened(self) -> None:
         try:
             scheduler = scheduler_of(self._crawler)
-        except NotConfigured:  # under another scheduler nothing is written
+        except NotConfigured:
+            # Under another scheduler nothing is written
             return
         crawl = scheduler.crawl
         address = self._address

@@ -240,7 +240,8 @@ class RedisSeeds:
             pause = await self._turn(scheduler)
             if scheduler.crawl.pending:
                 self._idle_since = None
-            elif self._looked:  # it may end now
+            elif self._looked:
+                # The crawl may end now
                 scheduler.wake()
             await asyncio.sleep(pause)
 
@@ -300,7 +301,8 @@ class RedisSeeds:
                     self._scheduler.enqueue_request(one)
         except BadLineError as error:
             self._drop(data, str(error))
-        except (StoreError, OSError, MemoryError):  # not the entry's fault
+        except (StoreError, OSError, MemoryError):
+            # The entry is not to blame
             raise
         except Exception as error:  # noqa: BLE001 - a spider's make_request_from_data may raise anything
             self._drop(data, f"makes no request ({error!r})")

@@ -92,7 +92,8 @@ class WebSub:
             self._callback = Callback(
                 bound(host, port, "WEBSUB_PORT"), self._verify, self._pushed, self._knows
             )
-        except CannotListen as error:  # it could when the settings were checked
+        except CannotListen as error:
+            # The port was free when the settings were checked
             scheduler.fail(error)
             return
         # before the state is closed, which hubs would be looked up in

@@ -77,7 +77,8 @@ def _plain(connections: tuple[Any, ...]) -> list[_Plain] | None:
             continue
         try:
             _, code, start = function(receiver)
-        except ValueError:  # Scrapy logs this each time
+        except ValueError:
+            # Scrapy logs this each time
             return None
         if iscoroutinefunction(receiver):
             return None

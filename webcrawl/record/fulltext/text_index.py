@@ -52,7 +52,8 @@ def told(folder: Path) -> Iterator[None]:
         yield
     except StoreError:
         raise
-    except BaseException as error:  # PanicException is no Exception
+    except BaseException as error:
+        # PyO3's PanicException is no Exception
         if isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit | MemoryError):
             raise
         raise BrokenIndex(f"{folder}: {' '.join(str(error).split())}") from error
@@ -137,7 +138,8 @@ class TextIndexWriter:
             self._schema = schema()
             try:
                 self._index = tantivy.Index(self._schema, str(folder))
-            except ValueError as error:  # its schema is that of another version, or it is damaged
+            except ValueError as error:
+                # Its schema is that of another version, or the index is damaged
                 raise BrokenIndex(
                     f"{folder}: {' '.join(str(error).split())}; {ANEW} {folder}"
                 ) from error

@@ -349,7 +349,8 @@ class EarlierIndex:
             file.seek(place & ((1 << OFFSET_BITS) - 1))
             try:
                 line = read_line(file.readline(LONGEST_LINE))
-            except BadLine:  # the file was changed
+            except BadLine:
+                # The file was changed
                 return None
         return None if line is None else (line, path)
 

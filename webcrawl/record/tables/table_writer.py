@@ -504,7 +504,8 @@ def _begun(root: Path) -> list[int]:
     for path in sorted((root / FOLDER).glob("documents-*"), reverse=True):
         try:
             pairs = list(parquet.rows(path, "neardup", "cluster", length=path.stat().st_size))
-        except (pa.ArrowException, OSError) as error:  # `webcrawl verify` says more
+        except (pa.ArrowException, OSError) as error:
+            # `webcrawl verify` says more
             logger.warning("%s: its clusters are forgotten: %s", path, " ".join(str(error).split()))
             continue
         # The first document of a cluster gives it its name
