@@ -125,6 +125,7 @@ def preflight(
             from webcrawl.adapter.hive_membership import refuse_known  # noqa: PLC0415 - 0.1 s that other crawls need not spend
 
             _await(refuse_known(own, values, name))
+        # The crawl that was here is put back if the new one cannot start
         with room_for(folder, again=again):
             _folder(values, name, on_command_line(own), frontier, start, anew=anew)
         if not first:

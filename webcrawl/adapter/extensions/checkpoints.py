@@ -38,6 +38,7 @@ class Checkpoints:
         interval = values_of(self._crawler)["CHECKPOINT_INTERVAL"]
         regular = RegularCheckpoints(run.keeping, interval)
         self.regular = regular
+        # `kill -USR1` takes a checkpoint at once
         self._hear(lambda *_: loop.call_soon_threadsafe(regular.take))
         regular.begin(run.crawl, _pipelines(self._crawler))
 
