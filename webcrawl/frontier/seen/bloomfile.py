@@ -35,6 +35,9 @@ def write_bits(disk: Disk, path: Path, bloom: BloomFilter) -> Path:
         data = HEADER.pack(MAGIC, VERSION, bloom.error_rate, bloom.capacity, len(bits))
         disk.write(fd, data)
         crc = zlib.crc32(data)
+        # A bit that is set meanwhile belongs to a key that was added before the checkpoint which
+        # names the file, so no checkpoint has a key too many. A key too many would lose its URL for
+        # ever after a rollback.
         for at in range(0, len(bits), PIECE):
             data = bytes(bits[at : at + PIECE])
             disk.write(fd, data)
@@ -75,17 +78,15 @@ def read_file(path: Path, file: BinaryIO) -> BloomFilter:
 
 
 def _header(path: Path, file: BinaryIO) -> tuple[bytes, float, int, int]:
-    """The header as bytes, the filter's error rate and capacity, and the number of bytes of bits."""
+    """Return the header, the filter's error rate and capacity, and the number of bytes of bits."""
     head = file.read(HEADER.size)
     if not head.startswith(MAGIC) or len(head) < HEADER.size:
         raise DamagedFile(path, 0, "not a file of a Bloom filter")
     _, version, error_rate, capacity, size = HEADER.unpack(head)
     expected = HEADER.size + size + CRC.size
-    if (
-        version != VERSION
-        or os.fstat(file.fileno()).st_size != expected
-        or not (0 < error_rate < 1 <= capacity)
-    ):
+    has_length = os.fstat(file.fileno()).st_size == expected
+    is_possible = 0 < error_rate < 1 <= capacity
+    if version != VERSION or not has_length or not is_possible:
         raise DamagedFile(path, 8, "its header does not match its length")
     return head, error_rate, capacity, size
 
@@ -106,8 +107,10 @@ def check_file(path: Path, file: BinaryIO) -> Iterator[DamagedFile]:
     except DamagedFile as damage:
         yield damage
         return
-    crc, left = zlib.crc32(head), size
+    crc = zlib.crc32(head)
+    left = size
     while left and (piece := file.read(min(PIECE, left))):
-        crc, left = zlib.crc32(piece, crc), left - len(piece)
+        crc = zlib.crc32(piece, crc)
+        left -= len(piece)
     if file.read() != CRC.pack(crc):
         yield DamagedFile(path, HEADER.size, "wrong checksum")

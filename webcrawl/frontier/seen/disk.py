@@ -119,8 +119,12 @@ class DiskSeen:
         self._advance()
         taken: list[bytes] = []
         with self._fuse:
-            begin, end = self._u.begin, self._verdicts.end
-            while len(taken) < limit and self._u.begin < min(end, begin + len(taken) + PASSED):
+            begin = self._u.begin
+            end = self._verdicts.end
+            while len(taken) < limit:
+                last = min(end, begin + len(taken) + PASSED)
+                if self._u.begin >= last:
+                    break
                 taken += self._u.take(*self._verdicts.next(self._u.begin, limit - len(taken)))
         if not taken and self._u.begin < self._verdicts.end:
             self._tell_ready()
@@ -168,6 +172,7 @@ class DiskSeen:
         """
         sizes = self._sizes
         least = min(sizes.least, sizes.chunk)
+        # Mercator's T had a fixed size. In the end a merge took longer than T took to fill.
         self._enough = max(least, min(int(sizes.share * len(self._f)), sizes.largest))
         self._t.size = min(sizes.chunk, self._enough)
 
@@ -223,6 +228,8 @@ class DiskSeen:
 
     def save(self) -> None:
         """Save as if a merge under way had not begun."""
+        # The frontier's queues are in the same COMMIT. A URL that is recorded as seen before it is
+        # queued would be lost for ever.
         with self._fuse:
             for _ in self._verdicts.save():
                 pass
@@ -240,7 +247,7 @@ class DiskSeen:
         if self._frozen is not None:
             self._frozen.close()
         if self._merging is not None:
-            # it was told to stop, or has failed: nothing of it is kept
+            # The merge was told to stop, or has failed: no part of it is kept.
             with contextlib.suppress(Exception):
                 self._worker.result(self._merging).change.close()
             self._merging = None

@@ -90,7 +90,8 @@ class SortedChunk:
         return last - first
 
     def _bounds(self, low: int, high: int) -> tuple[int, int]:
-        keys, places = self._keys, self.order
+        keys = self._keys
+        places = self.order
         if low == 0 and high == HIGHEST:
             return 0, len(places)
         first = bisect_left(places, low, key=lambda at: int(keys[at]))
@@ -137,6 +138,7 @@ class Buffer:
         self._filled = 0
         self._spills: list[Future[Run]] = []
         self._worker = Worker()
+        # No checkpoint names a spill: after a kill T is made anew from the records that wait.
         names.clean(())
 
     def __repr__(self) -> str:
@@ -177,6 +179,7 @@ class Buffer:
     def freeze(self) -> Frozen:
         """Set T aside as T' and start an empty T: the paper's "very short atomic operation"."""
         keys = self._chunk[: self._filled]
+        # The few keys of an early merge are copied, and the large chunk stays for T.
         if self._filled * 4 < len(self._chunk):
             keys = keys.copy()
         else:
@@ -196,14 +199,16 @@ class Buffer:
 def _close(spills: list[Future[Run]]) -> None:
     while spills:
         spill = spills.pop()
-        # else its thread has died
-        if spill.done() and not spill.cancelled() and spill.exception() is None:
+        # Without an end, its thread has died.
+        has_ended = spill.done() and not spill.cancelled()
+        if has_ended and spill.exception() is None:
             spill.result().close()
 
 
 def _spill(chunk: SortedChunk, count: int, new_path: Callable[[], Path], disk: Disk) -> Run:
     writer = RunWriter(disk, new_path(), 2)
     try:
+        # A key that two writes have is dropped by `firsts`, in the merge.
         for at in range(0, count, SPILLED_AT_ONCE):
             writer.append(*distinct(chunk.rows(at, at + SPILLED_AT_ONCE)))
     except BaseException:
@@ -281,6 +286,7 @@ class Sweep:
 
         Return the keys that are not in F, as rows (key, ordinal).
         """
+        # A crawl that closes does not wait for the rest of a merge, which may take minutes.
         if self.stop.is_set():
             raise Cancelled
         rows = firsts([part.between(low, high) for part in parts])

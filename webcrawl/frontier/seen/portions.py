@@ -1,5 +1,5 @@
-"""The links of large pages wait here and enter the crawl in portions, so that one page holds up
-nobody else's links.
+"""The links of large pages wait here and enter the crawl in portions, so that one page does not
+hold up the links of others.
 
 A portion is a row of crawl.db, and leaves it in the transaction in which its links are submitted.
 So a page that a checkpoint knows as finished has all its links there: submitted, or in the table
@@ -70,9 +70,8 @@ class Portions:
         rows: list[tuple[Any, ...]] = []
         for at in range(start, len(links), PORTION):
             some = list(links[at : at + PORTION])
-            portion = Portion(
-                page, base, some, hops * len(some) if len(hops) == 1 else hops[at : at + PORTION]
-            )
+            hops_of_some = hops * len(some) if len(hops) == 1 else hops[at : at + PORTION]
+            portion = Portion(page, base, some, hops_of_some)
             turn += 1
             row = (turn, site, len(some), zstd_frame.pack(portion.pack()))
             rows.append((*row, rowcrc.portion(*row)))
@@ -84,7 +83,8 @@ class Portions:
 
         `paced`: there are others, whom portions would hold up.
         """
-        if not self.links or (paced and now < self.ready_at):
+        has_to_wait = paced and now < self.ready_at
+        if not self.links or has_to_wait:
             return None
         self.ready_at = now + PACE
         ((number, *row),) = self._db.query(FIRST)

@@ -33,15 +33,21 @@ class Layout:
     """The sizes of the eliminator's parts."""
 
     chunk: int  # most keys of T in memory before they are spilled
-    budget: int  # rows that a merge handles at once
+    # Rows that a merge handles at once. With 100,000 of them its arrays stay in the processor's
+    # cache: 0.19 us per key with 30 million keys in F, and 0.28 in one piece.
+    budget: int
     largest: int  # most records per merge: T grows with F up to here
     least: int = 1 << 18  # fewest keys of T per merge, however small F is: 2 MiB
     row: int = 8192  # records per row of U: half a megabyte of 70-byte URLs, compressed in 1 ms
     fresh: int = 1 << 17  # most keys of F in memory: a megabyte to write at a checkpoint
     # most records that an early merge handles in the caller's thread, if F is in memory: 1 ms
     at_once: int = 4096
-    share: float = 0.1  # T grows to this share of F
-    # a merge rewrites runs up to this many times as large as what it writes anyway
+    # T grows to this share of F. From a twentieth on the share makes no difference while F is in
+    # the page cache. A tenth leaves room for slower disks.
+    share: float = 0.1
+    # A merge rewrites runs up to this many times as large as what it writes anyway. From a half to
+    # four, a key costs the same. Runs should be few, because an early merge reads one page of each
+    # run per key; but rewriting wears out disks.
     growth: float = 1.0
 
 

@@ -130,7 +130,7 @@ def mark(bits: Bits, ordinals: Keys) -> None:
 
 
 def marked(bits: Bits, first: int, last: int) -> Mask:
-    """The bits `first` to `last` (exclusive)."""
+    """Return the bits `first` to `last` (exclusive)."""
     part = np.unpackbits(bits[first >> 3 : (last + 7) >> 3], bitorder="little")
     return part[first & 7 :][: last - first].view(np.bool_)
 
@@ -151,11 +151,8 @@ class Names:
         self._disk = disk
         self._pattern = re.compile(rf"{re.escape(kind)}-(\d{{8,}})")
         self.folder.mkdir(exist_ok=True)
-        used = [
-            int(match[1])
-            for path in self.folder.iterdir()
-            if (match := self._pattern.fullmatch(path.name))
-        ]
+        matches = [self._pattern.fullmatch(path.name) for path in self.folder.iterdir()]
+        used = [int(match[1]) for match in matches if match is not None]
         self._numbers = count(max(used, default=0) + 1)
 
     def new(self) -> Path:
@@ -194,7 +191,8 @@ class SeenFiles:
             self.damages.append(damage)
 
     def _open_run(self, snapshot: Snapshot, name: str, store: str, count: int) -> None:
-        if store not in COLUMNS or not str(name).startswith(f"{store}-") or "/" in name:
+        is_name_of_store = str(name).startswith(f"{store}-") and "/" not in str(name)
+        if store not in COLUMNS or not is_name_of_store:
             self.damages.append(snapshot.damaged(f"table run: {name}, store {store}"))
             return
         path = self._folder / name
@@ -204,16 +202,17 @@ class SeenFiles:
             self.damages.append(
                 DamagedFile(path, 0, "the file is missing, though the checkpoint names it")
             )
+            return
         except DamagedFile as damage:
             self.damages.append(damage)
-        else:
-            self._closing.callback(run.close)
-            self._runs.append(run)
-            if store == "url":
-                self.url_runs.append(run)
-            if (run.count, run.columns) != (count, COLUMNS[store]):
-                why = f"it has {run.count} keys, but the checkpoint says {count}"
-                self.damages.append(DamagedFile(path, path.stat().st_size, why))
+            return
+        self._closing.callback(run.close)
+        self._runs.append(run)
+        if store == "url":
+            self.url_runs.append(run)
+        if (run.count, run.columns) != (count, COLUMNS[store]):
+            why = f"it has {run.count} keys, but the checkpoint says {count}"
+            self.damages.append(DamagedFile(path, path.stat().st_size, why))
 
     def _open_bloom(self, path: Path) -> None:
         try:
@@ -318,8 +317,9 @@ class RunSet:
         return run
 
     def plan(self, count: int) -> list[Run]:
-        """The runs to merge with `count` keys: from the smallest up, those at most `growth` times
-        the sum so far.
+        """Return the runs to merge with `count` keys.
+
+        From the smallest up, each is at most `growth` times as large as the sum so far.
         """
         chosen = []
         for run in sorted(self.runs, key=len):
@@ -335,6 +335,8 @@ class RunSet:
 
     def adopt(self, change: MergeResult) -> None:
         """Name the new file instead of the replaced ones, which the next checkpoint removes."""
+        # The new file is synced. The COMMIT that names it comes next, and the replaced files go
+        # after it: a crash finds all keys in files that a checkpoint names.
         for run in change.replaced:
             self._db.execute("DELETE FROM run WHERE name = ?", (run.path.name,))
             self._db.discard(run.path)
@@ -380,6 +382,7 @@ def contained_in_runs(runs: Sequence[Run], keys: Keys) -> Mask:
     The largest run is first, so fewest keys are left.
     """
     found = np.zeros(len(keys), np.bool_)
+    # Keys that one run has are not looked for in the next ones.
     for run in runs:
         left = np.flatnonzero(~found)
         if len(left) == 0:

@@ -40,7 +40,8 @@ class _Row:
     ends: npt.NDArray[np.int64]  # where the first record begins in data, then where each one ends
 
     def records(self, ordinals: npt.NDArray[np.int64]) -> list[bytes]:
-        at, data = ordinals - self.first, self.data
+        at = ordinals - self.first
+        data = self.data
         return [
             data[a:b]
             for a, b in zip(self.ends[at].tolist(), self.ends[at + 1].tolist(), strict=True)
@@ -60,6 +61,7 @@ class WaitingRecords:
         self._records: list[bytes] = []
         # what is written of it: first ordinal, number of records
         self._saved: tuple[int, int] | None = None
+        # The row that was read last: `take` comes to it again, as one call takes a part of a row.
         self._open: _Row | None = None
 
     def __len__(self) -> int:
@@ -99,7 +101,8 @@ class WaitingRecords:
     def _write(self, count: int) -> None:
         """Write the first `count` records of the unfinished row, replacing what was written of it."""
         self._forget()
-        first, records = self._tail, self._records[:count]
+        first = self._tail
+        records = self._records[:count]
         lengths = struct.pack(f"<{count}I", *map(len, records))  # takes a third of numpy's time
         keys = packed(self._keys[:count])
         row = (first, keys, pack_checked(lengths + b"".join(records)), rowcrc.waiting(first, keys))
@@ -140,11 +143,13 @@ class WaitingRecords:
                 taken += self._row(first, last - first).records(ordinals[:here])
                 ordinals = ordinals[here:]
             self.begin = min(end, last)
+            # The row goes with the next checkpoint, whose queues have its records.
             if self.begin == last:
                 self._rows.popleft()
                 self._db.execute("DELETE FROM waiting WHERE seq = ?", (first,))
         if self.begin < end:
-            tail, records = self._tail, self._records
+            tail = self._tail
+            records = self._records
             taken += [records[ordinal - tail] for ordinal in ordinals.tolist()]
             self._forget()
             del self._keys[: end - tail], records[: end - tail]
@@ -299,9 +304,11 @@ class Verdicts:
 
     def save(self) -> Iterator[None]:
         """Write unwritten pieces, some at a time; pieces may be taken between two steps."""
-        while unsaved := list(
-            islice((piece for piece in self._pieces if not piece.saved), AT_ONCE)
-        ):
+        while True:
+            all_unsaved = (piece for piece in self._pieces if not piece.saved)
+            unsaved = list(islice(all_unsaved, AT_ONCE))
+            if not unsaved:
+                return
             self._db.set_all((f"{VERDICTS}{piece.first}", piece.packed()) for piece in unsaved)
             for piece in unsaved:
                 piece.saved = True

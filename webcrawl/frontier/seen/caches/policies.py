@@ -27,7 +27,8 @@ class RandomCache:
         return len(self._items)
 
     def misses(self, keys: Sequence[int]) -> list[int]:
-        held, missed = self._held, []
+        held = self._held
+        missed = []
         for position, key in enumerate(keys):
             if key not in held:
                 missed.append(position)
@@ -35,7 +36,8 @@ class RandomCache:
         return missed
 
     def _put(self, key: int) -> None:
-        items, held = self._items, self._held
+        items = self._items
+        held = self._held
         held.add(key)
         if len(items) < self._size:
             items.append(key)
@@ -108,7 +110,8 @@ class StaticCache:
         return len(self._expected)
 
     def misses(self, keys: Sequence[int]) -> Sequence[int]:
-        met, missed = self._met, []
+        met = self._met
+        missed = []
         for position, key in enumerate(keys):
             if key not in met:
                 missed.append(position)
