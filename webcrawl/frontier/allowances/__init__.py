@@ -26,4 +26,7 @@ class Allowance(Protocol):
         """
 
     def sure(self, links: int, *, seed: bool) -> float:
-        """Of these, how many it may have even if it has half as many URLs again; infinity: all."""
+        """Return how many of these it may have even if it has half as many URLs again.
+
+        Infinity: all.
+        """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Fixed:
-    """DOMAIN_BUDGET_PAGES, whoever links to the domain and whatever it serves."""
+    """DOMAIN_BUDGET_PAGES, whichever pages link to the domain and whatever it serves."""
 
     lead = float("inf")
 

@@ -41,12 +41,14 @@ class PageLook:
 
     @property
     def brings(self) -> Brings | None:
-        """What the page brought; None if nobody knows."""
+        """The news that the page brought; None if that is not known."""
         if self.said.new is None:
             return None
         if self.said.new:
             return Brings.NEWS
-        return max(self.leads, Brings.DOUBT) if self.said.title else self.leads
+        if self.said.title:
+            return max(self.leads, Brings.DOUBT)
+        return self.leads
 
 
 class Families:
@@ -71,7 +73,7 @@ class Families:
         return self._of(name).waits(url)
 
     def read(self, name: str, url: str, body: bytes) -> None:
-        """A page has a body that was not seen before."""
+        """Take note of a page whose body was not seen before."""
         learning = self._known.get(name)
         if learning is None:
             return
@@ -84,21 +86,21 @@ class Families:
             self._looks[url] = None
 
     def pass_over(self, url: str) -> None:
-        """A page has such a body, and is not looked at."""
+        """Take note of a page with such a body that is not looked at."""
         self._looks[url] = None
 
     def heard(self, url: str, links: Sequence[str]) -> None:
         """Take note of the links on a page, or of a redirect's target."""
         look = self._looks.get(url)
-        if look is None and len(links) == 1:
-            if len(self._targets) >= TARGETS:
-                self._targets.clear()
-            self._targets[url] = links[0]
         if look is not None:
             said = look.said
             look.leads, look.blind = look.learning.follow(
                 url, links, address=said.address, leads=said.new is False
             )
+        elif len(links) == 1:
+            if len(self._targets) >= TARGETS:
+                self._targets.clear()
+            self._targets[url] = links[0]
 
     def redirected(self, name: str, url: str) -> bool:
         """Book a redirect of a domain if it leads to a known URL of the same domain.
@@ -116,22 +118,28 @@ class Families:
 
         Return whether URLs that wait may go on.
         """
-        learning, look = self._of(name), self._looks.get(link.url)
-        if look is None and (link.url in self._looks or not 200 <= status < 300):
-            return False
+        learning = self._of(name)
+        look = self._looks.get(link.url)
+        if look is None:
+            was_passed_over = link.url in self._looks
+            is_page = 200 <= status < 300
+            if was_passed_over or not is_page:
+                return False
+            # A page without a new body says nothing new.
+            look = PageLook(
+                learning,
+                learning.families_of(link.url),
+                Said(new=False),
+                varying=learning.varying_of(link.url),
+            )
         self._dirty.add(name)
-        look = look or PageLook(
-            learning,
-            learning.families_of(link.url),
-            Said(new=False),
-            varying=learning.varying_of(link.url),
-        )
         brings = look.brings
         self._held += learning.memory.size - learning.counted
         learning.counted = learning.memory.size
         freed = learning.learn(look.keys, brings, look.blind, look.varying)
         redirected = link.path.endswith("R") and is_within(link.via, name)
-        if redirected and brings is not None:  # what leads to it is as good as it
+        # A page counts for the URL that was redirected to it, too.
+        if redirected and brings is not None:
             freed = learning.learn(learning.families_of(link.via), brings) or freed
         return freed
 
@@ -163,12 +171,10 @@ class Families:
 
     def _load(self, name: str) -> DomainLearning:
         data = self._db.get(META + name)
+        if data is None:
+            return DomainLearning()
         try:
-            return (
-                DomainLearning.unpack(data, self._db.get(MEMORY + name))
-                if data is not None
-                else DomainLearning()
-            )
+            return DomainLearning.unpack(data, self._db.get(MEMORY + name))
         except (ValueError, TypeError) as error:
             raise DamagedFile(self._db.path, 0, f"table meta, {META}{name}: {error}") from error
 

@@ -178,6 +178,7 @@ def _words(runs: list[bytes]) -> list[set[bytes]]:
     if QUOTED in joined:  # they are beside words, and of no word
         joined = PUNCTUATION.sub(b" ", joined)
     texts = joined.translate(WORDS).split(BETWEEN)
+    # Few runs have a digit. The words of the others are not looked at one by one.
     return [
         {word for word in text.split() if DIGIT not in word} if DIGIT in text else {*text.split()}
         for text in texts

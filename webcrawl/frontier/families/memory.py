@@ -35,10 +35,9 @@ class Memory:
         """ValueError or TypeError if it is not what `pack` gave."""
         found: Any = msgpack.unpackb(data)
         young, old, count = found
-        if (
-            not (len(young) & -len(young)) == len(young)
-            or not FIRST <= len(old) <= len(young) <= LARGEST
-        ):
+        is_power_of_two = (len(young) & -len(young)) == len(young)
+        is_in_order = FIRST <= len(old) <= len(young) <= LARGEST
+        if not is_power_of_two or not is_in_order:
             raise ValueError("the saved memory of URL families has an impossible size")
         memory = cls()
         memory.young = bytearray(young)
@@ -83,7 +82,7 @@ class Memory:
         return not known
 
     def _grow(self) -> Self:
-        """The younger filter is full."""
+        """Make room: the younger filter is full."""
         self.old = bytes(self.young)
         self.count = 0
         self.young = bytearray(min(2 * len(self.young), LARGEST))

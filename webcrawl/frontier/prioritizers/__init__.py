@@ -36,6 +36,8 @@ class Popularity:
         self._mask = cells - 1
         self._owners = array("Q", bytes(8 * cells))
         self._amounts = array("d", bytes(8 * cells))
+        # Without these, and with one cell per URL, links to pages that were fetched long ago filled
+        # the table: the mean of the curve was 74.2 in place of 77.4.
         self._fetched = array("Q", bytes(8 * cells))
         self._asked = bytearray(cells)
         self.forgotten = 0.0
@@ -69,9 +71,11 @@ class Popularity:
     def _challenge(self, at: int, number: int, amount: float) -> None:
         held = self._amounts[at]
         if held <= amount:
-            self._owners[at], self._amounts[at] = number, amount
+            self._owners[at] = number
+            self._amounts[at] = amount
             self.forgotten += held
         else:
+            # Both are lost: what was given, and what it has cost the URL in the cell.
             self._amounts[at] -= amount
             self.forgotten += 2 * amount
 
@@ -90,20 +94,23 @@ class Popularity:
         """
         number = siphash(self._key, url)
         at = number & self._mask
-        if self._asked[at]:  # the one that is there is popular: it has a second chance, as in CLOCK
+        # The URL that is there is popular, and has a second chance, as in CLOCK.
+        if self._asked[at]:
             self._asked[at] = 0
         else:
             self._fetched[at] = number
         for place in (at, at ^ 1):
             if self._owners[place] == number:
                 amount = self._amounts[place]
-                self._owners[place], self._amounts[place] = 0, 0.0
+                self._owners[place] = 0
+                self._amounts[place] = 0.0
                 return amount
         return 0.0
 
     def save(self) -> bytes:
         """Return the bytes that `restore` needs."""
-        amounts, fetched = np.frombuffer(self._amounts), np.frombuffer(self._fetched, np.uint64)
+        amounts = np.frombuffer(self._amounts)
+        fetched = np.frombuffer(self._fetched, np.uint64)
         held = amounts > 0
         owners = np.frombuffer(self._owners, np.uint64)[held]
         rows = (
@@ -126,11 +133,13 @@ class Popularity:
         rows = sorted(zip(array("d", amounts), array("Q", owners), strict=True), reverse=True)
         for amount, number in rows:
             at = number & mask
-            at = at if not self._amounts[at] else at ^ 1
+            if self._amounts[at]:
+                at ^= 1
             if self._amounts[at]:
                 self.forgotten += amount
             else:
-                self._owners[at], self._amounts[at] = number, amount
+                self._owners[at] = number
+                self._amounts[at] = amount
 
 
 class Prioritizer(Protocol):

@@ -50,20 +50,25 @@ class ByFocus:
         self._said[page] = value, scored
 
     def heard(self, page: str, urls: Sequence[str], /) -> None:
-        """Of a page without a score links say nothing."""
+        """Links on a page without a score say nothing."""
         self._table.take(page)
-        if (known := self._said.get(page)) is not None:
-            value, scored = known
-            for url in urls:
-                if url != page and (said := self.of_link(url, value, scored)) > 0:
-                    self._table.add([url], said**SHARP)
+        known = self._said.get(page)
+        if known is None:
+            return
+        value, scored = known
+        for url in urls:
+            if url == page:
+                continue
+            said = self.of_link(url, value, scored)
+            if said > 0:
+                self._table.add([url], said**SHARP)
 
     def value(self, scored: PageScores, /) -> float | None:
-        """What a page is worth."""
+        """Return the worth of a page."""
         return scored.score
 
     def of_link(self, url: str, page: float, scored: PageScores, /) -> float:
-        """What a link says: as much as its page, or the mean with its words if they are better.
+        """Return what a link says: as much as its page, or the mean with better words of its own.
 
         Words that are worse than the page are as often just not about anything: `more`, `next`.
         """
@@ -84,7 +89,8 @@ class ByFocus:
         As the table may have forgotten a part of the sum, it may be too small; it is never too
         large.
         """
-        of, site = self._table.of, self._site(host_of(url))
+        of = self._table.of
+        site = self._site(host_of(url))
         pages = of(site + PAGES)
         usual = min(of(ALL) / (of(ALL + PAGES) or 1.0), 1.0)
         return (min(of(site), pages) + DOUBT * usual) / (pages + DOUBT), int(pages)

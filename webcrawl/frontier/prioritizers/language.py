@@ -26,13 +26,15 @@ class ByLanguage(ByFocus):
         self._wanted = frozenset(languages)
 
     def value(self, scored: PageScores, /) -> float | None:
-        """Of a page whose language is not known, nothing but its score is."""
-        if scored.fits is None or scored.score is None:
-            return scored.score if scored.fits is None else scored.fits
+        """Return a page's worth, by its language and its score as far as they are known."""
+        if scored.fits is None:
+            return scored.score
+        if scored.score is None:
+            return scored.fits
         return PART * scored.fits + (1 - PART) * scored.score
 
     def of_link(self, url: str, page: float, scored: PageScores, /) -> float:
-        """What hreflang says goes before the page."""
+        """Return what hreflang says of the link, or else what its page and words do."""
         tongue = scored.tongues.get(url)
         return super().of_link(url, page, scored) if tongue is None else tongue
 
@@ -40,7 +42,7 @@ class ByLanguage(ByFocus):
         return super().worth(url) + self._own(url)
 
     def _own(self, url: str) -> float:
-        """What the URL says itself.
+        """Return what the URL says itself.
 
         A domain of another country speaks less against it than one of ours for it.
         """
