@@ -39,11 +39,12 @@ class HostNotes:
 
     def grew(self, host: Host, link: Link, before: int) -> None:
         """Book an answer of a host that had given fewer than `young` pages."""
-        if not before and host.pages:
+        if host.pages == before:
+            return
+        if not before:
             self._core.counters["hosts answered"] += 1
-        if before != host.pages in self._grown:
-            for tell in self._grown[host.pages]:
-                tell(link)
+        for tell in self._grown.get(host.pages, ()):
+            tell(link)
 
     def missing(self, name: str, shown: bytes | None = None) -> bytes:
         """Return what is kept of a host's answer for a URL that cannot exist.
@@ -111,6 +112,8 @@ class Answers:
         retired_before = record.retired
         failed_before = record.failed
         is_urls_own = is_own(record, link, outcome)
+        # A pardon after an outage of our own network restores the record as it is now
+        # (outage_pardon.py).
         charge = self._core.charges.note(record, link, now) if outcome.doubtful else None
 
         again = self._again(record, link, outcome, now)
@@ -122,6 +125,7 @@ class Answers:
         if had_wall or outcome.wall:
             self._wall(host, link, outcome, known=was_behind_wall)
         if outcome.status > 0:
+            # Only an answer says how long answers take. A failure moves no median.
             self._slots.answered(host, outcome.seconds)
         else:
             self._slots.judge(host)
@@ -177,7 +181,7 @@ class Answers:
         self._core.queued += 1
         # At the end, so that each probe is another URL: a front page that alone is walled would
         # otherwise keep the whole host shut.
-        if outcome.wall:  # another URL is the next probe: this one alone may be walled
+        if outcome.wall:
             record = link.pack()
             self._hosts.queue_for(host, record).push(record)
         else:

@@ -61,6 +61,7 @@ from webcrawl.frontier.wait_words import RETRY_AFTER
 from webcrawl.store.jobdir.host_row import behind_wall
 
 DOWNLOADS = 5  # of a host, the last ones, by whose seconds it is asked
+# Hosts whose strain is remembered. The host that was heard longest ago is forgotten first.
 HOSTS = 1 << 16
 HEARD = 10  # answers until a host's usual time is known
 USUAL = 1 / 64  # weight of an answer in its usual time, once it is known
@@ -83,6 +84,8 @@ Heard = tuple[int, float, float, float]
 UNANSWERED = frozenset((Status.TIMEOUT, Status.CONNECTION_LOST))
 
 
+# A simulated server answers in 0.2 seconds, and in 2.5 while others keep it busy for 92 % of the
+# time. In the next hour it gets 36 requests, and 131 without this (tests/frontier/test_strain.py).
 class Strain:
     """The hosts under strain, and how many times longer than usual each of them is left alone, up
     to `most`.
@@ -94,7 +97,7 @@ class Strain:
         self._known: dict[str, Heard] = {}  # the last one heard is the last
 
     def heard(self, host: str, seconds: float, *, failed: bool) -> None:
-        """A download of this host has ended."""
+        """Take note of a download of this host that has ended."""
         now = log(max(seconds, SHORTEST))
         known = self._known.pop(host, None)
         count, usual, lately, fails = self._unknown(seconds, now) if known is None else known
@@ -108,7 +111,8 @@ class Strain:
         else:
             usual += DRIFT * usual
         self._known[host] = count + 1, usual, lately, fails
-        times = self._times(usual, lately, fails) if lately > QUICK or fails > FAILS else 1.0
+        is_suspect = lately > QUICK or fails > FAILS
+        times = self._times(usual, lately, fails) if is_suspect else 1.0
         if times > 1.0:
             self.times[host] = times
         else:
@@ -215,7 +219,9 @@ class Booking:
 
     def of(self, name: str) -> Own:
         """Return the politeness and limits of this host."""
-        return self._general if self.own is None else self.own[name] or self._general
+        if self.own is None:
+            return self._general
+        return self.own[name] or self._general
 
     def book(
         self, host: Host, link: Link, outcome: Outcome, now: float, *, news: bool = True
@@ -247,11 +253,12 @@ class Booking:
         is_usual = is_plain(outcome)  # nearly always
         fault = Fault.NOBODY if is_usual else _fault(host, link, outcome)
         failure = None
-        # Of several requests under way to one host, all that fail count once: four would otherwise
+        # Requests that were under way to one host together count once if they fail. Else four would
         # bring it from well to set aside in a second.
         if fault is Fault.HOST and news:
             failure = self.health.failure(host, link, outcome, now, longest=limits.retry_after_max)
-        most = 0 if is_usual and self._limits.retry_codes is None else self._most(link, outcome)
+        is_surely_done = is_usual and self._limits.retry_codes is None
+        most = 0 if is_surely_done else self._most(link, outcome)
         retry_link = self._retry_link(host, link, outcome, most) if most > 1 else None
         is_page = retry_link is None and _is_page(link, outcome)
         retired = host.retired or _retired_by(failure, host.pages + is_page, limits)
@@ -284,7 +291,8 @@ class Booking:
         self, consequences: Consequences, host: Host, link: Link, outcome: Outcome, now: float
     ) -> None:
         """Write into the host's record what was decided for it as it is."""
-        fault, failure = consequences.fault, consequences.failure
+        fault = consequences.fault
+        failure = consequences.failure
         host.times[:] = consequences.times  # in place: records of its origins have the same list
         host.pages += consequences.is_page
         if consequences.retry_after:
@@ -309,14 +317,17 @@ class Booking:
         limits = self.of(host.name)[1]
         host.times.append(outcome.seconds)
         del host.times[:-DOWNLOADS]
+        # A wall is no failure: one ends with HOST_PATIENCE, and `why` would name a wrong cause.
         answered(host)
-        again, wait = met(host, link, outcome.wall, now), self.wait(host)
+        again = met(host, link, outcome.wall, now)
+        wait = self.wait(host)
         if host.wall is not None and behind_wall(host):
             wait = max(wait, gap(host.wall, limits.retry_wait))
-        host.ready_at = max(
-            host.ready_at, now + max(wait, min(outcome.wait, limits.retry_after_max))
-        )
-        return None if again is None or host.retired else Retry(host.ready_at, again)
+        asked = min(outcome.wait, limits.retry_after_max)
+        host.ready_at = max(host.ready_at, now + max(wait, asked))
+        if again is None or host.retired:
+            return None
+        return Retry(host.ready_at, again)
 
     def cut(self, host: Host, seconds: float, now: float) -> None:
         """Book a download that was cut because others needed its slot.
@@ -377,15 +388,15 @@ class Booking:
         """
         politeness, limits = self._general if self.own is None else self.of(host.name)
         wait = politeness.wait(host.times if times is None else times)
-        if (
-            self._strain is not None
-            and host.name in self._strain.times
-            and getattr(politeness, "slows_down", True)
-        ):
-            wait = max(wait, min(wait * self._strain.times[host.name], limits.max_delay))
-        return (
-            max(wait, min(host.crawl_delay, limits.crawl_delay_max)) if host.crawl_delay else wait
-        )
+        strain = self._strain
+        if strain is not None and host.name in strain.times:
+            slows_down = getattr(politeness, "slows_down", True)
+            if slows_down:
+                longer = min(wait * strain.times[host.name], limits.max_delay)
+                wait = max(wait, longer)
+        if not host.crawl_delay:
+            return wait
+        return max(wait, min(host.crawl_delay, limits.crawl_delay_max))
 
     @property
     def varies_connections(self) -> bool:
@@ -405,11 +416,9 @@ class Booking:
 
     def asked(self, host: Host) -> float:
         """Seconds for which the host has asked to be left alone after its last failure."""
-        return (
-            min(host.failed.asked, self.of(host.name)[1].retry_after_max)
-            if host.failed is not None
-            else 0.0
-        )
+        if host.failed is None:
+            return 0.0
+        return min(host.failed.asked, self.of(host.name)[1].retry_after_max)
 
     def is_spent(self, host: Host) -> bool:
         """Return whether the host has had all the pages that it may have."""
@@ -439,10 +448,13 @@ def _retired_by(failure: Failure | None, pages: int, limits: Limits) -> int:
 
 
 def _is_page(link: Link, outcome: Outcome) -> bool:
-    """Neither a server's error, nor a robots.txt, nor a sitemap, nor one that is fetched again."""
-    answered = outcome.status > 0 and outcome.status not in UNWELL
-    return (
-        answered
-        and not (link.history or link.is_prerequisite or is_sitemap(link.path))
-        and link.url != ""
-    )
+    """Return whether an answer counts for HOST_MAX_PAGES.
+
+    It does not if it is a server's error, a robots.txt, a sitemap, or a page that is fetched again.
+    """
+    if outcome.status <= 0 or outcome.status in UNWELL:
+        return False
+    if link.history or link.is_prerequisite or is_sitemap(link.path):
+        return False
+    # The downloads of lent hosts have no URL (lending.NO_PAGE).
+    return link.url != ""

@@ -60,10 +60,9 @@ NOWHERE = frozenset((Status.DNS_FAILED, Status.EXCLUDED, Status.UNSUPPORTED))
 # for once more. A user with a misspelt seed waits for that; the resolver tells denials from lies
 # (net/dns.py).
 GONE, GONE_MOST = 3.0, 10.5
-# a host may be tried so many times later than planned; of longer gaps we know only that we did not
-# look
-# A clock that jumps, a machine that sleeps and a crawl that was stopped for a week cost nobody
-# their chances.
+# A host may be tried so many times later than planned. A longer gap says only that we did not look.
+# A clock that jumps, a machine that sleeps and a crawl that was stopped for a week cost no host its
+# chances.
 LATE = 2.0
 
 
@@ -144,7 +143,9 @@ class HealthRules:
         asked = float(outcome.wait)
         failed = FailedRow(now, away, _status(link, outcome), only, is_gone, origin, planned, asked)
         is_over = failures >= self.failures and away >= self.patience
-        return Failure(failed, wait, is_final=is_over or (is_gone and was_gone))
+        # A name is looked up twice before its host is given up for it.
+        is_denied_again = is_gone and was_gone
+        return Failure(failed, wait, is_final=is_over or is_denied_again)
 
     def wait(self, failures: int, *, gone: bool) -> float:
         """Return the seconds for which a host is left alone that has failed so often in a row."""
@@ -381,8 +382,12 @@ def _bring_forward(host: Host, failed: FailedRow, now: float, first: float) -> N
     sums = {abs(mark) for mark in failed.unwell}
     waiting = [(when, unpack(record), record) for when, record in host.later]
     if not host.failures:
-        _count_against(host, [link for _, link, _ in waiting if sum_of(link) in sums])
-    host.later = [(_sooner(when, link, sums, now, first), record) for when, link, record in waiting]
+        links = (link for _, link, _ in waiting)
+        _count_against(host, [link for link in links if sum_of(link) in sums])
+    host.later = []
+    for when, link, record in waiting:
+        sooner = _sooner(when, link, sums, now, first)
+        host.later.append((sooner, record))
     heapify(host.later)
 
 
@@ -403,7 +408,9 @@ def _kind(link: Link) -> int:
 
 def _sooner(when: float, link: Link, sums: Collection[int], now: float, first: float) -> float:
     """Return the time of a retry; the link has been counted for it already."""
-    return min(when, later(link, now, first / 2)) if sum_of(link) in sums else when
+    if sum_of(link) not in sums:
+        return when
+    return min(when, later(link, now, first / 2))
 
 
 def give_back(host: Host, failed: FailedRow | None) -> None:
@@ -445,9 +452,10 @@ def _is_known(host: Host, link: Link) -> bool:
 
     The link has used up an attempt before this row, or its kind always fails.
     """
-    return host.pages > 0 and (
-        link.attempt > _times(link, errors_in_a_row(host)) or host.bad.get(_kind(link), 0) >= ROW
-    )
+    if not host.pages:
+        return False
+    has_failed_before = link.attempt > _times(link, errors_in_a_row(host))
+    return has_failed_before or host.bad.get(_kind(link), 0) >= ROW
 
 
 WALLED = -1  # of Link.struck: the URL has met the wall before
@@ -480,7 +488,7 @@ def met(host: Host, link: Link, vendor: str, now: float) -> Link | None:
 def _ends_at_wall(link: Link) -> bool:
     """Return whether a link ends by any answer of a wall.
 
-    Its answer goes to whoever made the request, the crawl itself included; and a page that is
+    Its answer goes to the maker of the request, which may be the crawl itself; and a page that is
     fetched again has its next time already.
     """
     is_awaited = bool(link.request) or link.is_own or not link.url

@@ -20,7 +20,7 @@ from webcrawl.frontier.hosts import Host, HostTable
 from webcrawl.frontier.wait_words import ROBOTS
 from webcrawl.store.jobdir.host_row import FailedRow, given_up
 
-# Records of one host. Anybody may link to all ports of a host: the origins beyond these have one
+# Records of one host. Any page may link to all ports of a host: the origins beyond these have one
 # record together.
 MAX_ORIGINS = 16
 # The key of that record.
@@ -81,14 +81,12 @@ class Origins:
 
     def _make_room(self, origins: dict[int, Host]) -> None:
         """Forget a record without URLs: its origin is judged anew."""
-        idle = (
-            key
-            for key, one in origins.items()
-            if key != SHARED and not one.waiting() and one.given is None
-        )
-        key = next(idle, None)
-        if key is not None:
-            _close(origins.pop(key))
+        for key, one in origins.items():
+            is_needed = key == SHARED or one.waiting() or one.given is not None
+            if not is_needed:
+                del origins[key]
+                _close(one)
+                return
 
     # -- origins that are set apart
 
@@ -99,11 +97,9 @@ class Origins:
 
         `before`: until when the host was to be left alone before it failed.
         """
-        if (
-            outcome.status in OF_HOST
-            or host.failed is None
-            or host.failed.origin != origin_of(link.url)
-        ):
+        if outcome.status in OF_HOST or host.failed is None:
+            return
+        if host.failed.origin != origin_of(link.url):
             return
         if self._has_others(host, link.url):
             self._set_apart(host, link.url, max(before, now + self._book.wait(host)))
@@ -327,14 +323,14 @@ def _is_anothers_fault(host: Host, row: FailedRow, url: str) -> bool:
         return False
     if host.retired in (Status.HOST_BUDGET, Status.DROPPED):
         return False
-    has_no_name = (
-        row.gone and row.status != Status.UNSUPPORTED
-    )  # https may speak what http does not
+    # A server that speaks only HTTP/2 at one origin has a name, and may speak HTTP/1.1 at another.
+    has_no_name = row.gone and row.status != Status.UNSUPPORTED
     if has_no_name:
         return False
     is_of_whole_host = row.status in OF_HOST or host.said in OF_HOST
     if is_of_whole_host:
         return False
+    # An https that no server answers costs no URL of the host's http.
     return row.origin not in (0, -1, origin_of(url))
 
 

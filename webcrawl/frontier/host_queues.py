@@ -16,8 +16,8 @@ from webcrawl.base.model import Link, Packed
 from webcrawl.frontier.fifo import Fifo
 from webcrawl.urls.host_names import names_above
 
-# Of a host's sitemaps, for each domain that links to its own: as many as sitemaps.org lets one file
-# have
+# URLs from a host's sitemaps, for each domain that links to its own: as many as sitemaps.org lets
+# one file have.
 MAX_LISTED = 50_000
 MIN_TRIED = 4  # pages of each kind, from which on their news decide
 WINDOW = 64  # pages of one kind, after which the older ones count half
@@ -38,11 +38,11 @@ class SitemapQuota:
     new: list[int] = field(default_factory=lambda: [0, 0])  # of these, those that were
 
     def save(self) -> list[object]:
-        """As the host's row has it."""
+        """Return it as the host's row has it."""
         return [self.urls, self.full, self.credit, self.tried, self.new]
 
     def take(self, urls: int, most: int) -> int:
-        """Of so many URLs of a sitemap, how many it may bring if all may bring `most`."""
+        """Return how many of its URLs a sitemap may bring if all may bring `most`."""
         taken = max(min(urls, most - self.urls), 0)
         self.urls += taken
         self.full = taken < urls
@@ -68,7 +68,7 @@ class SitemapQuota:
         return True
 
     def learn(self, *, listed: bool, new: bool) -> None:
-        """A page is done."""
+        """Count a page that is done."""
         self.tried[listed] += 1
         self.new[listed] += new
         if self.tried[listed] >= WINDOW:
@@ -76,6 +76,8 @@ class SitemapQuota:
             self.new[listed] //= 2
 
 
+# A host with lanes stays one host with one queue and one record. As several hosts (`name#1`,
+# `name#2`), budgets, shares, robots.txt and each log would have to know that they are one.
 @dataclass(slots=True, eq=False)
 class Lanes:
     """At any time at most `most` requests are in flight or were and have their wait not over.
@@ -95,11 +97,15 @@ class Lanes:
 
     def is_full(self, failures: int) -> bool:
         """Return whether none may begin before another one has ended."""
-        return bool(self.flights) and (self.alone or len(self.flights) >= self._width(failures))
+        if not self.flights:
+            return False
+        return self.alone or len(self.flights) >= self._width(failures)
 
     def free_at(self, failures: int) -> float:
         """Return the time at which one more may begin, as far as the waits go."""
         # all rests up to this one must be over
+        # Only the sum is bounded. So no lane has to be remembered, and `most` may change at any
+        # time.
         more = len(self.rests) + len(self.flights) - self._width(failures)
         if more < 0 or not self.rests:
             return 0.0
@@ -117,12 +123,12 @@ class Lanes:
         self.alone = self.alone and bool(self.flights)
 
     def rest(self, until: float, now: float) -> None:
-        """A request has ended, and its wait begins."""
+        """Begin the wait of a request that has ended."""
         self.rests = [at for at in self.rests if at > now]
         insort(self.rests, until)
 
     def failed(self) -> None:
-        """The host has failed; what is in flight had begun before."""
+        """Note that the host has failed: what is in flight had begun before."""
         self.echoes = set(self.flights)
 
     def is_news(self, link: Link) -> bool:
@@ -200,7 +206,8 @@ class PriorityQueues:
             priority = max(min(priority, MAX_PRIORITY), -MAX_PRIORITY)
         side = [one for one in self.queues if _side(one[0]) == _side(priority)]
         nearest = min(side, key=lambda one: abs(one[0] - priority), default=None)
-        if nearest is not None and (nearest[0] == priority or len(side) >= MAX_PRIORITIES):
+        is_full = len(side) >= MAX_PRIORITIES
+        if nearest is not None and (is_full or nearest[0] == priority):
             return nearest[1]
         queue = make()
         self.queues.append((priority, queue))
@@ -227,7 +234,7 @@ class PriorityQueues:
         return record
 
     def save(self) -> list[tuple[int, bytes]]:
-        """As a host's row has it."""
+        """Return it as a host's row has it."""
         return [(priority, queue.save()) for priority, queue in self.queues]
 
 

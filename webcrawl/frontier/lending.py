@@ -54,16 +54,19 @@ class HostLender:
         if self._core.is_foreign(name):
             return Status.HOST_RETIRED  # it is asked by another crawl
         if name in self._aside.held:
-            return Status.HOST_RETIRED  # nobody can be asked to wait until somebody resumes it
+            # A caller cannot be asked to wait until an operator resumes the host.
+            return Status.HOST_RETIRED
         self.reserved.add(name)
         if name in self.lent:
             return NEVER
         host, active = self._core.open(name)
         try:
             decision = self._decide(host, link, now, in_flight)
-            if not decision or isinstance(decision, Link):
+            asked_for = decision if isinstance(decision, Link) else link
+            is_lent = not decision or asked_for is decision
+            if is_lent:
                 self.lent[name] = host.ip
-                self._urls[name] = decision.url if isinstance(decision, Link) else link.url
+                self._urls[name] = asked_for.url
                 if self._addresses is not None and host.ip:
                     self._addresses.lend(host.ip)
             return decision
@@ -91,7 +94,8 @@ class HostLender:
         if ready <= now:
             return decision
         if ready < NEVER and self._aside.wants(host, ready, now):
-            return Status.HOST_RETIRED  # nobody can be asked to wait for hours
+            # A caller cannot be asked to wait for hours.
+            return Status.HOST_RETIRED
         return ready
 
     def _when_origin_is_ready(self, origin: Host, now: float) -> Decision:
@@ -157,7 +161,7 @@ class HostLender:
     def give_back(self, name: str, outcome: Outcome | None, now: float) -> None:
         """Book what the host has answered.
 
-        Without an outcome it was asked, and nobody knows how that ended.
+        Without an outcome it was asked, and it is not known how that ended.
         """
         ip = self.lent.pop(name)
         url = self._urls.pop(name)
@@ -209,11 +213,15 @@ class HostLender:
         """Let `take` hand the host out again, as no caller waits for it any more."""
         self.reserved.discard(name)
         host = self._core.back.active.get(name)
-        if host is not None and (host.given is None or host.lanes is not None) and host.waiting():
-            self._core.dismiss(name.__eq__)
-            # its record may say something else now; its entry is replaced
-            self._core.back.slots.judge(host)
-            self._core.back.schedule(host, now if host.retired else host.due())
+        if host is None or not host.waiting():
+            return
+        may_be_asked = host.given is None or host.lanes is not None
+        if not may_be_asked:
+            return
+        self._core.dismiss(name.__eq__)
+        # The download has changed its record, so its standing and its entry may be old.
+        self._core.back.slots.judge(host)
+        self._core.back.schedule(host, now if host.retired else host.due())
 
 
 def _given_up(records: Iterable[Host], now: float) -> int:

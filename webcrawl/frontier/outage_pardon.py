@@ -64,7 +64,7 @@ class Outage:
             self._states.recall(host)
         record = self._core.origins.own(host, charge.link.url) or host
         charge.undo(record)
-        # it was asked, though
+        # The host was asked all the same, and politeness counts from then.
         host.ready_at = max(host.ready_at, charge.at + self._core.book.wait(host))
         self._restore(record, charge)
         self._core.origins.tidy(host)
@@ -90,6 +90,7 @@ class Outage:
         if retry is None:
             if not _comes_back(charge):
                 return
+            # The URL had ended by this failure. It gets a second line in crawl.log.
             self._counters["finished"] -= 1
             self._counters[CUT_SHORT] -= charge.short
             self._selection.put_back(host, charge.link.pack())

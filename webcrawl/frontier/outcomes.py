@@ -29,6 +29,7 @@ ACCEPTED = 202
 DOWN = (521, 522, 523, 525, 526, 530)  # a CDN says that it does not reach the host behind it
 
 RULES: dict[int, Rule] = {
+    # No URL gets through to a host without an address or a connection.
     Status.DNS_FAILED: HOST,
     Status.CONNECT_FAILED: HOST,
     Status.CONNECTION_LOST: EITHER,
@@ -88,7 +89,9 @@ def attempts(outcome: Outcome, usual: int, codes: frozenset[int] | None) -> int:
         return 0
     if outcome.retries is not None:
         return outcome.retries + 1
-    return min(usual, STALLS) if outcome.short == STALLED else usual
+    if outcome.short == STALLED:
+        return min(usual, STALLS)
+    return usual
 
 
 def is_cut_short(outcome: Outcome) -> bool:

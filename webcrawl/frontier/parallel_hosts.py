@@ -108,9 +108,12 @@ class ParallelHosts:
         if self._core.is_foreign(host.name):
             return False
         pages = self._book.of(host.name)[1].host_pages
+        # The pages in flight may be the last ones that the host may have.
         if pages and host.pages + len(lanes.flights) >= pages:
-            return False  # those in flight may be the last ones
-        return not (self._core.aside.wants(host, host.due(), now) or self._must_yield(host, now))
+            return False
+        if self._core.aside.wants(host, host.due(), now):
+            return False
+        return not self._must_yield(host, now)
 
     def waits(self, host: Host, link: Link) -> bool:
         """Return whether a link has to wait until nothing else of its host is in flight.
@@ -164,11 +167,14 @@ class ParallelHosts:
         if lanes is None:
             return self._book.book(host, link, outcome, now)
         is_news = self.is_news(host, link)
-        host.ready_at = 0.0  # so that it is the wait after this one alone
+        # `book` takes the longest wait. From 0 on, that is the wait after this request alone.
+        host.ready_at = 0.0
         again = self._book.book(host, link, outcome, now, news=is_news)
-        if host.failures > failures:
+        has_failed = host.failures > failures
+        if has_failed:
             lanes.failed()
-        if host.failures > failures or outcome.wait:
+        # A failure or a Retry-After holds back all lanes.
+        if has_failed or outcome.wait:
             host.ready_at = max(host.ready_at, ready)
         else:
             lanes.rest(host.ready_at, now)
