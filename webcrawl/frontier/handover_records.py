@@ -41,6 +41,7 @@ class DomainMoves:
         With each slice comes the number of URLs in it; they are gone, and so is a domain with its
         record.
         """
+        # Names are read from the tables, so what has changed is written first.
         for part in (self._reputation, self._table):
             for _ in part.prepare():
                 yield [], 0
@@ -50,24 +51,35 @@ class DomainMoves:
             slice_: list[list[Any]] = []
             count = 0
             for name in names:
-                # elsewhere nothing is known of its families: all its URLs may go on
-                domain = domain_of(name)
-                if not leaves(domain):
+                if not leaves(domain_of(name)):
                     continue
-                whole = False
-                while not whole:
-                    found = [urls for _ in range(pieces) if (urls := self._release(name, size))]
-                    whole = self._table.get(name).queue is None
-                    slice_ += [["held", domain, urls] for urls in found]
-                    if whole and name == domain:
-                        slice_.append(["domain", name, self._taken(name)])
-                    elif whole:
-                        self._table.forget(self._table.get(name))
-                    count += sum(map(len, found))
+                for parts, urls in self._parts(name, size, pieces):
+                    slice_ += parts
+                    count += urls
                     if len(slice_) >= pieces:
                         yield slice_, count
-                        slice_, count = [], 0
+                        slice_ = []
+                        count = 0
             yield slice_, count
+
+    def _parts(self, name: str, size: int, pieces: int) -> Iterator[tuple[list[list[Any]], int]]:
+        """Yield the pieces of one domain, some at a time, and the number of URLs in these.
+
+        The domain is gone with the last ones.
+        """
+        # Elsewhere nothing is known of its families, so all its URLs may go on there.
+        domain = domain_of(name)
+        whole = False
+        while not whole:
+            released = (self._release(name, size) for _ in range(pieces))
+            found = [urls for urls in released if urls]
+            whole = self._table.get(name).queue is None
+            parts = [["held", domain, urls] for urls in found]
+            if whole and name == domain:
+                parts.append(["domain", name, self._taken(name)])
+            elif whole:
+                self._table.forget(self._table.get(name))
+            yield parts, sum(map(len, found))
 
     def _taken(self, name: str) -> list[Any]:
         domain = self._table.get(name)
@@ -96,7 +108,8 @@ class DomainMoves:
 
     def _release(self, name: str, size: int) -> list[Packed]:
         """Remove and return URLs of a domain that wait, so many bytes or one, whatever its budget."""
-        domain, records = self._budgets.get(name), list[Packed]()
+        domain = self._budgets.get(name)
+        records = list[Packed]()
         while size > 0 and (record := self._table.release(domain)) is not None:
             records.append(record)
             size -= len(record)
@@ -119,6 +132,7 @@ class DomainMoves:
 
 def pack_host(host: Host, now: float) -> list[Any]:
     """Return everything but its URLs."""
+    # Each crawl has a clock of its own, so what is left of a wait travels, and no time.
     row = host.failed
     return [
         host.name,

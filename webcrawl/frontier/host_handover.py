@@ -20,6 +20,7 @@ from webcrawl.frontier.handover_records import (
 from webcrawl.frontier.host_state import HostStates
 from webcrawl.frontier.hosts import Host, host_name
 from webcrawl.frontier.lending import HostLender
+from webcrawl.frontier.place_shares import Group
 from webcrawl.store.jobdir.host_row import HostState
 
 SLICE = 64  # rows looked at in one slice
@@ -84,6 +85,8 @@ class HostHandover:
         gate = self._core.gate
         if gate is None:
             return
+        # The receiver asks these hosts only after the last piece of them has come, so no host is
+        # asked by both crawls.
         for host in [host for host in self._back.active.values() if gate.foreign(host.name)]:
             if host.given is not None:
                 gate.asked.add(host.name)
@@ -100,7 +103,9 @@ class HostHandover:
 
     def sweep(self) -> Iterator[None]:
         """Remove what is foreign from the queues in which hosts and URLs wait for a place."""
-        parked, lines = self._queues.parked, self._queues.lines
+        # The front-end stays as it is: to read a hundred million URLs would hold up the move for
+        # minutes. Its foreign URLs are turned away when they surface.
+        parked = self._queues.parked
         for at in range(parked.count):
             name = parked.pop()
             if name is None:
@@ -109,17 +114,24 @@ class HostHandover:
                 parked.push(name)
             if at % NAMES == NAMES - 1:
                 yield
-        for group in list(lines.queues):
-            queue = lines.queues.get(group)
-            for at in range(queue.count if queue is not None else 0):
-                record = lines.pop_from(group)
-                if record is None:
-                    break
-                if not self._turned_away(record):
-                    lines.push(group, record)
-                if at % NAMES == NAMES - 1:
-                    yield
+        for group in list(self._queues.lines.queues):
+            yield from self._sweep_line(group)
         yield
+
+    def _sweep_line(self, group: Group) -> Iterator[None]:
+        """Remove what is foreign from the queue of a full group."""
+        lines = self._queues.lines
+        queue = lines.queues.get(group)
+        if queue is None:
+            return
+        for at in range(queue.count):
+            record = lines.pop_from(group)
+            if record is None:
+                break
+            if not self._turned_away(record):
+                lines.push(group, record)
+            if at % NAMES == NAMES - 1:
+                yield
 
     def _withdraw(self, name: str) -> bool:
         """Return whether a host that waits for a place is foreign: then it no longer does."""
@@ -146,7 +158,8 @@ class HostHandover:
 
         None of them is busy.
         """
-        for _ in self._hosts.prepare():  # so that all of them are rows
+        # Names are read from the table, so all hosts have to be rows.
+        for _ in self._hosts.prepare():
             yield []
         after = ""
         while names := self._hosts.names(after, SLICE):
@@ -166,18 +179,9 @@ class HostHandover:
         """Return the next pieces of a host; the last one is its record, and then it is gone."""
         host = self._hosts.get(name)
         self._states.leave_hive(host)
-        before, pieces = host.waiting(), []
+        before = host.waiting()
         records = [host, *(host.origins or {}).values()]
-        waiting = next((one.later for one in records if one.later), None)
-        if waiting:
-            due = [heappop(waiting) for _ in range(min(len(waiting), PIECES))]
-            pieces.append(["later", name, pack_later(due, now)])
-        else:
-            for _ in range(PIECES):
-                urls = next(filter(None, map(_some, records)), None)
-                if not urls:
-                    break
-                pieces.append(["urls", name, urls])
+        pieces = _url_pieces(name, records, now)
         self._core.queued -= before - host.waiting()
         if host.waiting():
             self._hosts.touch(host)
@@ -198,7 +202,8 @@ class HostHandover:
 
         Return whether nothing is left. So many URLs at once.
         """
-        gate, front = self._core.gate, self._queues.front
+        gate = self._core.gate
+        front = self._queues.front
         if gate is None:
             return False
         for _ in range(most):
@@ -279,13 +284,33 @@ class HostHandover:
         return self._hosts.moving()
 
 
+def _url_pieces(name: str, records: list[Host], now: float) -> list[Piece]:
+    """Return the next pieces with URLs of a host and its origins.
+
+    URLs that wait for a time of their own come first.
+    """
+    waiting = next((one.later for one in records if one.later), None)
+    if waiting:
+        due = [heappop(waiting) for _ in range(min(len(waiting), PIECES))]
+        return [["later", name, pack_later(due, now)]]
+    pieces: list[Piece] = []
+    for _ in range(PIECES):
+        urls = next(filter(None, map(_some, records)), None)
+        if not urls:
+            break
+        pieces.append(["urls", name, urls])
+    return pieces
+
+
 def _some(host: Host) -> list[Packed]:
     """Return the host's next URLs, by priority."""
     records: list[Packed] = []
     size = 0
     while size < PIECE:
         ranked = host.ranked
-        if ranked is not None and ranked.queues and (ranked.before() or not host.queue.count):
+        if ranked is None or not ranked.queues:
+            record = host.queue.pop()
+        elif ranked.before() or not host.queue.count:
             record = ranked.pop()
         else:
             record = host.queue.pop()

@@ -1,4 +1,4 @@
-"""The frontier's knowledge of single hosts, for whoever watches the crawl.
+"""The frontier's knowledge of single hosts, for those who watch the crawl.
 
 Nothing changes by being looked at.
 """
@@ -261,8 +261,10 @@ def _waited_for(host: Host) -> Host:
     if not waiting:
         return host
     first = min(waiting, key=Host.due)
-    is_own_retry_first = len(host.later) > 0 and host.later[0][0] <= first.due()
-    return host if is_own_retry_first else first
+    if not host.later:
+        return first
+    retry_at, _ = host.later[0]
+    return host if retry_at <= first.due() else first
 
 
 def _name(found: Waits, host: Host, record: Host, rule: str) -> None:

@@ -35,9 +35,8 @@ class HostRows:
     """
 
     def __init__(self, db: CrawlDB, room: int) -> None:
-        # bytes
         self._db = db
-        self._room = room
+        self._room = room  # bytes
         self._size = 0
         self._written: dict[str, Row] = {}
         self.changed: dict[str, Row] = {}  # not yet written in this form
@@ -75,10 +74,8 @@ class HostRows:
 
     def of_state(self, state: int) -> list[str]:
         """Return the names of all rows that were written with this state."""
-        return [
-            name
-            for (name,) in self._db.query("SELECT name FROM host WHERE state = ?", (int(state),))
-        ]
+        rows = self._db.query("SELECT name FROM host WHERE state = ?", (int(state),))
+        return [name for (name,) in rows]
 
     def delete(self, name: str) -> None:
         """Remove a row that was taken from the cache."""
@@ -151,12 +148,9 @@ class RobotsRows:
         found: list[str] = []
         for scheme in SCHEMES:
             origin = f"{scheme}://{host}"
-            found += [
-                name
-                for (name,) in self._db.query(
-                    ROBOTS_OF_HOST, (origin, f"{origin}:", f"{origin};", most)
-                )
-            ]
+            # All ports of the host sort between the colon and the semicolon, which follows it.
+            rows = self._db.query(ROBOTS_OF_HOST, (origin, f"{origin}:", f"{origin};", most))
+            found += [name for (name,) in rows]
         return found[:most]
 
     def set_robots(self, origin: str, until: float, rules: bytes) -> None:
@@ -205,15 +199,15 @@ class RetryAfterJournal:
         self._db = db
         files = sorted(db.folder.glob(f"{TOLD}*"))
         self.until = _read(files)  # what a former run was told after its last checkpoint
-        self._number = (
-            max((int(path.suffix[1:]) for path in files if path.suffix[1:].isdecimal()), default=0)
-            + 1
-        )
+        endings = [path.suffix[1:] for path in files]
+        numbers = [int(ending) for ending in endings if ending.isdecimal()]
+        self._number = max(numbers, default=0) + 1
         self._files = files  # that the next checkpoint makes needless
         db.join(self)
 
     def note(self, host: str, until: float) -> None:
         """Note that this host is not to be asked before then."""
+        # A line, and no early checkpoint: a hostile host could ask for one with each answer.
         path = self._db.folder / f"{TOLD}{self._number}"
         if not self._files or self._files[-1] != path:
             self._files.append(path)
@@ -240,12 +234,14 @@ def _read(files: list[Path]) -> dict[str, float]:
     until: dict[str, float] = {}
     for path in files:
         lines: list[bytes] = []
-        # of a crawl that runs, and has just removed it
+        # A crawl that runs may just have removed the file of a checkpoint that is being read.
         with suppress(FileNotFoundError), regular(path) as file:
             lines = file.readlines()
         for line in lines:
             with suppress(ValueError):
                 at, host = line.decode().split(" ")
-                if host.endswith("\n"):
-                    until[host[:-1]] = max(until.get(host[:-1], 0.0), float(at))
+                if not host.endswith("\n"):
+                    continue
+                name = host[:-1]
+                until[name] = max(until.get(name, 0.0), float(at))
     return until

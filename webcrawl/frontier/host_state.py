@@ -68,6 +68,8 @@ class HostStates:
 
         The caller has seen that it is not paused.
         """
+        # The requests between the checkpoint and the kill are unknown: each host may just have had
+        # one.
         if self._core.resumed:
             host.ready_at = max(host.ready_at, self._core.resumed + self._core.book.wait(host))
         if self.several.on:
@@ -99,8 +101,9 @@ class HostStates:
         state = self._next_state(host, now)
         if state is not HostState.ACTIVE:
             self.deactivate(host, state, now)
-        else:
-            self._back.schedule(host, self._next_drop(host, now) if host.retired else host.due())
+            return
+        due = self._next_drop(host, now) if host.retired else host.due()
+        self._back.schedule(host, due)
 
     def _next_state(self, host: Host, now: float) -> HostState:
         """Return where an active host belongs that has nothing in flight."""
@@ -136,9 +139,9 @@ class HostStates:
         share.
         """
         queues = self._queues
-        no_room = self.is_full() and (
-            bool(queues.lines.queues) or queues.others_wait(self._back.now)
-        )
+        no_room = False
+        if self.is_full():
+            no_room = bool(queues.lines.queues) or queues.others_wait(self._back.now)
         if host.stay >= STAY and no_room:
             return True
         return self.shares.is_over_limit(host) and (no_room or self._is_due(now))
@@ -160,10 +163,10 @@ class HostStates:
         self._back.leave(host)
         self.shares.remove(host)
         budgets = self._queues.budgets
-        if budgets.postponed and not self.shares.has_active(
-            domain := self.shares.domain_of(host.name)
-        ):
-            budgets.left(domain)
+        if budgets.postponed:
+            domain = self.shares.domain_of(host.name)
+            if not self.shares.has_active(domain):
+                budgets.left(domain)
         host.state = state
         if state is HostState.ASIDE:
             self._put_aside(host, now)

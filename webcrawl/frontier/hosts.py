@@ -91,16 +91,12 @@ class Host:
 
     def waiting(self) -> int:
         """Return the number of its URLs in the back-end that are not in flight."""
-        own = (
-            self.queue.count
-            + len(self.later)
-            + (self.ranked.count if self.ranked is not None else 0)
-        )
-        return (
-            own
-            if self.origins is None
-            else own + sum(one.waiting() for one in self.origins.values())
-        )
+        own = self.queue.count + len(self.later)
+        if self.ranked is not None:
+            own += self.ranked.count
+        if self.origins is None:
+            return own
+        return own + sum(one.waiting() for one in self.origins.values())
 
     def has_due_always(self) -> bool:
         """Return whether URLs wait here that wait for nothing but the host's turn."""
@@ -108,11 +104,9 @@ class Host:
 
     def due(self) -> float:
         """Return the time at which its next URL may be requested; it must have one."""
-        ready = (
-            self.ready_at
-            if self.lanes is None
-            else max(self.ready_at, self.lanes.free_at(self.failures))
-        )
+        ready = self.ready_at
+        if self.lanes is not None:
+            ready = max(ready, self.lanes.free_at(self.failures))
         if self.origins is not None:
             return max(ready, self._first_due(self.origins.values()))
         if self.queue.count or (self.ranked is not None and self.ranked.queues):
@@ -126,6 +120,7 @@ class Host:
         """
         if self.has_due_always():
             return 0.0
+        # The URLs of an origin that is given up end at once.
         times = [
             0.0 if one.retired else one.due()
             for one in origins
@@ -142,10 +137,8 @@ class Host:
         """
         if self.origins is None or self.has_due_always() or self.later:
             return self.failures
-        return max(
-            self.failures,
-            min((one.failures for one in self.origins.values() if one.waiting()), default=0),
-        )
+        of_origins = [one.failures for one in self.origins.values() if one.waiting()]
+        return max(self.failures, min(of_origins, default=0))
 
     def flights(self) -> Collection[bytes]:
         """Return all records in flight."""
@@ -156,11 +149,9 @@ class Host:
     def rested_at(self) -> float:
         """Return the time at which the waits of all requests that have ended are over."""
         lanes = self.lanes
-        return (
-            max(self.ready_at, lanes.rests[-1])
-            if lanes is not None and lanes.rests
-            else self.ready_at
-        )
+        if lanes is None or not lanes.rests:
+            return self.ready_at
+        return max(self.ready_at, lanes.rests[-1])
 
     def queues(self) -> tuple[Fifo, ...]:
         """Return all queues of this host, including those of its origins."""
@@ -177,6 +168,7 @@ class Host:
 
     def pack(self) -> bytes:
         later = self.later
+        # What is in flight when a crash comes is handed out again, and first.
         if self.given is not None:
             later = [*later, *((FIRST, record) for record in self.flights())]
         queue, ranked = self._saved_queues()
@@ -359,11 +351,11 @@ class HostTable:
         return Host(name, Fifo(self._pool))
 
     def place(self, name: str) -> str:
-        """Return the place of the record of a host that nobody holds; empty if there is none."""
+        """Return the place of the record of a host that is not in use; empty if there is none."""
         return "in memory" if name in self._idle else self._rows.place(name)
 
     def idle(self) -> list[Host]:
-        """Hosts that nobody holds, as far as they are objects: to be looked at only."""
+        """Return hosts in memory that are not in use, to be looked at only."""
         return [*self._idle.values()]
 
     def names(self, after: str, most: int) -> list[str]:

@@ -14,7 +14,7 @@ from webcrawl.frontier.hosts import Host
 from webcrawl.store.jobdir.host_row import behind_wall
 
 STEP = 1.1  # each length of wait is so many times the one before
-LEAST, MOST = 0.1, 86_400.0  # seconds; whoever has to wait for longer looks again after a day
+LEAST, MOST = 0.1, 86_400.0  # seconds; a host that has to wait for longer is due after a day
 AT = struct.Struct("<d")  # a record is when the host is due, and its name
 
 Entry = tuple[float, str]
@@ -94,6 +94,7 @@ def unpack(record: bytes) -> Entry:
 
 def _length(wait: float) -> int:
     """Return the number of the shortest length that is no shorter than this wait."""
+    # Without the billionth, a rounding error would lift a wait of exactly one length to the next.
     return math.ceil(math.log(min(max(wait, LEAST), MOST), STEP) - 1e-9)
 
 
@@ -121,7 +122,9 @@ class SetAside:
 
     def wants(self, host: Host, due: float, now: float) -> bool:
         """Return whether a host with URLs that is due then is to be put aside."""
-        if due - now > FAR or (due > now and self._is_tried(host)):
+        # An object in the back-end for each host that waits for hours would fill the memory.
+        is_far = due - now > FAR
+        if is_far or (due > now and self._is_tried(host)):
             return True
         return bool(self.held) and host.name in self.held
 

@@ -20,7 +20,9 @@ MIN_PLACES = 4  # every domain may have as many active hosts: enough for www, m,
 # how many times a domain's limit an address or an origin may have: innocent sites share servers
 # By domains alone, six pages that named 84,000 domains each left good hosts 140 of 769 pages.
 WIDE_FACTOR = 4
-MAX_QUEUES = 1024  # groups with a queue of their own; all further groups share one
+# Groups with a queue of their own. All further groups share one. Stochastic fair queueing has no
+# tighter bound, and puts an innocent domain into the queue of a flood.
+MAX_QUEUES = 1024
 MAX_LOOKS = 16  # groups that `GroupQueues.pop` tries before it gives up
 
 Group = str
@@ -113,7 +115,7 @@ class PlaceShares:
             return False
         if group.startswith("@"):
             # Addresses are known after a first answer only, and where all hosts have one address
-            # nobody waits for others.
+            # none waits for others.
             return count >= WIDE_FACTOR * self._limit and count < self._with_address
         # An origin counts when a host enters, and no host has to leave for it: a directory's links
         # would come and go.

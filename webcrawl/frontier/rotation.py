@@ -58,9 +58,9 @@ class Rotation:
         """Return whether `grow` may let in one more host, or may find out that it can."""
         if self.states.is_full():
             return False
-        return (
-            bool(self._lines.queues) or self._queues.others_wait(self._back.now) or self._may_look()
-        )
+        if self._lines.queues or self._queues.others_wait(self._back.now):
+            return True
+        return self._may_look()
 
     def _may_look(self) -> bool:
         look_at = self.next_look()
@@ -73,7 +73,8 @@ class Rotation:
         """
         if not self._budgets.unsettled or self.states.is_full():
             return None
-        return self._look_at if self._back.active and not self._budgets.idle else 0.0
+        must_wait = self._back.active and not self._budgets.idle
+        return self._look_at if must_wait else 0.0
 
     def others_wait(self) -> bool:
         """Return whether URLs wait outside the back-end whose domains do not have their share."""
@@ -99,7 +100,8 @@ class Rotation:
         """
         if self._may_look():
             self._look()
-        if not (self.refill() or (anyone and self._from_lines(anyone=True))):
+        has_grown = self.refill() or (anyone and self._from_lines(anyone=True))
+        if not has_grown:
             return False
         self._core.width = max(self._core.width, len(self._back))
         return True
@@ -148,9 +150,10 @@ class Rotation:
         """Look for domains that may go on, in a few steps.
 
         While hosts are active, the next look comes later. If a look had fewer domains, or an idle
-        one waited for the next, hosts that nobody knows would get its slots.
+        one waited for the next, unknown hosts would get its slots.
         """
-        budgets, now = self._budgets, self._back.now
+        budgets = self._budgets
+        now = self._back.now
         budgets.try_idle(self._shares.has_active)
         if self._back.active and self._look_at > now:
             return
@@ -183,8 +186,11 @@ class Rotation:
         """Move URLs from the front-end until one makes a host active."""
         front = self._front
         gate = self._core.gate
-        if front.sift is not None:  # once: what is moved beyond has a turn at its host
+        # Once per call: the URLs that are moved beyond have a turn of choice at their hosts.
+        if front.sift is not None:
             front.choose()
+        # Each URL moves to its host once. Nielsen's crawler appended those that could not be asked
+        # for yet to the front again, and runs of one domain's URLs grew.
         while front.filled and self._moves:
             self._moves -= 1
             record = front.pop()
@@ -194,10 +200,8 @@ class Rotation:
             if gate is not None and gate.foreign(name):
                 gate.turn_away(record, False)
                 continue
-            needs_no_budget = self._hosts.revisits and is_revisit(record)
-            if not needs_no_budget and not self._budgets.admits(
-                self._shares.domain_of(name), record
-            ):
+            needs_budget = not self._hosts.revisits or not is_revisit(record)
+            if needs_budget and not self._budgets.admits(self._shares.domain_of(name), record):
                 continue
             if self._route(record, name):
                 return True
@@ -209,7 +213,8 @@ class Rotation:
         It is let into the front-end only as fast as is wanted. Behind long queues of hosts that
         have a place it would never come to its turn.
         """
-        front, gate = self._front, self._core.gate
+        front = self._front
+        gate = self._core.gate
         for _ in range(most):
             if self.states.is_full():
                 break
@@ -299,7 +304,9 @@ class Rotation:
         domain = self._shares.domain_of(name)
         origin = self._shares.origin_of(record, domain)
         full_group = None if anyone else self._full_group(domain, origin)
-        if full_group is not None:  # the host's record need not be read
+        # The queue of a full group has URLs, and no hosts: the host's record is not read, and a
+        # flood of 84,000 hosts writes no rows.
+        if full_group is not None:
             self._lines.push(full_group, record)
             return False
         return self._add_to_inactive(self._hosts.get(name), record, origin, anyone=anyone)
@@ -327,6 +334,7 @@ class Rotation:
             self._core.drop(unpack(record), host.retired)
             self._hosts.put_away(host)
             return False
+        # Any other host without a place waits by its name, and keeps its URLs in its own queue.
         is_idle = host.state is HostState.IDLE
         full_group = self._shares.full_group_of(host) if is_idle and not anyone else None
         if full_group is not None:
@@ -350,11 +358,11 @@ class Rotation:
 
         If so, it is given up no more, or one origin is.
         """
-        return (
-            returns(host, self._back.now)
-            or self._core.origins.set_apart_for(host, url_of(record))
-            or (host.retired == Status.HOST_BUDGET and is_revisit(record))
-        )
+        if returns(host, self._back.now):
+            return True
+        if self._core.origins.set_apart_for(host, url_of(record)):
+            return True
+        return host.retired == Status.HOST_BUDGET and is_revisit(record)
 
     def _sets_apart(self, host: Host, record: bytes) -> bool:
         """Set another origin apart if the host has failed for that alone. Return whether it did."""

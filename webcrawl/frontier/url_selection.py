@@ -21,7 +21,9 @@ from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.wait_words import ROBOTS
 
 Folds = Callable[[Link, Packed], bool]
-DROPS = 256  # URLs of one host dropped per turn
+# URLs of one host that are dropped, or let others pass, per turn. A queue may begin with URLs of a
+# dead http while https is up.
+DROPS = 256
 LOOKED = 512  # URLs of one host among which one of another kind is looked for
 # Seconds of the processor that a host's turn may take with URLs that are dropped, and times as long
 # that it then rests: a verdict by thousands of patterns of a robots.txt may take 40 ms, and a page
@@ -62,6 +64,7 @@ class UrlSelection:
         """
         if not self._may_be_asked(host, now):
             return None
+        # A failure may be the URL's: another kind of URL shows whether it is the host's.
         if host.failed is not None:
             self._lead_with_another(host)
         is_plain = host.origins is None
@@ -75,7 +78,8 @@ class UrlSelection:
     def _may_be_asked(self, host: Host, now: float) -> bool:
         """Return whether the turn of this host has come; if not, its next turn is scheduled."""
         if self._reserved and host.name in self._reserved:
-            return False  # inline downloads go first; then it is scheduled again
+            # Inline downloads go first. Then the host is scheduled again.
+            return False
         if host.given is not None and not self._several.may_go_on(host, now):
             return False
         if self._addresses is None or not host.ip:
@@ -119,6 +123,7 @@ class UrlSelection:
         """
         given: Link | None = None
         passed: list[tuple[float | Link, bytes]] = []
+        # This thread's time alone: a merge in another thread is not the host's doing.
         begun = thread_time()
         for _ in range(DROPS):
             record = self._next(one, now)
@@ -132,7 +137,9 @@ class UrlSelection:
             if self._is_held_up(host, one, link):
                 self.put_back(one, record)
                 break
-            decision = (one.retired if one is not host else 0) or self._decide(host, link, now)
+            # The URLs of an origin that is given up end, whatever admission says.
+            end = one.retired if one is not host else 0
+            decision = end or self._decide(host, link, now)
             if not decision:
                 given = self._give(host, link, record)
                 break
@@ -195,9 +202,8 @@ class UrlSelection:
         if not host.failures and len(errors_in_a_row(host)) < ROW - 1:
             return
         failed = [shape_of(url_of(record)).families for _, record in host.later[:MAX_ROW]]
-        at = _another(
-            (shape_of(url_of(record)).families for record in host.queue.first(LOOKED)), failed
-        )
+        waiting = (shape_of(url_of(record)).families for record in host.queue.first(LOOKED))
+        at = _another(waiting, failed)
         if not at:  # none, or the first
             return
         passed = [*filter(None, (host.queue.pop() for _ in range(at + 1)))]
@@ -232,6 +238,7 @@ class UrlSelection:
             return ranked.pop(revisits)
         if ranked.before():
             return ranked.pop()
+        # In turns, because a sitemap that lies would else be believed for 50,000 requests.
         listed = ranked.place(LISTED)
         if listed and _is_turn_of_listed(host):
             return ranked.pop(listed)
@@ -287,11 +294,12 @@ class UrlSelection:
         for decision, record in passed:
             if isinstance(decision, float):
                 until = min(until, decision)
-            elif repeated is None or decision.attempt < repeated.attempt:
-                repeated = decision
-            self.put_back(
-                one, record, last=not isinstance(decision, float) or decision > now + SOON
-            )
+                waits_for_long = decision > now + SOON
+            else:
+                waits_for_long = True
+                if repeated is None or decision.attempt < repeated.attempt:
+                    repeated = decision
+            self.put_back(one, record, last=waits_for_long)
         if given is None and repeated is not None:
             return self._give(host, repeated, repeated.pack())
         if given is None and until > one.ready_at:
@@ -321,7 +329,8 @@ def _another(urls: Iterable[Families], failed: Sequence[Families]) -> int:
 
     0 if there is none.
     """
-    wide, close = ({families[level] for families in failed} for level in (WIDE, CLOSE))
+    wide = {families[WIDE] for families in failed}
+    close = {families[CLOSE] for families in failed}
     second: int | None = None
     for at, families in enumerate(urls):
         if families[WIDE] not in wide:
@@ -334,10 +343,12 @@ def _another(urls: Iterable[Families], failed: Sequence[Families]) -> int:
 def _lets_pass(host: Host, one: Host, decision: Link) -> bool:
     """Return whether a URL that needs this robots.txt first lets others pass.
 
-    Of a failing host that has had pages a new origin says little: anybody may link to its closed
+    A new origin says little of a failing host that has had pages: any page may link to its closed
     ports.
     """
-    return one is host and bool(host.failures and (decision.attempt or host.pages))
+    if one is not host or not host.failures:
+        return False
+    return decision.attempt > 0 or host.pages > 0
 
 
 def _is_enough(host: Host, one: Host, decision: Link | float, begun: float, now: float) -> bool:
@@ -349,7 +360,10 @@ def _is_enough(host: Host, one: Host, decision: Link | float, begun: float, now:
         return one is not host
     if isinstance(decision, float):
         return decision <= now + SOON
-    if isinstance(decision, Link) or (spent := thread_time() - begun) <= DEAR:
+    if isinstance(decision, Link):
+        return False
+    spent = thread_time() - begun
+    if spent <= DEAR:
         return False
     host.ready_at = max(host.ready_at, now + REST * spent)
     return True
