@@ -40,6 +40,8 @@ class Addresses:
 
     def learn(self, ip: str, ready_at: float) -> None:
         """Make the address wait until `ready_at` at least."""
+        # A host's address is known after its first answer only, so its first request waits for no
+        # address.
         address = self._addresses.setdefault(ip, Address())
         address.ready_at = max(address.ready_at, ready_at)
 
@@ -71,7 +73,8 @@ class Addresses:
         address.ready_at = max(address.ready_at, ready_at)
         if len(self._addresses) > self._sweep_at:
             self._forget(now)
-        return address.waiting.popleft() if address.waiting and not address.lent else None
+        may_be_asked = bool(address.waiting) and not address.lent
+        return address.waiting.popleft() if may_be_asked else None
 
     def dismiss(self, leaves: Callable[[str], bool]) -> list[Host]:
         """These hosts do not wait for their addresses any more. Return hosts to wake.
@@ -81,10 +84,12 @@ class Addresses:
         """
         woken = []
         for address in self._addresses.values():
-            if address.waiting:
-                address.waiting = deque(host for host in address.waiting if not leaves(host.name))
-                if address.waiting and not (address.in_use or address.lent):
-                    woken.append(address.waiting.popleft())
+            if not address.waiting:
+                continue
+            address.waiting = deque(host for host in address.waiting if not leaves(host.name))
+            is_free = not (address.in_use or address.lent)
+            if address.waiting and is_free:
+                woken.append(address.waiting.popleft())
         return woken
 
     # -- for inline downloads (frontier/lending.py)
@@ -104,16 +109,20 @@ class Addresses:
         self._addresses.setdefault(ip, Address()).lent = True
 
     def take_back(self, ip: str, ready_at: float) -> Host | None:
-        """The address must wait until `ready_at`. Return a host to wake, if one waits for it."""
+        """Let the address wait until `ready_at`. Return a host to wake, if one waits for it."""
         address = self._addresses[ip]
         address.lent = False
         address.ready_at = max(address.ready_at, ready_at)
-        return address.waiting.popleft() if address.waiting and not address.in_use else None
+        may_be_asked = bool(address.waiting) and not address.in_use
+        return address.waiting.popleft() if may_be_asked else None
 
     def _forget(self, now: float) -> None:
-        self._addresses = {
-            ip: address
-            for ip, address in self._addresses.items()
-            if address.in_use or address.lent or address.waiting or address.ready_at > now
-        }
+        kept: dict[str, Address] = {}
+        for ip, address in self._addresses.items():
+            is_used = address.in_use or address.lent or address.waiting
+            # An unused address whose wait is over has the same record as a new one.
+            if is_used or address.ready_at > now:
+                kept[ip] = address
+        self._addresses = kept
+        # The bound doubles with what is left, so that sweeps cost each new address a constant part.
         self._sweep_at = max(SWEEP, 2 * len(self._addresses))

@@ -65,7 +65,7 @@ class FetchSlots:
     # -- hosts
 
     def enter(self, host: Host) -> None:
-        """A host becomes active."""
+        """Count a host that becomes active."""
         standing = host.standing = self._standing(host)
         self.hosts[standing] += 1
         if standing == PROVEN and self._left:
@@ -76,11 +76,11 @@ class FetchSlots:
         self._left += host.standing == PROVEN and not host.retired
 
     def gone(self, host: Host) -> None:
-        """A host that has left does not come back: no slot is kept for it."""
+        """Keep no slot for a host that has left, since it does not come back."""
         self._left -= host.standing == PROVEN and not host.retired
 
     def answered(self, host: Host, seconds: float) -> None:
-        """Its last request took this long, as its record says too.
+        """Take note that a host's last request took this long, as its record says too.
 
         What is slow follows the median, not the slowest.
         """
@@ -111,16 +111,18 @@ class FetchSlots:
 
         They are twice what one took lately, so that one ends.
         """
+        # With the default time-out, this doubling cuts no URL more than three times in a row.
         return max(self.slow, 2 * max(host.times, default=0.0))
 
     def _standing(self, host: Host) -> int:
         if host.retired:  # its URLs are dropped, which takes no slot
             return PROVEN
         times = host.times
+        was_slow = bool(times) and max(times) > self.slow
         # The slowest of the last five, and not the last: of hosts that drip every other answer,
         # 1,000 took three quarters of the pages of 300 good ones by the last alone; by five, a
         # tenth.
-        if host.failing() or (times and max(times) > self.slow):
+        if host.failing() or was_slow:
             return DOUBTFUL
         if host.pages:
             return PROVEN
@@ -139,7 +141,10 @@ class FetchSlots:
         the hosts between them and the proven, they must leave those that are kept for the proven;
         and so on.
         """
-        hosts, asked, share, count = self.hosts, self.asked, self.share, self._count
+        hosts = self.hosts
+        asked = self.asked
+        share = self.share
+        count = self._count
         held: float = 0
         for worse in range(standing + 1, len(hosts)):
             held += max(asked[worse], min(share, hosts[worse]))
@@ -223,6 +228,7 @@ class BackEnd:
         first = proven[0][0] if proven else None
         for standing in UNPROVEN:
             heap = self._heaps[standing]
+            # Without a slot for it, `take` would be called in vain when the host is due.
             if heap and (first is None or heap[0][0] < first) and self.slots.open_to(standing):
                 first = heap[0][0]
         return first
@@ -238,7 +244,9 @@ class BackEnd:
         self.now = now
         if self._stale:
             self._pass_over()
-        heaps, asked, share = self._heaps, self.slots.asked, self.slots.share
+        heaps = self._heaps
+        asked = self.slots.asked
+        share = self.slots.share
         first = heaps[PROVEN]
         for standing in UNPROVEN:
             heap = heaps[standing]
@@ -247,14 +255,17 @@ class BackEnd:
         return _pop(first) if first and first[0][0] <= now else None
 
     def pop_first(self, now: float, standings: Iterable[int]) -> Entry | None:
-        """Remove and return a due host of the first of these standings that has one, whoever has
-        slots.
+        """Remove and return a due host of the first of these standings that has one.
+
+        It does not look whether a slot is free for it.
         """
         if self._stale:
             self._pass_over()
-        heaps = (self._heaps[standing] for standing in standings)
-        heap = next((heap for heap in heaps if heap and heap[0][0] <= now), None)
-        return _pop(heap) if heap is not None else None
+        for standing in standings:
+            heap = self._heaps[standing]
+            if heap and heap[0][0] <= now:
+                return _pop(heap)
+        return None
 
     def pop_spare(self, now: float) -> Entry | None:
         """Remove and return an unproven host beyond the share, the better ones first.
@@ -291,11 +302,9 @@ class BackEnd:
 
         It takes as long as `ready`.
         """
-        waiting = (
-            (PROVEN, ANSWERED, NEW)
-            if full
-            else [one for one in (ANSWERED, NEW) if not self.slots.open_to(one)]
-        )
+        waiting: Iterable[int] = (PROVEN, ANSWERED, NEW)
+        if not full:
+            waiting = [one for one in (ANSWERED, NEW) if not self.slots.open_to(one)]
         return sum(self._ready(standing, now - LATE) for standing in waiting)
 
     def _ready(self, standing: int, now: float) -> int:

@@ -19,12 +19,11 @@ from webcrawl.frontier.domain_table import FAMILIES, TOP, Domain, DomainTable, P
 from webcrawl.frontier.families.families import Families
 from webcrawl.frontier.reputation import Reputation
 
-# pages that one new body pays for: a site of which three in four URLs are redirects or copies goes
-# on
+# Pages that one new body pays for. A site whose http addresses redirect to https, and these to www,
+# has a new body in one URL of three.
 PAYS = 4
-# times the pages that a domain may have: with more URLs, of which many lead nowhere, it is too
-# large
-# A good site and a trap with new text look alike, but that a trap never stops naming URLs.
+# A good site and a trap with new text differ in one thing: the trap never stops naming URLs. A site
+# with so many times the URLs that it may have pages could not be crawled whole anyway.
 WIDE = 1.5
 REQUISITES = 32  # of what pages need to be shown, that cost as much as a page
 # times the pages that a domain may have, up to which these are let in: the last pages need them too
@@ -111,11 +110,14 @@ class Budgets:
         return False
 
     def answered(self, name: str, *, new: bool) -> int:
-        """A page of the domain is done. A new one pays for itself and for others that were not.
+        """Book a page of the domain. A new one pays for itself and for others that were not.
 
-        Return how many of its pages are.
+        Return the number of its pages that have been answered.
         """
         domain = self.get(name)
+        # Novelty is a debt and no share of recent pages, so it needs no clock. A site with a share
+        # s of new bodies below a quarter ends after lead / (1 - 4s) pages. A site that turns into a
+        # trap has its lead left, however many good pages came before.
         if new:
             paid = min(PAYS - 1, domain.old)
             domain.old -= paid
@@ -144,7 +146,7 @@ class Budgets:
         self._pay(domain, paid)
 
     def refund(self, name: str) -> None:
-        """A URL that was let in ended without a request."""
+        """Take back the page that a URL was let in for: it ended without a request."""
         domain = self.get(name)
         domain.used = max(domain.used - 1, 0)
         self._pay(domain, 1)
@@ -171,9 +173,9 @@ class Budgets:
         return domain
 
     def _allow(self, domain: Domain) -> None:
-        policy = (
-            self._policy if self._own is None else self._own[domain_of(domain.name)] or self._policy
-        )
+        policy = self._policy
+        if self._own is not None:
+            policy = self._own[domain_of(domain.name)] or policy
         domain.most = policy.most(domain.rank, seed=domain.seed)
         domain.sure = policy.sure(domain.rank, seed=domain.seed)
         domain.lead = policy.lead
@@ -200,11 +202,10 @@ class Budgets:
         used = domain.used
         if domain.debt >= domain.lead or used >= domain.most:
             return False
-        return (
-            used < domain.sure
-            or domain.queue is None
-            or used + domain.queue.count <= WIDE * domain.most
-        )
+        if used < domain.sure or domain.queue is None:
+            return True
+        known = used + domain.queue.count
+        return known <= WIDE * domain.most
 
     def _may_show(self, domain: Domain) -> bool:
         """Return whether the domain may be asked for what pages, of any site, need to be shown."""
@@ -242,6 +243,7 @@ class Budgets:
 
     def fold(self, name: str, record: Packed) -> None:
         """Let a URL that was let in wait behind all others: its family makes nothing new."""
+        # A verdict on a family may be wrong. The URL waits, so the mistake costs time and no page.
         self.refund(name)
         self.table.hold(self.get(name + FAMILIES), record)
 
@@ -305,6 +307,7 @@ class Budgets:
         if self.table.over.urls:
             yield from self.reputation.prepare()
             self.reputation.grown = False
+        # `next` finds domains by the rank in their rows, so changed records are written first.
         yield from self.table.prepare()
         place = TOP
         while found := self.table.next(place, LOOK):
@@ -365,7 +368,11 @@ class Budgets:
         yield from self.table.prepare()
         if self.families is not None:
             yield from self.families.prepare()
-        for _ in range(SEEN // LOOK if self.table.held else 0):
+        if not self.table.held:
+            return
+        # A domain that earns pages goes on at once (`_pay`). A domain that others link to is found
+        # only here, and by `look` before the crawl ends.
+        for _ in range(SEEN // LOOK):
             found = self.table.next(self._place, LOOK)
             for _, name in found:
                 domain = self.get(name)

@@ -51,7 +51,8 @@ def check_frontier(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedF
     for damage in _front(snapshot, queues, mine, places, whole=whole):
         whole = False
         yield damage
-    if whole:  # otherwise every block of an unreadable queue would be reported too
+    # Otherwise every block of an unreadable queue would be reported too.
+    if whole:
         yield from queues.check_blocks(mine)
     found.update(mine)
     other = _other(snapshot)
@@ -63,7 +64,8 @@ def _other(snapshot: Snapshot) -> str | None:
     """Whose frontier has the URLs that wait, in a form of its own, if it is not ours."""
     try:
         path = read_terms(snapshot.get("terms") or b"{}").get("FRONTIER", OURS)
-    except (ValueError, AttributeError):  # which is looked at elsewhere
+    except (ValueError, AttributeError):
+        # Another check reports damaged terms.
         return None
     return str(path) if path != OURS else None
 
@@ -89,27 +91,28 @@ def _hosts(
         try:
             host = host_row.check(row)
             later = [record for _, record in host.later]
-            count = _links(
-                snapshot,
-                chain(later, *(queues.records(queue, what) for queue in host.queues)),
-                what,
-                name,
-            )
+            queued = [queues.records(queue, what) for queue in host.queues]
+            count = _links(snapshot, chain(later, *queued), what, name)
         except (ValueError, TypeError) as error:
             yield snapshot.damaged(f"{what}: {error}", value=data)
+            continue
         except DamagedFile as damage:
             yield damage if damage.offset else snapshot.damaged(damage.why, value=data)
-        else:
-            found["queued"] += count
-            places.parked[name] += host.state is HostState.PARKED
-            if host.state is HostState.ASIDE:
-                places.aside[name] = host.aside
-                places.urls_aside += count
-            if bool(count) is (host.state is HostState.IDLE) and host.state is not HostState.MOVING:
-                yield snapshot.damaged(
-                    f"{what}: the host is in state {host.state.name}, but has {count} queued URLs",
-                    value=data,
-                )
+            continue
+        found["queued"] += count
+        places.parked[name] += host.state is HostState.PARKED
+        if host.state is HostState.ASIDE:
+            places.aside[name] = host.aside
+            places.urls_aside += count
+        # A host that moves to another drone may have URLs or none.
+        if host.state is HostState.MOVING:
+            continue
+        should_have_urls = host.state is not HostState.IDLE
+        if bool(count) is not should_have_urls:
+            yield snapshot.damaged(
+                f"{what}: the host is in state {host.state.name}, but has {count} queued URLs",
+                value=data,
+            )
 
 
 def _links(snapshot: Snapshot, records: Iterable[bytes], what: str, host: str | None = None) -> int:
@@ -162,18 +165,23 @@ def _front(
         noted = tuple(state["set aside"])
         version, words, gauss = state["random"]
         Random().setstate((version, tuple(words), gauss))
-        queued, _, _ = state["queued"], int(state["width"]), Counter(state["counters"])
+        queued = state["queued"]
+        # Nothing here compares these, but a frontier has to be able to read them.
+        int(state["width"])
+        Counter(state["counters"])
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         yield snapshot.damaged(f"table meta, {META}: {error!r}")
     except DamagedFile as damage:
         yield damage
     else:
-        if whole and queued != found["queued"]:
+        # After other damage these would differ too, and hide the cause.
+        if not whole:
+            return
+        if queued != found["queued"]:
             yield snapshot.damaged(
                 f"table meta, {META}: {queued} URLs should be queued, but the queues hold {found['queued']}"
             )
-        if whole:
-            yield from _odd(snapshot, waiting, entries, noted, places)
+        yield from _odd(snapshot, waiting, entries, noted, places)
 
 
 def _aside(queues: SavedQueues, saved: Iterable[tuple[int, bytes, bytes]]) -> set[Entry]:
@@ -196,7 +204,9 @@ def _odd(
     places: HostPlaces,
 ) -> Iterator[DamagedFile]:
     """Hosts whose rows and the queues of names disagree."""
-    parked, aside = places.parked, places.aside
+    parked = places.parked
+    aside = places.aside
+    # `+` leaves out hosts with a count of 0: they are not parked.
     if waiting != +parked:
         odd = next(iter((waiting - parked) | (parked - waiting)))
         yield snapshot.damaged(
@@ -227,16 +237,18 @@ def check_domains(
             count = _waiting(queues, domain_row.check(row).queue, what)
         except (ValueError, TypeError) as error:
             yield snapshot.damaged(f"{what}: {error}", value=data)
+            continue
         except DamagedFile as damage:
             yield damage if damage.offset else snapshot.damaged(damage.why, value=data)
-        else:
-            found["queued"] += count
-            found["folded" if name.endswith(FAMILIES) else "over budget"] += count
-            if count != waiting:
-                yield snapshot.damaged(
-                    f"{what}: {waiting} URLs should be waiting, but its queue holds {count}",
-                    value=data,
-                )
+            continue
+        found["queued"] += count
+        reason = "folded" if name.endswith(FAMILIES) else "over budget"
+        found[reason] += count
+        if count != waiting:
+            yield snapshot.damaged(
+                f"{what}: {waiting} URLs should be waiting, but its queue holds {count}",
+                value=data,
+            )
     for number, sources in snapshot.rows("SELECT domain, sources FROM linked"):
         found["linked"] += 1
         if flaw := domain_row.check_sources(sources):
@@ -248,8 +260,10 @@ def _waiting(queues: SavedQueues, queue: bytes | None, what: str) -> int:
 
     Raise ValueError if one is no link, DamagedFile for the queue.
     """
+    if queue is None:
+        return 0
     count = 0
-    for record in () if queue is None else queues.records(queue, what):
+    for record in queues.records(queue, what):
         count += 1
         flaw = link_flaw(record)
         if flaw:
@@ -287,9 +301,9 @@ def _state(snapshot: Snapshot) -> SeenState:
     try:
         now = SeenState(**json.loads(value))
         store, *numbers = astuple(now)
-        sound = (
-            store in ("disk", "bloom") and min(numbers) >= 0 and now.begin <= now.end >= now.judged
-        )
+        is_known_store = store in ("disk", "bloom")
+        is_in_order = now.begin <= now.end >= now.judged
+        sound = is_known_store and min(numbers) >= 0 and is_in_order
     except (ValueError, TypeError) as error:
         raise snapshot.damaged(f"table meta, {STATE}: {error}") from error
     if not sound:
@@ -310,7 +324,8 @@ def _sized(snapshot: Snapshot, name: str, unit: int) -> bytes:
 
 def _waiting_records(snapshot: Snapshot, now: SeenState) -> Iterator[DamagedFile]:
     """U: consecutive rows, each with as many records as keys, up to the end."""
-    at, first_of_all = None, now.end
+    at = None
+    first_of_all = now.end
     for first, stored, records, crc in snapshot.rows(
         "SELECT seq, keys, records, crc FROM waiting ORDER BY seq"
     ):
@@ -328,7 +343,8 @@ def _waiting_records(snapshot: Snapshot, now: SeenState) -> Iterator[DamagedFile
         flaw = _row_flaw(len(keys), records)
         if flaw:
             yield snapshot.damaged(f"{what}: {flaw}", value=records)
-    if first_of_all > now.begin or (at is not None and at != now.end):
+    ends_elsewhere = at is not None and at != now.end
+    if first_of_all > now.begin or ends_elsewhere:
         yield snapshot.damaged(
             f"table waiting: expected records {now.begin} to {now.end}, found {first_of_all} to {at}"
         )
@@ -346,20 +362,20 @@ def _row_flaw(size: int, packed: bytes) -> str:
         if flaw:
             return flaw
         at += length
-    return "" if at == len(data) and not size % 8 else f"has {len(data)} bytes instead of {at}"
+    if at != len(data) or size % 8:
+        return f"has {len(data)} bytes instead of {at}"
+    return ""
 
 
 def _verdicts(snapshot: Snapshot, now: SeenState) -> Iterator[DamagedFile]:
     """Consecutive pieces, up to the last record judged."""
     head = COUNT.size
     pieces = []
-    for first, value in _numbered(snapshot, VERDICTS, f"substr(value, 1, {head}), length(value)"):
-        count = (
-            COUNT.unpack(value[0])[0]
-            if isinstance(value[0], bytes) and len(value[0]) == head
-            else -1
-        )
-        if value[1] != head + (count + 7) // 8:
+    columns = f"substr(value, 1, {head}), length(value)"
+    for first, (beginning, length) in _numbered(snapshot, VERDICTS, columns):
+        has_head = isinstance(beginning, bytes) and len(beginning) == head
+        count = COUNT.unpack(beginning)[0] if has_head else -1
+        if length != head + (count + 7) // 8:
             yield snapshot.damaged(f"table meta, {VERDICTS}{first}: wrong length")
         pieces.append((first, first + count))
     if any(one[1] != two[0] for one, two in pairwise(pieces)):
@@ -375,7 +391,8 @@ def _check_log(snapshot: Snapshot) -> None:
     """The rows that a Bloom filter logs its new keys in are consecutive."""
     at = None
     for first, (size,) in _numbered(snapshot, KEY_ROWS, "ifnull(length(value), -1)"):
-        if size % 8 or at not in (None, first):
+        continues = at is None or at == first
+        if size % 8 or not continues:
             raise snapshot.damaged(
                 f"table meta, {KEY_ROWS}{first}: does not continue the previous row"
             )
@@ -394,7 +411,8 @@ def check_portions(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedF
     """Read everything once, and count the links among those that are not yet looked up."""
     for number, *row in snapshot.rows("SELECT id, turn, site, count, data, crc FROM portion"):
         what = f"table portion, {number}"
-        count, data = row[2], row[3]
+        count = row[2]
+        data = row[3]
         if not rowcrc.agrees(rowcrc.portion, row):
             yield snapshot.damaged(f"{what}: wrong checksum", value=data)
             continue
@@ -404,9 +422,8 @@ def check_portions(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedF
         except (ValueError, TypeError, AttributeError) as error:
             yield snapshot.damaged(f"{what}: {error}", value=data)
             continue
-        if flaw or len(portion.links) != count:
-            yield snapshot.damaged(
-                f"{what}: {flaw or f'has {len(portion.links)} links instead of {count}'}",
-                value=data,
-            )
+        if not flaw and len(portion.links) != count:
+            flaw = f"has {len(portion.links)} links instead of {count}"
+        if flaw:
+            yield snapshot.damaged(f"{what}: {flaw}", value=data)
         found["waiting"] += len(portion.links)

@@ -234,7 +234,8 @@ class Core:
         self.queued = 0
         self.in_flight = 0
         self.counters: Counter[str] = Counter()
-        # are told of each URL that ends without a download
+        # Are told of each URL that ends without a download. Few URLs do, so a list may serve here:
+        # on each page's way a part that takes part costs one more call.
         self.dropped: list[Callable[[Link, int], None]] = []
 
     def is_foreign(self, name: str) -> bool:

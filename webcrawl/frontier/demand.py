@@ -12,8 +12,8 @@ from webcrawl.frontier.core import Core
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.rotation import Rotation
 
-# hosts let in to find one that answers before an unproven host gets the slot, or one that waits for
-# it
+# Hosts let in to find one that answers, before an unproven host gets a slot beyond its share.
+# Without them, hosts that answer had no URL in the back-end and got no slot.
 LOOKS = 4
 # seconds that a proven host waits for a fetcher or the processor, before we count as busy
 LATE = 0.05
@@ -60,23 +60,30 @@ class Demand:
     # -- how many hosts are let in
 
     def grow(self, now: float, step: int, *, spare: bool) -> bool:
-        """Lets one more host in, if it may be asked at once or this `take` has not looked at many."""
-        idle, opened = self._back.spare(now) is None, self._slots.open_to(NEW)
-        beyond = idle and opened and spare and now >= self._calm_at
-        return (step < LOOKS or (opened and idle)) and self._rotation.grow(anyone=beyond)
+        """Let one more host in, if it may be asked at once or this `take` has let in few.
+
+        Return whether one came in.
+        """
+        no_unproven_waits = self._back.spare(now) is None
+        may_be_asked = no_unproven_waits and self._slots.open_to(NEW)
+        if step >= LOOKS and not may_be_asked:
+            return False
+        is_calm = now >= self._calm_at
+        return self._rotation.grow(anyone=may_be_asked and spare and is_calm)
 
     def next_growth(self) -> float | None:
         """Return the time at which one more host may be let in (0 is now), as far as one can say."""
         rotation = self._rotation
         look_at = rotation.next_look()
-        if not (rotation.can_grow() and self._slots.open_to(NEW)):
+        may_grow = rotation.can_grow() and self._slots.open_to(NEW)
+        if not may_grow:
             return look_at
         if rotation.others_wait():
             return 0.0
         return self._calm_at if look_at is None else min(look_at, self._calm_at)
 
     def late(self, host: Host, seconds: float, now: float) -> None:
-        """A due host had to wait so long, which is more than LATE."""
+        """Take note that a due host had to wait for so long, more than LATE."""
         seconds = min(seconds, now - self._paused_until)
         if seconds <= LATE:
             return
@@ -94,9 +101,9 @@ class Demand:
     def holds_back(self, now: float) -> bool:
         """Return whether only hosts beyond a share can be asked: unproven ones, or some domains'."""
         rotation = self._rotation
-        return not rotation.others_wait() and (
-            rotation.lines_wait or self._back.spare(now) is not None
-        )
+        if rotation.others_wait():
+            return False
+        return rotation.lines_wait or self._back.spare(now) is not None
 
     def wants_hosts(self, now: float) -> bool:
         """Return whether only hosts beyond their domain's share can be asked.
@@ -104,7 +111,9 @@ class Demand:
         Any new host would go before them.
         """
         rotation = self._rotation
-        return rotation.lines_wait and self._back.spare(now) is None and not rotation.others_wait()
+        if not rotation.lines_wait or self._back.spare(now) is not None:
+            return False
+        return not rotation.others_wait()
 
     def takes_new(self) -> bool:
         """Return whether a host that was never asked would get a slot."""
@@ -131,14 +140,17 @@ class Demand:
 
     def _may_go(self, one: RunningDownload, *, full: bool) -> bool:
         host = self._back.active[host_of(one.link.url)]
-        if one.received >= STEADY * one.seconds or not (full or host.standing != PROVEN):
+        is_steady = one.received >= STEADY * one.seconds
+        helps_waiting_hosts = full or host.standing != PROVEN
+        if is_steady or not helps_waiting_hosts:
             return False
         return one.seconds > self._slots.patience(host)
 
     def starved(self, now: float, *, full: bool) -> int:
         """Return the number of hosts that wait for a slot."""
         waiting = self._back.starved(now, full=full)
-        if full and not waiting:  # then nobody has looked whether others wait outside
+        # Without a free slot no `take` has looked for hosts outside the back-end.
+        if full and not waiting:
             for _ in range(LOOKS):
                 if self._rotation.can_grow():
                     self._rotation.grow()

@@ -48,7 +48,7 @@ class Domain:
 
     @property
     def done(self) -> int:
-        """Its pages that are answered: a debt is one that is not, or one that had nothing new."""
+        """The pages that are answered: a debt is one that is not, or one that had nothing new."""
         return self.used - self.debt + self.old
 
 
@@ -168,6 +168,8 @@ class DomainTable:
 
     def _let_go(self) -> None:
         oldest = [self._cached.popitem(last=False)[1] for _ in range(min(BATCH, self._room // 2))]
+        # A row names the blocks of its domain's queue, so it is written before the queue leaves
+        # memory.
         self._write([domain for domain in oldest if domain.dirty])
         for domain in oldest:
             if domain.queue is not None:

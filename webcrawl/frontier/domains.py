@@ -69,7 +69,7 @@ class Domains:
         prioritizer = rules.prioritizer
         heard = prioritizer.heard if isinstance(prioritizer, Learning) else None
         self._learns: Heard | None = rules.hears or heard
-        self.heard = self._hear_for_families()  # wants the links of each page, or nobody does
+        self.heard = self._hear_for_families()  # takes the links of each page; None: not wanted
         if self._budgets.counts:
             core.dropped.append(self._refund)
         if self._budgets.is_limited or isinstance(prioritizer, Informed):
@@ -87,9 +87,9 @@ class Domains:
         self.heard = both(self._budgets.reputation.heard, self._hear_for_families())
 
     def _hear_for_families(self) -> Heard | None:
-        return (
-            both(self._families.heard, self._learns) if self._families is not None else self._learns
-        )
+        if self._families is None:
+            return self._learns
+        return both(self._families.heard, self._learns)
 
     def links_to(self, url: str) -> int:
         """Return the number of other domains that link to that of a URL, as far as it is counted."""
@@ -113,15 +113,15 @@ class Domains:
 
     def _folds(self, link: Link, record: Packed) -> bool:
         path = link.path
-        if not path or link.attempt or path[-1] == "R" or not self._is_charged(link):
+        # A retry, and the target of a redirect, follow a URL that was let through.
+        was_let_through = link.attempt > 0 or path[-1:] == "R"
+        if not path or was_let_through or not self._is_charged(link):
             return False
         domain = self._domain(host_of(link.url))
         families = self._families
-        if (
-            families is None
-            or self._budgets.get(domain).done < START
-            or not families.waits(domain, link.url)
-        ):
+        if families is None or self._budgets.get(domain).done < START:
+            return False
+        if not families.waits(domain, link.url):
             return False
         self._budgets.fold(domain, record)
         self._core.counters["folded"] += 1
@@ -150,10 +150,11 @@ class Domains:
                 self._budgets.redirected(domain)
             else:
                 self._answered(domain, link, status, new=new)
-        if host.listed is not None and not (
-            link.history or link.request or link.is_own or is_sitemap(link.path)
-        ):
-            host.listed.learn(listed=from_sitemap(link.path.encode()), new=new)
+        if host.listed is not None:
+            # Sitemaps are measured by the pages that they bring, and not by themselves.
+            is_other_kind = link.history or link.request or link.is_own or is_sitemap(link.path)
+            if not is_other_kind:
+                host.listed.learn(listed=from_sitemap(link.path.encode()), new=new)
         self.forget(link)
 
     def _answered(self, domain: str, link: Link, status: int, *, new: bool) -> None:
@@ -193,7 +194,8 @@ class Domains:
         """
         if not self._budgets.counts or link.request or link.history or link.is_own:
             return False
-        return not (self._requisites and link.path.endswith("E")) or is_one_of_many(link.url)
+        is_requisite = self._requisites and link.path.endswith("E")
+        return not is_requisite or is_one_of_many(link.url)
 
     def _refund(self, link: Link, _status: int) -> None:
         self.refund(link)

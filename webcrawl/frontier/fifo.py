@@ -68,7 +68,7 @@ class Blocks:
             raise self.damaged(f"{what}: {error}") from error
 
     def damaged(self, why: str) -> DamagedFile:
-        """The error to raise for damage in this file."""
+        """Return the error to raise for damage in this file."""
         return DamagedFile(self._db.path, 0, why)
 
 
@@ -122,7 +122,8 @@ class Fifo:
         return f"<Fifo {self.count} records, {len(self._ids or ())} blocks, {self.in_memory} bytes in memory only>"
 
     # `push` and `pop` inline `frame` and `bounds`: they take 0.3 us each in memory, and a call
-    # would be a fifth of it.
+    # would be a fifth of it. A length takes one byte, and more only from LONG on: with four bytes
+    # before each record, and accounts at each push, a push took 0.43 us in place of 0.35.
 
     def push(self, record: bytes) -> None:
         """Append a record: any bytes, even none."""
@@ -168,9 +169,11 @@ class Fifo:
             return None
         head = self._head or self._load()
         at = self._at
-        size, start = head[at], at + 1
+        size = head[at]
+        start = at + 1
         if size == LONG:
-            size, start = LENGTH.unpack_from(head, at)[1], at + LENGTH.size
+            size = LENGTH.unpack_from(head, at)[1]
+            start = at + LENGTH.size
         end = start + size
         self.count = count - 1
         if end == len(head):
@@ -184,7 +187,8 @@ class Fifo:
         pool = self._pool
         if self._ids:
             pool.relieve()
-            data, base = pool.blocks.get(self._ids[0]), self._base
+            data = pool.blocks.get(self._ids[0])
+            base = self._base
             if base >= len(data):
                 raise pool.blocks.damaged(
                     f"block {self._ids[0]} has {len(data)} bytes, but a queue continues at byte {base}"
@@ -205,7 +209,8 @@ class Fifo:
 
         Its block is dropped if all of that is consumed.
         """
-        pool, size = self._pool, len(self._head)
+        pool = self._pool
+        size = len(self._head)
         if self._ids is None:
             pool.free += size
         else:
@@ -221,7 +226,10 @@ class Fifo:
 
     def first(self, most: int) -> list[bytes]:
         """Return the oldest records, which stay where they are."""
-        place, found = self._base + self._at, some(b"" if self._ids else self._head, self._at, most)
+        # With blocks, the head is a copy of a part of the first one.
+        head = b"" if self._ids else self._head
+        found = some(head, self._at, most)
+        place = self._base + self._at
         for number in self._ids or ():
             if len(found) >= most:
                 break
@@ -251,7 +259,8 @@ class Fifo:
 
     def spill(self) -> None:
         """Write all that is only in memory as a block."""
-        freed, data = self.in_memory, self._tail or b""
+        freed = self.in_memory
+        data = self._tail or b""
         if self._ids is None:
             data = self._head[self._at :] + data
         if not data:
@@ -260,6 +269,7 @@ class Fifo:
         if self._ids is None:
             self._head = b""
             self._at = 0
+            # An id takes 8 bytes here, and 40 as an integer of Python's.
             self._ids = array("Q")
         self._ids.append(number)
         self._tail = None
@@ -268,11 +278,13 @@ class Fifo:
 
     def forget_head(self) -> None:
         """Release a head that can be read again, unless a record was popped since the last call."""
-        if self._ids and self._head:
-            place = self._base + self._at
-            if place == self._mark:
-                self._leave(self._at)
-            self._mark = place
+        if not self._ids or not self._head:
+            return
+        place = self._base + self._at
+        # As in CLOCK, a head stays for one round more if it was used since the last visit.
+        if place == self._mark:
+            self._leave(self._at)
+        self._mark = place
 
     # -- saving: at a checkpoint, and when a host leaves memory
 
@@ -328,14 +340,16 @@ class Fifo:
 
     def check(self) -> Iterator[DamagedFile]:
         """Yield damage: a missing or unreadable block, or a count that differs from the records."""
-        blocks, found, place = self._pool.blocks, 0, self._base + self._at
+        blocks = self._pool.blocks
+        found = 0
+        place = self._base + self._at
+        head = b"" if self._ids else self._head[self._at :]
         try:
             for number in self._ids or ():
                 found += count_records(blocks.get(number)[place:])
                 place = 0
-            found += count_records(b"" if self._ids else self._head[self._at :]) + count_records(
-                self._tail or b""
-            )
+            found += count_records(head)
+            found += count_records(self._tail or b"")
         except ValueError as error:
             yield blocks.damaged(f"the records of a queue cannot be read: {error}")
         except DamagedFile as damage:
@@ -428,10 +442,14 @@ class Pool:
             tails = self.memory - self.free - self.heads
             if tails * 4 <= self.memory:
                 fifo.forget_head()
-            elif fifo.in_memory * len(self._fifos) >= tails:
-                fifo.spill()
-                if fifo.owner is not None:
-                    self.on_spill(fifo.owner)
+                continue
+            # Shorter tails stay, so blocks keep their size however many queues there are.
+            is_of_average_size = fifo.in_memory * len(self._fifos) >= tails
+            if not is_of_average_size:
+                continue
+            fifo.spill()
+            if fifo.owner is not None:
+                self.on_spill(fifo.owner)
 
 
 def _ignore(owner: Any) -> None:

@@ -47,9 +47,11 @@ class Sift(Generic[T]):
 
         Of equals the older one goes first.
         """
-        some = [
-            record for _ in range(min(AT_ONCE, queue.count)) if (record := queue.pop()) is not None
-        ]
+        some: list[T] = []
+        for _ in range(min(AT_ONCE, queue.count)):
+            record = queue.pop()
+            if record is not None:
+                some.append(record)
         worth = [self._worth(record) for record in some]
         order = sorted(range(len(some)), key=worth.__getitem__, reverse=True)
         best = max(len(some) // ONE_IN, 1)
@@ -91,6 +93,7 @@ class FrontEnd:
         if isinstance(prioritizer, Choosing):
             worth = checked("FRONTIER_PRIORITIZER", prioritizer.worth, real, "a number")
             self.sift = Sift(lambda record: worth(url_of(record)))
+        # The generator has RANDOM_SEED and is part of each checkpoint, so a run can be repeated.
         self._random = random.random
         self.filled: list[Fifo] = []  # the queues that are not empty
         self._bounds: list[float] = []
@@ -121,6 +124,7 @@ class FrontEnd:
             if len(queue)
         ]
         if self.old is not None and self.old.count:
+            # With this weight a turn is `old`'s with the chance `share`, whatever else waits.
             new = sum(weight for _, weight in filled) or 1.0
             filled.append((self.old, new * self.share / (1.0 - self.share)))
         self.filled = [queue for queue, _ in filled]
@@ -140,7 +144,7 @@ class FrontEnd:
                     self.push_old(record)
                 continue
             level = self._level(link)
-            # an ordinary Scrapy request, the only kind of link that may have a priority
+            # Only an ordinary Scrapy request has a priority.
             if link.request:
                 level = min(max(level - link.priority, 0), self.last)
             self.push(level, run)
@@ -157,9 +161,11 @@ class FrontEnd:
         """Move the best of what is next in the last level to the first level, if that is empty."""
         if self.sift is None or self.queues[0].count:
             return
-        last = next((queue for queue in reversed(self.queues[1:]) if queue.count), None)
-        if last is not None and last.count > 1:
-            self.sift.choose(last, self.queues[0])
+        # A link has its level when it is found, and later links to it end in the seen store. Then
+        # each URL has one link, so in-degree and cash can order only URLs that wait.
+        filled = [queue for queue in self.queues[1:] if queue.count]
+        if filled and filled[-1].count > 1:
+            self.sift.choose(filled[-1], self.queues[0])
             self._survey()
 
     def set_revisit_share(self, share: float) -> None:
@@ -181,8 +187,10 @@ class FrontEnd:
 
     def pop_old(self) -> bytes | None:
         """Return the first of these."""
-        record = self.old.pop() if self.old is not None else None
-        if record is not None and self.old is not None and not self.old.count:
+        if self.old is None:
+            return None
+        record = self.old.pop()
+        if record is not None and not self.old.count:
             self._survey()
         return record
 

@@ -28,6 +28,8 @@ from webcrawl.frontier.wait_words import NO_WAY
 from webcrawl.store.jobdir.host_row import FailedRow, Health, HostState, given_up
 
 
+# A paused host is a host set aside. With a state of its own, each place that moves hosts would have
+# to know it, and older versions could not read the row.
 class Steering:
     """A paused host is set aside and stays there, with its URLs and what is found of it meanwhile."""
 
@@ -78,10 +80,11 @@ class Steering:
 
         It may be given up no more.
 
-        Its failures are not forgotten: if it fails once more, it waits as if nobody had asked for
-        it.
+        Its failures are not forgotten: if it fails once more, it waits as if this had not been
+        called.
         """
         host, active = self._core.open(name)
+        # `failures` stays as it is: without it a dead host would be asked twelve more times.
         if given_up(host) or not self._book.is_spent(host):
             host.retired = 0
         wait = self._book.wait(host)
@@ -125,6 +128,8 @@ class Steering:
         failed = host.failed
         # `retry` keeps to what the host itself has asked for.
         asked = max(failed.at + failed.asked - now, 0.0) if failed is not None else 0.0
+        # The rules for hosts that are given up do the rest: URLs end in turns, later URLs end too,
+        # and the host is tried again a day later.
         host.retired = Status.DROPPED
         host.failures = 0
         host.failed = FailedRow(now, 0.0, Status.DROPPED, 0, gone=False, asked=asked)
@@ -143,12 +148,8 @@ class Steering:
 
         One that waits for a place goes on waiting.
         """
-        if (
-            active
-            or host.state is not HostState.ASIDE
-            or self._core.is_foreign(host.name)
-            or self._aside.keeps(host)
-        ):
+        must_stay = self._core.is_foreign(host.name) or self._aside.keeps(host)
+        if active or host.state is not HostState.ASIDE or must_stay:
             self._core.close(host, active=active)
             return
         self._states.release(host)
@@ -158,7 +159,7 @@ class Steering:
 
 
 def _hurry(host: Host, now: float) -> None:
-    """The URLs that wait for another try come as soon as the host may be asked."""
+    """Let URLs that wait for another try come as soon as the host may be asked."""
     if host.later:
         host.later = [(min(at, max(host.ready_at, now)), record) for at, record in host.later]
         heapify(host.later)
@@ -199,8 +200,10 @@ class Frontier:
 
     def _remember(self, told: dict[str, float]) -> None:
         """Hosts as of the last checkpoint, and what some of them have asked for since."""
-        core, hosts = self.core, self.core.hosts
+        core = self.core
+        hosts = self.core.hosts
         for host in hosts.active():
+            # A note in told.N is newer than the record, so the longer wait holds.
             if host.name in told:
                 hosts.touch(host)
                 host.ready_at = max(host.ready_at, told.pop(host.name))
@@ -249,7 +252,9 @@ class Frontier:
         core = self.core
         left = len(self) - core.aside.urls - self.over_budget
         for host in core.back.active.values():
-            if not left or core.book.health.health(host) not in NOT_ANSWERING:
+            if not left:
+                break
+            if core.book.health.health(host) not in NOT_ANSWERING:
                 break
             left -= host.waiting() + len(host.flights())
         return not left
@@ -291,7 +296,8 @@ class Frontier:
     def expedite(self, record: bytes) -> None:
         """Put a link that others wait for before all other links of its host."""
         link = unpack(record)
-        core, name = self.core, host_of(link.url)
+        core = self.core
+        name = host_of(link.url)
         if core.gate is not None and core.gate.foreign(name):
             core.gate.pass_on(record)
             return
@@ -319,13 +325,16 @@ class Frontier:
         Without `spare`, unproven hosts and domains keep to their shares: others may have URLs that
         have not arrived here yet.
         """
-        back, rotation, demand = self.core.back, self.rotation, self.demand
+        back = self.core.back
+        rotation = self.rotation
+        demand = self.demand
         back.now = now
         rotation.begin()
         begun = 0.0
         for step in range(STEPS):
             entry = back.pop_due(now)
             if entry is None:
+                # A host from outside may answer sooner than an unproven one beyond its share.
                 if rotation.can_grow() and demand.grow(now, step, spare=spare):
                     continue
                 entry = back.pop_spare(now) if spare else None
@@ -337,6 +346,7 @@ class Frontier:
             link = self._selection.hand_out(host, now)
             if link is not None:
                 return link
+            # This host's URLs have ended, or wait. Verdicts of a robots.txt may have been dear.
             begun = begun or thread_time()
             if thread_time() - begun > DEAR:
                 break
@@ -371,9 +381,11 @@ class Frontier:
 
     def done(self, link: Link, outcome: Outcome, now: float) -> bool:
         """Book the outcome of a download, and return False if the link will be retried."""
-        core, rotation = self.core, self.rotation
+        core = self.core
+        rotation = self.rotation
         host = self._selection.received(link)
         final = self._answers.booked(host, link, outcome, now)
+        # Last, because the record may leave memory with it.
         self._states.settle(host, now)
         if len(core.back.active) < core.width:
             rotation.refill()
@@ -413,6 +425,7 @@ class Frontier:
         """
         core = self.core
         host = self._selection.received(link)
+        # A pardon after an outage takes the time of the cut download back too.
         charge = core.charges.note(host, NO_PAGE, now)
         core.book.cut(host, seconds, now)
         charge.failures = host.failures

@@ -141,7 +141,7 @@ class Looks(Protocol):
         """
 
     def waits(self, now: float) -> Waits:
-        """For which hosts the crawl waits, and why."""
+        """Return for which hosts the crawl waits, and why."""
 
     def in_flight(self, url: str) -> bool:
         """Return whether this URL is out."""
@@ -160,7 +160,7 @@ class Demands(Protocol):
         """Return whether a host that was never asked would get a slot."""
 
     def paused_until(self, now: float) -> None:
-        """Nothing was taken until now, whoever was due."""
+        """Take note that nothing was taken until now, though hosts may have been due."""
 
     def set_slots(self, slots: int) -> None:
         """There are so many slots from now on; 0: no limit."""

@@ -22,7 +22,9 @@ from webcrawl.store.jobdir.domain_row import MOST, TAG
 # bytes of a vote that waits: 12, once more while it is sorted, and 24 for its order and its Python
 # objects
 VOTE = 48
-SLICE = 64  # votes written at once: 0.2 ms
+# Votes written at once: 0.2 ms. Sorted beforehand, a vote takes 1.0 us in place of 2.3, if 20 of 64
+# go to each domain.
+SLICE = 64
 FULL = 1 << 12  # domains remembered that have MOST already
 LOAD_LINKED = "SELECT domain, sources FROM linked WHERE domain IN (?{more})"
 REPLACE = "INSERT OR REPLACE INTO linked VALUES (?, ?)"
@@ -66,7 +68,7 @@ class Votes:
         return len(self._targets) + len(self._sorted) - self._written
 
     def add(self, targets: Sequence[int], tag: int) -> None:
-        """A domain links to these. For each that is added, one is written."""
+        """Note that a domain links to these. For each that is added, one is written."""
         self._targets.extend(targets)
         self._tags.extend([tag] * len(targets))
         self._owed += len(targets)
@@ -90,7 +92,8 @@ class Votes:
         some = self._sorted[self._written : self._written + SLICE]
         self._written = self._written + len(some)
         self._owed = 0
-        targets, tags = some[:, 0], some[:, 1].astype("<u4").view(f"V{TAG}")
+        targets = some[:, 0]
+        tags = some[:, 1].astype("<u4").view(f"V{TAG}")
         self.store(zip(targets.tolist(), tags.tolist(), strict=True))
 
     def store(self, votes: Iterable[tuple[int, bytes]]) -> None:
@@ -141,6 +144,7 @@ class Votes:
         yield from self._rest()
 
 
+# Other domains are counted because domains cost money, and pages do not (IRLbot).
 class Reputation:
     """Hears the links of every page; knows for each domain how many others link to it.
 
@@ -163,7 +167,7 @@ class Reputation:
         self._number_at = lru_cache(NUMBERED)(lambda url: self._number(domain_of(host_of(url))))
         self._votes = Votes(db, memory // 2, self._written)
         self._known: dict[str, int] = {}
-        # links were written; set to False by whoever is about to look at all domains
+        # Links were written. A caller that is about to look at all domains sets it to False.
         self.grown = False
         # takes domain and URL, if they are for another drone
         self.elsewhere: Callable[[str, str], bool] | None = None
@@ -172,8 +176,10 @@ class Reputation:
         """A page links to these canonical URLs."""
         own = page[: page.find("/", page.find("//") + 2) + 1]
         size = len(own)
-        pairs, mask, fresh = self._pairs, self._mask, []
-        # startswith takes 1.5 times as long
+        pairs = self._pairs
+        mask = self._mask
+        fresh = []
+        # Links within the host need no filter. `startswith` takes 1.5 times as long.
         for other in {url[: url.find("/", SCHEME) + 1] for url in urls if url[:size] != own}:
             pair = hash((own, other))
             if pairs[pair & mask] != pair:
@@ -183,13 +189,16 @@ class Reputation:
             self._vote(own, fresh)
 
     def _vote(self, own: str, others: Sequence[str]) -> None:
-        number_at, full, elsewhere = self._number_at, self._votes.full, self.elsewhere
+        number_at = self._number_at
+        full = self._votes.full
+        elsewhere = self.elsewhere
         source = number_at(own)
         if elsewhere is not None:
             domain = self._domain_of(host_of(own))
             others = [
                 url for url in others if number_at(url) == source or not elsewhere(domain, url)
             ]
+        # A full row gets no further tag, so the votes for its domain need not be sorted.
         targets = [
             number for number in map(number_at, others) if number != source and number not in full
         ]

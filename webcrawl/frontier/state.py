@@ -48,10 +48,13 @@ class FrontierPart:
 
     def prepare(self) -> Iterator[None]:
         yield from self.core.queues.budgets.prepare()
-        yield from self.core.queues.hosts.prepare()  # last, for each page changes one
+        # Last, because each page that comes meanwhile changes a host again. Where they were first,
+        # all 4,000 hosts of a crawl had changed again by the end.
+        yield from self.core.queues.hosts.prepare()
 
     def save(self) -> None:
-        core, queues = self.core, self.core.queues
+        core = self.core
+        queues = self.core.queues
         queues.hosts.save()
         queues.budgets.save()
         state = {
@@ -119,7 +122,8 @@ def _learn(db: CrawlDB, memory: int, rules: Rules) -> Popularity | None:
     """Give the prioritizer what it has learnt up to the last checkpoint, if it learns."""
     if not isinstance(rules.prioritizer, Learning):
         return None
-    table, data = Popularity(rules.key, memory), db.get(POPULARITY)
+    table = Popularity(rules.key, memory)
+    data = db.get(POPULARITY)
     if data is not None:
         table.restore(data)
     rules.prioritizer.learn(table)
@@ -135,7 +139,8 @@ def _open_queues(
     packed rows, and the last eighth for registered domains. The caches of robots.txt rules
     (crawl/admission.py) and of addresses (net/network.py) come on top, in proportion to it.
     """
-    quarter, blocks = shape.memory // 4, Blocks(db)
+    quarter = shape.memory // 4
+    blocks = Blocks(db)
     learnt = shape.memory // LEARNT * (isinstance(rules.prioritizer, Learning) + rules.folds)
     pool = Pool(blocks, shape.memory // 2 - learnt)
     hosts = HostTable(db, pool, quarter // HOST_BYTES, quarter // 2)
@@ -147,7 +152,8 @@ def _open_queues(
         [pool.fifo(level) for level in levels], shape.bias, random, rules.prioritizer, old
     )
     hosts.revisits = old is not None
-    parked, aside = pool.fifo(saved.get("parked")), AsideHosts(pool.fifo, saved.get("aside", ()))
+    parked = pool.fifo(saved.get("parked"))
+    aside = AsideHosts(pool.fifo, saved.get("aside", ()))
     families = Families(db, shape.memory // LEARNT) if rules.folds else None
     budgets = _open_budgets(db, blocks, shape.memory // 8, rules, families)
     return Queues(

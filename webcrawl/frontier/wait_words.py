@@ -58,7 +58,9 @@ class Waits:
     @property
     def why(self) -> str:
         """Return for what the crawl waits, in words."""
-        said = SAID.get(Status(self.said), "an error") if self.said <= 0 else str(self.said)
+        said = str(self.said)
+        if self.said <= 0:
+            said = SAID.get(Status(self.said), "an error")
         why = WHY.get(self.rule, "between requests to {host} (politeness)")
         host = self.origin or self.host
         if self.of_robots and self.rule == FAILURE:
