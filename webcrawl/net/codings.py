@@ -93,7 +93,8 @@ class Members:
             self._rest = data
             if len(data) < self._width:
                 return b""
-            if not self._magic.match(data) or self._members == _MAX_MEMBERS:
+            is_member = self._magic.match(data) is not None
+            if not is_member or self._members == _MAX_MEMBERS:
                 self._ended = True
                 return b""
             self._inner = self._new()
@@ -180,9 +181,13 @@ def _header_is_whole(data: bytes) -> bool:
     """
     if data[:3] != _GZIP[: len(data)]:
         return True
-    if len(data) < _SHORTEST_HEADER or not data[3] & _FIELDS:
-        return len(data) > 3 and not data[3] & _FIELDS
-    return len(data) > _LONGEST_HEADER or 0 < _header_end(data) <= len(data)
+    if len(data) > 3 and not data[3] & _FIELDS:
+        return True
+    if len(data) < _SHORTEST_HEADER:
+        return False
+    if len(data) > _LONGEST_HEADER:
+        return True
+    return 0 < _header_end(data) <= len(data)
 
 
 def _header_end(data: bytes) -> int:
@@ -190,7 +195,8 @@ def _header_end(data: bytes) -> int:
 
     The place may be behind these bytes.
     """
-    flags, end = data[3], _SHORTEST_HEADER
+    flags = data[3]
+    end = _SHORTEST_HEADER
     if flags & _EXTRA:
         end += 2 + int.from_bytes(data[end : end + 2], "little")
     for field in (_NAME, _COMMENT):
@@ -221,7 +227,9 @@ class Inflate:
             data = self._start = self._start + data
             if len(data) < 2:
                 return b""
-            wrapped = data[0] & 15 == 8 and (data[0] << 8 | data[1]) % 31 == 0  # RFC 1950 2.2
+            # RFC 1950 2.2: the method is 8, and both bytes together a multiple of 31.
+            is_method = data[0] & 15 == 8
+            wrapped = is_method and (data[0] << 8 | data[1]) % 31 == 0
             flag = igzip_lib.DECOMP_ZLIB if wrapped else igzip_lib.DECOMP_DEFLATE
             self._inner = igzip_lib.IgzipDecompressor(flag=flag)
         return b"" if self._inner.eof else self._inner.decompress(data, max_length)
@@ -308,6 +316,7 @@ CODINGS: dict[bytes, Callable[[], Coding]] = {
 }
 
 
+# A bomb of 64 MiB is unpacked up to the limit and one piece more.
 _PIECE = 65536  # bytes decoded at a time
 _CHECKSUM = 8  # bytes, and the size; of gzip, whose is the longest
 _MAX_CODINGS = 4  # nested; more is a bomb, not a page
@@ -362,7 +371,8 @@ class Decoder:
         A coded stream that has not ended is broken, and cut if content is missing.
         """
         unended = next((stage for stage in self._stages if not stage.eof), None)
-        if unended is not None and not self.full and not self.broken:
+        has_stopped = self.full or self.broken
+        if unended is not None and not has_stopped:
             self.broken = True
             self.cut = not _lacks_checksum(unended)
 

@@ -100,6 +100,7 @@ class HttpConnection(asyncio.Protocol):
             self._transport.write(request)
             return await waiter
         except BaseException:
+            # An answer that is given up could come later, and be taken for the next one.
             self.abort()
             raise
         finally:
@@ -113,9 +114,10 @@ class HttpConnection(asyncio.Protocol):
         self._transport = await self._loop.start_tls(
             self._transport, self, context, server_hostname=name
         )
-        channel = (
-            self._transport.get_extra_info("ssl_object") if self._transport is not None else None
-        )
+        # `connection_lost` may have come while the handshake was under way.
+        channel = None
+        if self._transport is not None:
+            channel = self._transport.get_extra_info("ssl_object")
         if channel is None:
             raise ConnectionResetError("the connection was closed during the handshake")
         return cast("ssl.SSLObject", channel)
@@ -127,11 +129,12 @@ class HttpConnection(asyncio.Protocol):
 
     def expire(self) -> None:
         """Stop waiting: return the truncated response, or fail if its head is incomplete."""
-        if self._answer is not None:
-            try:
-                self._finish(self._answer.expire())
-            except FetchError as error:
-                self._fail(error)
+        if self._answer is None:
+            return
+        try:
+            self._finish(self._answer.expire())
+        except FetchError as error:
+            self._fail(error)
 
     def narrow(self, size: int) -> None:
         """Let the kernel take little more than this before it is read."""
@@ -150,11 +153,10 @@ class HttpConnection(asyncio.Protocol):
 
     def resume(self, answer: AnswerParser) -> None:
         """Read on, if this answer is still waited for."""
-        if (
-            self._transport is not None
-            and not self._transport.is_closing()
-            and self._answer is answer
-        ):
+        is_waited_for = self._answer is answer
+        if self._transport is None or not is_waited_for:
+            return
+        if not self._transport.is_closing():
             self._transport.resume_reading()
 
     def finish(self, answer: AnswerParser, message: Message) -> None:
@@ -195,21 +197,24 @@ class HttpConnection(asyncio.Protocol):
         self.open = False
         self._transport = None
         self._lost(self)
-        if self._answer is not None:
-            try:
-                # ENOBUFS and the like are a lack of this machine, and no fault of the server
-                if isinstance(exc, OSError) and is_ours(exc):
-                    raise NoSocket(str(exc))
-                # A stream of HTTP/2 says itself where it ends: what lacks that was broken off
-                self._finish(self._answer.lost(reset=exc is not None or self.http2 is not None))
-            except FetchError as error:
-                error.__cause__ = exc
-                self._fail(error)
+        if self._answer is None:
+            return
+        # A stream of HTTP/2 says itself where it ends: what lacks that was broken off
+        is_reset = exc is not None or self.http2 is not None
+        try:
+            # ENOBUFS and the like are a lack of this machine, and no fault of the server
+            if isinstance(exc, OSError) and is_ours(exc):
+                raise NoSocket(str(exc))
+            self._finish(self._answer.lost(reset=is_reset))
+        except FetchError as error:
+            error.__cause__ = exc
+            self._fail(error)
 
     def _finish(self, message: Message) -> None:
         self._answer = None
         self.unasked = message.excess and self._transport is not None and self.http2 is None
-        if not (message.reusable if self.http2 is None else self.http2.reusable(message)):
+        is_reusable = message.reusable if self.http2 is None else self.http2.reusable(message)
+        if not is_reusable:
             self.abort()
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(message)
@@ -221,7 +226,7 @@ class HttpConnection(asyncio.Protocol):
             self._waiter.set_exception(error)
 
 
-BORNE = 5.0  # seconds for which every server bears that nobody reads; usual limits are 30 to 300
+BORNE = 5.0  # seconds for which every server bears that we do not read; usual limits are 30 to 300
 LATER = 30.0  # seconds until one that did not bear it is asked again
 
 

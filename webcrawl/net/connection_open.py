@@ -109,7 +109,11 @@ class Http2Offers:
         if self._way == OFF or not key[0]:
             return False
         known = self._of(key)
-        return (self._way == PREFER or self.recorded(host)) if known is None else known
+        if known is not None:
+            return known
+        # One request at a time gains nothing from HTTP/2, and loses the exact bytes of heads. A
+        # page of 36 KB takes 900 us by it, and 176 by HTTP/1.1.
+        return self._way == PREFER or self.recorded(host)
 
     def may_help(
         self, key: Key, error: FetchError, connection: HttpConnection | None = None
@@ -124,10 +128,10 @@ class Http2Offers:
             return True
         if connection is not None:
             return isinstance(error, EmptyAnswer) and not connection.spoken
+        if not isinstance(error, TlsFailed):
+            return False
         has_chosen = key in self._chose and self._chose[key] > asyncio.get_running_loop().time()
-        return (
-            isinstance(error, TlsFailed) and not has_chosen and _refuses_handshake(error.__cause__)
-        )
+        return not has_chosen and _refuses_handshake(error.__cause__)
 
     def may_be_spoken(self, key: Key) -> bool:
         """Return whether a second handshake may show that a server speaks HTTP/2."""
@@ -149,9 +153,10 @@ class Http2Offers:
 
     def _of(self, key: Key) -> bool | None:
         known = self._known.get(key)
-        return (
-            known[0] if known is not None and known[1] > asyncio.get_running_loop().time() else None
-        )
+        if known is None:
+            return None
+        speaks, until = known
+        return speaks if until > asyncio.get_running_loop().time() else None
 
     def turned_down(self, key: Key) -> None:
         """Note that the server wants HTTP/1.1 for one URL.
@@ -203,7 +208,9 @@ class Http2Offers:
     def tell(self, target: RequestTarget, error: Http2Only) -> None:
         """Log once that a server has asked for HTTP/2, if this crawl does not speak it."""
         error.off = self._way == OFF
-        why = lack_for_http2(secure=target.secure) or (f"HTTP2 = {OFF}" if error.off else "")
+        why = lack_for_http2(secure=target.secure)
+        if not why and error.off:
+            why = f"HTTP2 = {OFF}"
         if why and not self._told:
             self._told = True
             logger.warning(
@@ -281,7 +288,8 @@ class Opener:
         """Start TLS with the target, on a connection to it or to a proxy. Raise FetchError."""
         start = self._clock()
         try:
-            if http2:  # the server may send its first frame before we know of the handshake's end
+            # The server may send its first frame before we know of the handshake's end.
+            if http2:
                 connection.http2 = session_of(connection)
             await self._encrypt(connection, target.host, self._context(target, http2=http2))
         except BaseException:
@@ -324,11 +332,12 @@ class Opener:
         cipher = channel.cipher()
         connection.tls = f"{channel.version()} {cipher[0] if cipher else ''}"
         der = channel.getpeercert(binary_form=True)
-        if der is not None:
-            connection.certificate = fingerprint(der)
-            # A page behind a bad certificate is a page: a crawler sends no secrets
-            if context.verify_mode is ssl.CERT_NONE:
-                connection.flaws = certificate_flaws(der, host, self._now())
+        if der is None:
+            return
+        connection.certificate = fingerprint(der)
+        # A page behind a bad certificate is a page: a crawler sends no secrets
+        if context.verify_mode is ssl.CERT_NONE:
+            connection.flaws = certificate_flaws(der, host, self._now())
 
 
 def _server_name(host: str) -> str:
@@ -387,7 +396,8 @@ def _read(der: bytes) -> _Certificate | None:
             # about malformed fields
             warnings.simplefilter("ignore", CryptographyDeprecationWarning)
             found = x509.load_der_x509_certificate(der)
-        begins, ends = found.not_valid_before_utc, found.not_valid_after_utc
+        begins = found.not_valid_before_utc
+        ends = found.not_valid_after_utc
         return _Certificate(
             begins, ends, tuple(_names(found)), self_issued=found.issuer == found.subject
         )
@@ -422,4 +432,5 @@ def _matches(name: str, host: str) -> bool:
     if name == host:
         return True
     # RFC 6125 6.4.3: a wildcard matches exactly the leftmost label
-    return name.startswith("*.") and "." in host and name[2:] == host.partition(".")[2]
+    _, dot, rest = host.partition(".")
+    return dot != "" and name == f"*.{rest}"

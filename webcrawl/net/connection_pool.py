@@ -68,8 +68,11 @@ class ConnectionPool:
         `spare`: no request is known that will use it.
         """
         loop = asyncio.get_running_loop()
-        unkept = self._unkept and self._unkept.get(key, 0.0) > loop.time()
-        if unkept or (self._count >= self.limit and not self._evict()):
+        is_distrusted = bool(self._unkept) and self._unkept.get(key, 0.0) > loop.time()
+        if is_distrusted:
+            connection.abort()
+            return
+        if self._count >= self.limit and not self._evict():
             connection.abort()
             return
         if spare:
@@ -123,9 +126,8 @@ class ConnectionPool:
         now = loop.time()
         for key, kept in list(self._kept.items()):
             for connection, until in kept:
-                if (
-                    not connection.open or until <= now
-                ):  # rarely true, so servers whose connections all stay cost no call
+                # Rarely true, so servers whose connections all stay cost no call.
+                if not connection.open or until <= now:
                     self._keep_only_alive(key, now)
                     break
         self._sweeper = loop.call_later(_SWEEP, self._sweep) if self._kept else None
@@ -206,7 +208,8 @@ class Deadlines:
 
     def _look(self) -> None:
         now = self._clock() + ROUNDING
-        # what came meanwhile is not read yet
+        # This process was busy or stopped, and what came meanwhile is not read yet: no server is
+        # judged by it.
         if asyncio.get_running_loop().time() - self._due > LATE:
             self._look_at(now + AGAIN)
             return
@@ -214,14 +217,12 @@ class Deadlines:
         for connection, (look, deadline, asked) in list(self._asked.items()):
             if look > now:
                 continue
+            # The seconds for which we did not read are our doing, and count for neither limit.
             held = connection.held
             until = min(deadline, self._bounds.patience(asked, connection.received)) + held
             if until > now:
-                self._asked[connection] = (
-                    min(deadline + held, max(until, now + AGAIN)),
-                    deadline,
-                    asked,
-                )
+                next_look = min(deadline + held, max(until, now + AGAIN))
+                self._asked[connection] = (next_look, deadline, asked)
             else:
                 del self._asked[connection]
                 connection.expire()

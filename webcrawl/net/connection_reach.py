@@ -133,15 +133,20 @@ class Reach(Generic[C]):
 
     async def _first(self, host: str, addresses: list[str], port: int, bind: Bind | None) -> C:
         """Return a connection to the first address of the host that accepts one."""
-        families, resolver, ordered = self._access.families, self._access.resolver, list[str]()
+        families = self._access.families
+        resolver = self._access.resolver
+        ordered: list[str] = []
 
         async def more() -> list[str]:
             """Return addresses of the family that was not asked for, where that family works."""
             nonlocal addresses
-            if families.is_worth_asking(6) and (others := await resolver.others(host)):
-                addresses = others
-                return families.order(others, host)
-            return ordered
+            if not families.is_worth_asking(6):
+                return ordered
+            others = await resolver.others(host)
+            if not others:
+                return ordered
+            addresses = others
+            return families.order(others, host)
 
         if not addresses:
             raise ConnectFailed("the name has no address")
@@ -203,9 +208,10 @@ class Reach(Generic[C]):
             failed = _at(address, ConnectFailed(f"{address} port {port}: {error}"))
             no_route = lacks_route(error, address, port)
             self._access.families.failed(address, no_route=no_route)
+            # A missing route over IPv6 says nothing: many machines have no IPv6.
+            is_ipv6 = ":" in address
             if no_route:
-                # many machines have no IPv6
-                failed.sign = Sign.NOTHING if ":" in address else Sign.NO_ROUTE
+                failed.sign = Sign.NOTHING if is_ipv6 else Sign.NO_ROUTE
             raise failed from error
         connection.ip = address
         self._access.shortage.opened = True

@@ -87,12 +87,15 @@ def max_age(headers: list[tuple[bytes, bytes]]) -> float | None:
     if said is None:
         return None
     least: float | None = None
-    for name, seconds in _DIRECTIVE.findall(said):
+    for name, written in _DIRECTIVE.findall(said):
         if name.lower() != b"max-age":
             least = 0.0
-        elif seconds:
-            least = min(float(seconds), least if least is not None else float(seconds))
-    return max(0.0, least - _age(headers)) if least is not None else None
+        elif written:
+            seconds = float(written)
+            least = seconds if least is None else min(seconds, least)
+    if least is None:
+        return None
+    return max(0.0, least - _age(headers))
 
 
 def fresh_for(headers: list[tuple[bytes, bytes]], now: float) -> float:
@@ -145,7 +148,7 @@ _LIMITS = (
 NAMES = frozenset(before + name for before in (b"", b"x-") for name in (b"retry-after", *_LIMITS))
 DAY = 86_400.0  # seconds: no time zone is so far away
 LONGEST = 2048  # bytes of a field that is read
-EPOCH = 1e8  # seconds: a `Reset` beyond that is a time, as nobody asks for three years
+EPOCH = 1e8  # seconds: a `Reset` beyond that is a time, as no server asks for three years
 MILLISECONDS = 1e11  # a time beyond that is not in seconds: it would be the year 5138
 # A name is a string by the draft; many servers send a token, without quotes.
 _ITEM = re.compile(
@@ -164,22 +167,31 @@ def asked_wait(headers: list[tuple[bytes, bytes]], now: float) -> float:
 
     0 if it asks for nothing, or for nonsense.
 
-    It does only in headers of these NAMES: whoever knows that there are none need not call.
+    It does only in headers of these NAMES: a caller that sees none of them need not call.
     """
-    again, told, sent = 0.0, dict[str, str](), _sent(headers)
+    again = 0.0
+    told: dict[str, str] = {}
+    sent = _sent(headers)
 
     def left(at: float) -> float:
-        stands_still = sent is not None and sent < now - DAY and now < at
-        return at - (now if sent is None or stands_still else sent)
+        if sent is None:
+            return at - now
+        # A Date of more than a day ago, beside a time that lies ahead, is no clock.
+        stands_still = sent < now - DAY and now < at
+        return at - (now if stands_still else sent)
 
     for name, value in headers:
-        if (known := name.lower().removeprefix(b"x-")) == b"retry-after":
+        lower = name.lower().removeprefix(b"x-")
+        if lower == b"retry-after":
             again = max(again, _retry_after(value[:LONGEST], left))
-        elif known in NAMES:  # lists, which may go on in more fields of the same name
-            before = told.get(known.decode())
+        elif lower in NAMES:
+            # The limits are lists, which may go on in more fields of the same name.
+            known = lower.decode()
             text = value[:LONGEST].decode("latin-1")
-            told[known.decode()] = text if before is None else f"{before}, {text}"[:LONGEST]
-    return max(again, _limited(told, left)) if told else again
+            told[known] = f"{told[known]}, {text}"[:LONGEST] if known in told else text
+    if not told:
+        return again
+    return max(again, _limited(told, left))
 
 
 def _limited(told: dict[str, str], left: Left) -> float:
@@ -189,20 +201,29 @@ def _limited(told: dict[str, str], left: Left) -> float:
     """
     field = told.get("ratelimit", "")
     policies = dict(_items(told.get("ratelimit-policy", "")))
-    waits = [
-        _spread(_number(given.get("r")), _number(given.get("t", policies.get(name, {}).get("w"))))
-        for name, given in _items(field)
-    ]
+    waits: list[float] = []
+    for name, given in _items(field):
+        window = given.get("t", policies.get(name, {}).get("w"))
+        waits.append(_spread(_number(given.get("r")), _number(window)))
     old = dict(_OLD.findall(field))
     for name in ("remaining", "reset"):
         value = told.get(f"ratelimit-{name}", "")
-        if name not in old and (found := _NUMBER.fullmatch(value.strip())):
-            old[name] = found[1]
+        found = _NUMBER.fullmatch(value.strip())
+        if found is not None:
+            old.setdefault(name, found[1])
     if "remaining" in old and "reset" in old:
-        reset = float(old["reset"])
-        at = reset / 1000 if reset > MILLISECONDS else reset
-        waits.append(_spread(_number(old["remaining"]), left(at) if reset > EPOCH else reset))
+        seconds = _seconds_until(float(old["reset"]), left)
+        waits.append(_spread(_number(old["remaining"]), seconds))
     return max(waits, default=0.0)
+
+
+def _seconds_until(reset: float, left: Left) -> float:
+    """Return the seconds that a `Reset` means: a number of them, or a time."""
+    if reset > MILLISECONDS:
+        return left(reset / 1000)
+    if reset > EPOCH:
+        return left(reset)
+    return reset
 
 
 def _items(field: str) -> list[tuple[str, dict[str, str]]]:

@@ -131,7 +131,8 @@ class HttpClient:
         requests.
         """
         target = parse_target(url)
-        bounds, proxy = self._bounds, options.proxy
+        bounds = self._bounds
+        proxy = options.proxy
         key: Key = (target.secure, target.host, target.port)
         if options is not PLAIN:
             bounds = bounds.asked(options)
@@ -139,19 +140,19 @@ class HttpClient:
         # The first 2 MiB of a body need no room in the memory that large bodies share
         base = min(bounds.truncate, BASE)
         claim = self._claim(bounds, options) if options.long or base < bounds.truncate else None
-        reader = None if target.secure else proxy  # who reads the request first, if not the server
+        # Without TLS a proxy reads the request before the server does.
+        reader = None if target.secure else proxy
         line = target if reader is None else whole_url(target)
         head = self._writer.head(line, headers, method=method, keep=keep > 0, length=len(body))
-        signed = (
-            head
-            if self._signing is None
-            else with_fields(head, self._signing.fields(target.authority))
-        )
+        signing = self._signing
+        signed = head if signing is None else with_fields(head, signing.fields(target.authority))
         login = self.logins.of(target)
         # Only the bytes that are sent have the login: the exchange, and with it the archive, has not
         sent = signed if login is None else login.added_to(signed, target, self._now())
         sent = sent if reader is None else with_credentials(sent, reader)
-        started, begun, timings = self._now(), self._clock(), Timings()
+        started = self._now()
+        begun = self._clock()
+        timings = Timings()
         # One deadline for the whole fetch, the look-up of the name included
         deadline = asyncio.get_running_loop().time() + bounds.timeout
         visit = Visit(
@@ -166,9 +167,11 @@ class HttpClient:
             connection = await self._connected(visit)
         if watch is not None:
             watch.source = connection
+        # Most answers never wait, and a parser without a meter costs them less.
+        may_wait = claim is not None and claim.may_wait
         answer = (
             self._metered(connection, base, method, claim)
-            if self._bandwidth.rate or (claim is not None and claim.may_wait)
+            if self._bandwidth.rate or may_wait
             else AnswerParser(base, bodiless=method == "HEAD", claim=claim)
         )
         try:
@@ -176,6 +179,7 @@ class HttpClient:
                 visit, connection, answer, reused=reused
             )
         finally:
+            # However it ended, other downloads may wait for room.
             if claim is not None:
                 claim.loaded()
         timings.first_byte = max(connection.first_byte - asked, 0.0)
@@ -185,6 +189,7 @@ class HttpClient:
             self._proxied.answered(proxy, target, message.head.status)
         if login is not None:
             self.logins.answered(target, message.head.status)
+        # It raises TooLarge, and by now the connection is kept or closed.
         bounds.check(message.truncated)
         return _exchange(url, signed + body, started, timings, connection, message)
 
@@ -197,11 +202,11 @@ class HttpClient:
     def _put_away(
         self, key: Key, connection: HttpConnection, keep: float, watch: FetchProgress | None
     ) -> None:
-        if connection.open:
-            if keep > 0:
-                self._pool.keep(key, connection, keep, spare=watch is not None and watch.spare)
-            else:
-                connection.abort()
+        if connection.open and keep > 0:
+            is_spare = watch is not None and watch.spare
+            self._pool.keep(key, connection, keep, spare=is_spare)
+        elif connection.open:
+            connection.abort()
         elif connection.unasked:
             # What comes unasked could be taken for the next answer: none is kept for an hour
             self._pool.distrust(key)
@@ -211,16 +216,18 @@ class HttpClient:
     ) -> None:
         connection.abort()
         self._deadlines.remove(connection)
-        ended = isinstance(error, EmptyAnswer)
-        self.counters.stale += reused and ended  # the server may have read the request
-        if ended or (isinstance(error, TimedOut) and not connection.first_byte):
-            if reused:
-                # Perhaps it answers one request per connection, and says nothing of it: of such a
-                # site 7 of 31 pages were lost. None is kept for an hour
-                self._pool.distrust(key)
-            else:
-                # It accepts connections and does not answer: another address of the host goes first
-                self._families.avoid(str(key[1]), connection.ip)
+        has_ended = isinstance(error, EmptyAnswer)
+        was_silent = isinstance(error, TimedOut) and not connection.first_byte
+        # The request is not repeated at once, as browsers do: the server may have read it.
+        self.counters.stale += reused and has_ended
+        gave_nothing = has_ended or was_silent
+        if gave_nothing and reused:
+            # Perhaps it answers one request per connection, and says nothing of it: of such a
+            # site 7 of 31 pages were lost. None is kept for an hour
+            self._pool.distrust(key)
+        elif gave_nothing:
+            # It accepts connections and does not answer: another address of the host goes first
+            self._families.avoid(str(key[1]), connection.ip)
         if connection.http2 is not None and connection.http2.refused:
             self.http2.turned_down(key)
 
@@ -231,7 +238,8 @@ class HttpClient:
 
         Raise FetchError.
         """
-        asked, http2 = self._deadlines.add(connection, visit.deadline), connection.http2
+        asked = self._deadlines.add(connection, visit.deadline)
+        http2 = connection.http2
         request = (
             visit.head + visit.body if http2 is None else http2.request(visit.head, visit.body)
         )
@@ -254,7 +262,8 @@ class HttpClient:
         self, visit: Visit, connection: HttpConnection, error: FetchError, *, reused: bool
     ) -> tuple[HttpConnection, AnswerParser, float, Message]:
         """Ask a server again that speaks only HTTP/2; raises the error for all others."""
-        target, proxy = visit.target, visit.options.proxy
+        target = visit.target
+        proxy = visit.options.proxy
         # The server may have read the request, so one that may change something is not sent twice
         can_help = (
             not reused
@@ -279,19 +288,19 @@ class HttpClient:
 
         None if its own answer is all that there is.
         """
-        if (
-            visit.method not in SAFE
-            or not self.http2.may_be_spoken(visit.key)
-            or not _may_want_http2(head)
-        ):
+        if visit.method not in SAFE or not self.http2.may_be_spoken(visit.key):
+            return None
+        if not _may_want_http2(head):
             return None
         second = await self._second(visit, by_page=True)
         try:
             found = await self._ask_second(visit, second)
         except FetchError:
+            # The answer by HTTP/1.1 is at hand.
             return None
         if found is not None and found[3].head.status not in WANT_OTHER_VERSION:
-            self.http2.suspect(visit.key)  # the next request begins so
+            # The next request begins with HTTP/2.
+            self.http2.suspect(visit.key)
         return found
 
     async def _ask_second(
@@ -307,7 +316,8 @@ class HttpClient:
             second.abort()
             return None
         if visit.watch is not None:
-            visit.watch.source = None  # a request of its own, for whoever counts them
+            # None between two connections tells the watcher that this is another request.
+            visit.watch.source = None
             visit.watch.source = second
         base = min(visit.bounds.truncate, BASE)
         answer = self._metered(second, base, visit.method, visit.claim)
@@ -325,7 +335,10 @@ class HttpClient:
         """Return the claim of a body that may be longer than others: in most crawls, a sitemap."""
         longest = MOST if options.long and not bounds.strict else 0
         spare = max(bounds.truncate, longest) - min(bounds.truncate, BASE)
-        return Claim(self._room, spare, may_wait=longest <= bounds.truncate) if spare > 0 else None
+        if spare <= 0:
+            return None
+        # A sitemap that finds no room is truncated. If it waited, slow ones would hold up fetchers.
+        return Claim(self._room, spare, may_wait=longest <= bounds.truncate)
 
     def _metered(
         self, connection: HttpConnection, base: int, method: str, claim: Claim | None
@@ -405,10 +418,10 @@ def _may_want_http2(head: Head) -> bool:
 
     A 426 names in Upgrade what it wants, often a web socket.
     """
+    if head.status == VERSION_NOT_SUPPORTED:
+        return True
     wanted = [value for name, value in head.headers if name.lower() == b"upgrade"]
-    return (
-        head.status == VERSION_NOT_SUPPORTED or not wanted or any(map(_NAMES_HTTP2.search, wanted))
-    )
+    return not wanted or any(map(_NAMES_HTTP2.search, wanted))
 
 
 NOT_KEPT = b"\r\nConnection: close\r\n"  # a line that HTTP/2 does not have
@@ -420,13 +433,17 @@ _RANGE = re.compile(rb"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")
 
 def _is_less(head: Head, request: bytes) -> bool:
     """Return whether the head announces a part of the page, though the request was for all."""
-    if head.status == NOT_MODIFIED:  # some servers send one though the request had no condition
+    # Some servers send a 304 though the request had no condition.
+    if head.status == NOT_MODIFIED:
         return b"\r\nif-" not in request.lower()
     if b"\r\nrange:" in request.lower():
         return False
     told = next((value for name, value in head.headers if name.lower() == b"content-range"), b"")
     found = _RANGE.fullmatch(told.strip())
-    return found is not None and int(found[2]) + 1 - int(found[1]) < int(found[3])
+    if found is None:
+        return False
+    first, last, size = map(int, found.groups())
+    return last + 1 - first < size
 
 
 def _by_way(key: Key, options: Options) -> Key:
@@ -447,9 +464,11 @@ def _exchange(
     connection: HttpConnection,
     message: Message,
 ) -> Exchange:
-    head, protocol = message.head, ""
+    head = message.head
+    protocol = ""
     if connection.http2 is not None:
-        request, protocol = request.replace(NOT_KEPT, b"\r\n", 1), H2
+        request = request.replace(NOT_KEPT, b"\r\n", 1)
+        protocol = H2
     wire, payload, body = message.forms()
     if head.status in LESS and _is_less(head, request):
         message.stop("disconnect")

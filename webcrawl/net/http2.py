@@ -177,23 +177,30 @@ class Http2Session:
         if len(buffer) < _FRAME_HEAD:
             return None
         size = int.from_bytes(buffer[:3])
-        if not self._settled and (buffer[3] != _SETTINGS or size > _FRAME_MOST):
+        is_too_large = size > _FRAME_MOST
+        # RFC 9113 3.4: the first frame of a server is SETTINGS.
+        begins_as_http2 = buffer[3] == _SETTINGS and not is_too_large
+        if not self._settled and not begins_as_http2:
             raise _Broken(NotHttp(f"the response starts with {bytes(buffer[:40])!r}"))
-        if size > _FRAME_MOST:
+        if is_too_large:
             raise _Broken(
                 BadHead(f"the server sent an HTTP/2 frame of {size} bytes, which is too large")
             )
         self._settled = True
-        if len(buffer) < (size := size + _FRAME_HEAD):
+        end = _FRAME_HEAD + size
+        if len(buffer) < end:
             return None
-        frame = bytes(buffer[:size])
-        del buffer[:size]
+        frame = bytes(buffer[:end])
+        del buffer[:end]
         return frame
 
     def _read(self, frame: bytes, answer: AnswerParser | None) -> Message | None:
         self._count(frame, answer)
-        if frame[3] == _GOAWAY:  # h2 would refuse what follows, but the last answer may
+        # h2 refuses what follows a GOAWAY, and a server may still send the last answer.
+        if frame[3] == _GOAWAY:
             return self._goes_away(frame, answer)
+        # h2 gets one frame at a time. So what came before a broken one is kept, however the network
+        # cuts, and frames can be counted.
         try:
             events: Iterable[Event] = self._h2.receive_data(frame)
         except InvalidBodyLengthError:
@@ -216,8 +223,13 @@ class Http2Session:
         Raise _Broken for too many, for too many bytes of heads, and for a stream that is pushed.
         """
         kind = frame[3]
-        self._frames += 1 + (len(frame) // _SETTING if kind == _SETTINGS else 0)
-        allowed = FRAMES + (answer.received // EACH if answer is not None else 0)
+        self._frames += 1
+        # h2 keeps each setting, so each counts like a frame.
+        if kind == _SETTINGS:
+            self._frames += len(frame) // _SETTING
+        allowed = FRAMES
+        if answer is not None:
+            allowed += answer.received // EACH
         if self._frames > allowed:
             raise _Broken(HeadTooLong(f"too many HTTP/2 frames: {self._frames}"))
         if kind not in (_HEADERS, _CONTINUATION):
@@ -263,7 +275,11 @@ class Http2Session:
         if len(frame) < _GOAWAY_LEAST:
             raise _Broken(BadHead("the server sent an HTTP/2 frame that is too short"))
         last = int.from_bytes(frame[_FRAME_HEAD : _FRAME_HEAD + 4]) & 0x7FFF_FFFF
-        return answer.lost(reset=True) if answer is not None and last < self._stream else None
+        # RFC 9113 6.8: the server has not looked at later streams than the last one that it names.
+        was_read = last >= self._stream
+        if answer is None or was_read:
+            return None
+        return answer.lost(reset=True)
 
     def _mismatch(self, frame: bytes, answer: AnswerParser | None) -> Message | None:
         """Go on with a body that is longer or shorter than its length.
@@ -273,14 +289,19 @@ class Http2Session:
         self._over = True
         if answer is None:
             return None
-        body, flags = frame[_FRAME_HEAD:], frame[4]
+        body = frame[_FRAME_HEAD:]
+        flags = frame[4]
         if flags & _PADDED:
             body = body[1 : len(body) - body[0]]
-        return answer.feed(body) or (answer.lost(reset=False) if flags & _END else None)
+        message = answer.feed(body)
+        if message is None and flags & _END:
+            message = answer.lost(reset=False)
+        return message
 
     def _send_rest(self) -> None:
         """Send as much of the request's body as there is room for."""
-        h2, stream = self._h2, self._stream
+        h2 = self._h2
+        stream = self._stream
         while self._rest:
             room = min(h2.local_flow_control_window(stream), h2.max_outbound_frame_size)
             if room <= 0:

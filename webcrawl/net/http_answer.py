@@ -46,12 +46,15 @@ def frame(head: Head, *, bodiless: bool = False) -> BodyFraming:
     """Return the framing that this head declares; `bodiless`: the response to HEAD."""
     told: dict[bytes, list[bytes]] = {}
     for name, value in head.headers:
-        if (lower := name.lower()) in _TELLING:
+        lower = name.lower()
+        if lower in _TELLING:
             tokens = _tokens(value)
             told[lower] = told[lower] + tokens if lower in told else tokens
     options = told.get(b"connection", ())
-    # RFC 9112 9.3
-    persistent = b"close" not in options and (head.version == "1.1" or b"keep-alive" in options)
+    # RFC 9112 9.3: HTTP/1.1 keeps a connection unless it says `close`, and HTTP/1.0 if it says
+    # `keep-alive`.
+    is_usual = head.version == "1.1" or b"keep-alive" in options
+    persistent = is_usual and b"close" not in options
     codings = told.get(b"content-encoding", [])
     # RFC 9112 6.3: whatever the head says of a body
     if bodiless or head.status in (204, 304):
@@ -212,15 +215,16 @@ class Message:
         decoding = self._decoder
         if decoding is not None and (decoding.started or not decoding.broken):
             return decoding.full or self.received > most_coded(self._truncate)
-        if self._chunks is not None:
-            return len(self._chunks.payload) > self._truncate or self.received > most_coded(
-                self._truncate
-            )
-        return self.received > self._truncate
+        if self._chunks is None:
+            return self.received > self._truncate
+        if len(self._chunks.payload) > self._truncate:
+            return True
+        return self.received > most_coded(self._truncate)
 
     def _grows(self) -> bool:
         """Return whether there is room for more: then what came so far is not too long any more."""
-        claim, decoding = self.claim, self._decoder
+        claim = self.claim
+        decoding = self._decoder
         while claim is not None and self._can_grow() and (extra := claim.more()):
             self._truncate += extra
             if decoding is not None:
@@ -234,12 +238,10 @@ class Message:
 
     def _plain(self) -> bytes:
         payload = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
-        self._parts.clear()  # of a large body: it is in memory once
-        return (
-            payload[: self._truncate]
-            if self._decoder is None and self.truncated == "length"
-            else payload
-        )
+        # A large body is in memory once.
+        self._parts.clear()
+        is_too_long = self._decoder is None and self.truncated == "length"
+        return payload[: self._truncate] if is_too_long else payload
 
     def _decoded(self, payload: bytes) -> bytes:
         decoding = self._decoder
@@ -247,14 +249,15 @@ class Message:
             return payload[: self._truncate]
         if self.complete:
             decoding.finish()
-        if decoding.cut and (decoding.started or len(payload) > _LIKE_CODED):
-            # of whoever made it: what was left has been framed as if it were whole
+        is_coded = decoding.started or len(payload) > _LIKE_CODED
+        if decoding.cut and is_coded:
+            # A proxy has framed as a whole what it got before its own connection ended.
             self.stop("disconnect")
-        if decoding.broken:
-            self.flaws.append("coding")
-            if not decoding.started:  # a wrong label: browsers give up, but it may still be text
-                return payload[: self._truncate]
-        return decoding.body
+        if not decoding.broken:
+            return decoding.body
+        self.flaws.append("coding")
+        # Under a wrong label the payload may still be text, though browsers give up.
+        return decoding.body if decoding.started else payload[: self._truncate]
 
 
 _MAX_INTERIM = 10  # 1xx responses before the final one
@@ -338,16 +341,22 @@ class AnswerParser:
         while True:
             # RFC 9112 2.2: empty lines before the status line are ignored
             if data[:1] in (b"\r", b"\n"):
-                data, searched = data.lstrip(b"\r\n"), 0
-            room = MAX_HEAD - (self._seen - len(data))  # interim heads and empty lines count too
+                data = data.lstrip(b"\r\n")
+                searched = 0
+            # Interim heads and empty lines count too: without end, they are a flood.
+            room = MAX_HEAD - (self._seen - len(data))
             if data and room < LEAST_HEAD:
                 raise HeadTooLong(f"the head is too long: {self._seen} bytes so far")
             check_start(data)
             end = END_OF_HEAD.search(data, max(searched - 2, 0))
             size = end.end() if end is not None else 0
-            if not 0 < size <= room or not data[0]:  # the last: half the head of a frame of HTTP/2
+            is_whole = 0 < size <= room
+            # A NUL first is the beginning of a frame of HTTP/2, of which the rest is to come.
+            if not is_whole or not data[0]:
                 return self._wait(data)
-            head, data, searched = read_head(data[:size]), data[size:], 0
+            head = read_head(data[:size])
+            data = data[size:]
+            searched = 0
             if head.status >= 200:
                 break
             self._count_interim(head)

@@ -28,15 +28,19 @@ def split_host(header: str) -> tuple[str, int | None]:
     name, colon, port = header.lower().rpartition(":")
     if not colon or header.endswith("]"):
         # Without a port, or only the colons of an IPv6 address
-        name, port = header.lower(), "80"
+        name = header.lower()
+        port = "80"
     name = name.removeprefix("[").removesuffix("]")
-    return name, int(port) if port.isascii() and port.isdecimal() and len(port) < 6 else None
+    is_number = port.isascii() and port.isdecimal()
+    if not is_number or len(port) > 5:
+        return name, None
+    return name, int(port)
 
 
 def is_own_name(name: str, bound: str) -> bool:
     """Return whether this can be the name of a server on the address `bound`.
 
-    A name that anybody can register cannot.
+    A name that can be registered cannot.
     """
     if name in ("localhost", bound):
         return True
@@ -44,7 +48,7 @@ def is_own_name(name: str, bound: str) -> bool:
         address = ip_address(name)
     except ValueError:
         return False
-    # Nobody can register an address; but a server on loopback has no others
+    # An address cannot be registered; but a server on loopback has no others
     return address.is_loopback or not is_loopback(bound)
 
 
@@ -90,15 +94,15 @@ def is_named(host: str, bound_to: str) -> bool:
 
     The port may be another, behind a tunnel.
 
-    The name of this machine does, except on loopback: nobody needs it there. So does a longer one
+    The name of this machine does, except on loopback, where it is not needed. So does a longer one
     that /etc/hosts has for it, as that of a pod behind a headless service, or the beginning of one.
     """
     name, _ = split_host(host)
     if is_own_name(name, bound_to):
         return True
-    return not is_loopback(bound_to) and any(
-        f"{own}.".startswith(f"{name}.") for own in _machine_names()
-    )
+    if is_loopback(bound_to):
+        return False
+    return any(f"{own}.".startswith(f"{name}.") for own in _machine_names())
 
 
 def _machine_names(hosts: Path = Path("/etc/hosts")) -> Iterator[str]:
@@ -285,9 +289,9 @@ class ServerConnection(asyncio.Protocol):
             return
         if self._announces_too_much():
             self.reply(TOO_LARGE)
-        elif self._transport is not None and b"100-continue" in map(
-            bytes.lower, self.values(b"expect")
-        ):
+            return
+        expectations = [value.lower() for value in self.values(b"expect")]
+        if self._transport is not None and b"100-continue" in expectations:
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def on_body(self, part: bytes) -> None:
@@ -304,7 +308,10 @@ class ServerConnection(asyncio.Protocol):
             self.received()
 
     def _announces_too_much(self) -> bool:
-        lengths = self.values(b"content-length")
-        return any(
-            len(one) > 19 or (one.isdigit() and int(one) > self._limits.body) for one in lengths
-        )
+        for length in self.values(b"content-length"):
+            # `int` takes long for a number of very many digits.
+            if len(length) > 19:
+                return True
+            if length.isdigit() and int(length) > self._limits.body:
+                return True
+        return False

@@ -45,11 +45,13 @@ def mend(raw: bytes) -> bytes:
             continue
         coded = coded or name.lower() == _CODING
         lines.append(b"%b: %b" % (name, value))
-    if len(lengths) > 1 and not coded:
+    # RFC 9112 6.3: Transfer-Encoding overrides Content-Length.
+    if coded:
+        lengths.clear()
+    if len(lengths) > 1:
         raise BadHead(f"contradictory Content-Length fields: {sorted(lengths)[:5]}")
-    # RFC 9112 6.3: Transfer-Encoding overrides Content-Length. An impossibly large length is
-    # ignored.
-    if lengths and not coded and max(lengths) <= _LONGEST:
+    # An impossibly large length is ignored: the body ends with the connection.
+    if lengths and max(lengths) <= _LONGEST:
         lines.append(b"Content-Length: %d" % lengths.pop())
     return b"\r\n".join(lines) + b"\r\n\r\n"
 
@@ -71,7 +73,8 @@ def _status(line: bytes) -> bytes:
 def _fields(lines: list[bytes]) -> list[tuple[bytes, bytes]]:
     fields: list[tuple[bytes, bytes]] = []
     for line in lines:
-        if line[:1] in (b" ", b"\t") and fields:  # RFC 9112 5.2: a folded line is joined by a space
+        # RFC 9112 5.2: a folded line is joined by a space.
+        if line[:1] in (b" ", b"\t") and fields:
             name, value = fields[-1]
             fields[-1] = (name, (value + b" " + line.translate(_SPACED).strip()).strip())
             continue
@@ -114,7 +117,8 @@ class Head:
 
 def status_line(status: int) -> bytes:
     """Return the status line of a head that is put together."""
-    return f"HTTP/1.1 {status} {HTTPStatus(status).phrase if status in set(HTTPStatus) else ''}\r\n".encode()
+    phrase = HTTPStatus(status).phrase if status in set(HTTPStatus) else ""
+    return f"HTTP/1.1 {status} {phrase}\r\n".encode()
 
 
 def check_start(data: bytes) -> None:
@@ -122,12 +126,14 @@ def check_start(data: bytes) -> None:
 
     Raise Http2Only for a frame of HTTP/2.
     """
-    if data[:5].upper() != _START[: len(data)]:
-        if _FRAME.match(data[:9] + _SETTINGS[len(data) :]):
-            if len(data) < len(_SETTINGS):
-                return
-            raise Http2Only("the server answered an HTTP/1.1 request with an HTTP/2 frame")
+    if data[:5].upper() == _START[: len(data)]:
+        return
+    # What is missing of a frame's head is taken to be that of a first frame.
+    may_be_frame = _FRAME.match(data[:9] + _SETTINGS[len(data) :]) is not None
+    if not may_be_frame:
         raise NotHttp(f"the response starts with {data[:40]!r}")
+    if len(data) >= len(_SETTINGS):
+        raise Http2Only("the server answered an HTTP/1.1 request with an HTTP/2 frame")
 
 
 def read_head(raw: bytes) -> Head:
@@ -178,7 +184,8 @@ def _parse(raw: bytes) -> Head:
         parser.feed_data(raw)
     except (HttpParserError, HttpParserUpgrade):
         # llhttp stops at a 101, with or without Upgrade; the caller rejects its status.
-        if not fields.complete or parser.get_status_code() != 101:
+        is_switch = fields.complete and parser.get_status_code() == 101
+        if not is_switch:
             raise
     if not fields.complete:
         raise HttpParserError("the head does not end at its empty line")
@@ -234,7 +241,8 @@ class ChunkLines:
                 self._wanted -= len(piece)
                 at += len(piece)
                 continue
-            if not self._line and self._next == self._size:
+            is_at_chunk = not self._line and self._next == self._size
+            if is_at_chunk:
                 at = self._whole(data, at)
             end = data.find(b"\n", at) + 1
             self._line += data[at : end or len(data)]
@@ -251,7 +259,8 @@ class ChunkLines:
 
         Line by line they would take twice as long.
         """
-        payload, match = self.payload, _SIZE.match
+        payload = self.payload
+        match = _SIZE.match
         while self._chunks < MOST_CHUNKS and (found := match(data, at)) is not None:
             begin = found.end()
             end = begin + int(found[1], 16)
@@ -284,7 +293,8 @@ class ChunkLines:
 
     def _trailer(self, line: bytes) -> None:
         self.complete = line in (b"\r\n", b"\n", b"\r\r\n")
-        self.broken = not self.complete and (b"\0" in line or not _FIELD.match(line))
+        if not self.complete:
+            self.broken = b"\0" in line or not _FIELD.match(line)
 
 
 _LINE_END = re.compile(rb"[\r\n]")

@@ -71,14 +71,14 @@ def parse_target(url: str) -> RequestTarget:
     if match is None:
         raise BadUrl(f"not a URL that can be requested: {url[:200]!r}")
     scheme, host, digits, path, query = match.groups()
-    scheme, host = scheme.lower(), host.lower()
+    scheme = scheme.lower()
+    host = host.lower()
     port = int(digits) if digits else _PORTS[scheme]
     if not 0 < port < 65536:
         raise BadUrl(f"port {port} does not exist")
     authority = host if port == _PORTS[scheme] else f"{host}:{port}"
-    return RequestTarget(
-        scheme == "https", host.strip("[]"), port, authority, (path or "/") + (query or "")
-    )
+    asked = (path or "/") + (query or "")
+    return RequestTarget(scheme == "https", host.strip("[]"), port, authority, asked)
 
 
 Headers = Iterable[tuple[bytes, bytes]]
