@@ -52,7 +52,8 @@ class AddressFamilies:
         self._clock = clock
         self._of = {4: _Family(), 6: _Family()}
         self._broken = False
-        # host -> the address that accepted where the first one did not
+        # host -> the address that accepted where the first one did not. Such a host is found out
+        # once, and politeness per address needs it to have the same address each time.
         self._best: dict[str, str] = {}
         # host -> the address that accepted last and gave no answer
         self._worst: dict[str, str] = {}
@@ -67,13 +68,14 @@ class AddressFamilies:
             return addresses
         good = [address for address in addresses if not self._is_paused(address)]
         bad = [address for address in addresses if self._is_paused(address)]
-        if good or not bad:
+        if good:
             return good + bad
-        return [self._probe(bad[0])]
+        return [self._probe(bad[0])] if bad else []
 
     def _by_experience(self, addresses: list[str], host: str) -> list[str]:
         """Return the addresses: the one that served the host best first, a silent one last."""
-        best, worst = self._best.get(host), self._worst.get(host)
+        best = self._best.get(host)
+        worst = self._worst.get(host)
         if best in addresses:
             addresses = [best, *(address for address in addresses if address != best)]
         if worst in addresses:
@@ -101,7 +103,8 @@ class AddressFamilies:
 
         For a broken family it is true of one host at a time.
         """
-        family, now = self._of[number], self._clock()
+        family = self._of[number]
+        now = self._clock()
         if not family.pause.last:
             return True
         if now < family.until:
@@ -147,7 +150,8 @@ class AddressFamilies:
     def failed(self, address: str, *, no_route: bool) -> None:
         """Book that an address accepted none; `no_route`: this machine knows no way there."""
         number = _version(address)
-        family, other = self._of[number], self._of[10 - number]
+        family = self._of[number]
+        other = self._of[10 - number]
         if family.pause.last:
             return
         if not family.failed:
@@ -155,15 +159,15 @@ class AddressFamilies:
         family.failed.add(str(ip_network(f"{address}/{NETWORKS[number]}", strict=False)))
         # Many machines have no IPv6; without IPv4 there is no network at all, unless IPv6 connects
         certain = no_route and (number == 6 or other.connected)
-        if not certain and (len(family.failed) < ENOUGH[number] or not other.connected):
+        likely = len(family.failed) >= ENOUGH[number] and other.connected
+        if not certain and not likely:
+            # So many fail while the other family is silent too, which says nothing of this one.
             if len(family.failed) >= MOST:
                 family.failed.clear()
             return
-        why = (
-            "this machine has no route"
-            if certain
-            else f"{len(family.failed)} networks in a row did not answer"
-        )
+        why = f"{len(family.failed)} networks in a row did not answer"
+        if certain:
+            why = "this machine has no route"
         family.failed.clear()
         self._pause(family, self._clock())
         self._broken = True
@@ -222,8 +226,11 @@ async def race(
         left = [address for address in known if address != first]
         return await race(left, connect, overtaken, most=most - 1) if left else None
 
-    if most == 1 or (len(addresses) == 1 and more is None):
+    has_no_others = len(addresses) == 1 and more is None
+    if most == 1 or has_no_others:
         return await connect(first)
+    # The first attempt needs no task, because the others cancel it if they win. `asyncio.timeout`
+    # around it would cost another 120 instructions per connection.
     rivals = _Rivals(others, asyncio.current_task())
     timer = asyncio.get_running_loop().call_later(STAGGER, rivals.begin)
     try:
@@ -235,7 +242,8 @@ async def race(
         overtaken(first)
         return won
     except (AddressRefused, ConnectFailed) as error:
-        if isinstance(error, AddressRefused):  # who leads inside is not asked for other ways there
+        # A name that leads inside is not asked for further addresses.
+        if isinstance(error, AddressRefused):
             more = None
         timer.cancel()
         return await rivals.instead_of(error)
@@ -299,16 +307,18 @@ class _Rivals(Generic[C]):
     def end(self) -> None:
         """Drop what is not wanted any more."""
         self._first = None
-        if (
-            self._task is not None
-            and not self._task.cancel()
-            and (unwanted := _result(self._task)) is not None
-        ):
+        if self._task is None or self._task.cancel():
+            return
+        # The task has ended before: its connection may be open.
+        unwanted = _result(self._task)
+        if unwanted is not None:
             unwanted.abort()
 
 
 def _result(task: asyncio.Task[C | None]) -> C | None:
-    return None if task.cancelled() or task.exception() is not None else task.result()
+    if task.cancelled() or task.exception() is not None:
+        return None
+    return task.result()
 
 
 def _weight(error: FetchError) -> int:

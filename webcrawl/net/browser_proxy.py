@@ -37,7 +37,7 @@ from webcrawl.net.header_times import fresh_for, max_age
 
 Headers = list[tuple[bytes, bytes]]
 
-# Of one connection, or made anew by whoever sends the message on (RFC 9110 7.6.1).
+# They belong to one connection, or the next sender makes them anew (RFC 9110 7.6.1).
 _HOP = frozenset(
     (
         *(
@@ -87,11 +87,13 @@ class BrowserRequest:
 
     def onward(self) -> Headers:
         """Return the headers that go to the server."""
-        return [
-            (name, value)
-            for name, value in self.headers
-            if name.lower() not in _ASKED and not name.lower().startswith(_HINTS)
-        ]
+        found: Headers = []
+        for name, value in self.headers:
+            lower = name.lower()
+            is_browsers_own = lower in _ASKED or lower.startswith(_HINTS)
+            if not is_browsers_own:
+                found.append((name, value))
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +128,8 @@ def read_ask(head: bytes) -> BrowserRequest:
     headers = []
     for line in lines:
         name, colon, value = line.partition(b":")
-        if not colon or not name or name != name.strip():
+        is_name = bool(name) and name == name.strip()
+        if not colon or not is_name:
             raise BadMessage(f"the browser sent an invalid header: {line[:100]!r}")
         headers.append((name, value.strip()))
     try:
@@ -136,7 +139,9 @@ def read_ask(head: bytes) -> BrowserRequest:
 
 
 def _may_pass(name: bytes, value: bytes) -> bool:
-    return name.lower() not in _ANSWERED and not any(byte in name + value for byte in b"\r\n\0")
+    if name.lower() in _ANSWERED:
+        return False
+    return not any(byte in name + value for byte in b"\r\n\0")
 
 
 VALID = timedelta(days=365)
@@ -156,7 +161,8 @@ class ProxyIdentity:
 
         One certificate is enough: the browser trusts the key, and no authority.
         """
-        key, now = ec.generate_private_key(ec.SECP256R1()), now or datetime.now(UTC)
+        key = ec.generate_private_key(ec.SECP256R1())
+        now = now or datetime.now(UTC)
         name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "webcrawl's proxy")])
         builder = (
             x509.CertificateBuilder()
@@ -268,8 +274,9 @@ class BrowserProxy:
             writer.transport.abort()
 
     def page_of(self, ask: BrowserRequest) -> str:
-        """Return the page that asks; empty for anybody else."""
-        return password if (password := ask.password) in self._pages else ""
+        """Return the page that asks; empty if no page does."""
+        password = ask.password
+        return password if password in self._pages else ""
 
     def enter(self, page: str) -> None:
         """Note that the connection that is being served is this page's."""
@@ -322,11 +329,13 @@ class _Talk:
         if not self._origin:
             self._page = self._proxy.page_of(ask)
             self._proxy.enter(self._page)
+        # TLS ends here. A tunnel would hide paths from robots.txt, and bytes from the archive.
         if ask.method == "CONNECT" and self._page and not self._origin:
             self._writer.write(b"HTTP/1.1 200 \r\n\r\n")
             await self._proxy.encrypt(self._page, self._writer)
             self._origin = f"https://{ask.target.removesuffix(':443')}"
             return True
+        # Chromium 156 asks for update.googleapis.com by itself, although that is switched off.
         if not self._page:
             self._writer.write(WHO)
             return not _has_body(ask)
@@ -349,8 +358,8 @@ def _has_body(ask: BrowserRequest) -> bool:
 
 ROOM = 64 << 20  # bytes of answers,
 EACH, FIELD = 1000, 200  # with what Python needs for each, and for each of its header fields
-# RFC 9111 4.2.2 leaves to the cache how long an answer holds of which nobody says anything. These
-# kinds are parts of a site's design; data is asked for again.
+# RFC 9111 4.2.2 leaves to the cache how long an answer holds if its head does not say. These kinds
+# are parts of a site's design; data is asked for again.
 UNSAID = 86_400.0  # seconds
 PARTS = frozenset(
     ("text/css", "text/javascript", "application/javascript", "application/x-javascript")
@@ -372,10 +381,12 @@ class SharedResources:
 
     def find(self, url: str, ask: BrowserRequest, now: float) -> BrowserAnswer | None:
         """Return the answer to this request, if there is one that still holds."""
-        until, varied, told, _ = self._kept.get(url, (0.0, [], None, 0))
-        if told is None or not _may_be_shared(ask):
+        kept = self._kept.get(url)
+        if kept is None or not _may_be_shared(ask):
             return None
-        if now >= until or any(ask.header(name) != value for name, value in varied):
+        until, varied, told, _ = kept
+        differs = any(ask.header(name) != value for name, value in varied)
+        if now >= until or differs:
             return None
         self._kept[url] = self._kept.pop(url)
         return told
@@ -404,21 +415,21 @@ class SharedResources:
 
 
 def _may_be_shared(ask: BrowserRequest) -> bool:
-    return ask.method == "GET" and not ask.header(b"range") and not ask.header(b"authorization")
+    if ask.header(b"range") or ask.header(b"authorization"):
+        return False
+    return ask.method == "GET"
 
 
 def _holds_for(headers: Headers, now: float) -> float:
     """Return the seconds from now."""
-    if max_age(headers) is not None or any(
-        header(headers, name) is not None for name in (b"expires", b"pragma")
-    ):
+    has_date = header(headers, b"expires") is not None or header(headers, b"pragma") is not None
+    if has_date or max_age(headers) is not None:
         return fresh_for(headers, now)
     mime = parse((header(headers, b"content-type") or b"").decode("latin-1"))
-    return (
-        UNSAID
-        if mime is not None and (mime.essence in PARTS or mime.essence.startswith(PART_TYPES))
-        else 0.0
-    )
+    if mime is None:
+        return 0.0
+    is_part = mime.essence in PARTS or mime.essence.startswith(PART_TYPES)
+    return UNSAID if is_part else 0.0
 
 
 def _varies_by(headers: Headers) -> list[bytes]:

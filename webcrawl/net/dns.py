@@ -99,10 +99,13 @@ class CachingResolver:
         """
         name = host.lower().removesuffix(".")
         kept = self._kept.get(name)
-        if kept is None or not kept[1].half or self._closed:
+        if kept is None or self._closed:
             return []
         until_then, four = kept
-        found = (until_then, replace(four, half=False))  # for whoever comes meanwhile, too
+        if not four.half:
+            return []
+        # A caller that comes meanwhile does not ask a second time.
+        found = (until_then, replace(four, half=False))
         self._kept[name] = found
         try:
             async with self._places:
@@ -115,25 +118,33 @@ class CachingResolver:
             both = chain.from_iterable(zip_longest(four.addresses, six.addresses))
             again = self._clock() + max(six.ttl, SHORTEST)
             found = (min(until_then, again), DnsAnswer(tuple(filter(None, both)), six.ttl))
-        elif six.failure not in WORDS:  # to be asked for again
+        elif six.failure not in WORDS:
+            # No server has answered, so the addresses are asked for again.
             found = kept
         self._kept[name] = found
-        return list(found[1].addresses) if six.failure is None else []
+        if six.failure is not None:
+            return []
+        return list(found[1].addresses)
 
     def _remembered(self, host: str) -> DnsAnswer | None:
         kept = self._kept.get(host)
-        if kept is not None and kept[0] > self._clock():
-            self._kept.move_to_end(host)
-            self.counters["cache hits"] += 1
-            return kept[1]
-        return None
+        if kept is None:
+            return None
+        until, answer = kept
+        if until <= self._clock():
+            return None
+        self._kept.move_to_end(host)
+        self.counters["cache hits"] += 1
+        return answer
 
     async def _ask_once(self, host: str) -> DnsAnswer:
         name = host.lower().removesuffix(".")
         if name in self._hosts:
             self.counters["hosts file"] += 1
             return DnsAnswer(self._hosts[name])
-        answer = known_without_asking(name) or (self._remembered(name) if name != host else None)
+        answer = known_without_asking(name)
+        if answer is None and name != host:
+            answer = self._remembered(name)
         if answer is not None:
             return answer
         if self._closed:
@@ -159,13 +170,13 @@ class CachingResolver:
                 answer = await self._measured(name, self._lookup.ask, self._timeout)
             else:
                 answer = await self._measured(name, self._lookup.check, self._timeout)
-                # an alias that is to be followed
-                if answer.failure is None and not answer.addresses:
+                # `check` does not follow an alias whose addresses the server left out.
+                is_alias = answer.failure is None and not answer.addresses
+                if is_alias:
                     answer = await self._measured(name, self._lookup.ask, self._timeout)
         self.silence.heard(name, answer, begun)
-        answer = await self._witnesses.confirm(
-            name, answer, -FRESH if denied_at is None else denied_at
-        )
+        denied_before = -FRESH if denied_at is None else denied_at
+        answer = await self._witnesses.confirm(name, answer, denied_before)
         # What this machine or all name servers lack says nothing of the name
         if answer.failure in LATER and self.silence.excuses(begun):
             return DnsAnswer(failure=DnsFailure.NO_SERVER)
@@ -239,10 +250,9 @@ class CachingResolver:
 
         What was wrong with our own network is over.
         """
-        for name in [
-            name for name, (_, answer) in self._kept.items() if not self._witnesses.leads(answer)
-        ]:
-            del self._kept[name]
+        for name, (_, answer) in [*self._kept.items()]:
+            if not self._witnesses.leads(answer):
+                del self._kept[name]
 
     def remember(self, names: Iterable[str]) -> None:
         """Remember names that led to their hosts in a former run."""

@@ -1,8 +1,8 @@
 """The answers of name servers, the answers that need no query, and the doubts about both.
 
 No query is needed for literal addresses, for what cannot be a name, and for the names of
-HOSTS_FILE. `Silence` notices that no name server answers: then names that cannot be resolved are
-nobody's fault. `Witnesses` tell names that do not exist from name servers that deny names which
+HOSTS_FILE. `Silence` notices that no name server answers: then no host is blamed for a name that
+cannot be resolved. `Witnesses` tell names that do not exist from name servers that deny names which
 they knew.
 """
 
@@ -159,7 +159,7 @@ def read_hosts(path: Path) -> dict[str, tuple[str, ...]]:
 
 
 ENOUGH = 8  # unrelated names in a row that got no answer, before names are asked for that had one
-GAP = 3.0  # seconds between two such questions while nobody answers
+GAP = 3.0  # seconds between two such questions while no name server answers
 WAIT = 10.0  # seconds until a name is asked for again that was not resolved because of that
 GOOD = 4  # names that are remembered because they had an answer, or because they led somewhere
 REMIND = 3600.0  # seconds between two lines about it
@@ -203,8 +203,10 @@ class Silence:
                 self._good.append(name)
             if self.on:
                 self._end()
+        # A question that is older than the last answer says nothing of what came after that.
         elif answer.failure in LATER and begun > self._word_at:
-            self._failed.add(".".join(name.rsplit(".", 2)[-2:]))
+            domain = ".".join(name.rsplit(".", 2)[-2:])
+            self._failed.add(domain)
             if len(self._failed) >= ENOUGH and self._task is None:
                 self._task = asyncio.get_running_loop().create_task(self._watch())
 
@@ -215,6 +217,7 @@ class Silence:
         """
         if not self.on:
             return True
+        # With a known name, `_watch` asks. Without one, the waiting names are asked for in turn.
         if self._good or self._clock() < self._next:
             return False
         self._next = self._clock() + GAP
@@ -275,10 +278,13 @@ class Silence:
 Admits = Callable[[str], bool]
 """Returns whether the crawl may connect to an address."""
 
+# The first names of a crawl may be misspelt seeds, so some denials are believed.
 SUSPECT = 32  # names that are denied before any has led somewhere: more are not believed
 FRESH = 10.0  # seconds for which what was learnt of the name servers holds
 
 
+# A resolver denied everything for a quarter of an hour. Without these checks, all URLs of the hosts
+# that were found meanwhile ended.
 class Witnesses:
     """Hears every answer.
 
@@ -326,9 +332,12 @@ class Witnesses:
         if not self.names:
             if len(self._denied) < SUSPECT:
                 self._denied.add(name)
-            return answer if name in self._denied else DnsAnswer(failure=DnsFailure.UNPROVEN)
+            is_believed = name in self._denied
+            return answer if is_believed else DnsAnswer(failure=DnsFailure.UNPROVEN)
+        # One caller at a time checks: the others then use what it has learnt.
         async with self._lock:
-            return answer if await self._is_true(since) else DnsAnswer(failure=DnsFailure.DENIED)
+            is_believed = await self._is_true(since)
+        return answer if is_believed else DnsAnswer(failure=DnsFailure.DENIED)
 
     async def _is_true(self, since: float) -> bool:
         """Return whether a denial may be believed.
@@ -350,7 +359,8 @@ class Witnesses:
                 self._found()
             if self._found_at >= now:
                 return True
-        self._lied_at = self._clock()  # or fail: then nobody knows
+        # Without any answer it is not known whether they lie, and the names wait all the same.
+        self._lied_at = self._clock()
         if all(answer.failure in WORDS for answer in answers):
             self._lie()
         return False

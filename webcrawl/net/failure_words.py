@@ -128,11 +128,9 @@ def refused_address(address: str, reason: str, host: str, allowed: Iterable[str]
 
     The setting keeps open what it opens now.
     """
-    where = (
-        f"{address} is"
-        if host.strip("[]") == address
-        else f"{host} resolves to {address}, which is"
-    )
+    where = f"{host} resolves to {address}, which is"
+    if host.strip("[]") == address:
+        where = f"{address} is"
     # A setting given once more replaces the value before
     networks = ",".join((*allowed, special_network(address)))
     return f"{where} {reason}: -s PRIVATE_NETWORKS_ALLOWED={networks} lets the crawl in"

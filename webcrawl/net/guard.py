@@ -54,6 +54,7 @@ SPECIAL4 = [
 ]
 
 UNICAST6 = network("2000::/3")  # RFC 4291 2.4: the only block assigned so far
+# A network's own prefix for NAT64 cannot be recognised (docs/network-inside.md#the-guard).
 NAT64 = network("64:ff9b::/96")
 SIX_TO_FOUR = network("2002::/16")
 TEREDO = network("2001::/32")
@@ -120,7 +121,9 @@ class AddressGuard:
         if isinstance(address, IPv4Address):
             return self._examine4(int(address))
         # A zone (`%eth0`) names an interface of this machine
-        return "bound to one interface" if address.scope_id is not None else self._examine6(address)
+        if address.scope_id is not None:
+            return "bound to one interface"
+        return self._examine6(address)
 
     def _examine4(self, number: int) -> str:
         if any(number in allowed for allowed in self._allowed4):
@@ -139,7 +142,8 @@ class AddressGuard:
         for inner in wrapped:
             if reason := self._examine4(inner):
                 return f"wraps {IPv4Address(inner)}: {reason}"
-        if translated:  # packets reach the IPv4 address, which is allowed
+        # The packets reach the IPv4 address, which is allowed.
+        if translated:
             return ""
         return _kind6(number)
 

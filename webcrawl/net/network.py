@@ -82,7 +82,8 @@ class Network:
 
         Its file is read once: another key is for the next run.
         """
-        if not values["BOT_KEY"] or not values["BOT_AGENT"]:  # neither goes without the other
+        # A signature names where its key is published, so neither goes without the other.
+        if not values["BOT_KEY"] or not values["BOT_AGENT"]:
             return None
         form, origin = form_and_origin(values["BOT_AGENT"])
         return RequestSigner(
@@ -101,7 +102,8 @@ def _bounds(values: CheckedSettings) -> FetchLimits:
 
     A body longer than Scrapy's DOWNLOAD_MAXSIZE is refused, unless it is truncated before.
     """
-    truncate, most = values["DOWNLOAD_TRUNCATE"], values.get("DOWNLOAD_MAXSIZE", 0)
+    truncate = values["DOWNLOAD_TRUNCATE"]
+    most = values.get("DOWNLOAD_MAXSIZE", 0)
     strict = 0 < most <= truncate
     return FetchLimits(
         most if strict else truncate,

@@ -20,8 +20,8 @@ ENOUGH = 9.0  # points that make an outage
 # points that any answer takes away: where a quarter of all hosts answer, there is a network
 ANSWER = 3.0
 NEW = 0.1  # points of a host that never answered: dead ones come together in lists, fifty in a row
-# All of them together: at the end of a crawl only dead hosts may be left, and nobody who could end
-# a false alarm. So three known hosts must have failed, which have URLs left and will be asked.
+# All of them together: at the end of a crawl only dead hosts may be left, and none could end a
+# false alarm. So three known hosts must have failed, which have URLs left and will be asked.
 NEW_IN_ALL = 6.0
 NO_ROUTE = 3.0  # points of a host that this machine has no route to, whatever the host's record
 # An outage makes nearly every host fail, and usually one in fifty does. The worse known hosts have
@@ -91,6 +91,7 @@ class Detector:
         record = failure.record
         if self.out:
             self.failures += 1
+            # A probe that fails takes back what an answer has shown.
             if record is HostPast.KNOWN and begun >= self._began:
                 self._points = max(self._points - 1.0, 0.0)
             return False
@@ -100,8 +101,10 @@ class Detector:
             self._begin(now)
         self.failures += 1
         points = self._worth(failure, begun)
-        domain, address = self._domain(failure.host), failure.address
-        if points and domain not in self._unrelated and address not in self._unrelated:
+        domain = self._domain(failure.host)
+        address = failure.address
+        is_unrelated = domain not in self._unrelated and address not in self._unrelated
+        if points and is_unrelated:
             self._unrelated.update((domain, address) if address else (domain,))
             self._known += record is HostPast.KNOWN
             self._points += points
@@ -141,7 +144,7 @@ class Detector:
         if failure.sign is Sign.NO_ROUTE:
             return NO_ROUTE
         if failure.sign is Sign.NO_NAME and not is_known:
-            return 0.0  # lists are full of names that nobody has
+            return 0.0  # lists are full of names that do not exist
         if is_known:
             return self._known_worth()
         return self._take_new_worth(begun) if is_new else 0.0

@@ -98,8 +98,9 @@ class FetchLimits:
     def asked(self, options: Options) -> FetchLimits:
         """Return the bounds of a request with these options."""
         limit, strict = (options.maxsize, True) if options.maxsize else (self.truncate, self.strict)
-        timeout, strict = options.timeout or self.timeout, strict and not options.cut
-        # as for nearly every robots.txt
+        strict = strict and not options.cut
+        timeout = options.timeout or self.timeout
+        # Nearly every robots.txt has the usual limits.
         if (limit, timeout, strict) == (self.truncate, self.timeout, self.strict):
             return self
         return replace(self, truncate=limit, timeout=timeout, strict=strict)
@@ -117,7 +118,9 @@ class FetchLimits:
 
         `asked` is when the request was sent.
         """
-        return asked + self.grace + received / self.rate if self.rate else float("inf")
+        if not self.rate:
+            return float("inf")
+        return asked + self.grace + received / self.rate
 
 
 class AnswerSource(Protocol):

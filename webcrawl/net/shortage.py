@@ -1,7 +1,7 @@
 """The resources that this process may lack: descriptors, ports, memory for sockets, and time.
 
-`room` says how many connections fit; Shortage pauses new ones; `until` blames nobody for a deadline
-noticed late; RunningClock stands while this process does not run.
+`room` says how many connections fit; Shortage pauses new ones; `until` blames no server for a
+deadline noticed late; RunningClock stands while this process does not run.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from webcrawl.net.errors import NoSocket, Untried
 
 logger = logging.getLogger(__name__)
 
-# seconds by which we may notice a deadline too late, for want of our own time, before we judge
-# nobody
+# Seconds by which we may notice a deadline too late for want of our own time. After more, no server
+# is judged by it.
 LATE = 1.0
 
 
@@ -194,7 +194,8 @@ class Shortage:
         self.on_end()
 
     def _over(self) -> None:
-        if not self.opened:  # nobody has got a socket since the last pause, or nobody has tried
+        # No request has got a socket since the last pause, or none has tried.
+        if not self.opened:
             self._after(QUIET, self._over)
             return
         self._pause.reset()

@@ -42,9 +42,9 @@ def credentials_of(proxy: Proxy) -> tuple[str, str]:
         user, _, password = b64decode(proxy.auth.removeprefix(b"Basic ")).decode().partition(":")
     except ValueError:
         user = password = ""
-    if not (
-        user and password and all(one.isascii() and len(one) <= LONGEST for one in (user, password))
-    ):
+    # RFC 1929 gives each one byte for its length, and names no encoding.
+    can_be_sent = all(one.isascii() and 0 < len(one) <= LONGEST for one in (user, password))
+    if not can_be_sent:
         raise BadOption(f"proxy {proxy}: its user name or password cannot be sent by SOCKS5")
     return user, password
 
@@ -88,7 +88,8 @@ async def _connect_to(
                 raise
             away = ProxyUnusable(str(error.__cause__ or error))
         except ProxyError as error:
-            if error.__context__ is None:  # it closed the connection, as `ssh -D` says no
+            # The proxy closed the connection. `ssh -D` refuses a server in this way.
+            if error.__context__ is None:
                 raise Refused(f"{error} for {host}:{port}", 0) from error
             if error.error_code is None:
                 raise ProxyUnusable(str(error)) from error

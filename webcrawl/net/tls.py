@@ -51,5 +51,5 @@ def tls_context(
 
 
 def verifying_context(protocols: Sequence[str] = ("http/1.1",)) -> ssl.SSLContext:
-    """Return a context for servers that get a secret: it must reach them, and nobody between."""
+    """Return a context for servers that get a secret: it must reach them, and no one between."""
     return tls_context(verify=True, least="TLSv1.2", protocols=protocols)
