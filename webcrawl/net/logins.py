@@ -55,14 +55,18 @@ class SavedCookie(NamedTuple):
     secure: bool
     expires: float  # seconds since 1970; 0: with the session
 
+    def has_expired(self, now: float) -> bool:
+        return 0 < self.expires <= now
+
     def is_of(self, host: str) -> bool:
         return host == self.domain or (self.has_subdomains and host.endswith(f".{self.domain}"))
 
     def fits(self, target: RequestTarget) -> bool:
         """Return whether a request takes the cookie (RFC 6265 5.4), until it expires."""
+        if self.secure and not target.secure:
+            return False
         path = target.path.partition("?")[0]
-        is_below = path.startswith(self.path.rstrip("/") + "/") or path == self.path
-        return is_below and (target.secure or not self.secure)
+        return path == self.path or path.startswith(self.path.rstrip("/") + "/")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -75,9 +79,13 @@ class Login:
     def added_to(self, head: bytes, target: RequestTarget, now: float) -> bytes:
         """Return the head with this login. A field or cookie that the request has itself stays."""
         own = {line.partition(b":")[0].lower() for line in head.split(b"\r\n")[1:]}
-        more = [(name, value) for name, value in self.fields if name.lower() not in own]
-        head = with_fields(head, b"".join(b"%b: %b\r\n" % field for field in more))
-        sent = [one for one in self.cookies if one.fits(target) and not 0 < one.expires <= now]
+        more = b""
+        for name, value in self.fields:
+            if name.lower() not in own:
+                more += b"%b: %b\r\n" % (name, value)
+        head = with_fields(head, more)
+        fitting = [one for one in self.cookies if one.fits(target)]
+        sent = [one for one in fitting if not one.has_expired(now)]
         return _with_cookies(head, sent) if sent else head
 
 
@@ -94,6 +102,7 @@ class Logins:
         try:
             tables = tomllib.loads(private_bytes(path, LONGEST).decode())
         except tomllib.TOMLDecodeError as error:
+            # The error may quote the file, so it is not raised on (`from None`).
             place = _PLACE.search(str(error))
             raise ValueError(f"it is not TOML {place[0] if place else ''}".strip()) from None
         except UnicodeDecodeError:
@@ -132,7 +141,8 @@ class Logins:
     def expired(self, now: float) -> str:
         """Return the URL of a host whose cookies have all expired; empty if there is none."""
         for origin, login in self._by_origin.items():
-            if login.cookies and all(0 < one.expires <= now for one in login.cookies):
+            have_expired = all(one.has_expired(now) for one in login.cookies)
+            if login.cookies and have_expired:
                 return _url(origin)
         return ""
 
@@ -151,9 +161,10 @@ class Logins:
 
 def _url(origin: Origin) -> str:
     is_secure, host, port = origin
+    scheme, default = ("https", 443) if is_secure else ("http", 80)
     name = f"[{host}]" if ":" in host else host
-    default = 443 if is_secure else 80
-    return f"http{'s' * is_secure}://{name}{'' if port == default else f':{port}'}/"
+    place = name if port == default else f"{name}:{port}"
+    return f"{scheme}://{place}/"
 
 
 def _origin_of(url: str) -> Origin | None:
@@ -188,7 +199,9 @@ def _login(table: Any, origin: Origin, folder: Path) -> Login:
     names = {name.lower() for name, _ in fields}
     if len(names) < len(fields):
         raise ValueError("two of its logins use the same header")
-    cookies = _cookies(folder, table["cookies"], origin[1]) if "cookies" in table else ()
+    cookies: tuple[SavedCookie, ...] = ()
+    if "cookies" in table:
+        cookies = _cookies(folder, table["cookies"], origin[1])
     return Login(tuple(fields), cookies)
 
 
@@ -217,7 +230,8 @@ def _header(value: str) -> tuple[bytes, bytes]:
     name, colon, text = value.partition(":")
     field = name.strip().encode(), text.strip().encode()
     is_valid = FIELD_NAME.fullmatch(field[0]) and FIELD_VALUE.fullmatch(field[1])
-    if not (colon and is_valid and field[1]):
+    is_whole = bool(colon) and bool(field[1])
+    if not is_valid or not is_whole:
         raise ValueError("header: must have the form Name: value")
     if field[0].lower() == b"cookie":
         raise ValueError("header: cookies belong in a file, which `cookies` names")
@@ -252,6 +266,7 @@ def _cookies(folder: Path, name: str, host: str) -> tuple[SavedCookie, ...]:
 def _read_cookies(text: str) -> Iterator[SavedCookie]:
     """Yield the cookies of a file in Netscape's form, as browsers and curl write it."""
     for number, written in enumerate(text.splitlines(), 1):
+        # A cookie that scripts must not read has a prefix that looks like a comment.
         line = written.removeprefix("#HttpOnly_")
         if not line.strip() or line.startswith("#"):
             continue

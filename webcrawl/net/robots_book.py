@@ -38,8 +38,9 @@ SCHEMES = ("http:", "https:", "ftp:")  # RFC 9309 2.3
 SIBLINGS = {"http": "https", "https": "http"}  # schemes whose origins are usually one server
 _PATH = "/robots.txt"
 PATIENCE = 259_200.0  # HOST_PATIENCE
-# failures at least before an origin is given up; after so many nobody should await its URLs
+# Failures at least before an origin is given up. After so many, a caller should not await its URLs.
 TRIES = 3
+# Bytes and number of rules in memory. As Protego's objects, so many would take 5.6 GB.
 MEMORY, HOSTS = 32 << 20, 2**18
 ORIGINS = 100  # of one host, that are shown
 NAMES = 32 << 10  # characters of the sitemaps that one file names, that are kept
@@ -64,8 +65,8 @@ class RobotsBook:
     `memory` bounds the bytes of all rules in memory, HOSTS their number. Times are seconds since
     1970, since they are stored. A verdict costs 5 us, 40 if its rules are loaded from the table. An
     unreachable robots.txt is tried again after `retry_wait`, doubled each time, until it has been
-    unreachable for `patience` seconds. `sitemaps` that files name are kept; `lazily`: whoever wants
-    those of a new host asks for them.
+    unreachable for `patience` seconds. `sitemaps` that files name are kept; `lazily`: a caller
+    that wants those of a new host asks for them.
     """
 
     def __init__(
@@ -139,7 +140,9 @@ class RobotsBook:
     def sitemaps(self, url: str) -> Sequence[str]:
         """Return the sitemaps that the robots.txt of its host names, the first ones of very many."""
         entry = self._entry(origin_of(url))
-        return (entry.fresh.sitemaps or ()) if entry is not None and entry.fresh is not None else ()
+        if entry is None or entry.fresh is None:
+            return ()
+        return entry.fresh.sitemaps or ()
 
     def next_try(self, url: str) -> float:
         """Return the time at which to try a waiting URL again."""
@@ -182,11 +185,11 @@ class RobotsBook:
     def validators(self, origin: str) -> Validators:
         """Return the validators of the rules at hand, for a conditional request."""
         entry = self._entry(origin)
-        fresh = entry.fresh if entry is not None and entry.rules is not None else None
-        # a 304 would not name them
-        if fresh is None or (self._sitemaps and fresh.sitemaps is None):
+        if entry is None or entry.rules is None or entry.fresh is None:
             return Validators()
-        return fresh.validators
+        # A 304 has no body, and so would not name the sitemaps that are wanted for the first time.
+        lacks_sitemaps = self._sitemaps and entry.fresh.sitemaps is None
+        return Validators() if lacks_sitemaps else entry.fresh.validators
 
     def answered(
         self, origin: str, status: int, body: bytes, now: float, head: RobotsHead = NO_HEAD
@@ -206,13 +209,16 @@ class RobotsBook:
             return Heard(effect)
         sitemaps: Sequence[str]
         if effect is RobotsEffect.SAME and before is not None and known_rules is not None:
-            rules, sitemaps = known_rules, []
+            rules = known_rules
+            sitemaps = []
             head = head.completed(before.fresh)
             kept = before.fresh.sitemaps if before.fresh is not None else None
         else:
             # RFC 9309 2.3.1.3: a 4xx allows everything
-            txt = parse(body if effect is RobotsEffect.READ else b"", self._agent)
-            rules, sitemaps = txt.rules, txt.sitemaps
+            text = body if effect is RobotsEffect.READ else b""
+            txt = parse(text, self._agent)
+            rules = txt.rules
+            sitemaps = txt.sitemaps
             kept = tuple(_kept(sitemaps)) if self._sitemaps else None
         self._keep(
             origin,
@@ -237,9 +243,9 @@ class RobotsBook:
         if before is None or before.rules is None:
             return look(now, None, changed=False, head=head, sitemaps=sitemaps)
         # Only our own group is kept, so what changed for other crawlers is no change
-        changed = rules is not before.rules and pack(rules, self._agent) != pack(
-            before.rules, self._agent
-        )
+        changed = False
+        if rules is not before.rules:
+            changed = pack(rules, self._agent) != pack(before.rules, self._agent)
         return look(now, before.fresh, changed=changed, head=head, sitemaps=sitemaps)
 
     # -- failures that were our own network's
@@ -256,26 +262,33 @@ class RobotsBook:
     def _failed(self, before: RobotsEntry | None, now: float) -> RobotsEntry:
         """Return the entry after one more failure: it waits longer, and is given up in the end.
 
-        Rules stay in force meanwhile (RFC 9309 2.4). Who is asked later than planned was away for
-        twice the planned time at most, as far as we know: a crawl may have been stopped, or the
-        host had no URLs. The last try comes when patience ends, so that nothing is given up that is
-        back by then.
+        Rules stay in force meanwhile (RFC 9309 2.4). A host that is asked later than planned was
+        away for twice the planned time at most, as far as we know: a crawl may have been stopped,
+        or the host had no URLs. The last try comes when patience ends, so that nothing is given up
+        that is back by then.
         """
         if before is not None and before.fresh is not None and before.looks_early(now):
-            # valid as long as before
+            # An early look that fails changes nothing: the rules are valid as long as before.
             return replace(before, fresh=replace(before.fresh, soon=now + HOUR), asked=0)
-        tries, since, rules = 0, now, None
-        if before is not None and before.until >= now - self._useful:  # or its row may be swept
+        tries = 0
+        since = now
+        rules: RobotsRules | None = None
+        # A row that expired longer ago may be swept at any time.
+        if before is not None and before.until >= now - self._useful:
             rules = before.rules
             if before.tries:
-                tries, late = before.tries, now - before.until
+                tries = before.tries
+                late = now - before.until
                 since = before.since + max(0.0, late - self._wait(tries))
         tries += 1
         left = since + self._patience - now
-        if left <= 0 and tries >= TRIES:  # given up for a day: its URLs end
+        # It is given up for a day: its URLs end.
+        if left <= 0 and tries >= TRIES:
             return RobotsEntry(now + KEEP, None)
         wait = self._wait(tries)
-        until = now + (min(wait, left) if left > 0 else wait)
+        if left > 0:
+            wait = min(wait, left)
+        until = now + wait
         fresh = before.fresh if before is not None else None
         return RobotsEntry(until, rules, tries, since, owes=rules is not None, fresh=fresh)
 

@@ -45,7 +45,9 @@ class RobotsEffect(Enum):
     SHUT = "unreachable: rules known before stay in force, without any nothing is allowed"
 
 
-TOO_MANY = 429  # RFC 6585: says nothing about the file, only that we ask too often
+# RFC 6585: it says nothing about the file, only that we ask too often. Read as "no robots.txt", it
+# gave a site that asks for less more requests.
+TOO_MANY = 429
 # By hundreds of the HTTP status. A 3xx counts only as a last hop: too many hops, or no valid
 # Location.
 MEANINGS = {2: RobotsEffect.READ, 3: RobotsEffect.OPEN, 4: RobotsEffect.OPEN, 5: RobotsEffect.SHUT}
@@ -56,9 +58,9 @@ def meaning(status: int) -> RobotsEffect:
 
     A failure (no address, refused, timeout) shuts.
     """
-    return (
-        MEANINGS.get(status // 100, RobotsEffect.SHUT) if status != TOO_MANY else RobotsEffect.SHUT
-    )
+    if status == TOO_MANY:
+        return RobotsEffect.SHUT
+    return MEANINGS.get(status // 100, RobotsEffect.SHUT)
 
 
 def follows(status: int, hops: int) -> bool:
@@ -87,15 +89,14 @@ class Fresh:
     soon: float
     step: float = DAY
     validators: Validators = NONE
-    # that the file names, the first ones; None: nobody wanted them
+    # that the file names, the first ones; None: they were not wanted
     sitemaps: tuple[str, ...] | None = None
 
     @property
     def weight(self) -> int:
         """Return the bytes of memory, about."""
-        return 150 + sum(
-            100 + len(value) for value in (*self.validators, *(self.sitemaps or ())) if value
-        )
+        texts = (*self.validators, *(self.sitemaps or ()))
+        return 150 + sum(100 + len(text) for text in texts if text)
 
     def says_more(self, until: float) -> bool:
         """Return whether more is known than that the rules are fetched again at this time."""
@@ -231,11 +232,13 @@ IS_FRESH = {True: b"@", False: b"?"}  # whether there are rules
 
 def pack(rules: RobotsRules, agent: str) -> bytes:
     """Return the row for these rules; empty if everything is allowed."""
-    if not len(rules) and not rules.crawl_delay and rules.said is None:
+    says_nothing_else = not rules.crawl_delay and rules.said is None
+    if not len(rules) and says_nothing_else:
         return b""
     lines = [f"User-agent: {agent or '*'}", f"Crawl-delay: {rules.crawl_delay!r}"]
     lines += [FIELDS[allow] + pattern for pattern, allow in rules.items()]
-    lines += _said_lines(rules.said) if rules.said is not None else ()
+    if rules.said is not None:
+        lines += _said_lines(rules.said)
     return pack_checked("\n".join(lines).encode())
 
 
@@ -250,9 +253,15 @@ def unpack(data: bytes, agent: str) -> RobotsRules | None:
         head, delay, *lines = unpacked(data).decode().split("\n")
         if head != f"User-agent: {agent or '*'}":
             return None
-        said = _said([line for line in lines if line[:1].islower()])
-        rules = {line.partition(" ")[2]: line[0] == "A" for line in lines if not line[:1].islower()}
-        return RobotsRules(rules, float(delay.partition(" ")[2]), said)
+        statements: list[str] = []
+        rules: dict[str, bool] = {}
+        for line in lines:
+            if line[:1].islower():
+                statements.append(line)
+                continue
+            field, _, pattern = line.partition(" ")
+            rules[pattern] = field[0] == "A"
+        return RobotsRules(rules, float(delay.partition(" ")[2]), _said(statements))
     except ValueError:
         return None
 
@@ -315,9 +324,11 @@ class RowParts(NamedTuple):
 
 
 def row_of(entry: RobotsEntry, agent: str) -> bytes:
-    row = pack(entry.rules, agent) if entry.rules is not None else None
-    if row is not None and entry.fresh is not None and entry.fresh.says_more(entry.until):
-        row = pack_fresh(entry.fresh, row)
+    row: bytes | None = None
+    if entry.rules is not None:
+        row = pack(entry.rules, agent)
+        if entry.fresh is not None and entry.fresh.says_more(entry.until):
+            row = pack_fresh(entry.fresh, row)
     if row is None or entry.tries:
         row = pack_away(RobotsOutage(entry.tries, entry.since), row)
     return row
@@ -355,7 +366,7 @@ def _freshness(away: RobotsOutage | None, rules: bytes) -> RowParts:
 
 
 def _sitemaps_of(stored: object) -> tuple[str, ...] | None:
-    """Return the names of sitemaps; None if nobody wanted them when the file was read."""
+    """Return the names of sitemaps; None if they were not wanted when the file was read."""
     if isinstance(stored, list):
         return tuple(map(str, stored))
     return () if stored else None
@@ -380,11 +391,8 @@ def check_robots(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFil
             yield snapshot.damaged(f"{what}: wrong checksum", value=rules)
             continue
         try:
-            if (
-                not isinstance(until, float)
-                or "://" not in origin
-                or not _are_rules(queues, rules, what)
-            ):
+            has_key = isinstance(until, float) and "://" in origin
+            if not has_key or not _are_rules(queues, rules, what):
                 yield snapshot.damaged(f"{what}: not a valid row of rules", value=rules)
         except (ValueError, TypeError) as error:
             yield snapshot.damaged(f"{what}: {error}", value=rules)
@@ -400,7 +408,10 @@ def _are_rules(queues: SavedQueues, rules: bytes, what: str) -> bool:
     """
     if rules.startswith(b"!"):
         away = AWAY_FORM.match(rules)
-        if away is None or (not away["rules"] and away.end() < len(rules)):
+        if away is None:
+            return False
+        has_more = away.end() < len(rules)
+        if has_more and not away["rules"]:
             return False
         rules = rules[away.end() :]
     rules = split(rules).rules or b""

@@ -1,6 +1,6 @@
 """WebSub: the subscriptions of pages at hubs, and the callback that hubs reach.
 
-The table decides only; the requests are sent by whoever asks `due`. Callback and secret of a
+The table decides only; the caller of `due` sends the requests. Callback and secret of a
 subscription are derived from the crawl's key. So nothing secret is in the table, and what a crash
 has made us forget gets the same callback again (docs/revisits.md).
 """
@@ -113,7 +113,7 @@ STORE = f"INSERT OR REPLACE INTO subscription ({FIELDS}, crc) VALUES (?, ?, ?, ?
 REMOVE = "DELETE FROM subscription WHERE token = ?"
 MOST = 10_000  # subscriptions of a crawl
 PER_SITE = 100  # of one registered domain
-PERSON = b"webcrawl websub"  # blake2b: nobody else's hash of the same key
+PERSON = b"webcrawl websub"  # blake2b: no other use of the same key has this hash
 HOUR, DAY = 3600.0, 86_400.0
 LEASE = 10 * DAY  # asked for
 LEASES = (60.0, 90 * DAY)  # what a hub may set
@@ -138,6 +138,7 @@ class SubscriptionState(IntEnum):
 
 
 LIVE = (SubscriptionState.ACTIVE, SubscriptionState.RENEWING)
+UNDER_WAY = (SubscriptionState.ASKED, SubscriptionState.RENEWING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,14 +215,11 @@ class Subscriptions:
             if one.token in under_way:
                 self._store(replace(one, due=now + PATIENCE))
                 continue
-            live = one.state in LIVE and one.until > now
-            asked = replace(
-                one,
-                state=SubscriptionState.RENEWING if live else SubscriptionState.ASKED,
-                due=now + PATIENCE,
-            )
-            # the hub has not verified
-            if one.state in (SubscriptionState.ASKED, SubscriptionState.RENEWING):
+            is_live = one.state in LIVE and one.until > now
+            state = SubscriptionState.RENEWING if is_live else SubscriptionState.ASKED
+            asked = replace(one, state=state, due=now + PATIENCE)
+            was_not_verified = one.state in UNDER_WAY
+            if was_not_verified:
                 self._store(self._failed(asked, now))
             else:
                 self._store(asked)
@@ -243,10 +241,8 @@ class Subscriptions:
     def sent(self, token: str, status: int, now: float) -> None:
         """Take note of the status with which the hub has answered; one below 100: it did not."""
         one = self.get(token)
-        if one is None or one.state not in (
-            SubscriptionState.ASKED,
-            SubscriptionState.RENEWING,
-        ):  # verified before the answer came
+        # The hub may have verified before its answer came.
+        if one is None or one.state not in UNDER_WAY:
             return
         if 200 <= status < 300:
             self.counters["websub/asked"] += 1
@@ -260,7 +256,8 @@ class Subscriptions:
 
     def verify(self, token: str, said: Mapping[str, str], now: float) -> str | None:
         """Return the answer to a hub that asks whether we meant it; None: we did not."""
-        one, mode = self.get(token), said.get("hub.mode", "")
+        one = self.get(token)
+        mode = said.get("hub.mode", "")
         same = one is not None and hmac.compare_digest(
             one.topic.encode(), said.get("hub.topic", "").encode("utf-8", "replace")
         )
@@ -272,23 +269,15 @@ class Subscriptions:
                 self._end(one, now)
             return ""
         challenge = said.get("hub.challenge", "")
-        if (
-            mode != "subscribe"
-            or one.state not in (SubscriptionState.ASKED, SubscriptionState.RENEWING)
-            or not 0 < len(challenge) <= CHALLENGE
-        ):
+        was_asked = mode == "subscribe" and one.state in UNDER_WAY
+        is_sound = 0 < len(challenge) <= CHALLENGE
+        if not was_asked or not is_sound:
             self.counters["websub/unasked"] += 1
             return None
         lease = _lease(said.get("hub.lease_seconds", ""))
-        self._store(
-            replace(
-                one,
-                state=SubscriptionState.ACTIVE,
-                due=now + RENEWED * lease,
-                until=now + lease,
-                tries=0,
-            )
-        )
+        renewed_at = now + RENEWED * lease
+        active = SubscriptionState.ACTIVE
+        self._store(replace(one, state=active, due=renewed_at, until=now + lease, tries=0))
         self.counters["websub/verified"] += 1
         return challenge
 
@@ -345,16 +334,14 @@ class Subscriptions:
         A lease that runs is kept to its end, and tried for as long.
         """
         self.counters["websub/failed"] += 1
-        again = replace(
-            one, state=SubscriptionState.WANTED, due=now + RETRY * 2**one.tries, tries=one.tries + 1
-        )
+        due = now + RETRY * 2**one.tries
+        tries = one.tries + 1
         if one.state == SubscriptionState.RENEWING and one.until > now:
-            return replace(again, state=SubscriptionState.ACTIVE, due=min(again.due, one.until))
-        return (
-            again
-            if again.tries < TRIES
-            else replace(one, state=SubscriptionState.GONE, due=now + GONE, tries=0)
-        )
+            due = min(due, one.until)
+            return replace(one, state=SubscriptionState.ACTIVE, due=due, tries=tries)
+        if tries < TRIES:
+            return replace(one, state=SubscriptionState.WANTED, due=due, tries=tries)
+        return replace(one, state=SubscriptionState.GONE, due=now + GONE, tries=0)
 
     def _end(self, one: Subscription, now: float) -> None:
         self.counters["websub/denied"] += 1
@@ -390,7 +377,8 @@ def checksum(
 def _lease(written: str) -> float:
     """Return the seconds that the hub has set; those that were asked for if it does not say."""
     digits = written.strip()
-    if not (digits.isascii() and digits.isdecimal() and len(digits) < 12):
+    is_number = digits.isascii() and digits.isdecimal()
+    if not is_number or len(digits) > 11:
         return LEASE
     return min(max(float(digits), LEASES[0]), LEASES[1])
 

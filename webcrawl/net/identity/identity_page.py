@@ -47,17 +47,22 @@ async def misfits(networks: Sequence[Network], asked: NameLookup) -> list[str]:
 
     Servers look up a name, and then the address of that name.
     """
-    found = []
     addresses = (str(address) for network in networks for address in network)
-    for address in islice(addresses, MOST):
-        names = await asked.names(address)
-        if names is None:
-            found.append(f"{address} {UNKNOWN}")
-        elif not names:
-            found.append(f"{address} has no name")
-        elif not any([address in (await asked.addresses(name) or ()) for name in names]):
-            found.append(f"{address} has the name {names[0]}, which resolves to other addresses")
-    return found
+    found = [await _misfit(address, asked) for address in islice(addresses, MOST)]
+    return [fault for fault in found if fault]
+
+
+async def _misfit(address: str, asked: NameLookup) -> str:
+    """Return the fault in the names of an address; empty if there is none."""
+    names = await asked.names(address)
+    if names is None:
+        return f"{address} {UNKNOWN}"
+    if not names:
+        return f"{address} has no name"
+    for name in names:
+        if address in (await asked.addresses(name) or ()):
+            return ""
+    return f"{address} has the name {names[0]}, which resolves to other addresses"
 
 
 STYLE = (

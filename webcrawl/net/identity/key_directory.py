@@ -46,7 +46,8 @@ def headers(
 ) -> dict[str, str]:
     """Return the fields of a response with this directory, to a request for this authority."""
     digest = f"sha-256=:{b64encode(sha256(content).digest()).decode('ascii')}:"
-    inputs, signatures = [], []
+    inputs = []
+    signatures = []
     for number, key in enumerate(keys):
         times = f"created={created};expires={created + days * DAY}"
         parameters = f'{COMPONENTS};{times};keyid="{key.keyid}";alg="ed25519";tag="{TAG}"'

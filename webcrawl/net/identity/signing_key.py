@@ -1,4 +1,4 @@
-"""The crawler's key: Ed25519, in a file that nobody else can read.
+"""The crawler's key: Ed25519, in a file that no other user can read.
 
 No message here shows anything of its content.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -142,7 +143,8 @@ def _parsed(data: bytes) -> Ed25519PrivateKey:
         raise BadKey("it is neither PEM nor a JWK")
     try:
         private = load_pem_private_key(data, None)
-    except TypeError:  # a crawl restarts by itself, and nobody is there to type a password
+    except TypeError:
+        # A crawl restarts by itself, and has no operator there to type a password.
         raise BadKey(
             "the key is encrypted; the crawl cannot ask for a password. Use a key without one"
         ) from None
@@ -172,14 +174,11 @@ def _from_jwk(data: bytes) -> Ed25519PrivateKey:
 
 def _decoded(found: dict[str, Any], name: str) -> bytes:
     value = found.get(name)
-    try:
-        data = (
-            urlsafe_b64decode(f"{value}{'=' * (-len(value) % 4)}")
-            if isinstance(value, str)
-            else b""
-        )
-    except ValueError:
-        data = b""
+    data = b""
+    if isinstance(value, str):
+        padding = "=" * (-len(value) % 4)
+        with suppress(ValueError):
+            data = urlsafe_b64decode(f"{value}{padding}")
     if len(data) != KEY_BYTES:
         raise BadKey(f"{name} is not {KEY_BYTES} bytes of base64url")
     return data
