@@ -45,7 +45,8 @@ def parse_ftp(url: str) -> FtpTarget:
     if LINE_BREAKING.search(b"".join((*folders, name))):
         raise BadUrl(f"the path cannot be sent by FTP: {url[:200]!r}")
     if kind == "d":
-        folders, name = [*folders, name], b""
+        folders = [*folders, name]
+        name = b""
     if len(folders) > 1 and not folders[0]:
         # `//etc` is relative to the root, as for curl; other empty names are ignored
         folders[0] = b"/"
@@ -100,6 +101,7 @@ class FtpClient:
     def __init__(self, access: Access, bounds: FetchLimits, *, user_agent: str) -> None:
         # RFC 1635: the password is a mail address; some servers check only for its @.
         agent = user_agent if "@" in user_agent else f"{user_agent}@"
+        # A line end would begin another command.
         self._password = "".join(c if " " <= c <= "~" else " " for c in agent).encode()
         self._bounds = bounds
         self._clock = access.clock
@@ -133,10 +135,10 @@ class FtpClient:
             raise BadOption(
                 "ftp: neither a proxy nor a local address can be chosen for one request"
             )
-        loop, bounds = asyncio.get_running_loop(), self._bounds.asked(options)
-        visit = _Visit(
-            url, parse_ftp(url), self._now(), self._clock(), loop.time() + bounds.timeout, bounds
-        )
+        loop = asyncio.get_running_loop()
+        bounds = self._bounds.asked(options)
+        deadline = loop.time() + bounds.timeout
+        visit = _Visit(url, parse_ftp(url), self._now(), self._clock(), deadline, bounds)
         session: FtpSession | None = None
         try:
             async with until(visit.deadline):
@@ -182,7 +184,8 @@ class FtpClient:
     async def _file(self, session: FtpSession, visit: _Visit) -> Stream | None:
         name = visit.target.name
         await session.command(b"TYPE A" if visit.target.ascii else b"TYPE I")
-        size, when = await session.fact(b"SIZE " + name), await session.fact(b"MDTM " + name)
+        size = await session.fact(b"SIZE " + name)
+        when = await session.fact(b"MDTM " + name)
         await session.passive()
         try:
             data = await session.transfer(b"RETR " + name)
@@ -190,14 +193,16 @@ class FtpClient:
             # A URL without the final slash may name a folder: only the server knows
             if refused.reply.kind != 5 or not await session.has_folder(name):
                 raise
-            visit.status = 301  # so that its listing has one URL, to which the entries are relative
+            # A redirect gives the listing one URL, to which its entries are relative.
+            visit.status = 301
             visit.say(b"location", as_folder(visit.url))
             return None
         kind = type_of(name)
         if kind:
             visit.say(b"content-type", kind)
         # A server may send any text; so many digits fit a file's size in 64 bits
-        if size.isascii() and size.isdigit() and len(size) < 19:
+        is_number = size.isascii() and size.isdigit()
+        if is_number and len(size) < 19:
             visit.size = int(size)
             visit.say(b"content-length", size)
         if modified := http_date(when):
@@ -224,19 +229,25 @@ class FtpClient:
                 visit.deadline += claim.held
                 visit.begun += claim.held
         visit.bounds.check(visit.truncated)
-        if not visit.truncated:
-            reply = await _last_word(session, visit.deadline)
-            # In ASCII the server writes line ends anew, so the sizes differ
-            whole = visit.target.ascii or visit.size is None or len(visit.payload) >= visit.size
-            if reply is None or reply.kind != 2 or not whole:
-                visit.truncated = "disconnect"
-            session.quit()
+        if visit.truncated:
+            return
+        reply = await _last_word(session, visit.deadline)
+        is_confirmed = reply is not None and reply.kind == 2
+        # In ASCII the server writes line ends anew, so the sizes differ
+        is_whole = visit.target.ascii or visit.size is None or len(visit.payload) >= visit.size
+        if not is_confirmed or not is_whole:
+            visit.truncated = "disconnect"
+        session.quit()
 
     def _exchange(self, visit: _Visit) -> Exchange:
         visit.timings.total = self._clock() - visit.begun
+        # The archive keeps a listing's bytes as they came, and digests are computed from them.
         payload = visit.payload
-        # half a line of a listing would be another name
-        cut = visit.truncated and not visit.target.name
+        body = payload
+        # Half a line of a listing would be another name.
+        is_cut_listing = visit.truncated and not visit.target.name
+        if is_cut_listing:
+            body = payload[: payload.rfind(b"\n") + 1]
         return Exchange(
             url=visit.url,
             request=b"",
@@ -245,7 +256,7 @@ class FtpClient:
             headers=visit.headers,
             wire=payload,
             payload=payload,
-            body=payload[: payload.rfind(b"\n") + 1] if cut else payload,
+            body=body,
             ip=visit.ip,
             started=visit.started,
             timings=visit.timings,

@@ -156,7 +156,8 @@ def mlsd_entry(line: bytes) -> FtpEntry | None:
     RFC 3659 7.2: facts that each end in a semicolon, a space, the name up to the end of the line.
     """
     if line.startswith(b" "):  # no facts
-        facts, name = b"", line[1:]
+        facts = b""
+        name = line[1:]
     else:
         facts, _, name = line.partition(b"; ")
     if not name:
@@ -203,14 +204,7 @@ def list_entry(line: bytes) -> FtpEntry | None:
     unix, dos = _dialects()
     match = unix.fullmatch(line)
     if match is not None:
-        letter, size, when, name = match.groups()
-        if not is_day(when):
-            return None
-        if letter == b"l":
-            return FtpEntry(name.partition(b" -> ")[0] or name, "link", _number(size))
-        return FtpEntry(
-            name, {b"d": "folder", b"-": "file", b"f": "file"}.get(letter, "other"), _number(size)
-        )
+        return _unix_entry(*match.groups())
     match = dos.fullmatch(line)
     if match is None:
         return None
@@ -221,10 +215,23 @@ def list_entry(line: bytes) -> FtpEntry | None:
     return FtpEntry(name, kinds.get(special, "link"), _number(size))
 
 
+_UNIX_KINDS = {b"d": "folder", b"-": "file", b"f": "file"}
+
+
+def _unix_entry(letter: bytes, size: bytes, when: bytes, name: bytes) -> FtpEntry | None:
+    if not is_day(when):
+        return None
+    if letter != b"l":
+        return FtpEntry(name, _UNIX_KINDS.get(letter, "other"), _number(size))
+    return FtpEntry(name.partition(b" -> ")[0] or name, "link", _number(size))
+
+
 def _mlsd_kind(kind: bytes) -> str:
-    if kind in (b"dir", b"cdir", b"pdir"):
-        # cdir is the listed folder itself, pdir its parent
-        return "folder" if kind == b"dir" else "other"
+    if kind == b"dir":
+        return "folder"
+    # cdir is the listed folder itself, pdir its parent
+    if kind in (b"cdir", b"pdir"):
+        return "other"
     if kind.startswith((b"os.unix=slink", b"os.unix=symlink")):
         return "link"
     return "file" if kind in (b"file", b"") else "other"
@@ -232,4 +239,7 @@ def _mlsd_kind(kind: bytes) -> str:
 
 def _number(digits: bytes | None) -> int | None:
     digits = (digits or b"").replace(b",", b"").replace(b".", b"")
-    return int(digits) if digits.isdigit() and len(digits) < 19 else None
+    # So many digits fit a size in 64 bits.
+    if not digits.isdigit() or len(digits) >= 19:
+        return None
+    return int(digits)

@@ -64,7 +64,8 @@ class ReplyReader:
         while True:
             start = self._at
             end = self._buffer.find(b"\n", start)
-            if self._taken + (end if end >= 0 else len(self._buffer)) - start > _MAX_REPLY:
+            so_far = end if end >= 0 else len(self._buffer)
+            if self._taken + so_far - start > _MAX_REPLY:
                 raise ReplyTooLong(f"the FTP reply has more than {_MAX_REPLY} bytes")
             if end < 0:
                 return None
@@ -256,12 +257,10 @@ class FtpSession:
     async def _reply(self) -> FtpReply:
         while (reply := self._replies.take()) is None:
             data = await self._control.read()
+            if not data and self._heard:
+                raise ConnectionLost("within the session")
             if not data:
-                raise (
-                    ConnectionLost("within the session")
-                    if self._heard
-                    else EmptyAnswer("the FTP server sent no greeting")
-                )
+                raise EmptyAnswer("the FTP server sent no greeting")
             self._heard = True
             self._replies.feed(data)
         return reply

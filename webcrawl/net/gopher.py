@@ -53,9 +53,13 @@ def items(menu: bytes) -> Iterator[Item]:
         line = raw.removesuffix(b"\r")
         if line == b".":
             return
-        fields = line.split(b"\t", 4)  # after the port come Gopher+ fields
-        if len(fields) >= 4 and fields[0] and len(line) <= _MAX_LINE:
-            yield Item(chr(fields[0][0]), fields[0][1:], fields[1], fields[2], fields[3])
+        # After the port come Gopher+ fields.
+        fields = line.split(b"\t", 4)
+        if len(fields) < 4 or len(line) > _MAX_LINE:
+            continue
+        first, selector, host, port = fields[:4]
+        if first:
+            yield Item(chr(first[0]), first[1:], selector, host, port)
 
 
 def item_url(item: Item) -> str:
@@ -68,10 +72,14 @@ def item_url(item: Item) -> str:
             return address_text(url[4:])
     if _STEPS.search(item.kind.encode() + item.selector):
         return ""
-    host, port = item.host.strip().decode("latin-1"), _PORT.fullmatch(item.port)
-    if not _HOST.fullmatch(host) or port is None or not 0 < int(port[1]) < 65536:
+    host = item.host.strip().decode("latin-1")
+    written = _PORT.fullmatch(item.port)
+    if not _HOST.fullmatch(host) or written is None:
         return ""
-    place = host_port(host.strip("[]"), int(port[1]))
+    port = int(written[1])
+    if not 0 < port < 65536:
+        return ""
+    place = host_port(host.strip("[]"), port)
     return f"gopher://{place}/{quote(item.kind, safe='')}{quote(item.selector, safe=_SAFE)}"
 
 
@@ -81,7 +89,8 @@ def is_refusal(answer: bytes) -> bool:
         return False
     lines = [line for line in answer.split(b"\n") if line.strip(b"\r.")]
     found = list(items(answer))
-    return len(found) == len(lines) and all(item.kind in "3i" for item in found)
+    is_menu = len(found) == len(lines)
+    return is_menu and all(item.kind in "3i" for item in found)
 
 
 _STUFFED = re.compile(rb"(?:\A|(?<=\n))\.\.")
@@ -125,6 +134,7 @@ def parse_gopher(url: str) -> GopherTarget:
     """Parse an absolute gopher URL; raises BadUrl."""
     host, port, path = host_port_path(url, _URL, 70)
     wanted = unquote_to_bytes(path) or b"1"
+    # A menu's author writes the line that is sent, and some servers execute what one line says.
     if LINE_BREAKING.search(wanted) or not b" " < wanted[:1] <= b"~":
         raise BadUrl(f"the selector cannot be sent by Gopher: {url[:200]!r}")
     selector, tab, search = wanted[1:].partition(b"\t")
@@ -172,14 +182,19 @@ class GopherClient:
     ) -> Exchange:
         """Fetch the URL's selector within `timeout` seconds; raises FetchError."""
         target = parse_gopher(url)
-        form = target.kind == "7" and target.search  # filled in by the link's author
-        if method != "GET" or (target.kind in NO_LINKS and not form):
+        # The link's author has filled in the form.
+        is_filled_form = target.kind == "7" and bool(target.search)
+        is_no_link = target.kind in NO_LINKS and not is_filled_form
+        if method != "GET" or is_no_link:
             raise BadUrl(f"not a URL that can be crawled by Gopher: {url[:200]!r}")
         if options.proxy is not None:
             raise BadOption("gopher: cannot be used through a proxy")
         bounds = self._bounds.asked(options)
-        loop, timings = asyncio.get_running_loop(), Timings()
-        started, begun, deadline = self._now(), self._clock(), loop.time() + bounds.timeout
+        loop = asyncio.get_running_loop()
+        timings = Timings()
+        started = self._now()
+        begun = self._clock()
+        deadline = loop.time() + bounds.timeout
         try:
             async with until(deadline):
                 stream = await self._reach.open(target.host, target.port, timings, options.bind)
@@ -207,11 +222,8 @@ class GopherClient:
             if claim is not None:
                 claim.loaded()
         if not payload and truncated:
-            raise (
-                TimedOut("the server sent no answer")
-                if truncated == "time"
-                else EmptyAnswer("the server sent no answer")
-            )
+            kind = TimedOut if truncated == "time" else EmptyAnswer
+            raise kind("the server sent no answer")
         bounds.check(truncated)
         timings.first_byte = max(stream.first_byte - asked, 0.0)
         timings.total = self._clock() - begun - (claim.held if claim is not None else 0.0)

@@ -24,7 +24,9 @@ def type_of(name: bytes) -> str:
     """
     ending = name[-20:].rpartition(b"/")[2].decode("latin-1")
     kind, packing = _TYPES.guess_type(f"x{ending}")
-    return _PACKED.get(packing, "application/octet-stream") if packing else kind or ""
+    if packing:
+        return _PACKED.get(packing, "application/octet-stream")
+    return kind or ""
 
 
 _FULL = 256 * 1024  # unread bytes at which the transport stops reading
@@ -98,6 +100,7 @@ class Stream(asyncio.Protocol):
             self.first_byte = asyncio.get_running_loop().time()
         self._buffer += data
         self.received += len(data)
+        # What is not read fills the window of TCP, and the server sends no more.
         if len(self._buffer) > _FULL and self._transport is not None and not self._paused:
             self._paused = True
             self._transport.pause_reading()
@@ -160,6 +163,7 @@ async def read_body(
             async with until(end):
                 piece = await stream.read()
         except (TimeoutError, Untried) as error:
+            # After the end it does not matter how late the time was noticed.
             if isinstance(error, Untried) and not ended:
                 raise
             return bytes(body), "" if ended else "time"
