@@ -101,6 +101,10 @@ class HostFacts:
 
 def facts_of(host: Host, book: Booking, *, record: str, is_paused: bool) -> HostFacts:
     """Return the facts about a host. `record`: where its record is."""
+    given = url_of(host.given) if host.given is not None else None
+    # While a host is set aside, its row says when it comes back.
+    is_aside = host.state is HostState.ASIDE
+    origins = [_origin(one, host, book) for one in (host.origins or {}).values()]
     return HostFacts(
         name=host.name,
         record=record,
@@ -109,11 +113,11 @@ def facts_of(host: Host, book: Booking, *, record: str, is_paused: bool) -> Host
         health=health_of(host, book.health.failures),
         health_of_urls=book.health.health(host),
         is_paused=is_paused,
-        in_flight=url_of(host.given) if host.given is not None else None,
+        in_flight=given,
         requests=len(host.flights()),
         queued=host.waiting(),
         retries=len(host.later),
-        ready_at=host.aside if host.state is HostState.ASIDE else host.rested_at(),
+        ready_at=host.aside if is_aside else host.rested_at(),
         next_turn=None if is_paused else _next_turn(host),
         delay=delay_of(host, book),
         crawl_delay=host.crawl_delay,
@@ -126,7 +130,7 @@ def facts_of(host: Host, book: Booking, *, record: str, is_paused: bool) -> Host
         downloads=tuple(host.times),
         address=host.ip,
         is_http2=host.http2,
-        origins=tuple(_origin(one, host, book) for one in (host.origins or {}).values()),
+        origins=tuple(origins),
     )
 
 

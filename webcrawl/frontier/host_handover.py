@@ -66,6 +66,7 @@ class HostHandover:
         def turn_away(record: Packed, charged: bool) -> None:  # noqa: FBT001 - the rotation's callback
             core.queued -= 1
             core.counters["turned away"] += 1
+            # A page of its domain's budget was taken for it here. The receiver takes another.
             if charged:
                 self._refund(unpack(record))
             leave(record)

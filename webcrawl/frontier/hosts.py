@@ -120,12 +120,9 @@ class Host:
         """
         if self.has_due_always():
             return 0.0
+        waiting = [one for one in origins if one.given is None and one.waiting()]
         # The URLs of an origin that is given up end at once.
-        times = [
-            0.0 if one.retired else one.due()
-            for one in origins
-            if one.given is None and one.waiting()
-        ]
+        times = [0.0 if one.retired else one.due() for one in waiting]
         if self.later:
             times.append(self.later[0][0])
         return min(times, default=NEVER)

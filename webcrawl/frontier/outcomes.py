@@ -126,4 +126,8 @@ def have_pages(outcomes: Mapping[int, int], hops: int) -> bool:
     none are, as offline, they are answers like others.
     """
     ways = REDIRECTS if hops else ()
-    return any(many and status > 0 and status not in ways for status, many in outcomes.items())
+    for status, many in outcomes.items():
+        is_answer = status > 0 and status not in ways
+        if many and is_answer:
+            return True
+    return False

@@ -245,6 +245,7 @@ class Rotation:
             record = self._lines.pop(_never if anyone else self._shares.is_full)
             if record is None:
                 break
+            # A packed link has spaces, and the name of a parked host has none.
             if b" " not in record:
                 entered = self._resume(record, anyone=anyone)
             else:

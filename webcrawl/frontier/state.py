@@ -100,6 +100,7 @@ def open_frontier(
     core = frontier.core
     if saved:
         core.queued = saved["queued"]
+        # FRONTIER_QUEUES may have been raised since.
         core.width = max(saved["width"], rules.limits.queues)
         core.counters.update(saved["counters"])
         urls, hosts = saved["set aside"]

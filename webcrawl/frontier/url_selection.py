@@ -257,8 +257,9 @@ class UrlSelection:
     def _decide(self, host: Host, link: Link, now: float) -> Decision:
         if host.listed is not None and host.listed.full:
             would_name_urls = is_sitemap(link.path) and not link.history
+            # All URLs that it names would be left out.
             if would_name_urls:
-                return Status.HOST_BUDGET  # they would be left out
+                return Status.HOST_BUDGET
         decision = self._ends(host, link, now) if host.retired else None
         if decision or self._core.admission is None:
             return decision

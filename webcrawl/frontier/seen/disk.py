@@ -94,6 +94,7 @@ class DiskSeen:
             self._t = Buffer(Names(db.folder, db.disk, "scratch"), db.disk)
             opened.callback(self._t.close)
             self._grow()
+            # T is not saved: it has the keys of all records that wait for their verdicts.
             with self._fuse:
                 for keys in self._u.keys_from(self._state.judged):
                     self._t.append(keys)
@@ -126,6 +127,7 @@ class DiskSeen:
                 if self._u.begin >= last:
                     break
                 taken += self._u.take(*self._verdicts.next(self._u.begin, limit - len(taken)))
+        # So many records in a row were known. The caller comes again for the rest.
         if not taken and self._u.begin < self._verdicts.end:
             self._tell_ready()
         return taken

@@ -70,6 +70,7 @@ class Portions:
         rows: list[tuple[Any, ...]] = []
         for at in range(start, len(links), PORTION):
             some = list(links[at : at + PORTION])
+            # A single letter holds for all links of the page.
             hops_of_some = hops * len(some) if len(hops) == 1 else hops[at : at + PORTION]
             portion = Portion(page, base, some, hops_of_some)
             turn += 1

@@ -75,6 +75,7 @@ class WaitingRecords:
             if size % 8 or not continues:
                 raise self._damaged(first, "there is a gap between rows")
             rows.append((first, first + size // 8))
+        # Of the first row a part may have been taken.
         is_whole = rows[0][0] <= begin and rows[-1][1] == end if rows else begin == end
         if not is_whole:
             raise self._damaged(begin, "records are missing")
