@@ -111,11 +111,13 @@ class CachingResolver:
             async with self._places:
                 six = await self._measured(name, self._lookup.ask_six, SOON)
         except BaseException:
+            # A caller that gives up has learnt nothing, so the next one may ask.
             self._kept[name] = kept
             raise
         if six.failure is None:
             # In turns, so that a host whose IPv4 is broken is reached by IPv6, and the reverse
             both = chain.from_iterable(zip_longest(four.addresses, six.addresses))
+            # The answer holds as long as both of its parts.
             again = self._clock() + max(six.ttl, SHORTEST)
             found = (min(until_then, again), DnsAnswer(tuple(filter(None, both)), six.ttl))
         elif six.failure not in WORDS:
@@ -180,6 +182,7 @@ class CachingResolver:
         # What this machine or all name servers lack says nothing of the name
         if answer.failure in LATER and self.silence.excuses(begun):
             return DnsAnswer(failure=DnsFailure.NO_SERVER)
+        # Without a socket nothing was asked.
         if answer.failure is not DnsFailure.NO_SOCKET:
             self._keep(name, answer)
         return answer

@@ -226,6 +226,7 @@ class FtpClient:
         finally:
             if claim is not None:
                 claim.loaded()
+                # The wait for room is our doing, so it counts neither as slowness nor as time.
                 visit.deadline += claim.held
                 visit.begun += claim.held
         visit.bounds.check(visit.truncated)
@@ -274,6 +275,7 @@ async def _listing(session: FtpSession, visit: _Visit) -> Stream:
     try:
         data = await session.transfer(b"MLSD")
     except FtpRefused as refused:
+        # RFC 959 4.2.1: 4yz may pass, and 5yz stays. So the server does not know the command.
         if refused.reply.kind != 5:
             raise
     else:

@@ -363,6 +363,7 @@ class HttpClient:
                     return second
             if isinstance(error, Http2Only):
                 self.http2.tell(visit.target, error)
+            # The next request goes to another address of the host first.
             if error.address:
                 self._families.avoid(visit.target.host, error.address)
             raise
@@ -380,9 +381,11 @@ class HttpClient:
         try:
             connection = await self._open(visit, http2=True)
         except (Http2Only, TlsFailed):
+            # For an hour no second handshake is tried.
             self.http2.learn(visit.key, visit.target.host, speaks=False)
             return None
         except FetchError:
+            # It was not found out whether the server speaks HTTP/2, so the next request offers it.
             if not by_page:
                 self.http2.suspect(visit.key)
             return None

@@ -84,6 +84,7 @@ async def _connect_to(
         try:
             made: socket.socket = await client.connect(host, port, local_addr=bind)
         except ProxyConnectionError as error:
+            # A lack of this machine says nothing of the proxy.
             if is_ours(error):
                 raise
             away = ProxyUnusable(str(error.__cause__ or error))

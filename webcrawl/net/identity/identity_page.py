@@ -191,8 +191,12 @@ def _listed(items: Iterable[Html]) -> Html:
 
 
 def _seconds(seconds: float) -> str:
-    size, unit = next(
-        ((size, unit) for size, unit in UNITS if seconds >= size and seconds % size == 0),
-        (1, "second"),
-    )
-    return f"{seconds / size:g} {unit}{'s' * (seconds != size)}"
+    for size, unit in UNITS:
+        if seconds >= size and seconds % size == 0:
+            return _counted(seconds / size, unit)
+    return _counted(seconds, "second")
+
+
+def _counted(many: float, unit: str) -> str:
+    ending = "" if many == 1 else "s"
+    return f"{many:g} {unit}{ending}"
