@@ -34,9 +34,8 @@ ROW = 8192  # keys per row: 64 KiB
 class KeyLog:
     """Keys in order of arrival, numbered. The row `seen.keys.<n>` starts with key number n."""
 
-    def __init__(self, db: CrawlDB, row: int = ROW) -> None:
+    def __init__(self, db: CrawlDB) -> None:
         self._db = db
-        self._size = row
         found = db.query(
             "SELECT name, length(value) FROM meta WHERE name GLOB ?", (f"{KEY_ROWS}*",)
         )
@@ -57,7 +56,7 @@ class KeyLog:
     def append(self, keys: array[int]) -> None:
         self._keys.extend(keys)
         self.end += len(keys)
-        if len(self._keys) >= self._size:
+        if len(self._keys) >= ROW:
             self.cut()
 
     def cut(self) -> int:
@@ -132,11 +131,11 @@ SNAPSHOT = 1 << 20
 
 
 class BloomSeen:
-    """Decides at once, never with a false "new", and with at most `error_rate` false "seen" up to
-    its capacity.
+    """Decides at once, never with a false "new", and with at most ERROR_RATE false "seen" up to its
+    capacity.
 
-    `memory` determines the capacity: 14.4 bits per key for an error rate of 0.001. Beyond the
-    capacity the rate grows; the excess keys are counted and logged.
+    `memory` determines the capacity: 14.4 bits per key. Beyond the capacity the rate grows; the
+    excess keys are counted and logged.
     """
 
     busy = False
@@ -148,7 +147,6 @@ class BloomSeen:
         memory: int,
         cache: UrlCache,
         on_ready: Callable[[], None] | None = None,  # noqa: ARG002 - the Protocol has it
-        error_rate: float = ERROR_RATE,
         snapshot: int = SNAPSHOT,
     ) -> None:
         self._db = db
@@ -160,7 +158,7 @@ class BloomSeen:
         self._names = Names(db.folder, db.disk, "bloom")
         self._file = self._named()
         if self._file is None:
-            self._bloom = BloomFilter(_capacity(memory, error_rate), error_rate)
+            self._bloom = BloomFilter(_capacity(memory), ERROR_RATE)
         else:
             self._bloom = read_bits(self._file)
             db.presence.add(self._file, self._file.stat().st_size)
@@ -272,5 +270,5 @@ class BloomSeen:
         self._worker.close()
 
 
-def _capacity(memory: int, error_rate: float) -> int:
-    return max(1, int(memory * 8 * math.log(2) ** 2 / -math.log(error_rate)))
+def _capacity(memory: int) -> int:
+    return max(1, int(memory * 8 * math.log(2) ** 2 / -math.log(ERROR_RATE)))

@@ -129,9 +129,9 @@ class Frozen:
 class Buffer:
     """T while it fills; `size` is the number of keys of the next chunk."""
 
-    def __init__(self, names: Names, disk: Disk, size: int = 1) -> None:
+    def __init__(self, names: Names, disk: Disk) -> None:
         self.count = 0
-        self.size = size
+        self.size = 1
         self._names = names
         self._disk = disk
         self._chunk: Keys = NO_KEYS
