@@ -213,6 +213,8 @@ class Rotation:
         It is let into the front-end only as fast as is wanted. Behind long queues of hosts that
         have a place it would never come to its turn.
         """
+        # By the chooser's weights alone a page that is due waited for 50 minutes, behind 3,000 URLs
+        # of a host that is asked once per second.
         front = self._front
         gate = self._core.gate
         for _ in range(most):

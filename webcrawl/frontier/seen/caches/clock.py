@@ -32,7 +32,13 @@ class ClockCache:
 
     def misses(self, keys: Sequence[int]) -> list[int]:
         """Runs once per link, hence inlined: with a method call per miss it took 1.4 times as long."""
-        place, marks, items, hand, missed = self._place, self._marks, self._items, self._hand, []
+        # All misses of a page in one step took 500 instructions fewer, but 2.5 us for 4 links in
+        # place of 1.0.
+        place = self._place
+        marks = self._marks
+        items = self._items
+        hand = self._hand
+        missed = []
         for position, key in enumerate(keys):
             if key in place:
                 marks[place[key]] = 1
@@ -55,7 +61,8 @@ class ClockCache:
         at = marks.find(0, hand)
         if at < 0:
             marks[hand:] = bytes(self._size - hand)
-            # found at the latest where the walk began: its mark is cleared now
-            hand, at = 0, marks.find(0)
+            # It stops at the latest where the walk began, whose mark is cleared now.
+            hand = 0
+            at = marks.find(0)
         marks[hand:at] = bytes(at - hand)
         return at
