@@ -247,6 +247,7 @@ class Subscriptions:
         if 200 <= status < 300:
             self.counters["websub/asked"] += 1
             self._store(replace(one, due=now + PATIENCE))
+        # 408, 425 and 429 ask for another try (RFC 9110 15.5.9, RFC 8470 5.2, RFC 6585 4).
         elif 400 <= status < 500 and status not in (408, 425, 429):
             self._end(one, now)
         else:
