@@ -163,6 +163,22 @@ class TestGoodSites:
 
         assert db.get(families.META + "a.test") == learnt
 
+    def test_a_page_of_a_domain_that_was_let_go_is_no_news(self, db):
+        """A new body that comes while the domain is only on disk is not counted as nothing new."""
+        learning, url = DomainLearning(), "http://a.test/x/a"
+        for _ in range(100):
+            learning.learn(learning.families_of(url), families.Brings.NEWS)
+        learnt = learning.pack()
+        db.set(families.META + "a.test", learnt)
+        known = families.Families(db, 0)
+
+        known.read("a.test", url, b"<p>text</p>")
+        known.heard(url, [])
+        known.answered("a.test", Link(url), 200)
+        known.save()
+
+        assert db.get(families.META + "a.test") == learnt
+
     def test_a_trap_holds_back_nothing_else(self, db):
         """A good site on the same host as a trap is fetched whole."""
         good, trap = sites.GOOD["ids"][0], sites.TRAPS["epochs"]

@@ -76,6 +76,8 @@ class Families:
         """Take note of a page whose body was not seen before."""
         learning = self._known.get(name)
         if learning is None:
+            # Without a look, `answered` would count a new body as nothing new.
+            self.pass_over(url)
             return
         keys = learning.families_of(url)
         if learning.wants(keys):
