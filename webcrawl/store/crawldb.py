@@ -30,12 +30,12 @@ ERRORS = (sqlite3.Error, UnicodeDecodeError)
 
 def is_damage(error: BaseException) -> bool:
     """Return whether one of ERRORS means that the file is damaged."""
-    # Python's: no SQLite code
+    # Python's own: it has no code of SQLite's
     if isinstance(error, UnicodeDecodeError) or "Could not decode to UTF-8" in str(error):
         return True
-    return (
-        isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in DAMAGE
-    )
+    # The low byte is the primary code; the others tell its causes apart
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return isinstance(error, sqlite3.Error) and code in DAMAGE
 
 
 class Part(Protocol):
@@ -222,10 +222,7 @@ class CrawlDB:
         self._parts.insert(0 if first else len(self._parts), part)
 
     def discard(self, path: Path) -> None:
-        """Remove a file after the next checkpoint, which no longer names it.
-
-        If it is gone already, so be it.
-        """
+        """Remove a file after the next checkpoint, which no longer names it. It may be gone."""
         self.presence.forget(path)
         self._discarded.append(path)
 
@@ -243,7 +240,9 @@ class CrawlDB:
                 yield from part.prepare()
             yield from self._log.sync_ahead()
             seconds = time.monotonic() - begun
-            if once or not SHORT < seconds < before / 2:
+            # With 10,000 queues, repeated passes leave 25 ms of CPU to `checkpoint`, one leaves 51
+            is_worth_another = SHORT < seconds < before / 2
+            if once or not is_worth_another:
                 return
             before = seconds
 
@@ -260,18 +259,25 @@ class CrawlDB:
                     part.save()
                 # what is copied into an emptied one is lost
                 self.presence.lengthen(self.path, self._log.copied)
+                # Last of all: writing to a file that was moved or removed seems to succeed
                 self.presence.check()
+                # Not in a thread: all that act on what a checkpoint has would have to know which
+                # of it that is. With a page cache of 8 MiB a COMMIT takes 14 ms of CPU
                 if self._db.in_transaction:
                     self._db.execute("COMMIT")
         except (sqlite3.Error, OSError) as error:
+            # No second try: the kernel reports a failed sync once, and a further sync would
+            # succeed without the bytes being on the disk
             raise self._failed(error) from error
         except BaseException as error:
             # raised by a part, or already recorded as the database's failure
             self._failure = self._failure or error
             raise
+        # Not before: a crash until here goes back to the checkpoint that names these files
         self._remove_discarded()
-        # SQLite can begin its log anew only between two transactions
-        if not self._log.is_long:  # else it is cut first, by `go_on` or with the next change
+        # SQLite can begin its log anew only between two transactions: a long log is cut first, by
+        # `go_on` or with the next change
+        if not self._log.is_long:
             self._log.copy_back()
             self._begin_again()
 

@@ -58,36 +58,42 @@ def appending(path: str | os.PathLike[str]) -> BinaryIO:
 
 def to_append(path: str | os.PathLike[str], access: int) -> int:
     """Return a descriptor of the same, for this access."""
-    return _opened(
-        path,
-        access | os.O_CREAT | os.O_APPEND,
-        lambda mode: stat.S_ISREG(mode) or stat.S_ISCHR(mode),
-    )
+
+    def is_file_or_device(mode: int) -> bool:
+        # Devices such as /dev/full
+        return stat.S_ISREG(mode) or stat.S_ISCHR(mode)
+
+    return _opened(path, access | os.O_CREAT | os.O_APPEND, is_file_or_device)
 
 
 def own_folder(path: Path) -> None:
     """Make a folder for what is under way.
 
-    One that is there must be ours: who made it could lead us elsewhere.
+    Raise PermissionError if there is something else, or another user's folder.
     """
     try:
         path.mkdir(0o700)
     except FileExistsError:
+        # lstat: a link that another user has put here could lead to any folder of ours
         found = path.lstat()
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+        is_own = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
+        if not is_own:
             why = "it is not a folder of this user: choose another place"
             raise PermissionError(errno.EPERM, why, str(path)) from None
 
 
 def _opened(path: str | os.PathLike[str], flags: int, wanted: Callable[[int], bool]) -> int:
     try:
+        # A start once waited without end for the other end of a pipe, and SIGTERM did not reach it
         descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK, 0o644)
     except OSError as error:
-        if error.errno != errno.ENXIO:  # so a FIFO that nobody reads, and a socket
+        # ENXIO is for a socket, and for a FIFO without a reader: neither is a regular file
+        if error.errno != errno.ENXIO:
             raise
     else:
         mode = os.fstat(descriptor).st_mode
         if wanted(mode):
+            # Opening alone must not wait: reading and writing may
             os.set_blocking(descriptor, True)
             return descriptor
         os.close(descriptor)
@@ -110,10 +116,12 @@ class Disk:
     @contextlib.contextmanager
     def waiting(self) -> Iterator[None]:
         """Add the time of a block that waits for the disk to `waited`. Nested blocks count once."""
-        before, begun = self.waited, self.clock()
+        before = self.waited
+        begun = self.clock()
         try:
             yield
         finally:
+            # Waits of other threads do not hold up the crawl
             if threading.get_ident() == threading.main_thread().ident:
                 self.waited = before + self.clock() - begun
 
@@ -165,6 +173,7 @@ class Disk:
 
     def rename(self, old: Path, new: Path) -> None:
         old.replace(new)
+        # The name is in the folder: a power cut before this sync takes it back
         self.sync_folder(new.parent)
 
     def unlink(self, path: Path) -> None:
@@ -217,18 +226,18 @@ class Appender:
 
 @contextlib.contextmanager
 def replacing(disk: Disk, path: Path, mode: int = 0o644) -> Iterator[int]:
-    """Yield a new file to write to, `NAME.new`, which gets its name when it is whole and on the
-    disk.
+    """Yield a new file to write to, `NAME.new`, which gets its name when it is whole and synced.
 
     After an error, a kill or a power cut the file is the old or the new one, never a piece.
-    `NAME.new` is left by who is killed, or cannot remove it; the next attempt does.
     """
     new = path.with_name(f"{path.name}.new")
+    # A process that was killed here has left one
     disk.unlink(new)
     fd = disk.create(new, mode)
     try:
         try:
             yield fd
+            # Before the rename: else a power cut may leave the new name with an empty file
             disk.sync(fd)
         finally:
             os.close(fd)
@@ -242,15 +251,15 @@ def replacing(disk: Disk, path: Path, mode: int = 0o644) -> Iterator[int]:
 def rewrite(path: Path, data: bytes) -> None:
     """Replace a file that is written often, so that no reader sees half of it.
 
-    It is not synced: a crawl would wait.
-
-    So after a power cut it may be empty. An attempt that fails leaves the old one, and `NAME.new`,
-    which the next attempt removes.
+    After a power cut the file may be empty. An attempt that fails leaves the old one, and
+    `NAME.new`, which the next attempt removes.
     """
     new = path.with_name(f"{path.name}.new")
     new.unlink(missing_ok=True)
-    with new.open("xb") as file:  # follows no link that somebody put there
+    # "x" follows no link that another user has put there
+    with new.open("xb") as file:
         file.write(data)
+    # Without a sync, for which the crawl would wait
     new.replace(path)
 
 

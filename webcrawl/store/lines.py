@@ -28,14 +28,16 @@ LAST = b"\xff"  # comes after every line
 
 def seek_line(file: BinaryIO, place: int) -> int:
     """Go to the first line that begins at this place or behind it; return where that is."""
-    file.seek(max(place - 1, 0))
-    return max(place - 1, 0) + len(file.readline(LONGEST_LINE)) if place else 0
+    if not place:
+        file.seek(0)
+        return 0
+    # From one byte before: if a line begins at the place, that byte is the end of the line before
+    file.seek(place - 1)
+    return place - 1 + len(file.readline(LONGEST_LINE))
 
 
 def place_of(file: BinaryIO, end: int, start: bytes) -> int:
-    """Return a place before the first line that begins so, or comes after, in a file whose lines
-    are in order.
-    """
+    """Return a place before the first line that begins so, or comes after, in a sorted file."""
 
     def line_at(place: int) -> bytes:
         seek_line(file, place)
@@ -53,7 +55,8 @@ def pieces_between(file: BinaryIO, begin: int, end: int) -> Iterator[tuple[int, 
         if newline:
             yield at, lines
             at += len(lines) + 1
-        elif len(rest) > LONGEST_LINE:  # no line
+        elif len(rest) > LONGEST_LINE:
+            # Not a line, but a damaged part, which must not grow in memory
             at += len(rest)
             rest = b""
 
@@ -85,15 +88,13 @@ SCRATCH = (RUNS, ".new")  # after the new file's name: the files that are writte
 def sort_lines(disk: Disk, source: Path, target: Path) -> None:
     """Write the lines of `source`, sorted by their bytes, to `target`, which appears whole.
 
-    `source` stays.
-
-    Two files beside it are written meanwhile. What an attempt that was interrupted left of them
-    does not matter.
+    `source` stays. Two files beside `target` are written meanwhile.
     """
     with (
         replacing(disk, target) as out,
         _scratch(disk, target.with_name(target.name + RUNS)) as between,
     ):
+        # Sorted pieces first, which are merged from the disk: memory has one piece at a time
         bounds = [0]
         with source.open("rb") as file:
             while lines := file.readlines(RUN):
@@ -108,6 +109,7 @@ def sort_lines(disk: Disk, source: Path, target: Path) -> None:
 @contextlib.contextmanager
 def _scratch(disk: Disk, path: Path) -> Iterator[int]:
     """Yield a new file, removed at the end."""
+    # An attempt that was interrupted has left one
     disk.unlink(path)
     fd = disk.create(path)
     try:
@@ -173,17 +175,17 @@ class BlockWriter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        whole = False
+        is_whole = False
         try:
             if kind is None:
                 self._flush()
                 self._put(HEAD.pack(0, 0))
                 self._disk.sync(self._fd)
                 self._disk.sync_folder(self.path.parent)
-                whole = True
+                is_whole = True
         finally:
             os.close(self._fd)
-            if not whole:
+            if not is_whole:
                 self._disk.unlink(self.path)
 
     def write(self, lines: Sequence[bytes]) -> None:
@@ -232,6 +234,7 @@ class BlockReader:
         size, crc = HEAD.unpack(head)
         if not size:
             raise StopIteration
+        # A damaged size must not ask for gigabytes: without the bytes the checksum is wrong
         packed = self._file.read(size) if size <= MOST else b""
         if crc32(packed) != crc:
             raise DamagedFile(self._path, self._at, "wrong checksum")

@@ -52,15 +52,14 @@ class Presence:
         self._least.pop(path, None)
 
     def check(self) -> None:
-        """Raise TakenAway for the path nearest to the root, if any leads elsewhere or nowhere (1.5
-        us per path).
-        """
-        found = [
-            (path, how)
-            for path, expected in self._expected.items()
-            if (how := changed(path, self._least[path], expected)) is not None
-        ]
+        """Raise TakenAway if a path leads to another file, or to none. It takes 1.5 us per path."""
+        found: list[tuple[Path, str]] = []
+        for path, expected in self._expected.items():
+            how = changed(path, self._least[path], expected)
+            if how is not None:
+                found.append((path, how))
         if found:
+            # Paths below a folder that was moved lead nowhere, too: the message names the folder
             raise TakenAway(*min(found, key=lambda one: len(one[0].parts)))
 
     def taken_away(self) -> TakenAway | None:
@@ -81,15 +80,14 @@ def changed(path: Path, least: int, expected: Identity | None = None) -> str | N
         about = path.stat()
     except OSError:
         return "moved or removed"
-    if (
-        (about.st_dev, about.st_ino) != expected
-        if expected is not None
-        else not S_ISREG(about.st_mode)
-    ):
+    found = about.st_dev, about.st_ino
+    is_same = S_ISREG(about.st_mode) if expected is None else found == expected
+    if not is_same:
         return "replaced"
     return "cut off" if about.st_size < least else None
 
 
+# The errors of file systems that lock no folders, as NFS. The lock of the file and SQLite's remain
 UNSUPPORTED = {errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.EOPNOTSUPP}
 
 
@@ -151,10 +149,11 @@ class Lock:
                 raise
 
     def _take(self, path: Path, flags: int) -> None:
-        """Open and lock, once more if `path` leads to another file than the locked one by then."""
+        """Open and lock the file at `path`. Raise StateLocked if another process has the lock."""
         while True:
             fd = os.open(path, flags | os.O_CLOEXEC, 0o644)
             here = identity(fd)
+            # flock(2) locks per open file: a second descriptor would collide with our own lock
             if here in self._held:
                 os.close(fd)
                 return
@@ -164,6 +163,8 @@ class Lock:
             except BlockingIOError as error:
                 folder = path if flags & os.O_DIRECTORY else path.parent
                 raise StateLocked(folder) from error
+            # Before the lock was taken, its holder may have removed the file, and a third process
+            # may have made and locked a new one at this path: then this lock excludes no process
             if here == identity(path):
                 return
             os.close(self._held.pop(here))

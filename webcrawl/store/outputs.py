@@ -63,6 +63,7 @@ class Outputs:
             if not rowcrc.agrees(rowcrc.output, row):
                 raise DamagedFile(db.path, 0, f"table output, {row[0]}: wrong checksum")
             self._noted[row[0]] = row[1:3]
+        # Before any file is cut: if one has lost its end, the others must stay as they are
         damages = list(self.check())
         if damages:
             raise damages[0]
@@ -94,15 +95,7 @@ class Outputs:
         if gone:
             files = count(len(gone), "finished file")
             logger.info("%s: %s missing; `%s verify` lists them", self._root, files, program())
-        names = [*sorted(here), ""]
-        stems = {
-            name: name.removesuffix(SORTED) + "." for name in sorted(gone) if name.endswith(SORTED)
-        }
-        lone = [
-            name
-            for name, stem in stems.items()
-            if names[bisect(names, stem, hi=len(here))].startswith(stem)
-        ]
+        lone = _indexes_without(gone, here)
         if lone:
             line = (
                 "%s: missing, though its archive is there (%d such): tools that use the index will "
@@ -113,8 +106,11 @@ class Outputs:
     def _where(self, name: str) -> Path:
         """Return the present path of a noted file."""
         path = self._root / name
+        if path.exists():
+            return path
+        # A crash between a COMMIT and the rename after it leaves the file with `.open`
         unfinished = self._root / f"{name}{OPEN}"
-        return unfinished if not path.exists() and unfinished.exists() else path
+        return unfinished if unfinished.exists() else path
 
     def _rename(self) -> None:
         """Give finished files their final names if a COMMIT has noted them.
@@ -138,7 +134,8 @@ class Outputs:
                 self._name_one(name)
 
     def _name_one(self, name: str) -> None:
-        path, final = self._root / f"{name}{OPEN}", self._root / name
+        path = self._root / f"{name}{OPEN}"
+        final = self._root / name
         if not final.exists():  # if it does, the last attempt failed when it was done
             if (how := lock.changed(path, self._noted[name][0])) is not None:
                 raise TakenAway(path, how)
@@ -196,9 +193,11 @@ class Outputs:
         output = self._open.get(path)
         if output is not None and not output.closed:
             raise ValueError(f"{output.path}: is already open")
-        if (output is not None and output.finished) or path.removesuffix(OPEN) in self._unnamed:
+        waits_for_its_name = path.removesuffix(OPEN) in self._unnamed
+        if waits_for_its_name or (output is not None and output.finished):
             raise ValueError(f"{self._root / path}: is already finished")
         if output is not None:
+            # Its descriptor stays open until the next checkpoint has noted it
             output.closed = False
             return output
         full = self._root / path
@@ -284,15 +283,13 @@ class Outputs:
         """
         for path in self._root.glob(pattern):
             name = path.relative_to(self._root).as_posix()
-            if (
-                name not in self._noted
-                and name not in self._open
-                and name.removesuffix(OPEN) not in self._unnamed
-            ):
-                try:
-                    self._db.disk.unlink(path)
-                except OSError as error:
-                    raise StoreError(f"{path}: {error}") from error
+            waits_for_its_name = name.removesuffix(OPEN) in self._unnamed
+            if name in self._noted or name in self._open or waits_for_its_name:
+                continue
+            try:
+                self._db.disk.unlink(path)
+            except OSError as error:
+                raise StoreError(f"{path}: {error}") from error
 
     # -- the checkpoint
 
@@ -325,6 +322,7 @@ class Outputs:
             self._db.worker.result(self._syncing)
         if self._error is not None:
             raise StoreError(f"{self._root}: {words_of(self._error)}") from self._error
+        # Pages that ended while the thread synced have written more since
         self.flush()
         unsynced = [output for output in self._open.values() if output.unsynced]
         self._sync_all(
@@ -364,6 +362,7 @@ class Outputs:
 
     def _finish(self, name: str, marks: dict[str, Mark]) -> None:
         """Note a finished file under its final name."""
+        # Before the rename: after a crash in between the next start finds the file with `.open`
         final = name.removesuffix(OPEN)
         self._noted.pop(name, None)
         marks[final] = marks.pop(name)
@@ -440,3 +439,18 @@ class Outputs:
                 yield DamagedFile(
                     path, path.stat().st_size, f"the file ends early, {length} bytes are noted"
                 )
+
+
+def _indexes_without(gone: AbstractSet[str], here: AbstractSet[str]) -> list[str]:
+    """Return the indexes that are gone although their archives are here."""
+    names = sorted(here)
+    found = []
+    for name in sorted(gone):
+        if not name.endswith(SORTED):
+            continue
+        # The archive of `a.cdxj` is `a.warc.gz`: the first name after `a.` shows whether it is here
+        stem = f"{name.removesuffix(SORTED)}."
+        at = bisect(names, stem)
+        if at < len(names) and names[at].startswith(stem):
+            found.append(name)
+    return found

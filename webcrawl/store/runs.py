@@ -32,7 +32,9 @@ GAP = 4  # unneeded pages that are read along with needed ones: cheaper than ano
 HEADER = struct.Struct("<8sII")  # magic, version, columns
 # magic, version, columns, count, pages, crc32 of all that follows the pages
 TRAILER = struct.Struct("<8sIIQQI")
-NEAR = 512  # keys, 4 KiB: eight standard deviations to either side
+# Keys, 4 KiB: eight standard deviations to either side. Reading them takes 7 us per file; with
+# whole pages a look-up in three files took 35 us of CPU
+NEAR = 512
 # pads the last page; the count tells how many keys are real
 LAST = np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 
@@ -61,13 +63,17 @@ class Run:
         )
         if head[0] != MAGIC:
             raise DamagedFile(self.path, 0, "not a fingerprint file")
-        if head != (magic, version, columns) or version != VERSION or columns not in (1, 2):
+        is_known_form = version == VERSION and columns in (1, 2)
+        if head != (magic, version, columns) or not is_known_form:
             raise DamagedFile(self.path, at, "header and trailer do not match")
         self.count: int = count
         self.columns: int = columns
         self._page_bytes = PAGE * 8 * columns
+        # Of each page its first key, in 8 bytes, and its checksum, in 4
         tables_at = HEADER.size + pages * self._page_bytes
-        if tables_at + pages * 12 != at or not (pages - 1) * PAGE < count <= pages * PAGE:
+        fills_file = tables_at + pages * 12 == at
+        fills_pages = (pages - 1) * PAGE < count <= pages * PAGE
+        if not fills_file or not fills_pages:
             raise DamagedFile(
                 self.path, at, f"{size} bytes are not the right size for {count} keys"
             )
@@ -88,13 +94,15 @@ class Run:
         column of the file.
         """
         rows = np.empty((last - first, self.columns, PAGE), "<u8")
-        view, at = memoryview(rows.data).cast("B"), HEADER.size + first * self._page_bytes
+        view = memoryview(rows.data).cast("B")
+        at = HEADER.size + first * self._page_bytes
         while view.nbytes:
             # It may give less than was asked for
             got = os.preadv(self._fd, [view], at)
             if got == 0:
                 raise DamagedFile(self.path, at, "the file ends early")
-            view, at = view[got:], at + got
+            view = view[got:]
+            at += got
         real = min(last * PAGE, self.count) - first * PAGE
         return rows.transpose(1, 0, 2).reshape(self.columns, -1)[:, :real]
 
@@ -154,24 +162,27 @@ class Run:
     def holds(self, key: int, second: int) -> bool:
         """Return whether the file contains this pair.
 
-        Keys are hashes, so a key's position in its page can be computed to within some dozen of
-        4,096 places: usually reading NEAR keys around it shows that it is absent. Otherwise the
-        whole page is searched.
+        Usually reading NEAR keys shows that it is absent. Otherwise the whole page is searched.
         """
         sought = np.uint64(key)
         page = int(np.searchsorted(self._index, sought, "right")) - 1
         if page < 0:
             return False
-        low, real = int(self._index[page]), min(PAGE, self.count - page * PAGE)
+        real = min(PAGE, self.count - page * PAGE)  # the last page is padded
+        low = int(self._index[page])
         high = int(self._index[page + 1]) if page + 1 < len(self._index) else 1 << 64
-        first = max(0, min(real * (key - low) // max(high - low, 1) - NEAR // 2, real - NEAR))
+        # Keys are hashes, spread evenly: the place is right to within some dozen of 4,096 places
+        expected = real * (key - low) // max(high - low, 1)
+        first = max(0, min(expected - NEAR // 2, real - NEAR))
         data = os.pread(
             self._fd, 8 * min(NEAR, real), HEADER.size + page * self._page_bytes + 8 * first
         )
         near = np.frombuffer(data, "<u8", len(data) // 8)
         where = int(np.searchsorted(near, sought))
-        maybe = near[where] == sought if where < len(near) else first + where < real
-        if where and not maybe:
+        is_behind = where == len(near)
+        may_be_there = first + where < real if is_behind else bool(near[where] == sought)
+        # At 0 it may be before what was read
+        if where > 0 and not may_be_there:
             return False
         return bool(self.contains(np.array([sought]), np.array([second], np.uint64))[0])
 
@@ -196,11 +207,10 @@ class Run:
                 yield DamagedFile(self.path, at, "wrong checksum of a page")
                 continue
             keys = np.frombuffer(data, "<u8", PAGE)
-            if (
-                int(keys[0]) < before
-                or bool((keys[1:] < keys[:-1]).any())
-                or keys[0] != self._index[page]
-            ):
+            follows_page_before = int(keys[0]) >= before
+            is_ascending = not bool((keys[1:] < keys[:-1]).any())
+            is_indexed = bool(keys[0] == self._index[page])
+            if not (follows_page_before and is_ascending and is_indexed):
                 yield DamagedFile(self.path, at, "keys out of order")
             before = int(keys[-1])
 
@@ -213,13 +223,9 @@ class Run:
 
 def between(rows: Keys, low: int, high: int) -> Keys:
     """Return the rows with low <= key <= high; keys are the first column, ascending."""
-    keys = rows[0]
-    return rows[
-        :,
-        np.searchsorted(keys, np.uint64(low), "left") : np.searchsorted(
-            keys, np.uint64(high), "right"
-        ),
-    ]
+    begin = np.searchsorted(rows[0], np.uint64(low), "left")
+    end = np.searchsorted(rows[0], np.uint64(high), "right")
+    return rows[:, begin:end]
 
 
 def contained(needles: Keys, haystack: Keys) -> Mask:
@@ -233,6 +239,7 @@ def contained(needles: Keys, haystack: Keys) -> Mask:
 
 def trailer_crc(tables: bytes, columns: int, count: int) -> int:
     """Return one checksum of the index, the pages' checksums and the trailer's numbers."""
+    # In the place of the checksum itself the trailer counts with 0
     return zlib.crc32(
         TRAILER.pack(MAGIC, VERSION, columns, count, len(tables) // 12, 0), zlib.crc32(tables)
     )
@@ -244,7 +251,9 @@ def _span_end(pages: npt.NDArray[np.int64], at: int) -> int:
     """
     end = int(np.searchsorted(pages, pages[at] + SPAN))
     gaps = np.nonzero(np.diff(pages[at:end]) > GAP)[0]
-    return at + int(gaps[0]) + 1 if len(gaps) else end
+    if len(gaps):
+        return at + int(gaps[0]) + 1
+    return end
 
 
 def _pair_in(rows: Keys, key: np.uint64, second: np.uint64) -> bool:

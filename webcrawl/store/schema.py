@@ -14,6 +14,8 @@ from webcrawl.store.write_ahead_log import files
 
 logger = logging.getLogger(__name__)
 
+# Version 1 had no checksums of rows, 2 other digests of bodies, 3 no portions, and 4 no chains in
+# links, no hosts set aside, and no domains
 VERSION = 5
 HEAD = 100  # bytes
 # permission bits of all but the owner: the seen store's key and the secrets of hubs come from this
@@ -67,7 +69,8 @@ LATER = {
 LAYOUT = "SELECT type, name, tbl_name, sql FROM sqlite_schema"
 # No automatic copying back: it would run inside a COMMIT. A restarted log is truncated, so that its
 # size shows how long it has become. The page cache of 8 MiB bounds what a COMMIT has to write; all
-# else is written before.
+# else is written before. With 2 MiB a COMMIT takes up to 89 ms of CPU, because pages that change
+# again have their checksums made anew; with 8 MiB 14 ms, with 32 MiB 23.
 PRAGMAS = """
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = FULL;
@@ -99,7 +102,8 @@ def create(path: Path, disk: Disk) -> None:
 def keep_private(path: Path, disk: Disk) -> None:
     """Take a database that an earlier version made, its log and its index away from other users."""
     for file in (path, *files(path)):
-        if file.exists() and file.stat().st_mode & OTHERS:
+        is_readable_by_others = file.exists() and file.stat().st_mode & OTHERS
+        if is_readable_by_others:
             try:
                 disk.make_private(file)
             except OSError as error:
@@ -130,7 +134,8 @@ def check_header(path: Path, head: bytes) -> None:
     (version,) = struct.unpack_from(">I", head, 60)
     if version != VERSION:
         raise StateVersion(_of_another_version(path, version))
-    page, pages, size = *struct.unpack_from(">H10xI", head, 16), path.stat().st_size
+    page, pages = struct.unpack_from(">H10xI", head, 16)
+    size = path.stat().st_size
     # SQLite reads the missing end of a last page as zeros. If there is a log, missing pages may
     # still come from it.
     if size < page * pages and not _has_bytes(Path(f"{path}-wal")):

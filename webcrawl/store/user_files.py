@@ -144,9 +144,11 @@ class UserFile:
             return
         data = b"".join(self._waiting)
         try:
+            # First: what a failed write has left would look like another program's bytes
             if not self.is_shared:
                 self._file.cut_back()
             self._look()
+            # Before the bytes: a run after a kill cuts off only what this one has meant to write
             if not self.is_shared:
                 self._files.note(MEANT, self._file.length + len(data), self.path)
             with self._files.disk.waiting():
@@ -172,6 +174,7 @@ class UserFile:
     def _look(self) -> None:
         """Notice what others have done to the file since it was written to last."""
         if identity(self.path) != self._identity:
+            # What is written to the open file would be gone with its descriptor
             logger.warning(
                 "%s was moved or removed: what follows is written to a new file of the same name",
                 self.path,
@@ -253,7 +256,8 @@ class UserFiles:
         self._is_read = True
         self._read()
         for path, left in [*self._left.items()]:
-            if left.is_ended or left.mark.most == left.mark.length:
+            has_nothing_to_cut = left.is_ended or left.mark.most == left.mark.length
+            if has_nothing_to_cut:
                 continue
             if _is_as_left(path, left.mark):
                 self._cut(path, left)
@@ -270,16 +274,17 @@ class UserFiles:
         for name, value in self._db.named(OPEN):
             self._left[Path(name.removeprefix(OPEN))] = LeftFile(FileMark(*msgpack.unpackb(value)))
         least = int(self._db.get(NUMBER) or 0)
-        found = {
-            int(path.suffix[1:]): path
-            for path in self._db.folder.glob(f"{JOURNAL}*")
-            if path.suffix[1:].isdecimal()
-        }
-        self._number = max([least, *(number + 1 for number in found)])
-        self._journals = [found[number] for number in sorted(found)]
-        for number in sorted(found):
+        journals: dict[int, Path] = {}
+        for path in self._db.folder.glob(f"{JOURNAL}*"):
+            number = path.suffix[1:]
+            if number.isdecimal():
+                journals[int(number)] = path
+        # A run appends to no older journal, whose last line may have been cut off by a kill
+        self._number = max([least, *(number + 1 for number in journals)])
+        self._journals = [journals[number] for number in sorted(journals)]
+        for number in sorted(journals):
             if number >= least:
-                self._read_journal(found[number])
+                self._read_journal(journals[number])
 
     def _read_journal(self, journal: Path) -> None:
         with regular(journal) as file:
@@ -290,16 +295,16 @@ class UserFiles:
                 self._heard(word, size, crc, Path(name))
 
     def _heard(self, word: str, size: int, crc: int, path: Path) -> None:
+        """Take in a line of a journal."""
         left = self._left.get(path)
         if word == BEGUN:
-            before = left.mark if left is not None else None
-            if before is not None and (before.length, before.crc) == (size, crc):
-                mark = replace(before, most=size)
-            else:
-                mark = self._shut(path) or FileMark(size, crc, size)
-                if (mark.length, mark.crc) != (size, crc):
-                    mark = FileMark(size, crc, size)
-            self._left[path] = LeftFile(replace(mark, most=size))
+            known = left.mark if left is not None else None
+            if known is None or (known.length, known.crc) != (size, crc):
+                known = self._shut(path)
+            # A mark of other bytes is of what was there before the crawl wrote to the file anew
+            if known is None or (known.length, known.crc) != (size, crc):
+                known = FileMark(size, crc, size)
+            self._left[path] = LeftFile(replace(known, most=size))
         elif left is not None:
             left.mark = replace(left.mark, most=max(left.mark.most, size))
             left.is_ended = word == ENDED
@@ -344,18 +349,23 @@ class UserFiles:
         return opened
 
     def _mark_of(self, path: Path) -> FileMark | None:
-        left = self._left.get(path)
-        mark = self._ended.get(path) or (left.mark if left is not None else None)
-        if mark is None and path not in self._ended:
+        """Return the mark of a closed file that is as the crawl has left it, or None."""
+        if path in self._ended:
+            mark = self._ended[path]
+        elif path in self._left:
+            mark = self._left[path].mark
+        else:
             mark = self._shut(path)
-        return mark if mark is not None and _is_as_left(path, mark) else None
+        if mark is None or not _is_as_left(path, mark):
+            return None
+        return mark
 
     def ended(self, file: UserFile, fd: int) -> None:
         """Take note of a file that is closed."""
         del self._open[file.path]
         self._ended[file.path] = None if file.is_shared else file.mark()
         is_committed = file.is_late or file.mark().length == file.committed
-        # else the next run cuts it back, if it may
+        # Without this line the next run cuts the file back, if it may
         if self.is_over and is_committed and not file.is_shared:
             self.note(ENDED, file.mark().most, file.path)
         self.let_go(fd)
@@ -455,14 +465,10 @@ def _is_as_left(path: Path, mark: FileMark) -> bool:
             size = os.fstat(file.fileno()).st_size
             if not mark.length <= size <= mark.most:
                 return False
-            return (
-                zlib.crc32(
-                    os.pread(file.fileno(), min(TAIL, mark.length), max(0, mark.length - TAIL))
-                )
-                == mark.crc
-            )
+            tail = os.pread(file.fileno(), min(TAIL, mark.length), max(0, mark.length - TAIL))
     except OSError:
         return False
+    return zlib.crc32(tail) == mark.crc
 
 
 def _sync(files: list[UserFile]) -> None:

@@ -30,7 +30,9 @@ from webcrawl.store.worker import Worker
 
 logger = logging.getLogger(__name__)
 
-LIMIT = 256 << 20  # bytes; beyond it the log is cut before the next transaction begins
+# Bytes, beyond which the log is cut before the next transaction begins. Until then it only grows:
+# SQLite can begin it anew between two transactions alone, and ours begin with each COMMIT
+LIMIT = 256 << 20
 
 
 def files(database: Path) -> tuple[Path, Path]:
@@ -51,8 +53,8 @@ def check_files(database: Path) -> None:
 class WriteAheadLog:
     """The file `crawl.db-wal`. COMMIT appends to it; syncing and copying back are a worker's jobs.
 
-    Between two transactions SQLite can cut the log when all of it was copied back. Ours are open
-    from checkpoint to checkpoint, and the next one begins at once, hence `cut_ahead` and `cut`.
+    SQLite can cut the log when all of it was copied back. `cut_ahead` and `cut` do that while no
+    transaction is open.
     """
 
     def __init__(self, database: Path, worker: Worker, limit: int = LIMIT) -> None:
@@ -122,11 +124,9 @@ class WriteAheadLog:
             self._worker.result(self._copying)
 
     def _copy(self, how: str = "PASSIVE") -> None:
-        """Failure loses nothing: the log stays as it is.
-
-        So it does if the database has lost its end.
-        """
+        """Copy committed pages into the database. A failure loses nothing: the log stays as it is."""
         try:
+            # The database has lost its end: the log has what can still be saved of it
             if _size(self._database) < self.copied:
                 return
             self._db.execute(f"PRAGMA wal_checkpoint({how})")
@@ -189,7 +189,9 @@ def check_log(path: Path) -> Iterator[DamagedFile]:
 
 
 def _check(path: Path, file: BinaryIO, head: bytes) -> Iterator[DamagedFile]:
-    synced = _synced(Path(str(path).removesuffix("-wal") + "-shm"), head[16:24])
+    # The salt changes whenever SQLite begins the log anew: an older index says nothing of this one
+    salt = head[16:24]
+    synced = _synced(Path(str(path).removesuffix("-wal") + "-shm"), salt)
     end = file.seek(0, 2)
     if end <= HEADER:
         if synced:
@@ -219,28 +221,35 @@ def _synced(index: Path, salt: bytes) -> int:
         return 0
     with regular(index) as file:
         data = file.read(96)
+    # SQLite writes this header twice: while the copies differ, a writer is between them
     if len(data) < 96 or data[:48] != data[48:]:
         return 0
     sums = _sums(np.frombuffer(data[:40], np.uint32).reshape(1, -1))[0].tolist()
-    fits = salt in (b"", data[32:40]) and list(struct.unpack_from("=II", data, 40)) == sums
-    return int(struct.unpack_from("=I", data, 16)[0]) if fits else 0
+    is_of_this_log = salt in (b"", data[32:40])
+    is_sound = list(struct.unpack_from("=II", data, 40)) == sums
+    return int(struct.unpack_from("=I", data, 16)[0]) if is_of_this_log and is_sound else 0
 
 
 def _walk(file: BinaryIO, head: bytes, size: int, sums: list[int]) -> _Walk:
-    walk, order = _Walk(), "<u4" if struct.unpack_from(">I", head)[0] == MAGIC else ">u4"
+    walk = _Walk()
+    order = "<u4" if struct.unpack_from(">I", head)[0] == MAGIC else ">u4"
+    # Each frame's sum goes on from that of the frame before, the first one's from the header's
     before = np.array([sums], np.uint32)
     step = _power(1 + size // 8)
     file.seek(HEADER)
     while data := file.read(BATCH * (FRAME + size)):
         count = len(data) // (FRAME + size)
         frames = np.frombuffer(data, np.uint8, count * (FRAME + size)).reshape(count, FRAME + size)
+        # The sum is of the first 8 bytes of a frame's header and of its page: not of salt and sum
         words = (
             np.concatenate((frames[:, :8], frames[:, FRAME:]), axis=1).view(order).astype(np.uint32)
         )
         stored = frames[:, 16:24].copy().view(">u4").astype(np.uint32)
         seeds = np.concatenate((before, stored[:-1]))
         right: Flags = np.all(_sums(words) + _times(step, seeds) == stored, axis=1)
+        # A frame with another salt was left by the log before this one
         right &= np.all(frames[:, 8:16] == np.frombuffer(head[16:24], np.uint8), axis=1)
+        # A COMMIT's frame has the size of the database in these bytes, any other frame has 0
         _note(walk, right, np.any(frames[:, 4:8], axis=1))
         if not count:
             break
@@ -287,8 +296,9 @@ def _sums(rows: Words) -> Words:
 @lru_cache(4)
 def _factors(pairs: int) -> Words:
     """Return the part of each word in both sums."""
+    columns = []
     # of the last pair: x to both, y to the second
-    columns, matrix = [], np.array([[1, 0], [1, 1]], np.uint32)
+    matrix = np.array([[1, 0], [1, 1]], np.uint32)
     step = np.array([[1, 1], [1, 2]], np.uint32)
     for _ in range(pairs):
         columns.append(matrix)

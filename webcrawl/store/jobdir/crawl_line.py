@@ -58,11 +58,8 @@ def line(
     if visible(whole := "".join(texts)) is not whole:  # one look for all of them
         texts = [*map(visible, texts)]
     url, path, via, digest, seed, kind = texts
-    notes = (
-        ",".join([(visible(note) or NOTHING).replace(",", "%2C") for note in annotations])
-        if annotations
-        else ""
-    )
+    # A comma parts two annotations
+    notes = ",".join([(visible(note) or NOTHING).replace(",", "%2C") for note in annotations])
     return (
         f"{iso(now)} {outcome.status:>5} {size:>10} {url or NOTHING} {path or NOTHING} {via or NOTHING}"
         f" {kind or NO_TYPE} #001 {fetched} {digest or NOTHING} {seed or NOTHING} {notes or NOTHING}\n"
@@ -104,27 +101,19 @@ def read(data: bytes) -> CrawlLine | None:
         return None
     time, status, size, url, path, via, mime, _, fetched, digest, seed, notes = map(_text, texts)
     begun, _, took = fetched.partition("+")
+    if mime == NO_TYPE:
+        mime = ""
     try:
-        return CrawlLine(
-            *(
-                " ".join(texts),
-                time,
-                read_iso(time),
-                int(status),
-                int(size) if size else None,
-                url,
-                path,
-                via,
-            ),
-            *(
-                "" if mime == NO_TYPE else mime,
-                read_digits(begun) if begun else None,
-                int(took or 0) / 1000,
-            ),
-            *(digest, seed, notes),
-        )
+        at = read_iso(time)
+        code = int(status)
+        length = int(size) if size else None
+        started = read_digits(begun) if begun else None
+        seconds = int(took or 0) / 1000
     except (ValueError, IndexError):
         return None
+    text = " ".join(texts)
+    before = text, time, at, code, length, url, path, via, mime
+    return CrawlLine(*before, started, seconds, digest, seed, notes)
 
 
 def fields(data: bytes) -> list[bytes] | None:

@@ -66,7 +66,8 @@ def hive_of(jobdir: Path) -> HiveDrones | None:
         with regular(jobdir / HIVE) as file:
             data = file.read()
     except (FileNotFoundError, NotADirectoryError):
-        if is_crawl(jobdir) or not any(is_crawl(folder_of(jobdir, drone)) for drone in found):
+        has_crawls_of_drones = any(is_crawl(folder_of(jobdir, drone)) for drone in found)
+        if is_crawl(jobdir) or not has_crawls_of_drones:
             return None
         return HiveDrones(jobdir.resolve().name, tuple(sorted(found)))
     except OSError as error:
@@ -92,10 +93,14 @@ def is_crawl(folder: Path) -> bool:
 
 
 def _drones_in(jobdir: Path) -> set[int]:
+    found: set[int] = set()
     if not jobdir.is_dir():
-        return set()
-    numbers = {number_of(path) for path in jobdir.iterdir() if path.is_dir()}
-    return {number for number in numbers if number is not None}
+        return found
+    for path in jobdir.iterdir():
+        number = number_of(path)
+        if number is not None and path.is_dir():
+            found.add(number)
+    return found
 
 
 def _read(path: Path, data: bytes) -> tuple[str, list[int]]:
@@ -112,6 +117,7 @@ def _read(path: Path, data: bytes) -> tuple[str, list[int]]:
     name, drones = values.get("name"), values.get("drones")
     if not isinstance(name, str) or not isinstance(drones, list):
         raise DamagedFile(path, 0, "the name or the list of drones is missing")
+    # `type`, since true and false are numbers to isinstance
     if not all(type(drone) is int and drone >= 0 for drone in drones):
         raise DamagedFile(path, 0, f"drones = {drones!r}: must be a list of numbers")
     return name, drones
@@ -120,16 +126,19 @@ def _read(path: Path, data: bytes) -> tuple[str, list[int]]:
 def is_locked(jobdir: Path, locks: Path = LOCKS) -> bool:
     """Return whether a process holds the lock of this crawl, by the system's list of locks if it
     has one.
-
-    To ask for the lock itself would keep a crawl from starting.
     """
+    # Whoever asks for the lock itself has it for a moment, in which a crawl cannot start
     try:
         about = (jobdir / "state/lock").stat()
         text = locks.read_text(encoding="ascii", errors="replace")
     except OSError:
         return False
-    # As the kernel writes it; a line with `->` is of a process that waits for the lock
-    device = f"{os.major(about.st_dev):02x}:{os.minor(about.st_dev):02x}:{about.st_ino}"
-    return any(
-        device in line.split() and "FLOCK" in line for line in text.splitlines() if "->" not in line
-    )
+    # As the kernel writes it
+    file = f"{os.major(about.st_dev):02x}:{os.minor(about.st_dev):02x}:{about.st_ino}"
+    for line in text.splitlines():
+        fields = line.split()
+        # After an arrow comes a process that waits for the lock
+        is_waiting = "->" in line
+        if not is_waiting and file in fields and "FLOCK" in line:
+            return True
+    return False

@@ -65,7 +65,7 @@ def _kind(status: int) -> str:
 def moment(figures: Mapping[str, Any], at: float) -> dict[str, Any]:
     """Return a line of what `Crawl.glance` gives.
 
-    All but the time, the queue and the hosts only ever grows.
+    Its numbers only grow, except for those of the queue and the hosts.
     """
     row: dict[str, Any] = {"at": round(at, 1)}
     row |= {name: figures.get(theirs, 0) for name, theirs in PLAIN.items()}
@@ -112,10 +112,12 @@ class RevisitMoment(NamedTuple):
     def together(cls, each: Sequence[RevisitMoment]) -> RevisitMoment:
         """Return the figures of crawls that share the web between them, as those of one."""
         sums = cls(*map(sum, zip(*each, strict=True)))
+        # A drone that has just joined has 0 for both: it would pull the means down
         known = [one for one in each if one.is_estimated]
         records = sum(one.records for one in known) or 1
-        fresh, age = (sum(one.records * one[at] for one in known) / records for at in (-2, -1))
-        return cls(*sums[:-2], fresh, age)
+        freshness = sum(one.records * one.freshness for one in known) / records
+        age = sum(one.records * one.age for one in known) / records
+        return sums._replace(freshness=freshness, age=age)
 
 
 class Moment(NamedTuple):
@@ -154,23 +156,23 @@ T = TypeVar("T", bound=HasTime)
 
 
 def in_order(moments: Sequence[T]) -> list[T]:
-    """Return the moments but those of a time when the machine's clock was wrong.
-
-    They are what is left after it was ahead, or was behind.
-    """
+    """Return the moments without those of a time when the machine's clock was wrong."""
     times = [one.at for one in moments]
-    latest = accumulate(times, max)
-    earliest = reversed([*accumulate(reversed(times), min)])
-    kept = (
-        [one for one, at in zip(moments, bounds, strict=True) if one.at == at]
-        for bounds in (latest, earliest)
-    )
-    return max(kept, key=len)
+    # If the clock was behind for a while, the moments before the latest one so far are wrong
+    latest = [*accumulate(times, max)]
+    # If it was ahead, those after the earliest one that is still to come
+    earliest = [*accumulate(reversed(times), min)][::-1]
+    if_behind = [one for one, at in zip(moments, latest, strict=True) if one.at == at]
+    if_ahead = [one for one, at in zip(moments, earliest, strict=True) if one.at == at]
+    # The clock counts as wrong for the shorter time
+    return if_ahead if len(if_ahead) > len(if_behind) else if_behind
 
 
 def _revisited(row: Mapping[str, Any]) -> RevisitMoment | None:
     values = row.get("revisits", ())
-    return RevisitMoment(*map(_number, values)) if len(values) == len(REVISITS) else None
+    if len(values) != len(REVISITS):
+        return None
+    return RevisitMoment(*map(_number, values))
 
 
 def _number(value: Any, least: float = 0.0) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum, IntEnum
+from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
 import msgpack
@@ -149,11 +150,9 @@ class FailedRow(NamedTuple):
 
 
 def stored_row(fields: Iterable[Any]) -> FailedRow:
-    """Return the row that was stored with these fields, or sent by another drone.
-
-    Older ones lack the last fields.
-    """
+    """Return the row that was stored with these fields, or sent by another drone."""
     known = [*fields]
+    # msgpack has lists alone. Older rows have no such field
     known[PLAIN:] = map(tuple, known[PLAIN:])
     return FailedRow(*known)
 
@@ -232,10 +231,12 @@ class HostRow(NamedTuple):
 
 def _served(queue: bytes | None, ranked: Iterable[tuple[int, bytes]]) -> list[bytes]:
     """Return the saved queues in the order in which they are served."""
-    by_priority = sorted(ranked, key=lambda one: -one[0])
-    before = [saved for priority, saved in by_priority if priority > 0]
-    own = [queue] if queue is not None else []
-    return [*before, *own, *(saved for priority, saved in by_priority if priority < 0)]
+    queues = [*ranked]
+    # The plain queue has the priority 0, which no other queue has
+    if queue is not None:
+        queues.append((0, queue))
+    queues.sort(key=lambda one: one[0], reverse=True)
+    return [saved for _, saved in queues]
 
 
 # Packs the fields as FIELDS has them; then queues by priority, wall, missing, http2, listed and
@@ -259,28 +260,19 @@ def unpack(data: bytes) -> tuple[Any, ...]:
         queue,
         *more,
     ) = msgpack.unpackb(data)
-    ranked, (wall, missing) = more[:1], more[1:3] or (None, b"")
+    # Each version of the program has added fields at the end, which older rows lack
+    ranked = saved_queues(*more[:1])
+    wall, missing = more[1:3] or (None, b"")
+    is_http2 = more[3:4] == [True]
     listed = more[4] if len(more) > 4 else None
     origins = [*map(stored_origin, more[5])] if len(more) > 5 else []
     if later:
         later = sorted((at, record) for at, record in later)
     row = stored_row(failed) if failed is not None else None
+    first = ready_at, times, crawl_delay, failures, pages, retired, ip
     return (
-        *(
-            ready_at,
-            times,
-            crawl_delay,
-            failures,
-            pages,
-            retired,
-            ip,
-            later,
-            row,
-            aside or 0.0,
-            queue,
-        ),
-        saved_queues(*ranked),
-        *(stored_wall(wall), missing, more[3:4] == [True], listed, origins),
+        *(*first, later, row, aside or 0.0, queue),
+        *(ranked, stored_wall(wall), missing, is_http2, listed, origins),
     )
 
 
@@ -314,7 +306,7 @@ def read(row: Row) -> HostRow:
     except UNREADABLE as error:
         raise ValueError(repr(error)) from error
     if origins := fields[-1]:
-        retries = [*fields[LATER], *(entry for one in origins for entry in one.later)]
+        retries = [*fields[LATER], *chain.from_iterable(one.later for one in origins)]
         fields = (*fields[:LATER], sorted(retries), *fields[LATER + 1 :])
     return HostRow(name, STATES[number], *fields)
 

@@ -63,12 +63,14 @@ def page_lines(
 
     A call for each field would cost more than all else: a page has 40 lines.
     """
-    if len(kinds) > FEW and (left := unlogged(page_url, kinds, addresses, targets, texts)):
-        first = [column[:-left] for column in (kinds, addresses, targets, texts)]
-        return _link_lines(page_url, *first) + _link_lines(
-            page_url, (CUT,), ("",), ("",), (str(left),)
-        )
-    return _link_lines(page_url, kinds, addresses, targets, texts)
+    left = 0
+    if len(kinds) > FEW:
+        left = unlogged(page_url, kinds, addresses, targets, texts)
+    if not left:
+        return _link_lines(page_url, kinds, addresses, targets, texts)
+    first = [column[:-left] for column in (kinds, addresses, targets, texts)]
+    cut = _link_lines(page_url, (CUT,), ("",), ("",), (str(left),))
+    return _link_lines(page_url, *first) + cut
 
 
 def unlogged(page_url: str, *columns: Sequence[str]) -> int:
@@ -92,9 +94,8 @@ def _link_lines(
         data = text.encode()
         if _is_plain_ascii(data, 5 * len(raws)):
             return data
-    return _joined(
-        page, *(list(map(field, column)) for column in (raws, targets, kinds, texts))
-    ).encode()
+    escaped = [list(map(field, column)) for column in (raws, targets, kinds, texts)]
+    return _joined(page, *escaped).encode()
 
 
 def _joined(
@@ -165,12 +166,8 @@ def skipped_lines(now: float, reason: str, urls: Iterable[str], via: str) -> byt
 
 def read_skipped(data: bytes) -> tuple[str, str, str]:
     """Return time, reason and page; of a damaged line what it has."""
-    moment, reason, _, via, *_ = [
-        *data.decode("utf-8", "replace").rstrip("\n").split("\t"),
-        "",
-        "",
-        "",
-    ]
+    fields = data.decode("utf-8", "replace").rstrip("\n").split("\t")
+    moment, reason, _, via, *_ = (*fields, "", "", "")
     return moment, reason, via
 
 
@@ -194,7 +191,8 @@ def request_line(
     those that the rule asks for: new, politeness, crawl-delay, failure, retry-after, or nothing if
     no rule was asked.
     """
-    path, tried = (link.hops, link.tried) if link is not None else ("", 0)
+    path = link.hops if link is not None else ""
+    tried = link.tried if link is not None else 0
     sent = f"{iso(now)}\t{visible(method)}\t{visible(url_without_credentials(url))}\t{path or '-'}\t{tried}"
     since = "-" if waited is None else f"{waited:.3f}"
     return f"{sent}\t{since}\t{needed:.3f}\t{rule or '-'}\n".encode("ascii")
@@ -283,10 +281,11 @@ def _is_text(line: bytes) -> bool:
 
 
 def check_requests(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Check requests.log, which no checkpoint notes; its last line may be about to be written."""
+    """Check requests.log, which no checkpoint notes."""
     path = jobdir / REQUESTS_LOG
     if path.is_file():
         with regular(path) as file:
+            # The last line may be on its way: the crawl writes to this log at any time
             file.seek(max(0, path.stat().st_size - LONGEST_LINE))
             whole = file.tell() + file.read().rfind(b"\n") + 1
             yield from check_lines(path, file, REQUESTS_LOG, whole, found)
@@ -306,7 +305,8 @@ def check_tags(snapshot: Snapshot, path: Path) -> Iterator[DamagedFile]:
             yield DamagedFile(path, 0, f"line {number} is not a row of counts: {line[:60]!r}")
             return
     position = snapshot.get(TAGS_POSITION)
-    if position is None or snapshot.get("clean") != b"1":  # it is written ahead of each COMMIT
+    # The file is written ahead of each COMMIT: after a kill it may be newer than the checkpoint
+    if position is None or snapshot.get("clean") != b"1":
         return
     try:
         noted = ["\t".join(map(str, row)) for row in msgpack.unpackb(position)]
@@ -325,10 +325,7 @@ ERROR_BEGIN = re.compile(r"(?m)^(?=\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)")
 
 
 def last_errors(jobdir: Path, most: int) -> list[str]:
-    """Return the last errors, the latest first.
-
-    None if nothing has ever been written, or the log cannot be read.
-    """
+    """Return the last errors, the latest first; none if there is no log, or it cannot be read."""
     try:
         with regular(jobdir / ERRORS_LOG) as file:
             size = file.seek(0, os.SEEK_END)

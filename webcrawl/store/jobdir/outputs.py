@@ -54,7 +54,9 @@ def each_noted(
             yield snapshot.damaged(f"table output, {name}: wrong checksum")
             continue
         name = str(name)
-        if not _is_inside(name) or not isinstance(length, int) or length < 0:
+        is_length = isinstance(length, int) and length >= 0
+        # A name from elsewhere must not lead out of the folder: what it names is opened
+        if not _is_inside(name) or not is_length:
             yield snapshot.damaged(
                 f"table output: {row[0]!r} with {length!r} bytes is not a valid entry"
             )
@@ -93,24 +95,19 @@ def _finished_since(jobdir: Path, name: str) -> bool:
     """
     if not name.endswith(OPEN):
         return False
+    finished = f"{FINISHED}{name.removesuffix(OPEN)}"
     with Snapshot(jobdir / "state") as now:
-        return bool(
-            list(
-                now.rows(
-                    "SELECT 1 FROM meta WHERE name = ?", (f"{FINISHED}{name.removesuffix(OPEN)}",)
-                )
-            )
-        )
+        return bool([*now.rows("SELECT 1 FROM meta WHERE name = ?", (finished,))])
 
 
 def _is_converted(jobdir: Path, name: str) -> bool:
     """Return whether a running crawl has replaced this stream by its Parquet file since the
     snapshot was taken.
     """
+    if not name.endswith(STREAM):
+        return False
     table = f"{name.removesuffix(STREAM)}{PARQUET}"
-    return name.endswith(STREAM) and any(
-        (jobdir / path).exists() for path in (table, f"{table}{OPEN}")
-    )
+    return (jobdir / table).exists() or (jobdir / f"{table}{OPEN}").exists()
 
 
 def check_length(path: Path, file: BinaryIO, name: str, mark: Mark) -> Iterator[DamagedFile]:
@@ -123,8 +120,10 @@ def check_length(path: Path, file: BinaryIO, name: str, mark: Mark) -> Iterator[
 
 def crc_of(file: BinaryIO, length: int) -> int:
     """Return the checksum of a file's first bytes, up to the length."""
-    crc, left = 0, length
+    crc = 0
+    left = length
     file.seek(0)
     while left and (piece := file.read(min(PIECE, left))):
-        crc, left = rowcrc.crc32_of_many(piece, crc), left - len(piece)
+        crc = rowcrc.crc32_of_many(piece, crc)
+        left -= len(piece)
     return crc

@@ -11,21 +11,8 @@ from webcrawl.store.jobdir.crawls import number_of
 
 # of a JOBDIR: what is not an output (docs/on-disk.md)
 REWRITTEN = ("stats.json", "metrics.json", "metrics.url", "tags.tsv")
-OWN = (
-    *(
-        "state",
-        "control.sock",
-        "hive.json",
-        "lock",
-        "server",
-        "seeds",
-        "segments",
-        "index",
-        "stream",
-    ),
-    *REWRITTEN,
-    *(f"{name}.new" for name in REWRITTEN),
-)
+NAMES = "state control.sock hive.json lock server seeds segments index stream"
+OWN = (*NAMES.split(), *REWRITTEN, *(f"{name}.new" for name in REWRITTEN))
 LOGS = "crawl links found images skipped neardup store requests errors walk"  # logs/NAME.log
 TRACE = "logs/url.trace"
 # no outputs, though they lie among them: nothing cuts these back
@@ -42,10 +29,8 @@ def is_own(path: Path, jobdir: Path) -> bool:
     first = folder / below.parts[0]
     if number_of(first) is not None:
         return is_own(place, first)
-    if (
-        below.parent == Path("logs")
-        and below.suffix == ".log"
-        and number_of(below.with_suffix("")) is not None
-    ):
+    is_log = below.parent == Path("logs") and below.suffix == ".log"
+    # What `hive` has each drone print: logs/drone-N.log
+    if is_log and number_of(below.with_suffix("")) is not None:
         return True
     return below.parts[0] in OWN or below.as_posix() in (*logs, TRACE, history_line.PATH)

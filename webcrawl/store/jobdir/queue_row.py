@@ -105,9 +105,11 @@ class SavedFifo:
     rest: bytes
 
     def pack(self) -> bytes:
-        body, packing = self.ids.tobytes() + self.rest, PLAIN
+        packing = PLAIN
+        body = self.ids.tobytes() + self.rest
         if len(body) > WORTH_PACKING:
-            body, packing = pack_checked(body), ZSTD
+            packing = ZSTD
+            body = pack_checked(body)
         return HEAD.pack(packing, self.count, self.place, len(self.ids)) + body
 
 
@@ -128,7 +130,9 @@ def unpack(saved: bytes, blocks: QueueBlocks, what: str = "a saved queue") -> Sa
 
 def count_of(saved: bytes | None) -> int:
     """Return the number of records in a queue."""
-    return int(HEAD.unpack_from(saved)[1]) if saved is not None and len(saved) >= HEAD.size else 0
+    if saved is None or len(saved) < HEAD.size:
+        return 0
+    return int(HEAD.unpack_from(saved)[1])
 
 
 class SavedQueues:
@@ -145,8 +149,10 @@ class SavedQueues:
 
         Raise DamagedFile at the first damage, and at the end if their number is wrong.
         """
-        found, queue = 0, unpack(saved, self, f"{what}: a saved queue")
+        found = 0
+        queue = unpack(saved, self, f"{what}: a saved queue")
         self._named.extend(queue.ids)
+        # A block is not rewritten when records are popped: the first one has some that are gone
         place = queue.place
         for number in queue.ids:
             for record in self.cut(self.block(number, what), place, f"{what}, block {number}"):
@@ -232,8 +238,10 @@ def link_flaw(record: bytes, host: str | None = None) -> str:
         name = host_of(link.url)
     except (ValueError, IndexError):
         return f"not a link: {record[:80]!r}"
-    if not (link.url.isascii() and link.url.isprintable()) or (
-        link.path and not link.path.isalpha()
-    ):
+    is_canonical = link.url.isascii() and link.url.isprintable()
+    is_path = not link.path or link.path.isalpha()
+    if not (is_canonical and is_path):
         return f"not a link: {record[:80]!r}"
-    return f"a link of another host: {link.url[:80]!r}" if host not in (None, name) else ""
+    if host not in (None, name):
+        return f"a link of another host: {link.url[:80]!r}"
+    return ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
@@ -104,19 +104,26 @@ ROUNDED = {"budget": 4, "used": 4, "freshness": 4, "age": 1}  # digits
 def together(each: Iterable[RevisitFigures]) -> RevisitFigures:
     """Return the figures of crawls that share the web between them, as those of one."""
     parts = [*each]
-    found: dict[str, Any] = {name: sum(getattr(one, name) for one in parts) for name in NUMBERS}
-    found |= {name: _mean(name, parts) for name in MEANS}
+    found: dict[str, Any] = {}
+    for name in NUMBERS:
+        found[name] = sum(_each(name, parts))
+    # Crawls that have sampled no page have 0 for both, which says nothing
+    estimated = [one for one in parts if one.sampled]
+    for name in MEANS:
+        found[name] = _mean(name, estimated)
     for name in HISTOGRAMS:
-        histograms = [getattr(one, name) for one in parts]
-        found[name] = [sum(bins) for bins in zip(*histograms, strict=True)]
+        found[name] = [sum(bins) for bins in zip(*_each(name, parts), strict=True)]
     return RevisitFigures.of(found)
 
 
-def _mean(name: str, parts: Iterable[RevisitFigures]) -> float:
-    """Return the mean by records, over the crawls that have estimates; 0 if none has."""
-    estimated = [one for one in parts if one.sampled]
-    records = sum(one.records for one in estimated) or 1
-    weighted: float = sum(one.records * getattr(one, name) for one in estimated)
+def _each(name: str, parts: Iterable[RevisitFigures]) -> list[Any]:
+    return [getattr(one, name) for one in parts]
+
+
+def _mean(name: str, parts: Sequence[RevisitFigures]) -> float:
+    """Return the mean, weighted by records; 0 if there are none."""
+    records = sum(one.records for one in parts) or 1
+    weighted: float = sum(one.records * getattr(one, name) for one in parts)
     return weighted / records
 
 
@@ -124,9 +131,8 @@ def figures_of(stats: Mapping[str, Any]) -> RevisitFigures | None:
     """Return the figures in `Crawl.stats` or a stats.json; None if the crawl fetches no page again."""
     if RECORDS not in stats:
         return None
-    return RevisitFigures.of(
-        {name: stats[PREFIX + name] for name in NUMBERS if PREFIX + name in stats}
-    )
+    known = [name for name in NUMBERS if PREFIX + name in stats]
+    return RevisitFigures.of({name: stats[PREFIX + name] for name in known})
 
 
 def fresh(figures: RevisitFigures) -> str:

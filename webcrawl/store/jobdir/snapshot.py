@@ -158,26 +158,32 @@ class Snapshot:
         return os.pread(self._file.fileno(), HEAD, 0)
 
     def _open(self, state: Path) -> sqlite3.Connection:
-        path, how = self.path, "readonly_shm=1"
-        if needs_copy(state):
-            self._copy = TemporaryDirectory(prefix="webcrawl-verify-")
-            for file in (self.path, self._log):
-                shutil.copyfile(file, Path(self._copy.name) / file.name)
-            path, how = Path(self._copy.name) / self.path.name, ""
-        elif (
-            not (self._log.exists() and (state / "crawl.db-shm").exists()) or self._has_no_frames()
-        ):
-            self._still, how = self._stamp(), "immutable=1"
+        path, how = self._way_to_read(state)
         uri = f"file:{quote(os.fsencode(path.absolute()))}?mode=ro&{how}"
         db = sqlite3.connect(uri, uri=True, isolation_level=None)
         try:
             db.execute("PRAGMA temp_store = MEMORY")
+            # One transaction: all that is read is of the same checkpoint
             db.execute("BEGIN")
             self._check_layout(db)
         except BaseException:
             db.close()
             raise
         return db
+
+    def _way_to_read(self, state: Path) -> tuple[Path, str]:
+        """Return the database to open, and SQLite's parameters for it."""
+        if needs_copy(state):
+            self._copy = TemporaryDirectory(prefix="webcrawl-verify-")
+            for file in (self.path, self._log):
+                shutil.copyfile(file, Path(self._copy.name) / file.name)
+            return Path(self._copy.name) / self.path.name, ""
+        has_log = self._log.exists() and (state / "crawl.db-shm").exists()
+        if not has_log or self._has_no_frames():
+            # SQLite takes no lock then, so a crawl that starts is noticed by `check_still` alone
+            self._still = self._stamp()
+            return self.path, "immutable=1"
+        return self.path, "readonly_shm=1"
 
     def _has_no_frames(self) -> bool:
         """Return whether the log is only a header and stays so.
@@ -191,15 +197,17 @@ class Snapshot:
 
     def _check_layout(self, db: sqlite3.Connection) -> None:
         """Check the definitions of the tables: others would change what is read."""
+        found = set(db.execute(LAYOUT))
         with closing(sqlite3.connect(":memory:")) as made:
             made.executescript(TABLES)
-            needed, found = set(made.execute(LAYOUT)), set(db.execute(LAYOUT))
+            needed = set(made.execute(LAYOUT))
             made.executescript(";".join(LATER.values()))
-            odd = (needed - found) | (found - set(made.execute(LAYOUT)))
+            possible = set(made.execute(LAYOUT))
+        odd = (needed - found) | (found - possible)
         if odd:
+            name = min(str(row[1]) for row in odd)
             raise self.damaged(
-                f"table sqlite_schema, {min(str(row[1]) for row in odd)}: differs from the "
-                "definition in this version"
+                f"table sqlite_schema, {name}: differs from the definition in this version"
             )
 
     def __enter__(self) -> Self:
@@ -239,15 +247,10 @@ class Snapshot:
         return _bytes(found[0][0]) if found else None
 
     def damaged(self, why: str, offset: int = 0, value: object = None) -> DamagedFile:
-        """Return damage at this offset, or at the bytes of this value if they are found.
-
-        The number of searches is limited.
-
-        The offset is 0 if they are not found. The log is searched from its end and before the
-        database: it has the newest state of a page.
-        """
+        """Return damage at this offset, or at the bytes of this value if they are found."""
         self._searches += 1
         if isinstance(value, bytes) and value and self._searches <= SEARCHES:
+            # The log first, from its end: it has the newest state of a page
             for path in (self._log, self.path):
                 at = self._last_place(path, value[:PREFIX])
                 if at >= 0:
@@ -280,9 +283,11 @@ class Snapshot:
         yield from self.check_head()
         for (text,) in self.rows("PRAGMA integrity_check"):
             for line in text.splitlines():
-                page = PAGE.findall(line)
-                if line != "ok" and not line.startswith("***"):
-                    yield self.damaged(line, (int(page[-1]) - 1) * PAGE_SIZE if page else 0)
+                # A line with asterisks is the heading of those that follow
+                if line == "ok" or line.startswith("***"):
+                    continue
+                pages = PAGE.findall(line)
+                yield self.damaged(line, (int(pages[-1]) - 1) * PAGE_SIZE if pages else 0)
 
     def close(self) -> None:
         self._db.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import nlargest
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,8 @@ class Series:
         slot = (at - self.start) // self.width
         if slot >= len(self.downloads):
             slot = self._extend(at)
-        elif slot < 0:  # the machine's clock was set back
+        elif slot < 0:
+            # The times are the machine's, whose clock was set back
             slot = 0
         self.downloads[slot] += downloads
         self.documents[slot] += documents
@@ -138,7 +139,7 @@ def plain(figures: Mapping[str, Any]) -> str:
 
 
 def read(jobdir: Path) -> dict[str, Any]:
-    """Return the figures; None if the file cannot be read, or is missing: a user may delete it."""
+    """Return the figures; none if the file cannot be read, or is missing: a user may delete it."""
     try:
         with regular(jobdir / NAME) as file:
             found = json.loads(file.read(MOST_BYTES))
@@ -155,30 +156,32 @@ def over_budget(figures: Mapping[str, float]) -> tuple[int, int]:
 
 def recognised(figures: Mapping[str, Any]) -> tuple[dict[str, int], dict[str, int]]:
     """Return how many answers were walls, by vendor, and how many were no pages, by kind."""
-    found = {
-        name.removeprefix(RECOGNISED): many
-        for name, many in figures.items()
-        if name.startswith(RECOGNISED) and many
-    }
-    walls = {name.removeprefix(WALL): many for name, many in found.items() if name.startswith(WALL)}
-    return walls, {name: many for name, many in found.items() if not name.startswith(WALL)}
+    walls: dict[str, int] = {}
+    others: dict[str, int] = {}
+    for name, many in figures.items():
+        if not name.startswith(RECOGNISED) or not many:
+            continue
+        kind = name.removeprefix(RECOGNISED)
+        if kind.startswith(WALL):
+            walls[kind.removeprefix(WALL)] = many
+        else:
+            others[kind] = many
+    return walls, others
 
 
 def without_page(outcomes: Mapping[Any, int]) -> dict[int, int]:
     """Return how many URLs ended with which answer that is no page, by status.
 
-    In a file statuses are strings.
-
-    Servers' errors are counted apart, repeats included, and of unchanged pages (304) an earlier
-    fetch has the text.
+    In a file statuses are strings. Servers' errors are left out: they are counted apart.
     """
     found = {int(status): many for status, many in outcomes.items() if many}
-    missing = [
-        status
-        for status in found
-        if status >= 300 and status != 304 and status not in SERVER_ERRORS
-    ]
-    return {status: found[status] for status in sorted(missing)}
+    missing: dict[int, int] = {}
+    for status in sorted(found):
+        # A 304 is for an unchanged page, of which an earlier fetch has the text
+        is_page = status < 300 or status == 304
+        if not is_page and status not in SERVER_ERRORS:
+            missing[status] = found[status]
+    return missing
 
 
 def stamp(jobdir: Path) -> tuple[int, int]:
@@ -240,11 +243,16 @@ RANKS = {"most_documents": 0, "most_bytes": 1, "most_failures": 2}  # by which c
 def added_tables(figures: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return all of these together."""
     each = [*figures]
-    found = {
-        name: merge([one[name] for one in each if name in one]) for name, merge in MERGES.items()
-    }
-    revisits = [one["revisits"] for one in each if "revisits" in one]
-    return found | {"revisits": _bins(revisits)} if revisits else found
+    found = {name: merge(_under(name, each)) for name, merge in MERGES.items()}
+    revisits = _under("revisits", each)
+    if revisits:
+        found["revisits"] = _bins(revisits)
+    return found
+
+
+def _under(name: str, tables: Iterable[Mapping[str, Any]]) -> list[Any]:
+    """Return the values under this name in those of the tables that have it."""
+    return [table[name] for table in tables if name in table]
 
 
 def _counts(each: list[Counts]) -> Counts:
@@ -252,8 +260,8 @@ def _counts(each: list[Counts]) -> Counts:
 
 
 def _sizes(each: list[dict[str, Counts]]) -> dict[str, Counts]:
-    groups = dict.fromkeys(group for one in each for group in one)
-    return {group: _counts([one[group] for one in each if group in one]) for group in groups}
+    groups = dict.fromkeys(chain.from_iterable(each))
+    return {group: _counts(_under(group, each)) for group in groups}
 
 
 def _summed(each: list[Rows]) -> Rows:
@@ -271,31 +279,37 @@ def _first(each: list[Rows]) -> Rows:
     ranked = sorted(total, key=lambda name: (-total[name][0], name))
     for name in ranked[MOST:]:
         others = [others[0] + total[name][0], others[1] + total[name][1]]
-    return {name: total[name] for name in ranked[:MOST]} | ({OTHERS: others} if others[0] else {})
+    found = {name: total[name] for name in ranked[:MOST]}
+    if others[0]:
+        found[OTHERS] = others
+    return found
 
 
 def _hosts(each: list[dict[str, Any]]) -> dict[str, Any]:
     tables = {name: _most([one[name] for one in each], column) for name, column in RANKS.items()}
+    lacks = [one["may_lack"] for one in each]
     return {
         "with_documents": sum(one["with_documents"] for one in each),
         "exact": all(one["exact"] for one in each),
-        "may_lack": [max((one["may_lack"][at] for one in each), default=0) for at in range(2)],
+        "may_lack": [max((lack[at] for lack in lacks), default=0) for at in range(2)],
         **tables,
     }
 
 
 def _bins(each: list[dict[str, list[int]]]) -> dict[str, list[int]]:
     """Histograms with the same bins."""
-    return {
-        name: [sum(bins) for bins in zip(*(one[name] for one in each), strict=True)]
-        for name in each[0]
-    }
+    found = {}
+    for name in each[0]:
+        histograms = [one[name] for one in each]
+        found[name] = [sum(bins) for bins in zip(*histograms, strict=True)]
+    return found
 
 
 def _most(each: list[Rows], column: int) -> Rows:
     """Return the largest rows. A host that has moved to another crawl has a row in both."""
     total = _summed(each)
-    return {name: total[name] for name in nlargest(MOST, total, lambda name: total[name][column])}
+    largest = nlargest(MOST, total, lambda name: total[name][column])
+    return {name: total[name] for name in largest}
 
 
 MERGES: dict[str, Callable[[list[Any]], Any]] = {  # in the order of stats.json
