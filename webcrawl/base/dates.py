@@ -67,10 +67,10 @@ LATEST = float(1 << 33)  # seconds since 1970: in 2242; tantivy's dates end in 2
 def seconds_of(date: str) -> float:
     """Return the seconds since 1970 of any program's WARC-Date, or 0 if it is not readable.
 
-    Some dates have nanoseconds. A date before 1970, as the zero of Go's clock is, or centuries away
-    cannot be right, and counts as not readable.
+    A date before 1970, as the zero of Go's clock is, or centuries away counts as not readable.
     """
     try:
+        # Python reads microseconds at most
         found = datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", date)).timestamp()
     except (ValueError, OverflowError):
         return 0.0
@@ -107,11 +107,16 @@ def http_date(seconds: int) -> bytes:
 
 def read_http_date(text: bytes) -> int | None:
     """Return the seconds of an HTTP date; None unless `http_date` gives exactly these bytes again."""
-    # Every third byte from the 17th on is what stands between the numbers
-    if len(text) != _HTTP_LENGTH or not text.endswith(b" GMT") or text[16::3] != b" :: T":
+    if len(text) != _HTTP_LENGTH or not text.endswith(b" GMT"):
         return None
-    day, hour = _read_day(text[:_DAY]), _TWO_DIGITS.get(text[17:19], 24)
-    minute, second = _TWO_DIGITS.get(text[20:22]), _TWO_DIGITS.get(text[23:25])
+    # Every third byte from the 17th on is what stands between the numbers
+    if text[16::3] != b" :: T":
+        return None
+    day = _read_day(text[:_DAY])
+    hour = _TWO_DIGITS.get(text[17:19], 24)
+    minute = _TWO_DIGITS.get(text[20:22])
+    second = _TWO_DIGITS.get(text[23:25])
+    # A leap second is no date of this form: `http_date` never writes the second 60
     if day is None or hour >= 24 or minute is None or second is None:
         return None
     return day * 86_400 + hour * 3600 + minute * 60 + second
@@ -138,11 +143,12 @@ def _day(number: int) -> bytes:
 @lru_cache(_CACHED)
 def _read_day(text: bytes) -> int | None:
     month = _NUMBERS.get(text[8:11])
+    if month is None:
+        return None
     try:
-        number = (
-            timegm((int(text[12:16]), month, int(text[5:7]), 0, 0, 0)) // 86_400 if month else None
-        )
-        # A wrong weekday or a 30th of February would be written otherwise
-        return number if number is not None and _day(number) == text else None
+        number = timegm((int(text[12:16]), month, int(text[5:7]), 0, 0, 0)) // 86_400
+        written = _day(number)
     except (ValueError, OverflowError):  # a year 0, a day "xx": not this form
         return None
+    # A wrong weekday or a 30th of February would be written otherwise
+    return number if written == text else None

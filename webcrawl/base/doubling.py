@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-MOST = 60  # doublings: no wait is longer than so many of a first one
+# Doublings: from 1,024 of them on 2.0 ** n is an OverflowError
+MOST = 60
 
 
 def wait_after(failures: int, first: float, longest: float) -> float:

@@ -24,12 +24,13 @@ _DEEP = 5  # causes that are looked at
 def lack(error: BaseException | None) -> str:
     """Return in words what the machine lacks, if this error or its cause shows that; else ""."""
     for _ in range(_DEEP):
+        if error is None:
+            return ""
         if isinstance(error, MemoryError):
             return "out of memory"
+        # The class says nothing: code raises RuntimeError for anything
         if isinstance(error, RuntimeError) and str(error).startswith(_NO_THREAD):
             return "the system cannot start another thread"
-        if error is None:
-            break
         error = error.__cause__
     return ""
 

@@ -6,6 +6,7 @@ No such command names this project: on a package index somebody else may own its
 from __future__ import annotations
 
 from importlib import import_module
+from itertools import chain
 from typing import Any
 
 
@@ -28,11 +29,9 @@ OURS = "webcrawl."  # begins the dotted paths of this package
 
 def path_of(component: Any) -> str:
     """Return the dotted path of a class or function, or the text itself if it is given by its path."""
-    return (
-        component
-        if isinstance(component, str)
-        else f"{component.__module__}.{component.__qualname__}"
-    )
+    if isinstance(component, str):
+        return component
+    return f"{component.__module__}.{component.__qualname__}"
 
 
 BOUNDS = {  # as in the extras of pyproject.toml, and of h2 in requirements.txt
@@ -60,12 +59,15 @@ BOUNDS = {  # as in the extras of pyproject.toml, and of h2 in requirements.txt
 
 def install(*libraries: str) -> str:
     """Return the command that installs these libraries, within the bounds of the tested versions."""
-    return f"pip install {' '.join(repr(one) for library in libraries for one in BOUNDS.get(library, (library,)))}"
+    wanted = chain.from_iterable(BOUNDS.get(library, (library,)) for library in libraries)
+    # In quotes: a shell takes `<` and `>` for redirections
+    return f"pip install {' '.join(map(repr, wanted))}"
 
 
 def missing(*libraries: str) -> str:
     """Return the line that says which libraries are missing and how to install them."""
-    return f"{' and '.join(libraries)} {'is' if len(libraries) == 1 else 'are'} not installed: {install(*libraries)}"
+    verb = "is" if len(libraries) == 1 else "are"
+    return f"{' and '.join(libraries)} {verb} not installed: {install(*libraries)}"
 
 
 class MissingLibraryError(ImportError):
@@ -76,5 +78,7 @@ class MissingLibraryError(ImportError):
 
         If an installed library itself lacks a module, the message names that module.
         """
-        name = error.name.partition(".")[0] if error is not None and error.name else library
+        name = library
+        if error is not None and error.name:
+            name = error.name.partition(".")[0]
         super().__init__(missing(name), name=name)

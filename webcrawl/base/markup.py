@@ -34,14 +34,14 @@ def tag(name: str, /, *children: Child, **attributes: str | None) -> Html:
 
     Names of attributes are written with `_` for `-` and a last `_` that is dropped: `class_`.
     """
-    given = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escape(readable(value))}"'
-        for key, value in attributes.items()
-        if value is not None
-    )
+    start = f"<{name}"
+    for key, value in attributes.items():
+        if value is not None:
+            attribute = key.rstrip("_").replace("_", "-")
+            start += f' {attribute}="{escape(readable(value))}"'
     if name in VOID:
-        return Html(f"<{name}{given}>")
-    return Html(f"<{name}{given}>{join(*children)}</{name}>")
+        return Html(f"{start}>")
+    return Html(f"{start}>{join(*children)}</{name}>")
 
 
 def document(title: str, body: Html, *more: Child) -> str:
@@ -59,6 +59,5 @@ def document(title: str, body: Html, *more: Child) -> str:
 
 def join(*children: Child) -> Html:
     """Return several pieces, one after the other, without those that are None."""
-    return Html(
-        "".join(one if isinstance(one, Html) else text(one) for one in children if one is not None)
-    )
+    pieces = [one for one in children if one is not None]
+    return Html("".join(one if isinstance(one, Html) else text(one) for one in pieces))

@@ -37,8 +37,11 @@ def size(value: float) -> str:
     power = 0
     # From there on three digits would be shown as 1000
     while value >= 999.5 and power < len(UNITS) - 1:
-        value, power = value / 1000, power + 1
-    shown = f"{value:.0f}" if not power or value >= 99.95 else f"{value:.3g}"
+        value /= 1000
+        power += 1
+    is_whole = not power or value >= 99.95
+    shown = f"{value:.0f}" if is_whole else f"{value:.3g}"
+    # A no-break space: the unit stays beside its number in a table
     return f"{shown}\u00a0{UNITS[power]}"
 
 
@@ -57,7 +60,9 @@ def percent(part: float, whole: float) -> str:
     share = 100 * part / whole
     if 0 < share < 0.05:
         return "< 0.1 %"
-    return f"{min(share, 99.9) if part < whole else share:.1f} %"
+    if part < whole:
+        share = min(share, 99.9)
+    return f"{share:.1f} %"
 
 
 def seconds(value: float) -> str:

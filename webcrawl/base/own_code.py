@@ -70,6 +70,7 @@ def made_by(
     try:
         thing = factory(*arguments, **options)
     except Exception as error:  # anything may be wrong with code of the user's own
+        # A lack of the machine is no fault of the class, and our own errors say what is wrong
         if lack(error) or isinstance(error, OSError) or not is_users(error):
             raise
         raise RulesError(f"{setting}: {path} cannot be created: {error!r}") from error
@@ -91,9 +92,8 @@ def require(setting: str, path: str, thing: object, protocol: type) -> None:
 
 def hint(thing: object, name: str) -> str:
     """Return the end of a line about a missing name: the existing name that is nearly the same."""
-    near = get_close_matches(
-        name, [one for one in dir(thing) if one[0] != "_" and one != name], 1, MEANT
-    )
+    others = [one for one in dir(thing) if one[0] != "_" and one != name]
+    near = get_close_matches(name, others, 1, MEANT)
     return f". It has {near[0]}; did you mean {name}?" if near else ""
 
 
@@ -108,10 +108,11 @@ def members(protocol: type) -> list[str]:
     """
     names: dict[str, None] = {}
     for kind in reversed(protocol.__mro__):
-        if kind not in (object, Protocol, Generic):
-            names |= dict.fromkeys(
-                name for name, member in vars(kind).items() if name[0] != "_" and callable(member)
-            )
+        if kind in (object, Protocol, Generic):
+            continue
+        for name, member in vars(kind).items():
+            if name[0] != "_" and callable(member):
+                names[name] = None
     return list(names)
 
 
@@ -160,6 +161,7 @@ def answer(
 
     Raise OwnCodeError if it raises TypeError or ValueError.
     """
+    # `from None`: how `sound` looked at the value says nothing to the user
     try:
         return sound(found)
     except (TypeError, ValueError):

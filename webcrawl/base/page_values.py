@@ -83,4 +83,6 @@ def wall_of(recognised: str | None, *, robots: bool = False) -> str:
         return ""
     is_shown_by_words_alone = recognised == UNKNOWN
     allows_everything = robots and recognised == DENIAL
-    return "" if is_shown_by_words_alone or allows_everything else recognised[len(WALL) :]
+    if is_shown_by_words_alone or allows_everything:
+        return ""
+    return recognised.removeprefix(WALL)

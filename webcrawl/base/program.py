@@ -96,6 +96,7 @@ class LiveLine:
         self._moved: list[logging.StreamHandler[Any]] = []
 
     def start(self) -> None:
+        # rich puts another stream in the place of standard error, which prints above the live line
         before = sys.stderr
         self._live.start()
         for handler in logging.getLogger().handlers:

@@ -72,12 +72,14 @@ def _path(path: str) -> str:
     is_escaped = "%" in path
     if is_escaped:
         path = _unescaped(path)
+    # Between the two: an escaped dot or slash counts as one
     if _STEP.search(path):
         path = _stepped(path)
     if is_escaped:
         path = _escaped(path)
     path = path.lower()
-    if ".aspx" in path and "/(" in path:
+    may_have_session = ".aspx" in path and "/(" in path
+    if may_have_session:
         for session in _IN_PATH:
             path = session.sub(r"\1\2", path, count=1)
     if len(path) > 1:
@@ -86,6 +88,7 @@ def _path(path: str) -> str:
 
 
 def _stepped(path: str) -> str:
+    """Return the path without `.` and what a `..` takes back, and with single slashes."""
     kept: list[str] = []
     for step in path.split("/")[1:]:
         if step == ".." and kept:
@@ -94,7 +97,9 @@ def _stepped(path: str) -> str:
             kept.append(step)
     if not kept:
         return "/"
-    return "/" + "".join(f"{step}/" for step in kept[:-1] if step) + kept[-1]
+    # An empty last step is the slash at the end
+    *folders, last = kept
+    return "/".join(["", *filter(None, folders), last])
 
 
 def _query(query: str) -> str:
@@ -105,8 +110,9 @@ def _query(query: str) -> str:
     if _MAY_HAVE_SESSION.search(query) is not None:
         query = _without_sessions(query)
     if "&" in query and len(query) > 1:
-        arguments = [tuple(argument.split("=", 1)) for argument in query.split("&")]
-        query = "&".join("=".join(argument) for argument in sorted(arguments))
+        # By name and then by value: sorted as texts, `a-b=1` would come before `a=1`
+        arguments = sorted(tuple(argument.split("=", 1)) for argument in query.split("&"))
+        query = "&".join(map("=".join, arguments))
     return query
 
 

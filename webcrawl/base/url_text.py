@@ -59,7 +59,8 @@ _STRANGE = re.compile(r"[^!-~]+")
 def visible(text: str) -> str:
     """Return the text as ASCII without blanks and control characters; the rest is percent-encoded."""
     # This is true nearly always, and the search is slower
-    if text.isascii() and text.isprintable() and " " not in text:
+    is_visible = text.isascii() and text.isprintable() and " " not in text
+    if is_visible:
         return text
     return _STRANGE.sub(encoded, text)
 
@@ -70,87 +71,13 @@ def encoded(match: re.Match[str]) -> str:
 
 
 # Port 0, on which nobody can listen; and the Fetch Standard's bad ports (2.9).
-BAD = frozenset(
-    (
-        0,
-        *(
-            1,
-            7,
-            9,
-            11,
-            13,
-            15,
-            17,
-            19,
-            20,
-            21,
-            22,
-            23,
-            25,
-            37,
-            42,
-            43,
-            53,
-            69,
-            77,
-            79,
-            87,
-            95,
-            101,
-            102,
-            103,
-            104,
-            109,
-        ),
-        *(
-            110,
-            111,
-            113,
-            115,
-            117,
-            119,
-            123,
-            135,
-            137,
-            139,
-            143,
-            161,
-            179,
-            389,
-            427,
-            465,
-            512,
-            513,
-            514,
-            515,
-            526,
-            530,
-        ),
-        *(
-            531,
-            532,
-            540,
-            548,
-            554,
-            556,
-            563,
-            587,
-            601,
-            636,
-            989,
-            990,
-            993,
-            995,
-            1719,
-            1720,
-            1723,
-            2049,
-            3659,
-            4045,
-        ),
-        *(4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080),
-    )
-)
+_BAD = """
+    0 1 7 9 11 13 15 17 19 20 21 22 23 25 37 42 43 53 69 77 79 87 95 101 102 103 104 109 110 111 113
+    115 117 119 123 135 137 139 143 161 179 389 427 465 512 513 514 515 526 530 531 532 540 548 554
+    556 563 587 601 636 989 990 993 995 1719 1720 1723 2049 3659 4045 4190 5060 5061 6000 6566 6665
+    6666 6667 6668 6669 6679 6697 10080
+"""
+BAD = frozenset(map(int, _BAD.split()))
 FTP = 21
 # A menu's author chooses the line that a Gopher client sends, and many servers execute one line:
 # Docker, MySQL, Redis, printers, work queues. No list of them is complete, so these are the only
@@ -172,11 +99,15 @@ class Ports:
 
     def allow(self, scheme: str, port: int) -> bool:
         """Return whether a server may be asked on this port."""
-        if port not in BAD and scheme != "gopher":
+        is_gopher = scheme == "gopher"
+        if port not in BAD and not is_gopher:
             return True
         if any(port in ports for ports in self._allowed):
             return True
-        return port in GOPHER if scheme == "gopher" else scheme == "ftp" and port == FTP
+        if is_gopher:
+            return port in GOPHER
+        # The port of FTP is among the bad ones: nothing else may speak to such a server
+        return scheme == "ftp" and port == FTP
 
     def allow_url(self, url: str) -> bool:
         """Return whether the port in a canonical URL, or that of its scheme, is allowed."""

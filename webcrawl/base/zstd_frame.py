@@ -50,6 +50,7 @@ def unpack(frame: bytes, most: int = LARGEST) -> bytes:
     """
     try:
         size = zstd.get_frame_info(frame).decompressed_size
+        # Before anything is unpacked: the claimed size is the memory that unpacking takes
         if size is None:
             raise BadFrame("the zstd frame does not state its size")
         if size > most:

@@ -109,6 +109,7 @@ def canonical(link: str, base: str = "", max_length: int = LONGEST) -> str:
     try:
         href = join_url(base, link) if base else normalize_url(link)
     except ValueError as error:
+        # A lone surrogate has no UTF-8, which is what ada parses
         raise InvalidUrl("syntax" if _encodes(link) else "encoding") from error
     href = href.partition("#")[0]
     scheme, colon, rest = href.partition(":")
@@ -197,11 +198,13 @@ def _authority(rest: str) -> tuple[str, str]:
     """Split what follows the scheme into host and port, without credentials, and path with query."""
     if not rest.startswith("//"):
         return "", ""
-    authority, slash, path = rest[2:].partition("/")
-    if "?" in authority:  # only gopher URLs may omit the slash
+    authority, _, path = rest[2:].partition("/")
+    path = f"/{path}"
+    # Only in gopher URLs: the parser adds the slash of the others
+    if "?" in authority:
         authority, _, query = rest[2:].partition("?")
-        slash, path = "/?", query
-    return authority.rpartition("@")[2], (slash or "/") + path
+        path = f"/?{query}"
+    return authority.rpartition("@")[2], path
 
 
 def _gopher_authority(authority: str) -> str:
@@ -226,7 +229,9 @@ def _has_dns_form(authority: str) -> bool:
     if authority[0] == "[":
         return True
     host = authority.partition(":")[0].removesuffix(".")
-    return len(host) <= 253 and all(0 < len(label) <= 63 for label in host.split("."))
+    if len(host) > 253:
+        return False
+    return all(0 < len(label) <= 63 for label in host.split("."))
 
 
 def redirect_target(exchange: Exchange) -> str:

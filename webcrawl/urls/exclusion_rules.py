@@ -91,16 +91,18 @@ def noted(rule: str, comment: str) -> tuple[OptOut, str]:
     if first is None:
         return OptOut(rule, why=comment, source=FILE), ""
     found = {key.lower(): value.strip() for key, value in _pairs(comment)}
-    times, odd = {}, ""
-    for name in ("since", "until"):
+    odd = ""
+    times = dict.fromkeys(("since", "until"), 0.0)
+    for name in times:
+        if not found.get(name):
+            continue
         try:
-            times[name] = read_date(found[name], end=name == "until") if found.get(name) else 0.0
+            times[name] = read_date(found[name], end=name == "until")
         except ValueError:
-            times[name], odd = 0.0, name
+            odd = name
+    by, why = found.get("by", ""), found.get("why", "")
     forget = found.get("forget", "").lower() in _YES
-    return OptOut(
-        rule, by=found.get("by", ""), why=found.get("why", ""), forget=forget, source=FILE, **times
-    ), odd
+    return OptOut(rule, by=by, why=why, forget=forget, source=FILE, **times), odd
 
 
 def _pairs(comment: str) -> Iterator[tuple[str, str]]:
@@ -115,15 +117,15 @@ def read_date(text: str, *, end: bool = False) -> float:
     figures, too, so that it can be written again.
     """
     days = 0  # a time of day is an end itself
-    if _DAY.fullmatch(text):
+    if end and _DAY.fullmatch(text):
         days = 1
-    elif _WEEK.fullmatch(text):
+    elif end and _WEEK.fullmatch(text):
         days = 7
     found = datetime.fromisoformat(text)
     if found.tzinfo is None:
         found = found.replace(tzinfo=UTC)
     try:
-        return (found + timedelta(days=days) if end else found).astimezone(UTC).timestamp()
+        return (found + timedelta(days=days)).astimezone(UTC).timestamp()
     # In UTC the year 1 or 9999 may become 0 or 10000
     except OverflowError as error:
         raise ValueError(text) from error
@@ -208,8 +210,13 @@ def refuse_star(rule: str, where: str) -> None:
     Rules that an earlier version has accepted are not checked: they are in the state of their
     crawl.
     """
-    host, slash, path = (rule.partition("://")[2] if has_scheme(rule) else rule).partition("/")
-    if "*" in (host if slash else host.removeprefix("*")) or path.endswith("*"):
+    if has_scheme(rule):
+        rule = rule.partition("://")[2]
+    host, slash, path = rule.partition("/")
+    # `*.example.com` is the domain example.com, whose names are all covered
+    if not slash:
+        host = host.removeprefix("*")
+    if "*" in host or path.endswith("*"):
         raise RulesError(f"{where}: {NO_STAR}")
 
 
@@ -257,12 +264,14 @@ class _Collected:
 
     def take(self, rule: str, until: float, now: float) -> None:
         """Add a rule, unless it is over; raise InvalidUrl if it is none, whether it is over or not."""
-        kind, names = (
-            (self.prefixes, _prefixes(rule)) if "/" in rule else (self.domains, [_domain(rule)])
-        )
-        if not until or now < until:
-            kind += names
-            self.ends = min(self.ends, until or inf)
+        prefixes = _prefixes(rule) if "/" in rule else []
+        domains = [] if "/" in rule else [_domain(rule)]
+        is_over = until and now >= until
+        if is_over:
+            return
+        self.prefixes += prefixes
+        self.domains += domains
+        self.ends = min(self.ends, until or inf)
 
 
 def _undotted(url: str) -> tuple[str, str]:
@@ -286,7 +295,8 @@ def _respelled(url: str) -> str:
 
 def _decoded(octet: re.Match[str]) -> str:
     char = chr(int(octet[0][1:], 16))
-    return char if "!" <= char <= "~" and char not in _PARTING else octet[0].upper()
+    is_encoded_without_need = "!" <= char <= "~" and char not in _PARTING
+    return char if is_encoded_without_need else octet[0].upper()
 
 
 def _lines(text: str) -> Iterator[tuple[int, str, str]]:
@@ -325,13 +335,12 @@ class Forgotten:
     """
 
     def __init__(self, records: Iterable[OptOut] = ()) -> None:
+        # One set of rules per end: a set decides by a few look-ups, however many rules it has
         by_end: dict[float, list[OptOut]] = {}
         for one in records:
             if one.forget:
                 by_end.setdefault(one.until or inf, []).append(one)
-        self._rules: list[tuple[float, ExclusionRules]] = [
-            (end, rules_of(found)) for end, found in by_end.items()
-        ]
+        self._rules = [(end, rules_of(found)) for end, found in by_end.items()]
 
     def __bool__(self) -> bool:
         return bool(self._rules)

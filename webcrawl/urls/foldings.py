@@ -36,7 +36,7 @@ def without_session(url: str) -> str:
     """Return the URL without the session ids in its path and query."""
     path, mark, query = url.partition("?")
     start = path.index("/", path.index("//") + 2)
-    # the first may be inside the second's segment
+    # Servlets' first: such a parameter may be inside the segment of ASP.NET's
     path = path[:start] + _asp_net("/", _servlets("", path[start:]))
     if not mark:
         return path
@@ -163,7 +163,7 @@ class HostRules:
             if name.endswith(end):
                 name = name[: -len(end)] + other
                 break
-        # keep a host of which the rules would leave nothing
+        # A host of which the rules would leave nothing stays as it is
         return self._synonyms.get(name, name) or host
 
 

@@ -136,11 +136,13 @@ class RegisteredDomains:
 def _domain(host: str) -> str:
     if host[0] == "[":  # an IPv6 address is its own domain
         return host
-    suffix = suffixes_of(host.rstrip(".")).public
+    undotted = host.rstrip(".")
+    suffix = suffixes_of(undotted).public
     if suffix:
-        label = host.rstrip(".")[: -len(suffix)].removesuffix(".").rpartition(".")[2]
+        label = undotted[: -len(suffix)].removesuffix(".").rpartition(".")[2]
+        # A public suffix is its own domain
         return f"{label}.{suffix}" if label else host
-    if is_ipv4(host.rstrip(".")):
+    if is_ipv4(undotted):
         return host
     # The list's rule `*`, for a top-level domain that it lacks: two labels
     return ".".join(host.removesuffix(".").split(".")[-2:])
@@ -170,8 +172,7 @@ def entered(path: str, via: str, url: str, domain_of: Callable[[str], str]) -> s
     is_same_server = via.split("/", 3)[2] == url.split("/", 3)[2]  # as most links are
     if is_same_server or domain_of(via) == domain_of(url):
         return path
+    # The page that redirects is where another site was entered, or a seed: this is the same place
     if path[-1] == "R" and not steps(path):
-        # the page that redirects is where another site was entered, or a seed: this is the same
-        # place
         return path
     return path[:-1] + path[-1].lower()

@@ -28,59 +28,18 @@ LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 OFF, AUTO, EVERY = "off", "auto", "all"  # of RENDER
 ACTIONS = Maybe(Choices(("scroll", "more", "play")))  # of RENDER_ACTIONS
 
-URL_EXCLUDE_EXTENSIONS = [
-    *[
-        "7z",
-        "bz2",
-        "cab",
-        "jar",
-        "lzma",
-        "rar",
-        "tar",
-        "tar.gz",
-        "tbz2",
-        "tgz",
-        "txz",
-        "war",
-        "xz",
-        "zip",
-        "zst",
-    ],
-    *["apk", "deb", "dll", "dmg", "exe", "img", "iso", "msi", "pkg", "rpm", "vmdk"],
-    *[
-        "aac",
-        "aif",
-        "aiff",
-        "flac",
-        "m4a",
-        "mid",
-        "midi",
-        "mp3",
-        "oga",
-        "ogg",
-        "opus",
-        "wav",
-        "wma",
-    ],
-    *[
-        "3gp",
-        "avi",
-        "flv",
-        "m4v",
-        "mkv",
-        "mov",
-        "mp4",
-        "mpeg",
-        "mpg",
-        "ogv",
-        "rm",
-        "swf",
-        "webm",
-        "wmv",
-    ],
-    *["eot", "otf", "ttf", "woff", "woff2"],
-]
+# Archives, programs, sounds, films and fonts
+_EXTENSIONS = """
+    7z bz2 cab jar lzma rar tar tar.gz tbz2 tgz txz war xz zip zst
+    apk deb dll dmg exe img iso msi pkg rpm vmdk
+    aac aif aiff flac m4a mid midi mp3 oga ogg opus wav wma
+    3gp avi flv m4v mkv mov mp4 mpeg mpg ogv rm swf webm wmv
+    eot otf ttf woff woff2
+"""
+URL_EXCLUDE_EXTENSIONS = _EXTENSIONS.split()
 
+# Neighbours that have an expression share one search per page: a filter without one between them
+# costs a second search (`benchmarks.urls`)
 URL_FILTERS = {
     "webcrawl.urls.filters.url_parts.SchemeFilter": 100,
     "webcrawl.urls.filters.url_parts.LengthFilter": 200,

@@ -76,11 +76,12 @@ def words(value: Any) -> list[str]:
 
     Empty text and `none` are the empty list.
     """
-    if isinstance(value, str):
-        found = [word for word in re.split(r"[,\s]+", value) if word]
-        return [] if [word.lower() for word in found] == ["none"] else found
     if isinstance(value, list | tuple | set | frozenset):
         return [text(word) for word in value]
+    if isinstance(value, str):
+        found = [*filter(None, re.split(r"[,\s]+", value))]
+        is_none_alone = len(found) == 1 and found[0].lower() == "none"
+        return [] if is_none_alone else found
     raise ValueError
 
 
@@ -94,6 +95,8 @@ def is_whole(text: str, least: int, most: int) -> bool:
     )
 
 
+# Kinds are named tuples and plain classes, which take 0.09 and 0.005 ms each to make at the start
+# of every command. A frozen dataclass with slots takes 0.5 ms
 class Maybe(NamedTuple):
     """A value of another kind, or none: None."""
 
@@ -148,6 +151,7 @@ class Switch:
     allowed: str = ON_OR_OFF
 
     def read(self, value: Any, /) -> bool:
+        # Python's True and False, and 1 and 0, are words of the table as texts
         found = _SWITCH.get(str(value).strip().lower()) if isinstance(value, str | int) else None
         if found is None:
             raise ValueError
@@ -166,9 +170,10 @@ class Choice(NamedTuple):
 
     def read(self, value: Any, /) -> str:
         found = text(value)
-        if self.exact and found != value:
+        if not self.exact:
+            found = found.lower()
+        elif found != value:
             raise ValueError
-        found = found if self.exact else found.lower()
         if found not in self.known:
             raise ValueError
         return found
@@ -266,9 +271,11 @@ class Size(WholeNumber):
             return 0
         found = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
         if found is not None:
-            base = 1024 if found[2].endswith("iB") else 1000
-            value = round(float(found[1]) * base ** _POWERS[found[2][0].upper()])
+            amount, unit = found.groups()
+            base = 1024 if unit.endswith("iB") else 1000
+            value = round(float(amount) * base ** _POWERS[unit[0].upper()])
         size = WholeNumber(0, self.most).read(value)
+        # 0 is no limit, which is no small one
         if 0 < size < self.least:
             raise ValueError
         return size

@@ -26,7 +26,8 @@ from webcrawl.urls.filters.filter_protocol import Clock, Origin, Setup
 
 logger = logging.getLogger(__name__)
 
-# seconds between looks: a change has to be heeded within a minute
+# Seconds between looks: a change has to be heeded within a minute. A shorter interval only reads a
+# large file more often while somebody appends to it
 INTERVAL = 30
 
 
@@ -66,7 +67,9 @@ class ExclusionFilter:
 
     def _current(self) -> ExclusionRules:
         now = self._clock()
-        if not 0 <= now - self._looked < self._interval:  # less than 0: the clock was set back
+        # Less than 0: the clock was set back
+        was_just_looked_at = 0 <= now - self._looked < self._interval
+        if not was_just_looked_at:
             self._looked = now
             self._reread()
         # The `until` of a rule has passed. The file has not changed, so its text is parsed again.

@@ -30,16 +30,18 @@ class ExpressionFilter:
 
     @classmethod
     def from_setup(cls, setup: Setup, /) -> Self | None:
-        include, exclude = setup.settings["URL_INCLUDE"], setup.settings["URL_EXCLUDE"]
+        include = setup.settings["URL_INCLUDE"]
+        exclude = setup.settings["URL_EXCLUDE"]
         return cls(include, exclude) if include or exclude else None
 
     def within(self, url: str) -> bool:
         return self._include is None or bool(self._include.Match(url))
 
     def keep(self, urls: list[str], _origin: Origin, /) -> list[str]:
-        include, exclude = self._include, self._exclude
+        include = self._include
         if include is not None:
             urls = [url for url in urls if include.Match(url)]
+        exclude = self._exclude
         if exclude is not None:
             urls = [url for url in urls if not exclude.Match(url)]
         return urls

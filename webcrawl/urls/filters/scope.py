@@ -103,12 +103,7 @@ class PageScope:
 
 
 class ScopeFilter(PageScope):
-    """Drops links that lead out of URL_SCOPE.
-
-    Seeds, which have no page, always pass. With the scope `seeds` their domains are remembered; if
-    pages may be fetched as `requisites` of others, their hosts or domains are with any scope, for
-    only these pages' links are followed.
-    """
+    """Drops links that lead out of URL_SCOPE. Seeds, which have no page, always pass."""
 
     def __init__(
         self, scope: str, domains: RegisteredDomains, key: bytes, *, requisites: bool = False
@@ -118,25 +113,28 @@ class ScopeFilter(PageScope):
         super().__init__(domains)
         self._scope = scope
         self.seeds = SeedDomains(key)
+        # The scopes `host` and `domain` judge a link by its page: from a framed advertisement they
+        # would lead through its whole site. So requisites are followed on the seeds' sites alone
         self._remembers = scope == "seeds" or requisites
 
     @classmethod
     def from_setup(cls, setup: Setup, /) -> Self | None:
         scope = setup.settings["URL_SCOPE"]
-        return (
-            None
-            if scope == "any"
-            else cls(scope, setup.domains, setup.key, requisites=setup.settings["REQUISITES"])
-        )
+        if scope == "any":
+            return None
+        return cls(scope, setup.domains, setup.key, requisites=setup.settings["REQUISITES"])
 
     def keep(self, urls: list[str], origin: Origin, /) -> list[str]:
-        if not origin.url:  # a seed
-            if self._remembers:
-                for url in urls:
-                    self.seeds.add(self._home(url))
+        if not origin.url:
+            self._note_seeds(urls)
             return urls
         own = self.per_host[host_of(origin.url)] if self.per_host is not None else None
         return self._kept(urls, origin.url, own or self._scope)
+
+    def _note_seeds(self, urls: list[str]) -> None:
+        if self._remembers:
+            for url in urls:
+                self.seeds.add(self._home(url))
 
     def within(self, url: str) -> bool:
         return self._scope == "any" or self._home(url) in self.seeds
@@ -151,12 +149,10 @@ class ScopeFilter(PageScope):
         self.seeds.restore(state)
 
     def _test(self, page: str, scope: str) -> Callable[[str], bool]:
+        if scope != "seeds":
+            return super()._test(page, scope)
         domains = self._domains
-        return (
-            (lambda host: domains(host) in self.seeds)
-            if scope == "seeds"
-            else super()._test(page, scope)
-        )
+        return lambda host: domains(host) in self.seeds
 
 
 def _keep_hosts(urls: list[str], test: Callable[[str], bool]) -> list[str]:

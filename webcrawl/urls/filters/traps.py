@@ -165,7 +165,10 @@ class CalendarFilter:
         if not dated:
             return urls
         latest = gmtime(self._clock()).tm_year + AHEAD
-        far = {url for url in dated if any(0 < year - latest < FAR for year in years(url))}
+        far: set[str] = set()
+        for url in dated:
+            if any(0 < year - latest < FAR for year in years(url)):
+                far.add(url)
         return leave_out(urls, far)
 
 
@@ -207,7 +210,10 @@ class FamiliesFilter:
         trapped: set[str] = set()
         for kind, lines in self._kinds.items():
             for url in lines.among(suspects):
-                if url not in trapped and not self._taken.admit(f"{kind} {host_of(url)}", url):
+                # A URL that is kept out takes no place in the set of another kind
+                if url in trapped:
+                    continue
+                if not self._taken.admit(f"{kind} {host_of(url)}", url):
                     trapped.add(url)
         return leave_out(urls, trapped)
 
@@ -240,17 +246,19 @@ class GrowthFilter:
 
     def keep(self, urls: list[str], _origin: Origin, /) -> list[str]:
         trapped = set(self._deep.among(urls))
-        trapped.update(
-            url
-            for url in self._queries.among(urls)
-            if _repeats_parameters(url.partition("?")[2].split("&"))
-        )
+        for url in self._queries.among(urls):
+            if _repeats_parameters(url.partition("?")[2].split("&")):
+                trapped.add(url)
         return leave_out(urls, trapped)
 
 
 def _repeats_parameters(parameters: list[str]) -> bool:
     named = [one for one in parameters if one]  # `a=1&&b=2` has an empty one
-    return len(named) - len(set(named)) > 1 and any(named.count(one) > 2 for one in set(named))
+    different = set(named)
+    # Cheaper than counting: with a parameter that comes three times two are too many
+    if len(named) - len(different) < 2:
+        return False
+    return any(named.count(one) > 2 for one in different)
 
 
 class RepeatsFilter:

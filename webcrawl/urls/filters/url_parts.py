@@ -22,7 +22,9 @@ class SchemeFilter:
     @classmethod
     def from_setup(cls, setup: Setup, /) -> Self | None:
         schemes = setup.settings["URL_SCHEMES"]
-        return cls(schemes) if set(SCHEMES) - set(schemes) else None
+        # A canonical URL has one of SCHEMES
+        drops_any = set(SCHEMES) - set(schemes)
+        return cls(schemes) if drops_any else None
 
     def keep(self, urls: list[str], _origin: Origin, /) -> list[str]:
         return [url for url in urls if url.startswith(self._starts)]

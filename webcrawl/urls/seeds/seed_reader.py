@@ -172,16 +172,14 @@ class SeedList:
     def check_end(self) -> None:
         """Call at the end of the list. Raises SeedError if it contained no seed."""
         at = self.at
-        if not at.good:
-            why = (
-                f"bad lines: {at.bad}{self._first_bad}"
-                if at.bad
-                else "only blank lines, comments and headers"
-            )
-            raise SeedError(f"{self.source.path}: contains no seed ({why})")
-        logger.info(
-            "%s: %s, %s", self.source.path, count(at.good, "seed"), count(at.bad, "bad line")
-        )
+        seeds, bad = count(at.good, "seed"), count(at.bad, "bad line")
+        if at.good:
+            logger.info("%s: %s, %s", self.source.path, seeds, bad)
+            return
+        why = "only blank lines, comments and headers"
+        if at.bad:
+            why = f"bad lines: {at.bad}{self._first_bad}"
+        raise SeedError(f"{self.source.path}: contains no seed ({why})")
 
     def close(self) -> None:
         self._blocks.close()
@@ -221,15 +219,20 @@ class SeedList:
         # From the last line on that was read: its digest shows whether the list has changed
         self._blocks = self.source.blocks(place.offset - place.held)
         begun = b""
-        while place.offset and len(begun) <= place.held and (block := next(self._blocks, b"")):
+        while place.offset and len(begun) <= place.held:
+            block = next(self._blocks, b"")
+            if not block:
+                break
             begun += block
-        self._last, rest = begun[: place.held], begun[place.held :]
-        self._lines: Iterator[tuple[bytes, int]] = lines(
-            chain((rest,) if rest else (), self._blocks), LONGEST
-        )
+        self._last = begun[: place.held]
+        rest = begun[place.held :]
+        blocks = chain((rest,), self._blocks) if rest else self._blocks
+        self._lines: Iterator[tuple[bytes, int]] = lines(blocks, LONGEST)
+        if not place.offset:
+            return True
         # A last line without a line end may have been continued since
-        ended = not (place.offset and rest) or self._last.endswith((b"\n", b"\r"))
-        return not place.offset or (ended and self.place() == place)
+        was_continued = rest and not self._last.endswith((b"\n", b"\r"))
+        return not was_continued and self.place() == place
 
 
 class Seeds:
@@ -273,32 +276,32 @@ class Seeds:
     @property
     def position(self) -> bytes:
         """Return the place after the last returned seed, for `resume` in this process or another."""
+        # A list that the system does not let us read now: the next run goes back to it
         if self._back is not None:
             return self._back.pack()
-        before, ended = self._before, self._ended or self.taken >= self._limit
-        return Position(
-            before.src, before.file, before.good, before.bad, self._list.place(), ended
-        ).pack()
+        is_ended = self._ended or self.taken >= self._limit
+        return replace(self._before, place=self._list.place(), ended=is_ended).pack()
 
     def resume(self, position: bytes, *, in_turns: bool = False) -> None:
         """Continue after this position.
 
         If SRC names other lists now, or the part of a list that was read has changed, reading
-        starts again from the beginning. No seed is lost, and the seen store recognises those that
-        were taken already.
+        starts again from the beginning: the seen store recognises the seeds that were taken.
 
-        `in_turns`: the lists are segments, of which one follows the other. They are expected to be
-        others now, with a warning if the last ones were not read to their end: what they still had
-        is in no later one.
+        `in_turns`: the lists are segments, of which one follows the other. It is no change that
+        they are others now. A warning says if the last ones were not read to their end.
         """
-        before, src = unpack(position), self._before.src
-        expected, read = in_turns and before.ended, before.good + before.place.good
-        others = before.src != src or not 0 <= before.file < len(self._sources)
-        self.former = before.src if before.src != src and not in_turns else ""
+        before = unpack(position)
+        src = self._before.src
+        is_expected = in_turns and before.ended
+        read = before.good + before.place.good
+        is_same_src = before.src == src
+        has_list = 0 <= before.file < len(self._sources)
+        self.former = "" if is_same_src or in_turns else before.src
         self.close()
-        self._begin(Position(src) if others else before, expected=expected)
+        self._begin(before if is_same_src and has_list else Position(src), expected=is_expected)
         begins_anew = self.taken < read
-        if in_turns and not expected and begins_anew:
+        if in_turns and not is_expected and begins_anew:
             unread = (
                 "the previous segment was not read to its end, so its URLs after the first %d are "
                 "not crawled: %s"

@@ -45,17 +45,19 @@ def provide(src: str, url: str) -> None:
 
     Raise CannotProvide if that fails.
     """
-    for path in (Path(name) for name in list_paths(src) if not is_url(name)):
+    for name in list_paths(src):
+        if is_url(name):
+            continue
+        path = Path(name)
         if path.parts[-2:] == NAME and not path.exists():
             _provide(path, url)
 
 
 def _provide(path: Path, url: str) -> None:
     """Download and check the list, then move it: so a list that exists is complete and valid."""
-    # Beside the list, so that `replace` moves it whole
-    new, packed = (
-        path.with_name(f"{path.name}.{os.getpid()}.{stage}") for stage in ("new", "packed")
-    )
+    # Beside the list, so that `replace` moves it whole; by process, as two crawls may want it
+    new = path.with_name(f"{path.name}.{os.getpid()}.new")
+    packed = path.with_name(f"{path.name}.{os.getpid()}.packed")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _fetch(url, packed)
