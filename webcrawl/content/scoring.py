@@ -73,17 +73,18 @@ def fits(language: str, wanted: Collection[str]) -> float | None:
 
 def tongues(html: bytes, base: str, wanted: Collection[str]) -> dict[str, float]:
     """Return whether links are in a wanted language by their hreflang, as 1 or 0 by canonical URL."""
-    named = [
-        (node.attributes.get("href") or "", subtag(node.attributes.get("hreflang") or ""))
-        for node in LexborHTMLParser(html).css("[hreflang][href]")[:MOST]
-    ]
+    named: list[tuple[str, str]] = []
+    for node in LexborHTMLParser(html).css("[hreflang][href]")[:MOST]:
+        code = subtag(node.attributes.get("hreflang") or "")
+        named.append((node.attributes.get("href") or "", code))
     found = canonical_links(base, [address for address, _ in named], Counter())
-    return {
-        url: float(code in wanted)
-        for address, code in named
+    scored: dict[str, float] = {}
+    for address, code in named:
+        url = found[address]
         # x-default is no language: it is for readers of any other
-        if (url := found[address]) and code not in ("", "x")
-    }
+        if url and code not in ("", "x"):
+            scored[url] = float(code in wanted)
+    return scored
 
 
 # seconds of processor time for a batch; the clock ends it long before, unless many threads work
@@ -105,6 +106,7 @@ def scores(scorer: Scorer, documents: Sequence[Document]) -> list[Score]:
     except Exception as error:  # noqa: BLE001 - the user's code
         if len(documents) == 1:
             return [(None, _words_of(error))]
+    # One of them may have caused the error, and the others have scores
     return [scores(scorer, [one])[0] for one in documents]
 
 
@@ -112,9 +114,11 @@ def _checked(given: Iterable[Any], wanted: int) -> list[float | None]:
     found = [None if one is None else float(one) for one in given]
     if len(found) != wanted:
         raise ValueError(f"the scorer returned {len(found)} scores for {wanted} documents")
-    for one in found:
-        if one is not None and not 0 <= one <= 1:  # also for nan
-            raise ValueError(f"{one} is not a score from 0 to 1")
+    for score in found:
+        # nan is not between them either
+        is_score = score is None or 0 <= score <= 1
+        if not is_score:
+            raise ValueError(f"{score} is not a score from 0 to 1")
     return found
 
 
@@ -150,7 +154,9 @@ class PageScoring:
     def _read(self, page: Page) -> tuple[Document, dict[str, float]]:
         found = page.all_found
         language = language_of(page.visible_text, page.language)
-        named = tongues(page.body, found.base, self._wanted) if self._wanted and found.links else {}
+        named: dict[str, float] = {}
+        if self._wanted and found.links:
+            named = tongues(page.body, found.base, self._wanted)
         return Document(page.visible_text, page.url, found.title, language), named
 
     def _anchors(self, scorer: Scorer, pages: Sequence[Page]) -> list[dict[str, float]]:
@@ -180,8 +186,11 @@ class PageScoring:
 def _anchor_texts(page: Page) -> dict[str, str]:
     """Return the anchor texts of a page's first ANCHORS linked URLs, of each URL the last one."""
     columns = page.columns
-    links = zip(columns.kinds, columns.targets, columns.texts, strict=True)
-    texts = {url: text[:WORDS] for kind, url, text in links if kind == "a" and url and text.strip()}
+    texts: dict[str, str] = {}
+    for kind, url, text in zip(columns.kinds, columns.targets, columns.texts, strict=True):
+        is_anchor = kind == "a" and url
+        if is_anchor and text.strip():
+            texts[url] = text[:WORDS]
     return dict(islice(texts.items(), ANCHORS))
 
 
@@ -265,14 +274,21 @@ class ScoreProcess(DocumentWorker):
         try:
             return self._scored(bodies)
         except WorkerDied:
-            deaths, found = 1, list[PageScores]()
-        for body in bodies if len(bodies) > 1 else ():
+            if len(bodies) == 1:
+                return [DIED]
+        deaths = 1
+        found: list[PageScores] = []
+        for body in bodies:
+            # A scorer that dies of every body would take a start for each
+            if deaths > DEATHS:
+                found.append(DIED)
+                continue
             try:
-                found += self._scored([body]) if deaths <= DEATHS else [DIED]
+                found += self._scored([body])
             except WorkerDied:
                 deaths += 1
                 found.append(DIED)
-        return found or [DIED] * len(bodies)
+        return found
 
     def _scored(self, bodies: Sequence[ScoredBody]) -> list[PageScores]:
         head = json.dumps([(one.url, one.content_type, len(one.data)) for one in bodies]).encode()

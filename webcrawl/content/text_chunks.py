@@ -48,17 +48,21 @@ def chunks(text: str, size: int) -> Iterator[TextChunk]:
 
 def _headings(text: str) -> Iterator[re.Match[str]]:
     """Yield the first headings that are not code."""
-    fence = ""
+    fence = ""  # that began the block of code around a mark
     found = 0
     for mark in _MARK.finditer(text):
-        if mark["fence"]:
-            if not fence:
-                fence = mark["fence"]
-            elif mark["fence"].startswith(fence) and not mark["info"].strip():
-                fence = ""
-        elif not fence and found < MOST:
-            found += 1
-            yield mark
+        if not mark["fence"]:
+            if not fence and found < MOST:
+                found += 1
+                yield mark
+            continue
+        if not fence:
+            fence = mark["fence"]
+            continue
+        # CommonMark 4.5: the end is at least as long as the beginning, and names no language
+        ends_block = mark["fence"].startswith(fence) and not mark["info"].strip()
+        if ends_block:
+            fence = ""
 
 
 def _end_before(text: str, begin: int, most: int) -> int:

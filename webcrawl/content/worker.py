@@ -78,9 +78,10 @@ class DocumentWorker:
                 return read(self._ask(body))
             except (OSError, ValueError) as error:
                 ended = self._end()
-                if ended == -signal.SIGKILL and not last and not self._closed:
-                    # Another process has killed it, perhaps for want of memory: its own limits end
-                    # it in other ways
+                # Another process has killed it, perhaps for want of memory: no body causes that, for
+                # the worker's own limits end it in other ways
+                is_body_innocent = ended == -signal.SIGKILL and not self._closed
+                if is_body_innocent and not last:
                     continue
                 raise WorkerDied(self._what) from error
         raise AssertionError
@@ -154,6 +155,8 @@ class DocumentWorker:
         ours, theirs = socket.socketpair()
         self._wire = ours
         with theirs:
+            # Not multiprocessing: to fork a process that has threads is unsafe, and its pools hang
+            # when a worker is killed
             self._process = subprocess.Popen(  # noqa: S603 - our own command
                 self._command,
                 stdin=theirs.fileno(),
@@ -196,13 +199,15 @@ class Job(NamedTuple):
 def serve(job: Job) -> None:
     """Answer one body after the other, within the limits of the job."""
     wire = socket.socket(fileno=0)
-    limits = (
-        {} if job.memory is None else {resource.RLIMIT_AS: job.memory, resource.RLIMIT_FSIZE: 0}
-    )
+    limits = {resource.RLIMIT_CORE: 0}
+    if job.memory is not None:
+        limits[resource.RLIMIT_AS] = job.memory
+        limits[resource.RLIMIT_FSIZE] = 0
     if job.files is not None:
         limits[resource.RLIMIT_NOFILE] = job.files
-    for limit, most in {**limits, resource.RLIMIT_CORE: 0}.items():
+    for limit, most in limits.items():
         resource.setrlimit(limit, (most, most))
+    # The timer's signal ends the process at once, also within a library's call
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     wire.sendall(READY)
     while head := _exactly(wire, SIZE.size):

@@ -49,10 +49,12 @@ def links(headers: Iterable[tuple[bytes, bytes]]) -> list[FoundLink]:
     if not named:
         return []
     found: list[FoundLink] = []
+    # The two names differ in length
     values = [value for name, value in named if len(name) == len("link")]
     refreshes = [value for name, value in named if len(name) != len("link")]
     if refreshes:
         forward = refresh(address_text(refreshes[0][:LONGEST]))
+        # Without an address the page itself is loaded again
         if forward and forward[1]:
             found.append(("refresh", forward[1], "", ""))
     text = address_text(b", ".join(values)[:LONGEST])
@@ -76,12 +78,15 @@ def _kind(rels: list[str], parameters: dict[str, str]) -> str:
     """Return the kind of a link. A canonical address counts only if no other context is named."""
     if HUB in rels:
         return HUB
-    if "anchor" in parameters:  # the link is of another page than this one (RFC 8288 3.2)
+    # RFC 8288 3.2: an anchor makes it the link of another page than this one
+    if "anchor" in parameters:
         return "header"
     if "canonical" in rels:
         return "canonical"
+    if "alternate" not in rels:
+        return "header"
     leads_to_markdown = parameters.get("type", "").lower() in MARKDOWN_TYPES
-    return MARKDOWN if "alternate" in rels and leads_to_markdown else "header"
+    return MARKDOWN if leads_to_markdown else "header"
 
 
 def _parameters(text: str, at: int) -> tuple[dict[str, str], int]:
@@ -178,7 +183,8 @@ class DocumentReader:
                 found.canonical = found.canonical or target
             elif kind == MARKDOWN:
                 found.markdown = found.markdown or target
-            if kind in self.wanted and target:
+            is_wanted = kind in self.wanted
+            if is_wanted and target:
                 found.links.append((kind, target, text, rel))
 
     def _kind_of_header_link(self, named: str) -> str:
@@ -227,6 +233,7 @@ def all_links(
 def _location(headers: Iterable[tuple[bytes, bytes]], url: str) -> str:
     """Return the address that an answer from `url` names as that of its body."""
     found = url
+    # RFC 2616 14.14. Browsers ignore it for pages, and so does the crawler
     for name, value in headers:
         if name.lower() == b"content-location":
             found = resolved(address_text(value), url) or found

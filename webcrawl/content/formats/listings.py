@@ -147,6 +147,7 @@ class _ListingTarget:
         self._said: dict[str, str] = {}  # texts of the current holder, by element
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
+        # Without its namespace: many sitemaps and feeds have a wrong one
         name = tag.rpartition("}")[2].rpartition(":")[2]
         self.elements += 1
         if not self.listing.form:
@@ -225,12 +226,16 @@ class _ListingTarget:
             role_and_kind = _role_and_kind(name, parent)
             if role_and_kind is not None:
                 self._add(text, *role_and_kind)
-        elif name == "guid":
+            return
+        if name == "guid":
             self._read_guid(text)
-        elif name == "title" and parent in TITLED:
+            return
+        if name == "title" and parent in TITLED:
             self.listing.title = self.listing.title or _short_title(text)
-        elif parent in HOLDERS:
-            self._said.setdefault(name, text)  # the first of several counts
+            return
+        if parent in HOLDERS:
+            # The first of several counts
+            self._said.setdefault(name, text)
 
     def _read_guid(self, text: str) -> None:
         """Add an identifier that is an absolute address."""
@@ -249,10 +254,14 @@ class _ListingTarget:
         form = self.listing.form
         if form == CDF and name in CDF_LINKS:
             self._add(address, self._role_of_item(), "feed")
-        elif name == "link" and form == "urlset":  # the page in another language
+            return
+        if name != "link":
+            return
+        if form == "urlset":
+            # The page in another language
             self._add(address, "alternate", "sitemap")
-        elif name == "link":
-            self._add_atom_link(address, attributes.get("rel", ""))
+            return
+        self._add_atom_link(address, attributes.get("rel", ""))
 
     def _add_atom_link(self, address: str, relations: str) -> None:
         """Add a link once for each of its relations that is known; without any it is an item."""

@@ -86,6 +86,7 @@ class PackedFile:
     def read(self, name: str) -> bytes:
         """Return a member. Raise NotReadable if it is missing, damaged, encrypted or too large."""
         try:
+            # One byte more than there is room for: what the member claims as its size may be wrong
             with self._zip.open(name) as member:
                 data = member.read(self._room + 1)
         # Each way of packing has errors of its own: zlib.error, LZMAError
@@ -218,16 +219,22 @@ def _mark(style: str, *, is_item: bool) -> str:
     if kind == "title":
         return "# "
     if kind == "heading" and level.isdecimal():
+        # Markdown has six levels, and Word nine
         return f"{'#' * min(int(level), 6)} "
-    return "- " if is_item or style.startswith(LISTS) else ""
+    if is_item or style.startswith(LISTS):
+        return "- "
+    return ""
 
 
 def _runs(paragraph: Any, space: str) -> str:
     """Return the text of a paragraph's own runs, with their tabs and line breaks."""
     parts = []
-    for one in paragraph.iter(f"{space}t", *(f"{space}{sign}" for sign in SIGNS)):
-        if next(one.iterancestors(f"{space}p"), None) is not paragraph or _is_unseen(one):
-            continue  # of a box within the paragraph, which has paragraphs of its own
+    names = [f"{space}{name}" for name in ("t", *SIGNS)]
+    for one in paragraph.iter(*names):
+        # A box within the paragraph has paragraphs of its own
+        is_own = next(one.iterancestors(f"{space}p"), None) is paragraph
+        if not is_own or _is_unseen(one):
+            continue
         parts.append(SIGNS.get(one.tag.removeprefix(space)) or one.text or "")
     return " ".join("".join(parts).split())
 
@@ -297,6 +304,7 @@ def _own_text(paragraph: Any) -> str:
     parts = [paragraph.text or ""]
     walk = etree.iterwalk(paragraph, events=("start", "end"))
     for event, one in walk:
+        # Its own text was taken, and its tail is not in it
         if one is paragraph:
             continue
         if event == "end":

@@ -168,9 +168,12 @@ def pdf_job(*wanted: str) -> Job:
 
     codecs.lookup("utf-16-le")  # the one codec that Python loads late, while files can be opened
     read(b"")  # loads the library, while there is room
+    # Whoever takes the reader over by a PDF can open no file and no socket
     return Job(read, MEMORY, HARD, files=0)
 
 
+# In a process: pdfium is C++, which may crash, and 200 KB of a PDF can unpack to gigabytes. In one
+# process, and not in one per PDF, whose start would take 0.1 s
 class PdfProcess(DocumentWorker):
     """Reads PDFs, one at a time."""
 

@@ -31,6 +31,7 @@ def unpacked(body: bytes) -> bytes:
     by piece.
     """
     inflate = zlib.decompressobj(GZIPPED)
+    # All at once, as nearly every body is sound: damage takes what was unpacked before it along
     try:
         first = inflate.decompress(body, MOST)
     except zlib.error:
@@ -49,6 +50,7 @@ def _salvaged(body: bytes, most: int) -> bytes:
     size = 0
     at = 0
     while at < len(body) and size < most:
+        # So little at a time that damage loses little
         fed = body[at : at + 512]
         try:
             piece = inflate.decompress(fed, most - size)
@@ -131,7 +133,9 @@ def _form_of_text(essence: str, body: bytes) -> str:
         return "feed"
     if is_xml(essence):
         return "xlink"
-    return "text" if essence not in HTML and listings.is_list(body) else "html"
+    # A page of one address is not a sitemap if its server says that it is a page
+    may_be_list = essence not in HTML
+    return "text" if may_be_list and listings.is_list(body) else "html"
 
 
 def _is_plain_rdf(essence: str, body: bytes) -> bool:

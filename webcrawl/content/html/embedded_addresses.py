@@ -77,37 +77,21 @@ def data_urls(attributes: Mapping[str, str | None]) -> Iterator[str]:
             continue
         if name in DATA_SETS:
             yield from srcset_urls(value)
-        elif _DATA_ADDRESS.fullmatch(address := value.strip()):
+            continue
+        address = value.strip()
+        if _DATA_ADDRESS.fullmatch(address):
             yield address
 
 
 LONGEST = 1 << 20  # characters of one script: a value takes many times the memory of its text
 MOST = 1000  # addresses of one script
-PROPERTIES = frozenset(
-    (
-        *(
-            "url",
-            "@id",
-            "sameAs",
-            "contentUrl",
-            "embedUrl",
-            "thumbnailUrl",
-            "downloadUrl",
-            "installUrl",
-        ),
-        *(
-            "image",
-            "logo",
-            "thumbnail",
-            "mainEntityOfPage",
-            "item",
-            "isPartOf",
-            "hasPart",
-            "relatedLink",
-        ),
-        *("significantLink", "discussionUrl", "codeRepository", "license", "subjectOf", "citation"),
-    )
-)
+# Of schema.org, whose values are addresses or things that have one
+_PROPERTIES = """
+    url @id sameAs contentUrl embedUrl thumbnailUrl downloadUrl installUrl image logo thumbnail
+    mainEntityOfPage item isPartOf hasPart relatedLink significantLink discussionUrl codeRepository
+    license subjectOf citation
+"""
+PROPERTIES = frozenset(_PROPERTIES.split())
 _JSONLD_ADDRESS = re.compile(r"(?:https?:/)?/[^\s<>\"{}|\\^`]+", re.IGNORECASE)
 
 
@@ -120,18 +104,17 @@ def jsonld_urls(text: str) -> list[str]:
     found: dict[str, None] = {}
     waiting: list[tuple[str, Any]] = [("", value)]
     while waiting and len(found) < MOST:
+        # The last one is the next: hence reversed, for the order of the document
         name, value = waiting.pop()
         if isinstance(value, dict):
             waiting.extend(reversed(value.items()))
         elif isinstance(value, list):
             waiting.extend((name, one) for one in reversed(value))
-        elif (
-            isinstance(value, str)
-            and name in PROPERTIES
-            and _JSONLD_ADDRESS.fullmatch(address := value.strip())
-        ):
-            # JSON may spell half of a surrogate pair
-            found[address.encode("utf-8", "replace").decode()] = None
+        elif isinstance(value, str) and name in PROPERTIES:
+            address = value.strip()
+            if _JSONLD_ADDRESS.fullmatch(address):
+                # JSON may spell half of a surrogate pair
+                found[address.encode("utf-8", "replace").decode()] = None
     return list(found)
 
 
@@ -189,10 +172,12 @@ def css_urls(style: str) -> list[str]:
 
 
 def _unescaped(escape: re.Match[str]) -> str:
-    if escape[1]:
-        number = int(escape[1], 16)
-        return chr(number) if 0 < number < 0xD800 or 0xDFFF < number < 0x110000 else "\ufffd"
-    return escape[3] or ""
+    if not escape[1]:
+        return escape[3] or ""
+    # CSS Syntax 4.3.7: zero, surrogates and what is beyond Unicode
+    number = int(escape[1], 16)
+    is_character = 0 < number < 0xD800 or 0xDFFF < number < 0x110000
+    return chr(number) if is_character else "\ufffd"
 
 
 # CSS Syntax 3.2: these very bytes, and nothing but what is ASCII up to the end of the rule

@@ -81,13 +81,18 @@ _HOLDERS = dict.fromkeys(
 def tags(kinds: Iterable[str]) -> frozenset[str]:
     """Return the elements that can have links of these kinds; empty means all elements."""
     wanted = set(kinds)
+    # Any element may have a style or an attribute for a script
     if wanted & {"style", "data"}:
         return frozenset()
-    found = {
-        tag for tag, attributes in ATTRIBUTES.items() if wanted & {kind for _, kind in attributes}
-    }
-    scripts = {"script"} if "jsonld" in wanted else set()
-    return frozenset(found | set(HEAD) | scripts | (set(SRCSETS) if "srcset" in wanted else set()))
+    found = set(HEAD)
+    for tag, attributes in ATTRIBUTES.items():
+        if any(kind in wanted for _, kind in attributes):
+            found.add(tag)
+    if "jsonld" in wanted:
+        found.add("script")
+    if "srcset" in wanted:
+        found |= SRCSETS.keys()
+    return frozenset(found)
 
 
 def selector(kinds: Iterable[str]) -> str:
@@ -98,17 +103,23 @@ def selector(kinds: Iterable[str]) -> str:
     for a small page in place of 21.
     """
     wanted = set(kinds)
+    wants_all = wanted >= _ALL
     parts = sorted(tags(wanted - {"style", "data"}))
-    if wanted >= _ALL:
+    if wants_all:
         parts = [f"[{name}]".replace(":", "\\:") for name in _HOLDERS]
-        parts += ["html", "meta", "title", "noframes", *(["script"] if "jsonld" in wanted else [])]
-    more = [
-        *(["style,[style]"] if "style" in wanted else []),
-        *([DATA_SELECTOR] if "data" in wanted else []),
-    ]
+        parts += ["html", "meta", "title", "noframes"]
+        if "jsonld" in wanted:
+            parts.append("script")
+    elements = len(parts)
+    if "style" in wanted:
+        parts.append("style,[style]")
+    if "data" in wanted:
+        parts.append(DATA_SELECTOR)
     # A selector list reports an element once for every part that matches, `:is` once; it costs 3 %
-    # of the parsing.
-    return f":is({','.join((*parts, *more))})" if more or wanted >= _ALL else ",".join(parts)
+    # of the parsing. Of names of elements only one can match.
+    if wants_all or len(parts) > elements:
+        return f":is({','.join(parts)})"
+    return ",".join(parts)
 
 
 OF_DOCUMENTS = ("sitemap", "feed", "xlink")  # read in this process

@@ -115,11 +115,13 @@ class LinkCollector:
 
     def _style_and_data(self, attributes: Attributes) -> None:
         """Add the addresses in attributes that any element may have."""
-        if "style" in self._wanted and "style" in attributes:
-            self._style(attributes["style"] or "")
-        if "data" in self._wanted:
-            for url in embedded_addresses.data_urls(attributes):
-                self._add("data", url, attributes)
+        style = attributes.get("style")
+        if style and "style" in self._wanted:
+            self._style(style)
+        if "data" not in self._wanted:
+            return
+        for url in embedded_addresses.data_urls(attributes):
+            self._add("data", url, attributes)
 
     def _anchor(self, attributes: Attributes, element: Element) -> None:
         name = "href" if "href" in attributes else "xlink:href"
@@ -152,6 +154,7 @@ class LinkCollector:
         if tag == "html":
             self._found.language = self._found.language or _language(attributes)
         elif tag == "base":
+            # HTML Standard 4.2.3: the first base element with an href counts
             if self.base is None and "href" in attributes:
                 self.base = attributes["href"] or ""
         elif tag == "noframes":
@@ -165,9 +168,9 @@ class LinkCollector:
         for name, kind in self._table.get(tag, ()):
             if name not in attributes:
                 continue
-            if tag in SOMETIMES and not _is_address(tag, name, attributes):
-                continue
-            self._add(kind, attributes[name] or "", attributes)
+            leads_nowhere = tag in SOMETIMES and not _is_address(tag, name, attributes)
+            if not leads_nowhere:
+                self._add(kind, attributes[name] or "", attributes)
         if tag == "script" and "jsonld" in self._wanted:
             self._json(attributes, element)
 
@@ -217,7 +220,8 @@ class LinkCollector:
             self._robots |= {part.strip(SPACE) for part in content.lower().split(",")} - {""}
         elif name in self._names:
             self._say(name, content)
-        if "http-equiv" in attributes and (attributes["http-equiv"] or "").lower() == "refresh":
+        pragma = attributes.get("http-equiv")
+        if pragma and pragma.lower() == "refresh":
             self._refresh(content)
 
     def _refresh(self, content: str) -> None:
@@ -282,11 +286,15 @@ def _tidy(links: list[FoundLink], first: int) -> None:
 
 def _is_address(tag: str, name: str, attributes: Attributes) -> bool:
     """Return whether an attribute of an element in SOMETIMES leads to another file."""
-    if name == "xlink:href" and "href" in attributes:  # SVG 2: the older name counts alone only
+    # SVG 2: the older name counts only where it is alone
+    if name == "xlink:href" and "href" in attributes:
         return False
-    if tag == "use":  # mostly a symbol of the page itself
-        return not (attributes[name] or "").startswith("#")
-    if name == "src":  # HTML Standard 4.10.5.1: only image buttons have one
+    if tag == "use":
+        # Mostly a symbol of the page itself
+        is_within_page = (attributes[name] or "").startswith("#")
+        return not is_within_page
+    if name == "src":
+        # HTML Standard 4.10.5.1: only image buttons have one
         return (attributes.get("type") or "").lower() == "image"
     return True
 
@@ -327,15 +335,15 @@ _RUNS = re.compile(r"[^\x00-\x7f]+")
 
 def with_query(url: str, encoding: str) -> str:
     """Return the link for a URL parser that encodes everything as UTF-8."""
+    # URL Standard 4.3: a query is in the encoding of its page, the rest is UTF-8
     if url.isascii() or encoding in _NEVER_WRITTEN or not _SPECIAL.match(url):
         return url
     rest, mark, fragment = url.partition("#")
     path, question, query = rest.partition("?")
     if not question or query.isascii():
         return url
-    return (
-        path + question + _RUNS.sub(lambda run: _percent(run[0], encoding), query) + mark + fragment
-    )
+    written = _RUNS.sub(lambda run: _percent(run[0], encoding), query)
+    return path + question + written + mark + fragment
 
 
 def _percent(text: str, encoding: str) -> str:
@@ -343,12 +351,10 @@ def _percent(text: str, encoding: str) -> str:
 
     A character missing from the encoding becomes `&#number;`, as in a form.
     """
-    user_defined = encoding == encodings.USER_DEFINED
-    encoded = (
-        _encoded(text)
-        if user_defined
-        else text.encode(encodings.codec(encoding), "xmlcharrefreplace")
-    )
+    if encoding == encodings.USER_DEFINED:
+        encoded = _encoded(text)
+    else:
+        encoded = text.encode(encodings.codec(encoding), "xmlcharrefreplace")
     return "".join(map(_SPELLED.__getitem__, encoded))
 
 
@@ -405,6 +411,7 @@ class LinkReader:
         text, kind = document(body, content_type, encoding)
         if not kind:
             return found
+        # Links and structured data are read from one tree
         tree = shared_tree(text, kind) if self._structured else None
         reading = LinkCollector(
             found, self._table, self.wanted, anchor_text=self._anchor_text, names=self._names

@@ -17,6 +17,7 @@ from webcrawl.content.html.trees import (
     LexborTree,
     PlainElement,
     defused,
+    drop_templates,
     lexbor_tree,
     plain_root,
     xml_root,
@@ -71,6 +72,8 @@ class MarkedElements:
         if find is None:
             return None
         marked = cls(find(MARKS))
+        # A second search, and only if the first one found a use for it: most elements have an
+        # address or an id
         more: tuple[str, ...] = ()
         if marked.has("itemref"):
             more += REFERRED
@@ -111,12 +114,15 @@ class MarkedElements:
 
 
 def _finder(text: bytes, kind: str, root: LexborNode | None) -> Find | None:
-    if root is None:
-        text = defused(text)
-        if kind == "xml" or tree_guard.heavy(text):
-            tree = xml_root(text) if kind == "xml" else plain_root(text)
-            return partial(_of_plain, tree) if tree is not None else None
-        root = lexbor_tree(text).root
+    """Return the search in a document's tree by lexbor, or by libxml2; None if there is no tree."""
+    if root is not None:
+        return partial(_of_lexbor, root)
+    text = defused(text)
+    is_heavy = kind != "xml" and tree_guard.heavy(text)
+    if kind == "xml" or is_heavy:
+        tree = plain_root(text) if is_heavy else xml_root(text)
+        return partial(_of_plain, tree) if tree is not None else None
+    root = lexbor_tree(text).root
     return partial(_of_lexbor, root) if root is not None else None
 
 
@@ -133,9 +139,7 @@ def _lexbor(selector: str, _thread: int) -> LexborTree:
 
 
 def _of_plain(root: etree._Element, names: Sequence[str]) -> Found:
-    for template in list(root.iter("template")):  # its contents are not in the document
-        if template.getparent() is not None:
-            template.getparent().remove(template)
+    drop_templates(root)
     wanted = frozenset(names)
     nodes = []
     elements = []
@@ -155,6 +159,7 @@ def _nearest(
 
     Each node of the tree is passed once, however deep the tree is.
     """
+    # By node: the place of the nearest one around it, or its own if it is one of `nodes`
     places: dict[Any, int] = {}
     nearest = []
     for at, node in enumerate(nodes):
@@ -164,6 +169,7 @@ def _nearest(
             passed.append(key(above))
             above = parent(above)
         place = places[key(above)] if above is not None else -1
+        # So that the way up from a later node ends here
         places.update(dict.fromkeys(passed, place))
         places[key(node)] = at
         nearest.append(place)

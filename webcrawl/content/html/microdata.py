@@ -33,13 +33,13 @@ class Microdata:
 
     def items(self) -> list[Item]:
         """Return the items that are not a property's value."""
-        return [
-            self._item(at, (at,))
-            for at, attributes in enumerate(self._attributes)
-            if "itemscope" in attributes
-            and "itemprop" not in attributes
-            and self._marked.takes(ITEM)
-        ]
+        found = []
+        for at, attributes in enumerate(self._attributes):
+            # An item with an itemprop is the value of a property of another item
+            is_top = "itemscope" in attributes and "itemprop" not in attributes
+            if is_top and self._marked.takes(ITEM):
+                found.append(self._item(at, (at,)))
+        return found
 
     def _item(self, at: int, around: tuple[int, ...]) -> Item:
         """Return an item. `around`: the items that it is in, and itself."""
@@ -68,18 +68,23 @@ class Microdata:
         names = dict.fromkeys((attributes["itemprop"] or "").split())
         if "itemscope" not in attributes:
             marked.add(item, names, self._value(at))
-        elif at in around:
+            return
+        if at in around:
             marked.add(item, names, REPEATED)
-        elif len(around) >= NESTED:
+            return
+        if len(around) >= NESTED:
             marked.dropped["deep"] += 1
-        elif names and marked.takes(ITEM):
+            return
+        if names and marked.takes(ITEM):
             marked.add(item, names, self._item(at, (*around, at)))
 
     def _properties_of(self, at: int) -> list[int]:
         """Return the elements that are properties of an item, in document order: 5.2.5."""
         waiting = [*self._marked.children[at], *self._referred(self._attributes[at])]
+        # References may lead in a circle
         known = {at}
         found = []
+        # Each step takes room, which bounds the work for items that refer to the same elements
         while waiting and self._marked.takes(1):
             place = waiting.pop()
             if place in known:
@@ -88,6 +93,7 @@ class Microdata:
             attributes = self._attributes[place]
             if "itemprop" in attributes:
                 found.append(place)
+            # What is in another item is that item's
             if "itemscope" not in attributes:
                 waiting.extend(self._marked.children[place])
         return sorted(found)

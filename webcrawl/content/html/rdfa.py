@@ -59,11 +59,16 @@ class _Scope:
 
     def property_names(self, attributes: Mapping[str, str | None]) -> list[str]:
         """Return the names of an element's properties: a term of the vocabulary stays as it is."""
-        found = []
+        found: list[str] = []
         for name in dict.fromkeys((attributes.get("property") or "").split()):
             if ":" not in name:
-                found += [name] if self.vocabulary else []
-            elif not is_open_graph(name.lower()) and (full := self.full(name)):
+                # Without a vocabulary a term means nothing
+                if self.vocabulary:
+                    found.append(name)
+                continue
+            # Open Graph's properties are read by `structured_data.open_graph`
+            full = "" if is_open_graph(name.lower()) else self.full(name)
+            if full:
                 found.append(full)
         return found
 
@@ -80,11 +85,15 @@ class Rdfa:
 
     def items(self) -> list[Item]:
         """Return the items that are not a property's value, and have a type or properties."""
-        if not (self._marked.has("property") or self._marked.has("typeof")):
+        has_rdfa = self._marked.has("property") or self._marked.has("typeof")
+        if not has_rdfa:
             return []
+        # In document order, so that the scope around an element is known before its own
         scopes: list[_Scope] = []
         for at, place in enumerate(self._marked.nearest):
-            scopes.append(self._scope(at, scopes[place] if place >= 0 else self._of_page))
+            around = scopes[place] if place >= 0 else self._of_page
+            scopes.append(self._scope(at, around))
+        # An element with an address alone begins an item that says nothing
         return [item for item in self._items if "type" in item or item["properties"]]
 
     def _scope(self, at: int, around: _Scope) -> _Scope:
@@ -116,7 +125,8 @@ class Rdfa:
     def _subject(self, attributes: Mapping[str, str | None], scope: _Scope) -> Item | None:
         """Return the item that an element begins, or None if it begins none."""
         address = self._named(attributes, scope)
-        if not ("typeof" in attributes or address):
+        begins_item = "typeof" in attributes or address
+        if not begins_item:
             return None
         names = (attributes.get("typeof") or "").split()
         types = [full for name in names if (full := scope.full(name))]
@@ -134,6 +144,7 @@ class Rdfa:
         """Return the address of what an element is about; empty if it names nothing."""
         resource = (attributes.get("resource") or "").strip(SPACE)
         if resource:
+            # `[dbp:Berlin]` is a CURIE, too, which RDFa Core 1.1 calls safe
             short = resource.removeprefix("[").removesuffix("]")
             full = scope.full(short) if ":" in short else ""
             return full or resolved(resource, self._base)
@@ -155,10 +166,11 @@ def _declared(attributes: Mapping[str, str | None], around: _Scope) -> _Scope:
     if "vocab" not in attributes and "prefix" not in attributes:
         return around
     vocabulary = around.vocabulary
-    prefixes = around.prefixes
     if "vocab" in attributes:
         vocabulary = (attributes["vocab"] or "").strip(SPACE)
-    if attributes.get("prefix") and len(prefixes) < PREFIXES:
-        declared = _PREFIX.findall(attributes["prefix"] or "")
+    prefixes = around.prefixes
+    # An element's own prefixes hold beside those around it, and before them
+    declared = _PREFIX.findall(attributes.get("prefix") or "")
+    if declared and len(prefixes) < PREFIXES:
         prefixes = {**prefixes, **{prefix.lower(): start for prefix, start in declared}}
     return _Scope(around.item, around.nested, vocabulary, prefixes)

@@ -59,6 +59,7 @@ def json_ld(marked: MarkedElements) -> list[Any]:
         if element.tag != "script" or kind != "application/ld+json":
             continue
         text = _unwrapped(element.text())
+        # Room is taken before the text is read: its values take many times its memory
         if not text.strip() or not marked.takes(len(text)):
             continue
         try:
@@ -99,6 +100,7 @@ def _finite(number: str) -> float | None:
 
 def _is_deep(value: Any) -> bool:
     """Return whether arrays and objects are nested more than NESTED deep."""
+    # Level by level, without recursion: a hostile value is as deep as Python's reader lets it be
     level = [value]
     for _ in range(NESTED):
         inner: list[Any] = []
@@ -120,9 +122,11 @@ def open_graph(marked: MarkedElements) -> dict[str, list[str]]:
         if element.tag != "meta":
             continue
         content = (attributes.get("content") or "").strip(SPACE)
+        if not content:
+            continue
         # Many pages write `name` in place of `property`
-        names = (attributes.get("property") or attributes.get("name") or "").lower().split()
-        for name in filter(is_open_graph, names):
-            if content and marked.takes(len(name) + len(content)):
+        written = attributes.get("property") or attributes.get("name") or ""
+        for name in filter(is_open_graph, written.lower().split()):
+            if marked.takes(len(name) + len(content)):
                 found.setdefault(name, []).append(content)
     return found

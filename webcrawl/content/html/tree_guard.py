@@ -105,15 +105,19 @@ REACH = 64 << 10  # bytes of a tag in which its attributes are counted
 
 def heavy(body: bytes) -> bool:
     """Return whether a tree of this page could take more time or memory than a page is worth."""
-    # three times as fast as bytes.count
+    # Three times as fast as bytes.count
     tags = int(np.count_nonzero(np.frombuffer(body, np.uint8) == 0x3C))
     # No tag is longer than the body
-    if tags * len(body) <= COPIES or (tags <= HARMLESS and not SUSPECT.search(body)):
+    if tags * len(body) <= COPIES:
+        return False
+    # An ordinary page ends here: 7 us of 12 that the guard takes
+    if tags <= HARMLESS and not SUSPECT.search(body):
         return False
     if tags > MANY_TAGS:
         return True
-    anchors = tags > HARMLESS or bool(LARGE_TAG.search(body))
-    return _copied(body, FORMATTING_OR_ANCHOR if anchors else FORMATTING_ALONE) * tags > COPIES
+    counts_anchors = tags > HARMLESS or bool(LARGE_TAG.search(body))
+    pattern = FORMATTING_OR_ANCHOR if counts_anchors else FORMATTING_ALONE
+    return _copied(body, pattern) * tags > COPIES
 
 
 def _copied(body: bytes, tag: re.Pattern[bytes]) -> int:
@@ -122,10 +126,17 @@ def _copied(body: bytes, tag: re.Pattern[bytes]) -> int:
     These are all formatting tags, and the largest anchor. Every place where such a tag may begin is
     measured, even inside a comment: that only raises the bound.
     """
-    found = tag.findall(body)
-    anchor = max((len(rest) for name, rest in found if name), default=0)
-    formatting = sum(len(rest) for name, rest in found if not name)
-    if all(rest for _, rest in found):
+    anchor = 0
+    formatting = 0
+    are_plain = True
+    for name, rest in tag.findall(body):
+        if name:
+            anchor = max(anchor, len(rest))
+        else:
+            formatting += len(rest)
+        if not rest:
+            are_plain = False
+    if are_plain:
         return anchor + formatting
     return anchor + formatting + _odd(body, tag)
 

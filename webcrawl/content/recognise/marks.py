@@ -129,20 +129,21 @@ class MarkTable:
         return cls([*map(_table, paths), _table(OWN)])
 
     def _add(self, row: Mapping[str, Any]) -> None:
-        if not isinstance(row.get("is"), str) or not KIND.fullmatch(row["is"]):
-            raise ValueError(f"a mark has `is` = {row.get('is')!r}, which is not a known kind")
-        if not any(row.get(key) for key in ("any", "all", "header")):
-            raise ValueError(
-                f"a mark of {row['is']} needs at least one of `any`, `all` and `header`"
-            )
-        mark = Mark(row["is"], row.get("bare", False), frozenset(row.get("status", ())))
-        for group in [*([one] for one in row.get("any", ())), row.get("all", ())]:
-            if group:
-                self._groups.append((frozenset(map(self._search_for, group)), mark))
+        kind = row.get("is")
+        if not isinstance(kind, str) or not KIND.fullmatch(kind):
+            raise ValueError(f"a mark has `is` = {kind!r}, which is not a known kind")
+        if not any(map(row.get, ("any", "all", "header"))):
+            raise ValueError(f"a mark of {kind} needs at least one of `any`, `all` and `header`")
+        mark = Mark(kind, row.get("bare", False), frozenset(row.get("status", ())))
+        # Each expression of `any` is a mark by itself
+        groups = [[one] for one in row.get("any", ())]
+        if row.get("all"):
+            groups.append(row["all"])
+        for group in groups:
+            self._groups.append((frozenset(map(self._search_for, group)), mark))
         for name, value in row.get("header", {}).items():
-            self._headers.setdefault(name.lower().encode(), []).append(
-                (_compiled(value, LATIN), mark)
-            )
+            expression = _compiled(value, LATIN)
+            self._headers.setdefault(name.lower().encode(), []).append((expression, mark))
 
     def _search_for(self, expression: str) -> int:
         _compiled(expression, OPTIONS)  # a set's own errors do not say what is wrong
@@ -157,15 +158,16 @@ class MarkTable:
 
     def glance(self, beginning: bytes) -> MarkSearchResult:
         """Search the beginning of a body, in UTF-8 or ASCII."""
+        # One set of all expressions: 7.5 us for 4 KiB. Two sets, one in Latin-1, take twice the time
         found = self._search.Match(beginning)
         if not found:
             return NOTHING
         hints = {self._hints[number] for number in found if number in self._hints}
-        if len(found) == len(hints):  # nothing was found but hints, as on most pages
+        # Nothing was found but hints, as on most pages
+        if len(found) == len(hints):
             return MarkSearchResult([], hints)
-        return MarkSearchResult(
-            [mark for group, mark in self._groups if group.issubset(found)], hints
-        )
+        marks = [mark for group, mark in self._groups if group.issubset(found)]
+        return MarkSearchResult(marks, hints)
 
     def shown(self, text: str) -> list[Mark]:
         """Return the marks that a reader sees in a page's text, in the table's order."""

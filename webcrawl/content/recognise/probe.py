@@ -9,9 +9,11 @@ from zlib import crc32
 
 from webcrawl.content.near_duplicates import fingerprint
 
-NEAR = 3  # bits in which near-duplicates differ at most
+# Bits in which near-duplicates differ at most. Pages of one template with little text of their own
+# differ in as few: their titles tell them apart
+NEAR = 3
 NAME = 4  # characters, at least, of a word of the URL that is taken out of the text
-FORM = struct.Struct(">?IQBB")
+FORM = struct.Struct(">?IQBB")  # 15 bytes in the record of each host
 # Pages that are compared before anything follows. If most look like the probe, the host has one
 # page for everything
 TRIAL = 16
@@ -37,13 +39,13 @@ class Probe(NamedTuple):
     def is_like(self, other: Self) -> bool:
         """Return whether both have the same title, and texts that are near-duplicates.
 
-        Short texts must be the same. Titles tell apart pages of one template with little text.
+        Short texts must be the same.
         """
         if self.title != other.title or self.long != other.long:
             return False
-        return (
-            (self.text ^ other.text).bit_count() <= NEAR if self.long else self.text == other.text
-        )
+        if not self.long:
+            return self.text == other.text
+        return (self.text ^ other.text).bit_count() <= NEAR
 
     @property
     def is_tried(self) -> bool:

@@ -94,6 +94,7 @@ def denies(marks: MarkTable, status: int, shape: DocumentShape, *, walled: bool)
     has_denial = walled or marks.says(ErrorMarks.DENIES, said)
     if not has_denial:
         return False
+    # A bare "Access denied" may be about the URL: so a guard, or what was denied, stands beside it
     if marks.says(ErrorMarks.GUARDS, said):
         return True
     # "We could not process your request, error ID ...": a failure names the request, too
@@ -108,14 +109,14 @@ def denies(marks: MarkTable, status: int, shape: DocumentShape, *, walled: bool)
 def accuses(marks: MarkTable, shape: DocumentShape, said: str) -> bool:
     """Return whether a page with a good status says that a guard has denied this request."""
     shows_more = shape.links > 1 or shape.codes or shape.fields
-    if shows_more or not _is_alone(shape) or not refers(shape.text):
+    if shows_more or not _is_alone(shape):
+        return False
+    # With a good status words may err, so it takes all four: denial, guard, whose, and reference
+    if not refers(shape.text):
         return False
     said = SPARED.sub(" ", said)
-    return (
-        marks.says(ErrorMarks.DENIES, said)
-        and marks.says(ErrorMarks.GUARDS, said)
-        and marks.says(ErrorMarks.YOURS, said)
-    )
+    needed = ErrorMarks.DENIES, ErrorMarks.GUARDS, ErrorMarks.YOURS
+    return all(marks.says(part, said) for part in needed)
 
 
 def refers(said: str) -> bool:
@@ -189,12 +190,13 @@ class OwnWords:
         shape = answer.shape
         headline = f"{shape.title}\n{shape.heading}"
         title_parts = "\n".join((*TITLE_SEPARATOR.split(shape.title), shape.heading))
-        if answer.chars <= MAX_ERROR_CHARS and not answer.quotes_code:
+        is_short = answer.chars <= MAX_ERROR_CHARS and not answer.quotes_code
+        if is_short:
             headline += f"\n{shape.headings}"
             title_parts += f"\n{shape.headings}"
-            is_short_login = answer.has_password_field and answer.chars <= MAX_STATEMENT_CHARS
-            if answer.is_failure or is_short_login:
-                headline += f"\n{shape.text}"
+        is_short_login = answer.has_password_field and answer.chars <= MAX_STATEMENT_CHARS
+        if is_short and (answer.is_failure or is_short_login):
+            headline += f"\n{shape.text}"
         sentences = "" if answer.is_failure else own_words(shape.prose)
         return cls(headline, title_parts, sentences or "", is_personal=sentences is None)
 
@@ -217,8 +219,10 @@ class SelfDescription:
         if said.is_personal and not answer.has_password_field:
             return PAGE
         claimed = self._claimed_kind(answer, said)
+        if claimed == WALL:
+            return UNKNOWN
         if claimed != PAGE:
-            return UNKNOWN if claimed == WALL else claimed
+            return claimed
         if answer.is_failure:
             return self._kind_of_failure(answer, said) or BY_STATUS.get(answer.status, PAGE)
         return UNKNOWN if self._reports_a_block(answer, said) else PAGE
@@ -241,13 +245,13 @@ class SelfDescription:
             return PAGE
         if says_wall:
             return UNKNOWN
-        is_ordinary = (
-            answer.is_part_of_site
-            or marks.says(ErrorMarks.RIGHTS, said.headline)
-            or marks.is_stock(said.headline)
-        )
+        if answer.is_part_of_site:
+            return PAGE
+        # The plain 403 of a server or a framework: a rule that took each for a wall was taken back,
+        # because a robots.txt that is a plain 403 allows everything
+        is_plain = marks.says(ErrorMarks.RIGHTS, said.headline) or marks.is_stock(said.headline)
         names_wall = marks.names(WALL, said.headline, whole=False)
-        return UNKNOWN if names_wall and not is_ordinary else PAGE
+        return UNKNOWN if names_wall and not is_plain else PAGE
 
     def _reports_a_block(self, answer: HtmlAnswer, said: OwnWords) -> bool:
         """Return whether a short page with a good status says that the request was blocked."""
@@ -257,16 +261,20 @@ class SelfDescription:
 
     def _is_credible(self, kind: str, answer: HtmlAnswer, said: OwnWords) -> bool:
         """Return whether the page is of the kind whose words it uses, and not about that kind."""
+        # Errors are taken at their word
         shows_something = answer.shape.text or answer.shape.mounts
         if answer.is_failure or not shows_something:
             return self._headline_mentions(kind, said)
         is_article = answer.is_dated
+        if is_article:
+            return False
         is_wall_within_site = kind == WALL and answer.is_part_of_site
-        if is_article or is_wall_within_site:
+        if is_wall_within_site:
             return False
         confirmed = self._is_confirmed(kind, answer, said)
-        is_doubtful = not confirmed and self._is_about_something_else(kind, answer, said)
-        return not is_doubtful and self._is_said(kind, answer, said, confirmed=confirmed)
+        if not confirmed and self._is_about_something_else(kind, answer, said):
+            return False
+        return self._is_said(kind, answer, said, confirmed=confirmed)
 
     def _is_said(self, kind: str, answer: HtmlAnswer, said: OwnWords, *, confirmed: bool) -> bool:
         """Return whether title, headings or prose say enough for the kind."""

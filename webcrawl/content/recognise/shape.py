@@ -199,15 +199,22 @@ class HtmlAnswer:
 
 def _form_counts(tree: LexborHTMLParser) -> dict[str, int]:
     """Return the numbers of forms and of each sort of field."""
-    elements = [(node.tag, (node.attributes.get("type") or "").lower()) for node in tree.css(FORM)]
-    return {
-        "passwords": elements.count(("input", "password")),
-        "forms": sum(tag in ("form", "input") for tag, _ in elements),
-        "textareas": sum(tag == "textarea" for tag, _ in elements),
-        "fields": sum(
-            tag == "select" or (tag == "input" and kind not in UNFILLED) for tag, kind in elements
-        ),
-    }
+    found = dict.fromkeys(("passwords", "forms", "textareas", "fields"), 0)
+    for node in tree.css(FORM):
+        kind = (node.attributes.get("type") or "").lower()
+        if node.tag == "textarea":
+            found["textareas"] += 1
+        elif node.tag == "select":
+            found["fields"] += 1
+        else:
+            found["forms"] += 1  # or an input without one
+        if node.tag != "input":
+            continue
+        if kind == "password":
+            found["passwords"] += 1
+        elif kind not in UNFILLED:
+            found["fields"] += 1
+    return found
 
 
 def _has_flesh(body: LexborNode | None) -> bool:
