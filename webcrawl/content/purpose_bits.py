@@ -26,7 +26,7 @@ MEANING = {NOINDEX: _AT["search"], NOARCHIVE: _AT["archive"]}
 
 
 def mask(purposes: Iterable[str]) -> int:
-    # A set, so that a purpose that is named twice has its bit once
+    # A set: a purpose that is named twice has its bit once
     return sum({_AT[purpose] for purpose in purposes})
 
 
@@ -181,6 +181,7 @@ class Purpose:
         """Return whether the owner forbids the page for every purpose that the crawl has."""
         if not preferences.statements or not self.declared:
             return False
+        # A page that is forbidden for one of two purposes is kept for the other
         return not self.declared & ~forbidden(preferences.said, but=self.unheard)
 
     def sources(self, preferences: Preferences) -> tuple[str, ...]:

@@ -77,7 +77,7 @@ def _member() -> re.Pattern[bytes]:
 def tokens(value: bytes) -> dict[bytes, bytes] | None:
     """Return the tokens of a dictionary by key, or None if this is no dictionary.
 
-    The value is empty for a key whose value is not a token. The last of equal keys counts (4.2.2).
+    The value is empty for a key whose value is not a token.
     """
     value = value.strip(b" ")
     found: dict[bytes, bytes] = {}
@@ -87,11 +87,13 @@ def tokens(value: bytes) -> dict[bytes, bytes] | None:
         member = match(value, at)
         if member is None:
             return None
+        # RFC 9651 4.2.2: the last of equal keys counts
         found[member[1]] = member[2] or b""
         at = member.end()
         if at == len(value):
             return found
         comma = _comma(value, at)
+        # A comma at the end makes all of it invalid
         if comma is None or comma.end() == len(value):
             return None
         at = comma.end()
@@ -160,8 +162,10 @@ WORDS = {
     "noindex": NOINDEX,
     "nofollow": NOFOLLOW,
     "none": NOINDEX | NOFOLLOW,
+    # Microsoft takes it for a word on training, too. Another crawler's meaning is not adopted
     "noarchive": NOARCHIVE,
     "nocache": NOARCHIVE,
+    # Made with training in mind, but its wording is "no AI"
     "noai": forbids("train-ai", "ai-input"),
     "noimageai": NOIMAGEAI,
 }
@@ -203,6 +207,8 @@ def signal_statement(value: bytes) -> int:
     return said
 
 
+# A reservation covers mining of any kind. Article 4 of the EU's directive 2019/790, which it
+# invokes, does not bind research organisations, but a crawl cannot know whether it is one's
 MINING = ("research", "train-ai", "ai-input")
 _TDM_SAYS = {"1": forbids(*MINING), "0": allows(*MINING)}
 
@@ -235,13 +241,13 @@ def usage_statement(value: bytes) -> int | None:
 def usage_of_lines(lines: Sequence[bytes]) -> int:
     """Return the statement of a header's lines, which are one dictionary together.
 
-    If one line is empty or broken, they are no dictionary, and the drafts ignore them all. Here the
-    prohibitions of the whole lines count, since an owner wrote them, and the permissions do not
-    (docs/robots-and-preferences.md).
+    If they are no dictionary, return the prohibitions of those lines that are one by themselves.
     """
     said = usage_statement(b", ".join(lines))
     if said is not None:
         return said
+    # RFC 9651 4.2 ignores all lines if one is broken: so a proxy that adds an empty line would take
+    # the owner's word back. No draft forbids to err on the owner's side
     return combined(prohibitions(usage_statement(line) or 0) for line in lines)
 
 
@@ -347,9 +353,11 @@ def _licenses(value: bytes, url: str) -> tuple[str, ...]:
     for match in _link(value.decode("latin-1")):
         words = re.split(r"[\s;,=\"]+", match[2].lower())
         is_license = "license" in words and RSL in words
-        if is_license and len(found) < LICENSES:
-            found[address(resolved(match[1], url))] = None
-            found.pop("", None)  # no address
+        if not is_license or len(found) >= LICENSES:
+            continue
+        license_address = address(resolved(match[1], url))
+        if license_address:
+            found[license_address] = None
     return tuple(found)
 
 
@@ -365,12 +373,10 @@ NO_WORD = RobotsWord()
 
 
 def joined(robots: RobotsWord, header: Preferences, document: Preferences) -> Preferences:
-    """Return the preferences of all sources. Each statement stays: the most restrictive applies.
-
-    But a TDM reservation in a document supersedes that of the headers (TDMRep, processing
-    priority). NONE if there are no preferences.
-    """
+    """Return the preferences of all sources; NONE if there are none. Each statement stays."""
     statements = header.statements
+    # TDMRep, processing priority: a reservation in the document supersedes that of the headers.
+    # Everything else is combined, and the most restrictive applies
     if any(one.field == META_RESERVATION for one in document.statements):
         statements = tuple(one for one in statements if one.field != META_RESERVATION)
     found = Preferences(
@@ -382,10 +388,8 @@ def joined(robots: RobotsWord, header: Preferences, document: Preferences) -> Pr
 
 
 def kept(statements: Sequence[PreferenceStatement]) -> tuple[int, int]:
-    """Return what is kept until the next fetch: the statements of the headers, of the document.
-
-    robots.txt is read anew.
-    """
+    """Return what is kept until the next fetch: the statements of the headers, of the document."""
+    # robots.txt is read anew
     if not statements:
         return 0, 0
     return _said_by(HEADER, statements), _said_by(DOCUMENT, statements)

@@ -90,6 +90,7 @@ class CrawlDB:
 
     def _open(self, log_limit: int) -> tuple[sqlite3.Connection, WriteAheadLog]:
         if self.path.exists():
+            # Before SQLite opens the file: it might already write to a foreign or cut database
             check_header(self.path, head_of(self.path))
         else:
             create(self.path, self.disk)
@@ -101,6 +102,7 @@ class CrawlDB:
                 contextlib.closing(WriteAheadLog(self.path, self.worker, log_limit))
             )
             try:
+                # A long log of the last run, before the transaction begins that would keep it long
                 log.cut()
                 begin(db)
             except sqlite3.Error as error:
@@ -109,6 +111,7 @@ class CrawlDB:
                     raise StateLocked(self.folder) from error
                 raise
             opened.pop_all()
+        # Now that SQLite has made its log and its index
         for path in (self.folder, self.path, *files(self.path)):
             self.presence.add(path)
         return db, log
@@ -155,7 +158,7 @@ class CrawlDB:
         except (sqlite3.Error, OSError) as error:
             raise self._failed(error) from error
         except BaseException as error:
-            # raised by the `rows` iterator: some rows are already written
+            # Raised by the `rows` iterator: some rows are already written
             self._failure = error
             raise
 

@@ -68,6 +68,7 @@ class HostTable(Part, Generic[V]):
         while len(self._known) > CACHED:
             old, value = self._known.popitem(last=False)
             if old in self._changed and value is not None:
+                # Into the open transaction: a crash before the checkpoint takes it back
                 self._changed.discard(old)
                 self._write([(old, value)])
         return found
@@ -80,6 +81,7 @@ class HostTable(Part, Generic[V]):
     # -- the checkpoint
 
     def save(self) -> None:
+        # A host that was changed is in memory until it is written
         known = [(host, self._known[host]) for host in sorted(self._changed)]
         self._write([(host, value) for host, value in known if value is not None])
         self._changed.clear()

@@ -67,6 +67,7 @@ def of_host(name: str, data: bytes) -> int:
 
 def agrees(formula: Callable[..., int], row: Sequence[Any]) -> bool:
     """Return whether the last value of this row is the crc of the others."""
+    # It adds 0.45 us to the reading of a host's row
     try:
         return bool(formula(*row[:-1]) == row[-1])
     except MISFITS:

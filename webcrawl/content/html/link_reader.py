@@ -168,9 +168,9 @@ class LinkCollector:
         for name, kind in self._table.get(tag, ()):
             if name not in attributes:
                 continue
-            leads_nowhere = tag in SOMETIMES and not _is_address(tag, name, attributes)
-            if not leads_nowhere:
-                self._add(kind, attributes[name] or "", attributes)
+            if tag in SOMETIMES and not _is_address(tag, name, attributes):
+                continue
+            self._add(kind, attributes[name] or "", attributes)
         if tag == "script" and "jsonld" in self._wanted:
             self._json(attributes, element)
 

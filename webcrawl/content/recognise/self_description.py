@@ -24,7 +24,8 @@ from webcrawl.content.recognise.shape import (
 )
 
 QUOTED = re.compile(r"[\"“”„«「『][^\"“”„«»」』\n]{3,300}[\"“”»」』]")
-MAX_STATEMENTS = 6  # an answer that is not the page says so at once
+# Statements that are looked at: an answer that is not the page says so at once
+MAX_STATEMENTS = 6
 INNER = re.compile(r"(?<=\w)\.(?=\w)")  # a dot within a host's name or a number
 ENDS = re.compile(r"(?<=[.!?])\s+|[。！\n]|(?<=？)| [-\N{EN DASH}] ")  # noqa: RUF001
 # The label of a challenge's checkbox

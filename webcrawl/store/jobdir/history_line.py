@@ -114,10 +114,16 @@ class RevisitMoment(NamedTuple):
         sums = cls(*map(sum, zip(*each, strict=True)))
         # A drone that has just joined has 0 for both: it would pull the means down
         known = [one for one in each if one.is_estimated]
-        records = sum(one.records for one in known) or 1
-        freshness = sum(one.records * one.freshness for one in known) / records
-        age = sum(one.records * one.age for one in known) / records
-        return sums._replace(freshness=freshness, age=age)
+        records = 0.0
+        freshness = 0.0
+        age = 0.0
+        for one in known:
+            records += one.records
+            freshness += one.records * one.freshness
+            age += one.records * one.age
+        if not records:
+            return sums._replace(freshness=0.0, age=0.0)
+        return sums._replace(freshness=freshness / records, age=age / records)
 
 
 class Moment(NamedTuple):

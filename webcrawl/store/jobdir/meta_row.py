@@ -51,6 +51,7 @@ def value(snapshot: Snapshot, name: str, read: Callable[[bytes], T], default: T)
 
 def mapping(data: bytes) -> dict[str, Any]:
     """Return a map, of whichever of the two forms it has."""
+    # JSON begins with a brace, which msgpack takes for the number 123
     found = json.loads(data) if data[:1] == b"{" else msgpack.unpackb(data, strict_map_key=False)
     if not isinstance(found, Mapping):
         raise TypeError("not a mapping")

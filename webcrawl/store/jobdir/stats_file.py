@@ -286,14 +286,16 @@ def _first(each: list[Rows]) -> Rows:
 
 
 def _hosts(each: list[dict[str, Any]]) -> dict[str, Any]:
-    tables = {name: _most([one[name] for one in each], column) for name, column in RANKS.items()}
     lacks = [one["may_lack"] for one in each]
-    return {
+    found: dict[str, Any] = {
         "with_documents": sum(one["with_documents"] for one in each),
         "exact": all(one["exact"] for one in each),
+        # A host is crawled by one of them, so each crawl's bound holds for its own hosts alone
         "may_lack": [max((lack[at] for lack in lacks), default=0) for at in range(2)],
-        **tables,
     }
+    for name, column in RANKS.items():
+        found[name] = _most([one[name] for one in each], column)
+    return found
 
 
 def _bins(each: list[dict[str, list[int]]]) -> dict[str, list[int]]:
