@@ -1,6 +1,6 @@
 """Loads classes by the dotted paths in settings, and names the command that installs a library.
 
-No such command names this project: on a package index somebody else may own its name.
+No such command names this project: on a package index another project may own its name.
 """
 
 from __future__ import annotations

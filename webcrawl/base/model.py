@@ -19,7 +19,7 @@ class Status(IntEnum):
     The text below a number stands in docs/logs.md; without one the number is never logged.
     """
 
-    UNTRIED = 0  # for a lack of our own: nobody's outcome, and never logged
+    UNTRIED = 0  # for a lack of this machine: no outcome of the URL, and never logged
     DNS_FAILED = -1
     """The name of its host has no address."""
     CONNECT_FAILED = -2

@@ -70,7 +70,7 @@ def encoded(match: re.Match[str]) -> str:
     return quote_from_bytes(match[0].encode("utf-8", "surrogatepass"), safe="")
 
 
-# Port 0, on which nobody can listen; and the Fetch Standard's bad ports (2.9).
+# Port 0, on which no server can listen; and the Fetch Standard's bad ports (2.9).
 _BAD = """
     0 1 7 9 11 13 15 17 19 20 21 22 23 25 37 42 43 53 69 77 79 87 95 101 102 103 104 109 110 111 113
     115 117 119 123 135 137 139 143 161 179 389 427 465 512 513 514 515 526 530 531 532 540 548 554

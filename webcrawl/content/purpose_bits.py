@@ -99,7 +99,7 @@ class PreferenceStatement(NamedTuple):
 class Preferences:
     """The preferences that an owner states of a page, by whatever way; falsy if there are none.
 
-    Of two statements the more restrictive one applies (draft-ietf-aipref-vocab-08, 5.1).
+    The more restrictive of two statements applies (draft-ietf-aipref-vocab-08, 5.1).
     """
 
     statements: tuple[PreferenceStatement, ...] = ()

@@ -362,7 +362,7 @@ def _licenses(value: bytes, url: str) -> tuple[str, ...]:
 
 
 class RobotsWord(NamedTuple):
-    """What a host's robots.txt says of one URL, and the name that owners know this crawler by."""
+    """The statements of a host's robots.txt on one URL, and the name that owners know us by."""
 
     statements: tuple[PreferenceStatement, ...] = ()
     licenses: tuple[str, ...] = ()

@@ -56,7 +56,7 @@ COLUMNS = {  # each with its kind of value; docs/columns.md says what is in it
 
 
 def plain(markdown: str) -> str:
-    """Return the text without the addresses of links and the marks of headings, which nobody reads."""
+    """Return the text without the addresses of links and the marks of headings."""
     return _HEADING.sub("", _LINK.sub(r"\1", markdown))
 
 

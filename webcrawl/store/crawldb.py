@@ -232,9 +232,9 @@ class CrawlDB:
     def prepare(self, *, once: bool = False) -> Iterator[None]:
         """Do all that can be done ahead of a checkpoint, in slices; then sync the log in a thread.
 
-        What changes meanwhile would be left to `checkpoint`, in one turn of the event loop. So
-        after a pass that took long another one follows, as long as each takes less than half of the
-        one before; `once`: not if nothing changes any more.
+        Changes meanwhile are left to `checkpoint`, in one turn of the event loop. So a pass that
+        took long is repeated, as long as each takes less than half of the one before. `once`: it is
+        not repeated, because nothing changes any more.
         """
         before = float("inf")
         while True:

@@ -1,7 +1,6 @@
 """All writing to the file system by our own code, in one object that tests can replace.
 
-Files are opened without waiting for anybody: a FIFO in the place of a file would wait for its other
-end.
+Files are opened without waiting: a FIFO in the place of a file would wait for its other end.
 """
 
 from __future__ import annotations

@@ -329,7 +329,7 @@ class Outputs:
             unsynced, self._folders_of(self._open.keys() - self._noted.keys() - self._placed)
         )
         for output in self._open.values():
-            # Whoever cuts it off below this length takes away what a checkpoint has
+            # A file that is shorter from now on lacks bytes that a checkpoint has
             self._db.presence.lengthen(output.path, output.mark()[0])
         self._note()
         self._placed.clear()

@@ -3,9 +3,8 @@
 No whole line is ever cut back. A piece of a line is: its request was not sent, for the line is
 written before.
 
-`Windows` keeps from when to when nobody knows what became of requests, because a crawl was killed
-there: what a run did after its last checkpoint is in requests.log and not in crawl.log, which is
-cut back.
+`Windows` keeps the times between the last checkpoint before a kill and the start after it. The
+outcomes of requests in such a window are unknown: crawl.log is cut back to the checkpoint.
 """
 
 from __future__ import annotations

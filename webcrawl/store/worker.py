@@ -125,7 +125,7 @@ def _do(future: Future[Any], job: Callable[[], Any]) -> None:
         return
     try:
         result = job()
-    except BaseException as error:  # noqa: BLE001 - it belongs to whoever waits for the result
+    except BaseException as error:  # noqa: BLE001 - `result` raises it
         future.set_exception(error)
     else:
         future.set_result(result)
@@ -172,6 +172,6 @@ def _in_turn(jobs: Sequence[Job]) -> list[Exception]:
     for job in jobs:
         try:
             job()
-        except Exception as error:  # noqa: BLE001 - raised by whoever waits for them
+        except Exception as error:  # noqa: BLE001 - `side_by_side` raises it
             errors.append(error)
     return errors

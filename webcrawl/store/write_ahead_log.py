@@ -70,7 +70,7 @@ class WriteAheadLog:
         )
         self._db.execute("PRAGMA synchronous = FULL")
         self._db.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # opens the log, too
-        # while somebody reads, it is not cut; nobody waits for that
+        # A reader keeps the log from being cut. The worker does not wait for its end
         self._db.execute("PRAGMA busy_timeout = 0")
 
     def close(self) -> None:

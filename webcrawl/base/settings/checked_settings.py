@@ -1,7 +1,7 @@
 """The type of checked settings: each name, with the type of value that its kind reads.
 
-`crawl.checks.check` makes them when a crawl starts. mypy refuses whoever reads a setting by a wrong
-name or takes it for another type.
+`crawl.checks.check` makes them when a crawl starts. mypy refuses code that reads a setting by a
+wrong name or takes it for another type.
 """
 
 from __future__ import annotations

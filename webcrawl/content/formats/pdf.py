@@ -168,7 +168,7 @@ def pdf_job(*wanted: str) -> Job:
 
     codecs.lookup("utf-16-le")  # the one codec that Python loads late, while files can be opened
     read(b"")  # loads the library, while there is room
-    # Whoever takes the reader over by a PDF can open no file and no socket
+    # A PDF that takes over its reader can open no file and no socket
     return Job(read, MEMORY, HARD, files=0)
 
 

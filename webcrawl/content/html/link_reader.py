@@ -240,9 +240,8 @@ class LinkCollector:
     def _markup(self, element: Element) -> str:
         """Return the element's text: at most `room` characters of all elements of its name in a
         document.
-
-        What is found in one kind of element does not depend on which others are read.
         """
+        # For each name by itself: the links of one kind must not depend on which others are wanted
         tag = element.tag or ""
         left = self._left.get(tag, self._room)
         if left <= 0:

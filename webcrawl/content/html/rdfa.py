@@ -40,7 +40,7 @@ def is_open_graph(name: str) -> bool:
 
 @dataclass(slots=True)
 class _Scope:
-    """What attributes mean for the elements within one."""
+    """The meaning that the attributes of an element give to the elements within it."""
 
     item: Item  # whose properties are declared
     nested: int = 0

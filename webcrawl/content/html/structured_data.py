@@ -1,4 +1,4 @@
-"""What a document says in JSON-LD, microdata, RDFa Lite and Open Graph (docs/structured.md).
+"""A document's statements in JSON-LD, microdata, RDFa Lite, Open Graph (docs/structured.md).
 
 The result is JSON text: as Python's objects a hostile page's values take thirty times the memory.
 """

@@ -1,4 +1,4 @@
-"""What a host shows for a URL that cannot exist, to recognise the same on its other pages."""
+"""The page of a host for a URL that cannot exist, by which its soft 404s are recognised."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ LOADING = re.compile(
 ASKS_AGAIN = re.compile(
     rb"document\.cookie ?=.*\blocation\b|\blocation\b.*document\.cookie ?=", re.DOTALL
 )
-# A script that is packed so that nobody reads it
+# A script that is packed beyond reading
 HIDDEN = re.compile(rb"eval\(function\(p,a,c,k,e|\b_0x[0-9a-f]{4,6}\b|\(!\+?\[\]\+")
 COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
 # The words in which a challenge tells the reader what it does

@@ -184,7 +184,7 @@ class OwnWords:
     title_parts: str  # title and headings, with each part of the title on a line of its own
     # the first sentences of the prose, without quotations, conditionals and questions
     sentences: str
-    is_personal: bool  # somebody writes "I": that is a page, whatever it is about
+    is_personal: bool  # a person writes "I": that is a page, whatever it is about
 
     @classmethod
     def of(cls, answer: HtmlAnswer) -> OwnWords:

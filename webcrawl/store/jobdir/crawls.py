@@ -127,7 +127,7 @@ def is_locked(jobdir: Path, locks: Path = LOCKS) -> bool:
     """Return whether a process holds the lock of this crawl, by the system's list of locks if it
     has one.
     """
-    # Whoever asks for the lock itself has it for a moment, in which a crawl cannot start
+    # To ask for the lock itself is to have it for a moment, in which a crawl cannot start
     try:
         about = (jobdir / "state/lock").stat()
         text = locks.read_text(encoding="ascii", errors="replace")

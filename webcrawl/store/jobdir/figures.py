@@ -343,7 +343,7 @@ class HostTurns(NamedTuple):
         """Count a host with several requests at once (HOST_CONNECTIONS) once."""
         asked = int(figures.get("in_flight", 0)) - int(figures.get("in_flight/more", 0))
         ready = int(figures.get("ready", 0))
-        # Downloads that somebody awaits have no host in rotation.
+        # Downloads that a callback or a pipeline awaits have no host in rotation.
         return cls(asked, ready, max(int(figures.get("hosts", 0)) - asked - ready, 0))
 
     def __str__(self) -> str:

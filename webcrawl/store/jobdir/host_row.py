@@ -66,7 +66,7 @@ class Health(Enum):
     ASIDE = "aside"  # the same, from aside: one URL is tried at each of them
     SPENT = "spent"  # it has given all its pages: HOST_MAX_PAGES
     GIVEN_UP = "given up"  # its URLs end, because it was away for too long
-    # it answers, and lets nobody through: one URL is tried at growing intervals, from aside
+    # it answers with block pages only: one URL is tried at growing intervals, from aside
     WALLED = "behind a wall"
 
 

@@ -187,7 +187,7 @@ def request_line(
     """Return a line of time, method, URL, discovery path, earlier tries of the URL, the wait
     before, and its rule.
 
-    `waited`: seconds since the last answer of its host; None if nobody knows of one. `needed`:
+    `waited`: seconds since the last answer of its host; None if none is known. `needed`:
     those that the rule asks for: new, politeness, crawl-delay, failure, retry-after, or nothing if
     no rule was asked.
     """
@@ -204,7 +204,7 @@ def last_sent(path: Path) -> float:
         with regular(path) as file:
             file.seek(max(file.seek(0, 2) - TAIL, 0))
             lines = file.read(TAIL).split(b"\n")
-    except OSError:  # there is none, or whoever opens it to write says why not
+    except OSError:  # there is none, or the crawl says why not when it opens the log to write
         return 0.0
     for one in reversed(lines):
         try:

@@ -45,8 +45,7 @@ class Descriptors:
     It is made before SQLite opens the file, and closed after SQLite has closed it.
 
     Closing any descriptor of a file gives up all locks of the process on it (POSIX), and with them
-    the checkpoint that is being read. So they stay open until nobody in this process reads the file
-    any more.
+    the checkpoint that is being read. So they stay open until the last reader of this process ends.
     """
 
     def __init__(self, path: Path) -> None:
@@ -258,11 +257,9 @@ class Snapshot:
         return DamagedFile(self.path, offset, why)
 
     def _last_place(self, path: Path, data: bytes) -> int:
-        """Return the last place at which the file has these bytes.
-
-        What is added to it later is not of this checkpoint.
-        """
+        """Return the last place at which the file has these bytes."""
         try:
+            # Bytes that are added to it later are not of this checkpoint
             if path not in self._mapped:
                 self._mapped[path] = self._descriptors.mapped(path)
             return self._mapped[path].rfind(data)
@@ -313,9 +310,7 @@ class SavedDB(CrawlDB):
     """A checkpoint for the classes that work on a crawl's database: they read it, and cannot change
     it.
 
-    It takes no lock, and has nothing to save.
-
-    Whoever made the snapshot closes it.
+    It takes no lock, and has nothing to save. The caller closes the snapshot.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:  # CrawlDB's own would open and lock the file

@@ -29,17 +29,14 @@ class Series:
         self.sizes: list[int] = []
 
     def add(self, at: int, documents: int, size: int, downloads: int = 1) -> None:
-        """Add a download that ended at this time, in milliseconds.
-
-        What seems to be before the first goes with it.
-        """
+        """Add a download that ended at this time, in milliseconds."""
         if not self.start:
             self.start = at - at % self.width
         slot = (at - self.start) // self.width
         if slot >= len(self.downloads):
             slot = self._extend(at)
         elif slot < 0:
-            # The times are the machine's, whose clock was set back
+            # The machine's clock was set back: the download counts with the first one
             slot = 0
         self.downloads[slot] += downloads
         self.documents[slot] += documents

@@ -27,7 +27,7 @@ from webcrawl.urls.filters.filter_protocol import Clock, Origin, Setup
 logger = logging.getLogger(__name__)
 
 # Seconds between looks: a change has to be heeded within a minute. A shorter interval only reads a
-# large file more often while somebody appends to it
+# large file more often while an operator appends to it
 INTERVAL = 30
 
 
@@ -100,7 +100,7 @@ class ExclusionFilter:
 
     def _look(self) -> tuple[int, int]:
         found = self._path.stat()
-        # the event loop would wait for whoever writes into a pipe
+        # Reading a pipe would make the event loop wait for its writer
         if not stat.S_ISREG(found.st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file")
         return found.st_mtime_ns, found.st_size

@@ -81,10 +81,7 @@ class Remembers(Protocol):
 
 @runtime_checkable
 class Bounds(Protocol):
-    """A filter that says how far a crawl goes.
-
-    What its pages need to be shown is beyond that (REQUISITES).
-    """
+    """A filter that says how far a crawl goes. Requisites of pages are fetched beyond that."""
 
     for_requisites: UrlFilter | None
     """The filter that holds for requisites in its place."""

@@ -197,11 +197,8 @@ class SeedList:
         return Seed(seed_url(text, self._max_length), self.at.line, self._rows.found(written))
 
     def _count_bad(self, why: BadLineError) -> None:
-        """Count a bad line, and log its number.
-
-        The log does not quote the line: whoever gives `seeds add` may name any file, and others see
-        the log.
-        """
+        """Count a bad line, and log its number."""
+        # Without the line itself: `seeds add` may name any file, and others see the log
         at = self.at
         at.bad += 1
         self._first_bad = self._first_bad or f"; line {at.line} {why}"

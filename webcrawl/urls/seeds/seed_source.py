@@ -160,7 +160,7 @@ class CsvRows:
         if len(fields) <= max(self._found):
             raise BadLineError(f"has no column {max(self._found) + 1}")
         found = UrlDiscovery(*(fields[at].strip() for at in self._found))
-        # A URL that nobody linked to is a seed of the segment
+        # A URL without a page that links to it is a seed of the segment
         if not any(found[:2]):
             return None
         if not _FOUND.fullmatch("".join(f" {field}" for field in found)):
@@ -376,7 +376,7 @@ class _Utf16:
 def _as_seed_error(path: str) -> Iterator[None]:
     """Turn errors of the system and of the unpackers into SeedError, one line that names the file.
 
-    What this machine lacks for the moment says nothing about the list: that stays an OSError.
+    A lack of descriptors or memory says nothing about the list, and stays an OSError.
     """
     try:
         yield
