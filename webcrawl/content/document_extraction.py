@@ -156,14 +156,14 @@ def _main(markup: str, body: DocumentBody) -> dict[str, Any]:
 def _codes(tree: Any) -> Iterator[tuple[str, str]]:
     """Yield each block of code as written, by its characters without blanks, and mark it.
 
-    The tree is changed so that extraction leaves the code in place. trafilatura takes a figure for
-    an image, a box with a link that shows nothing (to run the code, say) for navigation, code with
-    links in it for text, and empty lines out of all code.
+    The tree is changed so that trafilatura leaves the code in place. It drops empty lines of code,
+    so the text gets the code as written afterwards.
     """
     blocks = [*tree.iter("pre")]
     boxes = {block.getparent() for block in blocks}
     for link in [*tree.iter("a")]:
         box = link.getparent()
+        # trafilatura takes a box with a link that shows nothing for navigation: one to run the code
         is_beside_code = box is not None and (box.tag == "p" or box in boxes)
         if is_beside_code and not link.text_content().strip():
             link.drop_tree()
@@ -172,11 +172,13 @@ def _codes(tree: Any) -> Iterator[tuple[str, str]]:
             continue
         for line in block.iter("br"):
             line.tail = f"\n{line.tail or ''}"
+        # Code with links in it would be taken for text
         text = block.text_content().strip("\n")
         tail = block.tail
         block.clear()
         block.tail = tail
         etree.SubElement(block, "code").text = text
+        # A figure would be taken for an image
         for figure in block.iterancestors("figure"):
             figure.tag = "div"
         yield "".join(text.split()), text
@@ -187,16 +189,19 @@ def _with_codes(text: str, codes: Mapping[str, str]) -> tuple[str, str]:
 
     A block stands on lines of its own, also in a list.
     """
-    parts = text.split(FENCE)  # every second one is code
+    # Every second part is code
+    parts = text.split(FENCE)
     for at in range(len(parts)):
         if at % 2 == 0:
             parts[at] = _BROKEN.sub(" ", parts[at]).replace(HIDDEN, FENCE)
             continue
-        code = codes.get("".join(parts[at].split()), parts[at].strip("\n")).replace(HIDDEN, FENCE)
+        written = codes.get("".join(parts[at].split()), parts[at].strip("\n"))
+        code = written.replace(HIDDEN, FENCE)
         before = parts[at - 1].rpartition("\n")[2]
         if before.startswith("|"):  # a table has no room for lines
             parts[at] = f"`{' '.join(code.split())}`"
             continue
+        # Longer than any run of its marks in the code, which would end the block
         fence = max([FENCE, *(f"{run}`" for run in _FENCES.findall(code))], key=len)
         mark = _LISTED.match(before)
         parts[at] = f"{fence}\n{code}\n{fence}"

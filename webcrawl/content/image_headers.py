@@ -66,7 +66,8 @@ def _icon(data: bytes) -> Image | None:
         return None
     count = int.from_bytes(data[4:6], "little")
     end = 6 + ICON_ENTRY_BYTES * count
-    if not count or len(data) < end:
+    is_whole = len(data) >= end
+    if not count or not is_whole:
         return None
     # A byte has no room for 256, which is written as 0
     sizes = [(data[at] or 256, data[at + 1] or 256) for at in range(6, end, ICON_ENTRY_BYTES)]

@@ -79,10 +79,12 @@ class JoinedClusters:
         """Return what was added in ascending order, each fingerprint once."""
         path = self._folder / "added"
         added = self._map(path, np.uint64)
+        # In the file, in which the kernel writes pages back as it needs memory
         added.sort()
         with (self._folder / "distinct").open("wb") as distinct:
             for begin, end in _pieces(len(added)):
                 piece = np.unique(added[begin:end])
+                # The last fingerprint of the piece before was written with that one
                 is_known = begin > 0 and piece[0] == added[begin - 1]
                 distinct.write(piece[1 if is_known else 0 :].tobytes())
         del added
@@ -96,6 +98,7 @@ class JoinedClusters:
             keys[begin:end] = order.key_of(self._distinct[begin:end])
         keys.sort()
         for begin, end in _pieces(len(keys)):
+            # The neighbours of its last keys are in the piece behind it
             piece = np.array(keys[begin : end + NEIGHBOURS])
             for here, other in neighbours(piece, order.mask, distance):
                 yield order.fingerprint_of(piece[here]), order.fingerprint_of(piece[other])
@@ -162,7 +165,9 @@ class _BitOrder:
         others = [number for number in range(len(blocks)) if number not in first]
         self._blocks: list[_Block] = []
         at = 0
-        for low, high in (blocks[number] for number in (*others, *first)):
+        # From the lowest bits of a key to the highest, by which keys are sorted
+        for number in (*others, *first):
+            low, high = blocks[number]
             self._blocks.append(_Block(low, high - low, at))
             at += high - low
         width = sum(block.width for block in self._blocks[len(others) :])

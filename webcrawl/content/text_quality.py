@@ -63,11 +63,12 @@ def plain(markdown: str) -> str:
 def quality(text: str) -> list[float | int | bool]:
     """Return the values of the columns, in their order."""
     words = words_of(text)
-    lines = [line for line in map(str.strip, text.split("\n")) if line]
-    paragraphs = [part for part in map(str.strip, text.split("\n\n")) if part]
+    lines = [*filter(None, map(str.strip, text.split("\n")))]
+    paragraphs = [*filter(None, map(str.strip, text.split("\n\n")))]
     ellipses = sum(map(text.count, ELLIPSES))
     again = _again(lines)
     letters = max(1, sum(map(len, words)))
+    # In the order of COLUMNS
     return [
         len(words),
         sum(map(len, words)) / max(1, len(words)),

@@ -256,12 +256,14 @@ def _slide(packed: PackedFile, place: str) -> Iterator[str]:
     for shape in packed.tree(place).iter(f"{SLIDES}sp", f"{SLIDES}graphicFrame"):
         if _is_unseen(shape):
             continue
-        holder = next(shape.iter(f"{SLIDES}ph"), None)
-        is_title = holder is not None and holder.get("type") in TITLES
         lines = [_runs(paragraph, DRAWING) for paragraph in shape.iter(f"{DRAWING}p")]
         text = "\n".join(filter(None, lines))
-        if text:
-            yield f"# {' '.join(text.split())}" if is_title else text
+        if not text:
+            continue
+        # A shape is a title by the placeholder of the layout that it fills
+        holder = next(shape.iter(f"{SLIDES}ph"), None)
+        is_title = holder is not None and holder.get("type") in TITLES
+        yield f"# {' '.join(text.split())}" if is_title else text
 
 
 def _core(packed: PackedFile) -> tuple[str, str]:

@@ -53,7 +53,8 @@ def contents(
                 break
             if reads_links:
                 for url in (*_annotated(pdfium, document, page), *_written(pdfium, textpage)):
-                    if 0 < len(url) <= LONGEST and room > 0 and url not in found:
+                    is_new = 0 < len(url) <= LONGEST and url not in found
+                    if is_new and room > 0:
                         found[url] = None
                         room -= len(url)
             if reads_text:

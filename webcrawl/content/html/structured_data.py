@@ -55,8 +55,10 @@ def json_ld(marked: MarkedElements) -> list[Any]:
     """Return the values of all scripts; the members of an array count as values of the script."""
     found: list[Any] = []
     for element, attributes in zip(marked.elements, marked.attributes, strict=True):
+        if element.tag != "script":
+            continue
         kind = (attributes.get("type") or "").partition(";")[0].strip(SPACE).lower()
-        if element.tag != "script" or kind != "application/ld+json":
+        if kind != "application/ld+json":
             continue
         text = _unwrapped(element.text())
         # Room is taken before the text is read: its values take many times its memory
@@ -73,7 +75,10 @@ def json_ld(marked: MarkedElements) -> list[Any]:
         if _is_deep(value):
             marked.dropped["deep"] += 1
             continue
-        found.extend(value if isinstance(value, list) else [value])
+        if isinstance(value, list):
+            found.extend(value)
+        else:
+            found.append(value)
     return found
 
 

@@ -98,11 +98,11 @@ class MarkTable:
         self._groups: list[tuple[frozenset[int], Mark]] = []
         self._headers: dict[bytes, list[tuple[Any, Mark]]] = {}
         self._search = re2.Set.SearchSet(OPTIONS)
-        for row in (row for table in tables for row in table.get("mark", ())):
-            self._add(row)
-        words, names = (
-            {kind: _of(tables, key, kind) for kind in WORDS} for key in ("words", "names")
-        )
+        for table in tables:
+            for row in table.get("mark", ()):
+                self._add(row)
+        words = {kind: _of(tables, "words", kind) for kind in WORDS}
+        names = {kind: _of(tables, "names", kind) for kind in WORDS}
         self._denial = {
             part: _compiled(_either(_of(tables, "denial", part)), OPTIONS) for part in ErrorMarks
         }
@@ -111,6 +111,7 @@ class MarkTable:
         self._whole = {
             kind: _compiled(rf"(?m)^\W*(?:{_either(names[kind])})\W*$", OPTIONS) for kind in WORDS
         }
+        # All kinds at once; only those that it finds are looked at one by one
         self._any_word = re2.Set.SearchSet(OPTIONS)
         for kind in WORDS:
             self._any_word.Add(_either(_ends(kind, words[kind]) + names[kind]))

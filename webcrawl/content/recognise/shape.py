@@ -79,16 +79,13 @@ class DocumentShape:
     @classmethod
     def of(cls, tree: LexborHTMLParser) -> DocumentShape:
         """Return the shape of a document's tree. The tree cannot be used afterwards."""
-        title = tree.css_first("title")
-        links = [
-            node for node in tree.css("a[href]") if (node.attributes.get("href") or "#")[:1] != "#"
-        ]
+        title = _text(tree.css_first("title"))
+        links = sum(map(_leads_away, tree.css("a[href]")))
         counts = {name: len(tree.css(selector)) for name, selector in COUNTED.items()}
         counts |= _form_counts(tree)
         text = taken_from(tree.body)  # it takes out of the tree what is not seen
         shows_something = bool(text or counts["players"]) or _has_flesh(tree.body)
-        heading = tree.css_first("h1")
-        heading_text = _text(heading) if heading is not None else ""
+        heading = _text(tree.css_first("h1"))
         headings = [_text(node) for node in tree.css("h1, h2, h3")[:HEADINGS]]
         mounts = tree.css(MOUNTS) if counts["mounts"] else []
         filled = sum(len(node.css(CONTENT)) for node in mounts)
@@ -96,10 +93,10 @@ class DocumentShape:
         for beside in reversed(tree.css(BESIDE)):  # inner elements are freed before outer ones
             beside.decompose()
         return cls(
-            title=_text(title) if title is not None else "",
-            heading=heading_text,
+            title=title,
+            heading=heading,
             headings="\n".join(headings),
-            links=len(links),
+            links=links,
             text=text,
             prose=lines_of(tree.body.text()) if tree.body is not None else "",
             blank=not shows_something,
@@ -120,8 +117,14 @@ def tree_of(html: bytes, kind: str) -> LexborHTMLParser | None:
     return lexbor_tree(html)
 
 
-def _text(node: LexborNode) -> str:
-    return " ".join(node.text().split())
+def _text(node: LexborNode | None) -> str:
+    return "" if node is None else " ".join(node.text().split())
+
+
+def _leads_away(link: LexborNode) -> bool:
+    """Return whether a link leads to another page, and not within its own."""
+    href = link.attributes.get("href") or "#"
+    return not href.startswith("#")
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,16 +56,13 @@ def absent_drones(jobdir: Path) -> list[Path]:
 
 
 def hive_of(jobdir: Path) -> HiveDrones | None:
-    """Return the hive of a JOBDIR; None for a single crawl, and for a folder that is no crawl at
-    all.
-
-    Drones of many machines whose folders were copied into one need no hive.json.
-    """
+    """Return the hive of a JOBDIR; None for a single crawl, and for a folder that is no crawl."""
     found = _drones_in(jobdir)
     try:
         with regular(jobdir / HIVE) as file:
             data = file.read()
     except (FileNotFoundError, NotADirectoryError):
+        # The folders of drones on many machines may have been copied into one, without hive.json
         has_crawls_of_drones = any(is_crawl(folder_of(jobdir, drone)) for drone in found)
         if is_crawl(jobdir) or not has_crawls_of_drones:
             return None

@@ -236,7 +236,7 @@ def read_line(data: bytes) -> CaptureLine | None:
     if status == NOT_MODIFIED and not names_payload:
         return None
     known = labelled(written) if digest else ""
-    # most are the same: servers' captures are kept in memory
+    # Most are equal, and one text for both saves memory: a server's captures are kept there
     shared = digest if known == digest else known
     return CaptureLine(visible(url), when, status, digest, is_revisit, name, offset, shared)
 

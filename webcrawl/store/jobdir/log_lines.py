@@ -334,9 +334,11 @@ def last_errors(jobdir: Path, most: int) -> list[str]:
     except OSError:
         return []
     found = [one.strip() for one in ERROR_BEGIN.split(text)]
-    if start and found:  # it may be cut off
+    # The first one may be cut off
+    if start and found:
         del found[0]
-    return [_shortened(one) for one in reversed(found) if one][:most]
+    latest_first = [*filter(None, reversed(found))]
+    return [*map(_shortened, latest_first[:most])]
 
 
 def _shortened(error: str) -> str:

@@ -42,9 +42,11 @@ def bounds(data: bytes | bytearray, at: int) -> tuple[int, int]:
     size = data[at]
     if size < LONG:
         return at + 1, at + 1 + size
-    if at + LENGTH.size > len(data):
-        return at + LENGTH.size, at + LENGTH.size
-    return at + LENGTH.size, at + LENGTH.size + LENGTH.unpack_from(data, at)[1]
+    begin = at + LENGTH.size
+    # The length itself is cut off
+    if begin > len(data):
+        return begin, begin
+    return begin, begin + LENGTH.unpack_from(data, at)[1]
 
 
 def cut(data: bytes, start: int, share: int) -> int:
@@ -204,7 +206,8 @@ class SavedQueues:
         at = 0
         while at < len(data):
             start, end = bounds(data, at)
-            if end > len(data) or at < place < end:
+            is_within_record = at < place < end
+            if end > len(data) or is_within_record:
                 raise self.damaged(f"{what}: a record is cut off")
             if at >= place:
                 yield data[start:end]
@@ -219,6 +222,7 @@ class SavedQueues:
 
         Call it after reading all queues.
         """
+        # Nothing but the queues says whose a block is, so each must be named by one of them
         named = np.sort(np.frombuffer(self._named, np.uint64))
         for number in np.unique(named[1:][named[1:] == named[:-1]]).tolist():
             yield self.damaged(

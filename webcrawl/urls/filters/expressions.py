@@ -25,7 +25,8 @@ class ExpressionFilter:
         self._include = search_set(include, "URL_INCLUDE")
         self._exclude = search_set(exclude, "URL_EXCLUDE")
         self.for_requisites: ExpressionFilter | None = self
-        if include:  # it says what the crawl is about; what is excluded is never fetched
+        # URL_INCLUDE says what the crawl is about. What URL_EXCLUDE names is never fetched
+        if include:
             self.for_requisites = ExpressionFilter((), exclude) if exclude else None
 
     @classmethod
