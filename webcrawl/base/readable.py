@@ -54,9 +54,8 @@ def by_type(counts: Mapping[str, int]) -> str:
     most = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     rest = sum(number for _, number in most[TYPES_SHOWN:])
     others = [f"{rest} of other types"] if rest else []
-    return ", ".join(
-        [*(f"{number} {readable(kind)}" for kind, number in most[:TYPES_SHOWN]), *others]
-    )
+    shown = [f"{number} {readable(kind)}" for kind, number in most[:TYPES_SHOWN]]
+    return ", ".join(shown + others)
 
 
 def pace(number: int, seconds: float) -> str:
@@ -81,8 +80,13 @@ def url_without_credentials(url: str) -> str:
     """Return a URL, absolute or not, without the part before the `@` of its authority."""
     if "@" not in url:
         return url
-    match = _WITHIN_URL.match(plain := url.translate(_IGNORED))
-    return (match[1] or match[2]) + plain[match.end() :] if match else url
+    plain = url.translate(_IGNORED)
+    match = _WITHIN_URL.match(plain)
+    if match is None:
+        return url
+    # Of a special scheme, or of another one
+    start = match[1] or match[2]
+    return start + plain[match.end() :]
 
 
 def text_without_credentials(text: str) -> str:

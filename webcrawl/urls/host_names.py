@@ -51,12 +51,15 @@ def suffixes_of(host: str) -> Suffixes:
             star = rules.get(f"*{path}")
             if star is not None:
                 # An exception takes its own label out of the suffix: `!www.ck` beside `*.ck`
-                public, private = at if f"!{label}{path}" in rules else at - 1, star.private
+                is_exception = f"!{label}{path}" in rules
+                public = at if is_exception else at - 1
+                private = star.private
             break
         at -= 1
         path = f".{label}{path}"
         if rule.ends:
-            public, private = at, rule.private
+            public = at
+            private = rule.private
             # A platform's suffix (github.io) is below the registry's own
             registry = registry if private else at
     found = ".".join(labels[public:])

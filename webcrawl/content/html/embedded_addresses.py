@@ -57,7 +57,10 @@ def refresh(content: str) -> tuple[int, str] | None:
     if before is None:  # no separator or space after the time
         return None
     url = _REFRESH_URL.match(rest, before.end())
-    return seconds, (url[1] or url[2] or url[3] or "").strip(SPACE) if url else ""
+    if url is None:
+        return seconds, ""
+    address = url[1] or url[2] or url[3] or ""
+    return seconds, address.strip(SPACE)
 
 
 # Such a value may be anything: an address has a scheme, begins as a path, or has a slash or the
@@ -209,7 +212,9 @@ def _encoding(body: bytes, content_type: str) -> str:
         if body.startswith(mark):
             return encoding
     mime = mimetype.parse(content_type)
-    known = encodings.lookup(mime.parameters.get("charset", "")) if mime is not None else None
+    known = None
+    if mime is not None:
+        known = encodings.lookup(mime.parameters.get("charset", ""))
     if known is None:
         declared = _CHARSET.match(body)
         known = encodings.lookup(declared[1].decode()) if declared is not None else None

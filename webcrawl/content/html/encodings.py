@@ -326,8 +326,11 @@ def _by_chardet(body: bytes) -> str:
     """Return chardet's guess from the first text beyond ASCII; empty if nothing is likely."""
     import chardet  # noqa: PLC0415 - 40 MB, for pages that declare nothing
 
+    # The window begins at the beginning, or shortly before the first letter if that is far away
     begin = _BEYOND_ASCII.search(body)
-    at = begin.start() - SAMPLE if begin is not None and begin.start() > WINDOW // 2 else 0
+    at = 0
+    if begin is not None and begin.start() > WINDOW // 2:
+        at = begin.start() - SAMPLE
     eras = chardet.EncodingEra.ALL & ~chardet.EncodingEra.MAINFRAME
     found = chardet.detect(
         body[at : at + WINDOW],

@@ -206,14 +206,14 @@ def left_out(figures: Mapping[str, Any]) -> list[LeftOut]:
 
     `figures` are those of stats.json.
     """
+    # Several counters may have one rule
     numbers: dict[SkipRule, int] = {}
     for counter, number in figures.items():
-        if number and (rule := _rule(counter)):
+        rule = _rule(counter)
+        if rule is not None and number:
             numbers[rule] = numbers.get(rule, 0) + int(number)
-    return sorted(
-        (LeftOut(number, rule) for rule, number in numbers.items()),
-        key=lambda one: (-one.number, one.rule.words),
-    )
+    found = [LeftOut(number, rule) for rule, number in numbers.items()]
+    return sorted(found, key=lambda one: (-one.number, one.rule.words))
 
 
 def in_words(figures: Mapping[str, Any]) -> str:

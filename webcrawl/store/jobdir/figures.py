@@ -72,9 +72,9 @@ def first_trouble(values: Sequence[str | None]) -> str:
     troubles = [*filter(None, told)]
     if not troubles:
         return ""
-    return (
-        troubles[0] if len(told) == 1 else f"{troubles[0]} ({len(troubles)} of {len(told)} drones)"
-    )
+    if len(told) == 1:
+        return troubles[0]
+    return f"{troubles[0]} ({len(troubles)} of {len(told)} drones)"
 
 
 def tables(values: Sequence[Mapping[str, Any] | None]) -> dict[str, Any]:
@@ -300,6 +300,7 @@ def merged(stats: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     for key in dict.fromkeys(chain.from_iterable(each)):
         rule: Rule = RULES.get(key, total)
         value = rule([one.get(key) for one in each])
+        # The reason of a hive that runs is None
         if value is not None or key == "reason":
             found[key] = value
     if HIT_RATE in found:
@@ -319,11 +320,9 @@ def _hit_rate(figures: Mapping[str, Any]) -> float:
 def revisits(each: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the figures of pages that are fetched again; none if no drone has any."""
     found = [*filter(None, map(figures_of, each))]
-    return (
-        {REVISIT + name: number for name, number in together(found).numbers().items()}
-        if found
-        else {}
-    )
+    if not found:
+        return {}
+    return {REVISIT + name: number for name, number in together(found).numbers().items()}
 
 
 # -- what several figures say together
