@@ -276,9 +276,9 @@ class UserFiles:
         least = int(self._db.get(NUMBER) or 0)
         journals: dict[int, Path] = {}
         for path in self._db.folder.glob(f"{JOURNAL}*"):
-            number = path.suffix[1:]
-            if number.isdecimal():
-                journals[int(number)] = path
+            digits = path.suffix[1:]
+            if digits.isdecimal():
+                journals[int(digits)] = path
         # A run appends to no older journal, whose last line may have been cut off by a kill
         self._number = max([least, *(number + 1 for number in journals)])
         self._journals = [journals[number] for number in sorted(journals)]

@@ -79,7 +79,8 @@ class DocumentShape:
     @classmethod
     def of(cls, tree: LexborHTMLParser) -> DocumentShape:
         """Return the shape of a document's tree. The tree cannot be used afterwards."""
-        title = _text(tree.css_first("title"))
+        # A title in the body, as that of an SVG, is not the page's
+        title = _text(tree.head.css_first("title")) if tree.head is not None else ""
         links = sum(map(_leads_away, tree.css("a[href]")))
         counts = {name: len(tree.css(selector)) for name, selector in COUNTED.items()}
         counts |= _form_counts(tree)
