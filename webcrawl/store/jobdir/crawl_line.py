@@ -58,8 +58,10 @@ def line(
     if visible(whole := "".join(texts)) is not whole:  # one look for all of them
         texts = [*map(visible, texts)]
     url, path, via, digest, seed, kind = texts
-    # A comma parts two annotations
-    notes = ",".join([(visible(note) or NOTHING).replace(",", "%2C") for note in annotations])
+    notes = ""
+    if annotations:
+        # A comma parts two annotations
+        notes = ",".join([(visible(note) or NOTHING).replace(",", "%2C") for note in annotations])
     return (
         f"{iso(now)} {outcome.status:>5} {size:>10} {url or NOTHING} {path or NOTHING} {via or NOTHING}"
         f" {kind or NO_TYPE} #001 {fetched} {digest or NOTHING} {seed or NOTHING} {notes or NOTHING}\n"

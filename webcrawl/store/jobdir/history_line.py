@@ -121,9 +121,11 @@ class RevisitMoment(NamedTuple):
             records += one.records
             freshness += one.records * one.freshness
             age += one.records * one.age
+        # Only the last two are no sums
+        counts = sums[:-2]
         if not records:
-            return sums._replace(freshness=0.0, age=0.0)
-        return sums._replace(freshness=freshness / records, age=age / records)
+            return cls(*counts, 0.0, 0.0)
+        return cls(*counts, freshness / records, age / records)
 
 
 class Moment(NamedTuple):

@@ -103,7 +103,10 @@ class PageScope:
 
 
 class ScopeFilter(PageScope):
-    """Drops links that lead out of URL_SCOPE. Seeds, which have no page, always pass."""
+    """Drops links that lead out of URL_SCOPE.
+
+    Seeds, which have no page, always pass.
+    """
 
     def __init__(
         self, scope: str, domains: RegisteredDomains, key: bytes, *, requisites: bool = False
