@@ -76,9 +76,14 @@ def words(said: int) -> Iterator[str]:
     """Yield the words of a statement: `train-ai=n`, `search=y`, `noindex`."""
     no = said >> _SHIFT & ALL
     for purpose, bit in _AT.items():
-        if (said | no) & bit:
-            yield f"{purpose}={'n' if no & bit else 'y'}"
-    yield from (word for bit, word in _WORDS.items() if said & bit)
+        # Forbidden is what is both allowed and forbidden
+        if no & bit:
+            yield f"{purpose}=n"
+        elif said & bit:
+            yield f"{purpose}=y"
+    for bit, word in _WORDS.items():
+        if said & bit:
+            yield word
 
 
 ROBOTS, HEADER, DOCUMENT, EARLIER = "robots.txt", "header", "document", "earlier"  # sources

@@ -9,7 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser
@@ -161,9 +161,11 @@ class PageScoring:
 
     def _anchors(self, scorer: Scorer, pages: Sequence[Page]) -> list[dict[str, float]]:
         """Return the scores of each page's anchor texts, by the URLs of the links."""
-        anchors = [_anchor_texts(page) for page in pages]
-        self._learn(scorer, dict.fromkeys(text for one in anchors for text in one.values()))
-        return [self._known_scores(one) for one in anchors]
+        anchors = [*map(_anchor_texts, pages)]
+        # Pages of one site have most of them in common
+        texts = dict.fromkeys(chain.from_iterable(one.values() for one in anchors))
+        self._learn(scorer, texts)
+        return [*map(self._known_scores, anchors)]
 
     def _learn(self, scorer: Scorer, texts: Iterable[str]) -> None:
         """Score the texts that have no known score. At most KNOWN scores are remembered."""

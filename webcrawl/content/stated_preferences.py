@@ -107,9 +107,11 @@ RSL = "application/rsl+xml"
 def address(value: str) -> str:
     """Return the address as it was written if it is an absolute one on the web, else ""."""
     found = value.strip()
+    if len(found) > LONGEST:
+        return ""
     is_on_web = found[:8].lower().startswith(("http://", "https://"))
     is_one_word = found.isprintable() and " " not in found
-    return found if is_on_web and len(found) <= LONGEST and is_one_word else ""
+    return found if is_on_web and is_one_word else ""
 
 
 _WITH_VALUES = frozenset(

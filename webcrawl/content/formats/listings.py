@@ -279,8 +279,9 @@ class _ListingTarget:
         return "item" if self._within else "home"
 
     def _add(self, url: str | None, role: str, kind: str) -> None:
-        if url is not None and url.strip() and not self.full:
-            self.listing.entries.append(ListingEntry(self._bases.absolute(url.strip()), kind, role))
+        address = (url or "").strip()
+        if address and not self.full:
+            self.listing.entries.append(ListingEntry(self._bases.absolute(address), kind, role))
             self.full = len(self.listing.entries) >= LINKS
 
     def _finish(self) -> None:

@@ -134,14 +134,20 @@ class Bases:
 
     def absolute(self, address: str) -> str:
         """Return the address in a form that needs only the document's base."""
-        if self._stack[-1] is self._stack[0] or not self._stack[-1]:
+        base = self._stack[-1]
+        # No xml:base is around it
+        is_documents = base is self._stack[0]
+        if is_documents or not base:
             return address
-        return _joined(self._stack[-1], address) or address
+        return _joined(base, address) or address
 
 
 def _joined(base: str, address: str) -> str:
+    """Return an address relative to a base; empty if it is too long, or none."""
+    if len(address) > LONGEST_BASE:
+        return ""
     try:
-        found = str(ada_url.join_url(base, address)) if len(address) <= LONGEST_BASE else ""
+        found = str(ada_url.join_url(base, address))
     except ValueError:
         return ""
     return found if len(found) <= LONGEST_BASE else ""
@@ -192,14 +198,20 @@ class _LinkTarget:
     def data(self, text: str) -> None: ...
 
     def pi(self, target: str, text: str | None = None) -> None:
-        if target == "xml-stylesheet" and (match := _HREF.search((text or "")[:PIECE])):
-            address = match[1] if match[1] is not None else match[2]
-            self._add(unescape(address), "link")  # its references are sound
+        if target != "xml-stylesheet":
+            return
+        match = _HREF.search((text or "")[:PIECE])
+        if match is None:
+            return
+        # In double quotes, or in single ones. Its references are sound
+        address = match[1] if match[1] is not None else match[2]
+        self._add(unescape(address), "link")
 
     def close(self) -> None: ...
 
     def _add(self, address: str, kind: str) -> None:
         address = address.strip()
-        if address and not address.startswith("#") and not self.full:
+        leads_away = address and not address.startswith("#")
+        if leads_away and not self.full:
             self.links.append((kind, self._bases.absolute(address), "", ""))
             self.full = len(self.links) >= MOST

@@ -255,15 +255,16 @@ class LinkCollector:
             self._add("style", url, {})
 
     def _json(self, attributes: Attributes, element: Element) -> None:
-        if (attributes.get("type") or "").strip(SPACE).lower() == "application/ld+json":
-            for url in embedded_addresses.jsonld_urls(self._markup(element)):
-                self._add("jsonld", url, {})
+        if _type(attributes) != "application/ld+json":
+            return
+        for url in embedded_addresses.jsonld_urls(self._markup(element)):
+            self._add("jsonld", url, {})
 
     def _add(self, kind: str, url: str, attributes: Attributes) -> None:
-        alt = (attributes.get("alt") or "") if self._with_texts else ""
-        self._links.append(
-            (kind, url, " ".join(alt.split())[:ANCHOR_TEXT], attributes.get("rel") or "")
-        )
+        text = ""
+        if self._with_texts:
+            text = " ".join((attributes.get("alt") or "").split())[:ANCHOR_TEXT]
+        self._links.append((kind, url, text, attributes.get("rel") or ""))
 
 
 def _tidy(links: list[FoundLink], first: int) -> None:

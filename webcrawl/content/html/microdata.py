@@ -99,6 +99,7 @@ class Microdata:
         return sorted(found)
 
     def _referred(self, attributes: Mapping[str, str | None]) -> list[int]:
+        """Return the elements that an item refers to as parts of it."""
         names = (attributes.get("itemref") or "").split()
         return [self._named[name] for name in names if name in self._named]
 

@@ -143,7 +143,9 @@ def _html(about: PageDescription, element: Element) -> None:
 
 def _link(about: PageDescription, element: Element) -> None:
     attributes = element.attributes
-    if not about.canonical and "canonical" in (attributes.get("rel") or "").lower().split():
+    rels = (attributes.get("rel") or "").lower().split()
+    # The first one counts
+    if "canonical" in rels and not about.canonical:
         about.canonical = (attributes.get("href") or "").strip(SPACE)
 
 

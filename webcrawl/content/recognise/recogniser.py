@@ -163,6 +163,7 @@ class Recogniser:
 
     def _kind_of_bare_error(self, status: int, body: bytes) -> str:
         """Return the kind of a denial that is a line of text, or an object for a script, or PAGE."""
+        # Of errors without markup only vendors' marks are looked for
         may_be_denial = may_deny(status) and 0 < len(body) <= SEARCHED_ERROR_BYTES
         if not may_be_denial or not _is_utf8(body):
             return PAGE
@@ -180,6 +181,7 @@ class Recogniser:
         return Probe.of(url, shape.title, " ".join(shape.text.split()))
 
     def _glance(self, beginning: bytes, body: bytes, kind: str) -> MarkSearchResult:
+        # The search is in UTF-8. Zeros are a sign of UTF-16
         if b"\0" in beginning or not (beginning.isascii() or _is_utf8(beginning)):
             beginning = encodings.decode(beginning, encoding_of(body, kind, "")).encode()
         return self._marks.glance(beginning)

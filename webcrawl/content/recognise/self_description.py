@@ -132,9 +132,11 @@ def _is_reference(token: str) -> bool:
 
 def _is_alone(shape: DocumentShape) -> bool:
     """Return whether there is no site around what the page says."""
+    if shape.links > MAX_DENIAL_LINKS:
+        return False
     has_form = shape.passwords or shape.textareas
     is_of_site = shape.sites or shape.published
-    return shape.links <= MAX_DENIAL_LINKS and not has_form and not is_of_site
+    return not has_form and not is_of_site
 
 
 PAGE = ""
@@ -304,8 +306,10 @@ class SelfDescription:
     ) -> bool:
         """Return whether a part of the title is a name of the kind, and nothing else has the name."""
         acts_like_wall = kind == WALL and answer.acts_by_itself
-        is_trusted = confirmed or acts_like_wall or not RULES[kind].is_ambiguous
-        return is_trusted and self._marks.names(kind, said.title_parts, whole=True)
+        is_supported = confirmed or acts_like_wall
+        if RULES[kind].is_ambiguous and not is_supported:
+            return False
+        return self._marks.names(kind, said.title_parts, whole=True)
 
     def _headline_says_it(
         self, kind: str, answer: HtmlAnswer, said: OwnWords, *, confirmed: bool
@@ -353,7 +357,8 @@ class SelfDescription:
         return subtitle is not None and not self._marks.words(SOFT404, subtitle[1])
 
     def _title_and_heading_agree(self, kind: str, answer: HtmlAnswer) -> bool:
-        titles = [text for text in (answer.shape.title, answer.shape.heading) if text]
+        """Return whether title and heading say it, as far as the page has them."""
+        titles = filter(None, (answer.shape.title, answer.shape.heading))
         return all(self._is_title_of(kind, title) for title in titles)
 
     def _is_title_of(self, kind: str, title: str) -> bool:

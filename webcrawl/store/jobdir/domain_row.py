@@ -48,16 +48,14 @@ def check(row: Row) -> DomainRow:
     found = read(row)
     if not all(map(isinstance, found[3:], FIELDS)):
         raise ValueError("not a domain record")
-    if (
-        not found.name
-        or min(found.rank, found.used, found.debt, found.old) < 0
-        or found.rank > MOST
-    ):
+    has_negative = min(found.rank, found.used, found.debt, found.old) < 0
+    if not found.name or has_negative or found.rank > MOST:
         raise ValueError("negative counts, or more links than are counted")
     return found
 
 
 def check_sources(sources: object) -> str:
     """Return the fault of a row of `linked`; empty if it has none."""
-    sound = isinstance(sources, bytes) and 0 < len(sources) <= MOST * TAG and not len(sources) % TAG
-    return "" if sound else f"must be the hashes of 1 to {MOST} domains"
+    size = len(sources) if isinstance(sources, bytes) else 0
+    is_sound = 0 < size <= MOST * TAG and size % TAG == 0
+    return "" if is_sound else f"must be the hashes of 1 to {MOST} domains"

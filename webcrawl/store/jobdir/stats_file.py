@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import nlargest
-from itertools import chain, count
+from itertools import chain, count, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -213,8 +213,7 @@ OTHERS = "(others)"
 
 def added(lists: Sequence[Sequence[int]]) -> list[int]:
     """Return the sums of lists of any lengths, number by number."""
-    longest = max(map(len, lists), default=0)
-    return [sum(one[at] for one in lists if at < len(one)) for at in range(longest)]
+    return [sum(numbers) for numbers in zip_longest(*lists, fillvalue=0)]
 
 
 def added_names(each: Iterable[Mapping[str, int]]) -> dict[str, int]:
