@@ -84,7 +84,7 @@ def url_without_credentials(url: str) -> str:
     match = _WITHIN_URL.match(plain)
     if match is None:
         return url
-    # Of a special scheme, or of another one
+    # The first group is for special schemes, the second one for others
     start = match[1] or match[2]
     return start + plain[match.end() :]
 

@@ -72,7 +72,7 @@ def _path(path: str) -> str:
     is_escaped = "%" in path
     if is_escaped:
         path = _unescaped(path)
-    # Between the two: an escaped dot or slash counts as one
+    # Without escapes an escaped dot or slash counts as one
     if _STEP.search(path):
         path = _stepped(path)
     if is_escaped:
@@ -110,7 +110,7 @@ def _query(query: str) -> str:
     if _MAY_HAVE_SESSION.search(query) is not None:
         query = _without_sessions(query)
     if "&" in query and len(query) > 1:
-        # By name and then by value: sorted as texts, `a-b=1` would come before `a=1`
+        # They are sorted by name, then by value: as texts, `a-b=1` would come before `a=1`
         arguments = sorted(tuple(argument.split("=", 1)) for argument in query.split("&"))
         query = "&".join(map("=".join, arguments))
     return query

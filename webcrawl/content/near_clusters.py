@@ -79,7 +79,7 @@ class JoinedClusters:
         """Return what was added in ascending order, each fingerprint once."""
         path = self._folder / "added"
         added = self._map(path, np.uint64)
-        # In the file, in which the kernel writes pages back as it needs memory
+        # It sorts in the file, whose pages the kernel writes back as it needs memory
         added.sort()
         with (self._folder / "distinct").open("wb") as distinct:
             for begin, end in _pieces(len(added)):

@@ -20,8 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 BITS = 64  # of a fingerprint
-# Bits in which two near-duplicates may differ, by default. Of texts that share 85.5 % of their pairs
-# half are within it, of those that share 92 % nine in ten; no different pages of 1,423 real ones are
+# Bits in which two near-duplicates may differ, by default. Half of the texts that share 85.5 % of
+# their pairs are within it, nine in ten of those that share 92 %, and no two of 1,423 real pages
+# that share less than half
 DISTANCE = 4
 NEIGHBOURS = 200  # to each side, with the same two blocks, that a fingerprint is compared with
 

@@ -158,7 +158,7 @@ def _structured(page: Page) -> dict[str, Any]:
 def _preferences(page: Page) -> Preferences:
     """Return the page's preferences. If its links were not read, the document's head is read now."""
     found = page.found or (page.looked_up or {}).get("all_found")
-    # Only where links were not read: a second parse of the head takes 75 us beside 114
+    # A second parse of the head takes 75 us beside 114: it is for pages whose links were not read
     if found is None and page.body and markup(page.header("content-type"), page.body):
         found = document_reader.head(
             page.legible,

@@ -48,7 +48,8 @@ def chunks(text: str, size: int) -> Iterator[TextChunk]:
 
 def _headings(text: str) -> Iterator[re.Match[str]]:
     """Yield the first headings that are not code."""
-    fence = ""  # that began the block of code around a mark
+    # The marks that began the block of code around a line
+    fence = ""
     found = 0
     for mark in _MARK.finditer(text):
         if not mark["fence"]:

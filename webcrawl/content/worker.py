@@ -78,7 +78,7 @@ class DocumentWorker:
                 return read(self._ask(body))
             except (OSError, ValueError) as error:
                 ended = self._end()
-                # Another process has killed it, perhaps for want of memory: no body causes that, for
+                # Another process has killed it, perhaps for want of memory. No body causes that:
                 # the worker's own limits end it in other ways
                 is_body_innocent = ended == -signal.SIGKILL and not self._closed
                 if is_body_innocent and not last:

@@ -102,7 +102,7 @@ class CrawlDB:
                 contextlib.closing(WriteAheadLog(self.path, self.worker, log_limit))
             )
             try:
-                # A long log of the last run, before the transaction begins that would keep it long
+                # The last run may have left a long log, which SQLite cuts between transactions only
                 log.cut()
                 begin(db)
             except sqlite3.Error as error:
@@ -111,7 +111,7 @@ class CrawlDB:
                     raise StateLocked(self.folder) from error
                 raise
             opened.pop_all()
-        # Now that SQLite has made its log and its index
+        # By now SQLite has made its log and its index
         for path in (self.folder, self.path, *files(self.path)):
             self.presence.add(path)
         return db, log
@@ -262,21 +262,21 @@ class CrawlDB:
                     part.save()
                 # what is copied into an emptied one is lost
                 self.presence.lengthen(self.path, self._log.copied)
-                # Last of all: writing to a file that was moved or removed seems to succeed
+                # The check is last: writing to a file that was moved or removed seems to succeed
                 self.presence.check()
-                # Not in a thread: all that act on what a checkpoint has would have to know which
-                # of it that is. With a page cache of 8 MiB a COMMIT takes 14 ms of CPU
+                # In a thread, each part that acts on a checkpoint would have to know which changes
+                # it includes. With a page cache of 8 MiB a COMMIT takes 14 ms of CPU
                 if self._db.in_transaction:
                     self._db.execute("COMMIT")
         except (sqlite3.Error, OSError) as error:
-            # No second try: the kernel reports a failed sync once, and a further sync would
-            # succeed without the bytes being on the disk
+            # There is no second try: the kernel reports a failed sync once, and a further sync
+            # would succeed without the bytes being on the disk
             raise self._failed(error) from error
         except BaseException as error:
             # raised by a part, or already recorded as the database's failure
             self._failure = self._failure or error
             raise
-        # Not before: a crash until here goes back to the checkpoint that names these files
+        # A crash until here goes back to the checkpoint that names these files
         self._remove_discarded()
         # SQLite can begin its log anew only between two transactions: a long log is cut first, by
         # `go_on` or with the next change

@@ -59,7 +59,7 @@ def to_append(path: str | os.PathLike[str], access: int) -> int:
     """Return a descriptor of the same, for this access."""
 
     def is_file_or_device(mode: int) -> bool:
-        # Devices such as /dev/full
+        # A device may be appended to, such as /dev/full
         return stat.S_ISREG(mode) or stat.S_ISCHR(mode)
 
     return _opened(path, access | os.O_CREAT | os.O_APPEND, is_file_or_device)
@@ -236,7 +236,7 @@ def replacing(disk: Disk, path: Path, mode: int = 0o644) -> Iterator[int]:
     try:
         try:
             yield fd
-            # Before the rename: else a power cut may leave the new name with an empty file
+            # The sync is before the rename: else a power cut may leave an empty file of this name
             disk.sync(fd)
         finally:
             os.close(fd)
@@ -258,7 +258,7 @@ def rewrite(path: Path, data: bytes) -> None:
     # "x" follows no link that another user has put there
     with new.open("xb") as file:
         file.write(data)
-    # Without a sync, for which the crawl would wait
+    # There is no sync: the crawl would wait for it
     new.replace(path)
 
 

@@ -68,7 +68,7 @@ class HostTable(Part, Generic[V]):
         while len(self._known) > CACHED:
             old, value = self._known.popitem(last=False)
             if old in self._changed and value is not None:
-                # Into the open transaction: a crash before the checkpoint takes it back
+                # It goes into the open transaction: a crash before the checkpoint takes it back
                 self._changed.discard(old)
                 self._write([(old, value)])
         return found

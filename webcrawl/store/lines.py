@@ -31,7 +31,7 @@ def seek_line(file: BinaryIO, place: int) -> int:
     if not place:
         file.seek(0)
         return 0
-    # From one byte before: if a line begins at the place, that byte is the end of the line before
+    # If a line begins at the place, the byte before it is the end of another line
     file.seek(place - 1)
     return place - 1 + len(file.readline(LONGEST_LINE))
 
@@ -56,7 +56,7 @@ def pieces_between(file: BinaryIO, begin: int, end: int) -> Iterator[tuple[int, 
             yield at, lines
             at += len(lines) + 1
         elif len(rest) > LONGEST_LINE:
-            # Not a line, but a damaged part, which must not grow in memory
+            # This is no line, but a damaged part, which must not grow in memory
             at += len(rest)
             rest = b""
 
@@ -94,7 +94,7 @@ def sort_lines(disk: Disk, source: Path, target: Path) -> None:
         replacing(disk, target) as out,
         _scratch(disk, target.with_name(target.name + RUNS)) as between,
     ):
-        # Sorted pieces first, which are merged from the disk: memory has one piece at a time
+        # Sorted pieces are written, and merged from the disk: memory has one piece at a time
         bounds = [0]
         with source.open("rb") as file:
             while lines := file.readlines(RUN):

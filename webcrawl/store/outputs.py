@@ -63,7 +63,7 @@ class Outputs:
             if not rowcrc.agrees(rowcrc.output, row):
                 raise DamagedFile(db.path, 0, f"table output, {row[0]}: wrong checksum")
             self._noted[row[0]] = row[1:3]
-        # Before any file is cut: if one has lost its end, the others must stay as they are
+        # No file is cut before: if one has lost its end, the others must stay as they are
         damages = list(self.check())
         if damages:
             raise damages[0]
@@ -362,7 +362,7 @@ class Outputs:
 
     def _finish(self, name: str, marks: dict[str, Mark]) -> None:
         """Note a finished file under its final name."""
-        # Before the rename: after a crash in between the next start finds the file with `.open`
+        # The rename follows: after a crash in between the next start finds the file with `.open`
         final = name.removesuffix(OPEN)
         self._noted.pop(name, None)
         marks[final] = marks.pop(name)

@@ -99,7 +99,7 @@ class Windows(Part):
         self._clock = clock
         saved = read(db.get(KEY))
         self.found = [*saved.windows]
-        # Of what the last run did after its last checkpoint only requests.log tells
+        # Only requests.log tells what the last run did after its last checkpoint
         if is_open(saved, asked):
             self.found = [*self.found, (saved.at, clock())][-MOST:]
         self._over = False

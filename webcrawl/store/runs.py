@@ -69,7 +69,7 @@ class Run:
         self.count: int = count
         self.columns: int = columns
         self._page_bytes = PAGE * 8 * columns
-        # Of each page its first key, in 8 bytes, and its checksum, in 4
+        # The tables have the first key of each page, in 8 bytes, and its checksum, in 4
         tables_at = HEADER.size + pages * self._page_bytes
         fills_file = tables_at + pages * 12 == at
         fills_pages = (pages - 1) * PAGE < count <= pages * PAGE
@@ -168,7 +168,8 @@ class Run:
         page = int(np.searchsorted(self._index, sought, "right")) - 1
         if page < 0:
             return False
-        real = min(PAGE, self.count - page * PAGE)  # the last page is padded
+        # The last page is padded
+        real = min(PAGE, self.count - page * PAGE)
         low = int(self._index[page])
         high = int(self._index[page + 1]) if page + 1 < len(self._index) else 1 << 64
         # Keys are hashes, spread evenly: the place is right to within some dozen of 4,096 places

@@ -144,11 +144,11 @@ class UserFile:
             return
         data = b"".join(self._waiting)
         try:
-            # First: what a failed write has left would look like another program's bytes
+            # Else bytes that a failed write has left would look like another program's
             if not self.is_shared:
                 self._file.cut_back()
             self._look()
-            # Before the bytes: a run after a kill cuts off only what this one has meant to write
+            # This line goes first: a run after a kill cuts off only what this one meant to write
             if not self.is_shared:
                 self._files.note(MEANT, self._file.length + len(data), self.path)
             with self._files.disk.waiting():

@@ -67,7 +67,7 @@ class Worker:
         # The size holds for all threads that the process starts from now on
         before = threading.stack_size(stack)
         try:
-            # Of 40 crawls that were short of memory 11 hung in Thread.start
+            # 11 of 40 crawls that were short of memory hung in Thread.start
             _thread.start_new_thread(_work, (self._jobs, begun, self._alive))
         finally:
             threading.stack_size(before)

@@ -124,7 +124,7 @@ class WriteAheadLog:
             self._worker.result(self._copying)
 
     def _copy(self, how: str = "PASSIVE") -> None:
-        """Copy committed pages into the database. A failure loses nothing: the log stays as it is."""
+        """Copy committed pages into the database. A failure loses nothing: the log stays."""
         try:
             # The database has lost its end: the log has what can still be saved of it
             if _size(self._database) < self.copied:

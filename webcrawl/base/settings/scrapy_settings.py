@@ -93,8 +93,8 @@ FEED_STORAGES_BASE = {
     "stdout": "scrapy.extensions.feedexport.StdoutFeedStorage",
 }
 
-# How the crawl stands in Scrapy. No user has a reason to choose others: they are plain defaults, and
-# on no page of the manual.
+# How the crawl stands in Scrapy. No user has a reason to choose others, so they are plain defaults
+# and on no page of the manual.
 PLUMBING: dict[str, Any] = {
     "BOT_NAME": "webcrawl",
     "SPIDER_MODULES": ["webcrawl.adapter.spiders", "webcrawl.lab.walks.spider"],

@@ -173,8 +173,8 @@ def pdf_job(*wanted: str) -> Job:
     return Job(read, MEMORY, HARD, files=0)
 
 
-# In a process: pdfium is C++, which may crash, and 200 KB of a PDF can unpack to gigabytes. In one
-# process, and not in one per PDF, whose start would take 0.1 s
+# pdfium is C++, which may crash, and 200 KB of a PDF can unpack to gigabytes: hence a process with
+# limits. All PDFs share it, because a start takes 0.1 s
 class PdfProcess(DocumentWorker):
     """Reads PDFs, one at a time."""
 

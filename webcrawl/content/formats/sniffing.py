@@ -31,7 +31,7 @@ def unpacked(body: bytes) -> bytes:
     by piece.
     """
     inflate = zlib.decompressobj(GZIPPED)
-    # All at once, as nearly every body is sound: damage takes what was unpacked before it along
+    # Nearly every body is sound, and unpacked at once. Damage takes along what came before it
     try:
         first = inflate.decompress(body, MOST)
     except zlib.error:
@@ -50,7 +50,7 @@ def _salvaged(body: bytes, most: int) -> bytes:
     size = 0
     at = 0
     while at < len(body) and size < most:
-        # So little at a time that damage loses little
+        # Damage loses what is unpacked with it, so little is unpacked at a time
         fed = body[at : at + 512]
         try:
             piece = inflate.decompress(fed, most - size)

@@ -103,7 +103,7 @@ def _encoding(body: bytes, content_type: str) -> str:
     mime = mimetype.parse(content_type) if content_type else None
     if mime is not None and is_xml(mime.essence):
         return encoding_of(body, content_type)
-    # Another type is a server's mistake, which says nothing of the encoding. XML is never guessed at
+    # Another type is a server's mistake and says nothing of the encoding. XML is never guessed at
     charset = mime.parameters.get("charset") if mime is not None else None
     return encoding_of(body, f"text/xml;charset={charset}" if charset else "text/xml")
 
@@ -123,7 +123,7 @@ class Bases:
 
     def start(self, attributes: dict[str, str]) -> None:
         base = self._stack[-1]
-        # 80,000 addresses below 2,000 nested ones take 1.4 s, as long as the nastiest 2 MiB of XML
+        # The nastiest 2 MiB of XML, 80,000 addresses below 2,000 nested bases, take 1.4 s
         if XML_BASE in attributes:
             base = _joined(base, attributes[XML_BASE]) or base
         self._stack.append(base)

@@ -88,7 +88,7 @@ def data_urls(attributes: Mapping[str, str | None]) -> Iterator[str]:
 
 LONGEST = 1 << 20  # characters of one script: a value takes many times the memory of its text
 MOST = 1000  # addresses of one script
-# Of schema.org, whose values are addresses or things that have one
+# Properties of schema.org whose values are addresses, or things that have one
 _PROPERTIES = """
     url @id sameAs contentUrl embedUrl thumbnailUrl downloadUrl installUrl image logo thumbnail
     mainEntityOfPage item isPartOf hasPart relatedLink significantLink discussionUrl codeRepository

@@ -256,8 +256,8 @@ def guess(body: bytes, host: str = "") -> str:
         return _by_chardet(body) or _by_browsers(body[:SAMPLE], host)
     if is_utf_8(body):
         return UTF_8
-    # Of 319 real pages, written in older encodings, 246 are guessed right so; 160 with the markup,
-    # and 155 by chardetng alone
+    # This guesses 246 of 319 real pages right that were written in older encodings; with the markup
+    # it is 160, and chardetng alone guesses 155
     text = _MARKUP.sub(b" ", body)
     by_browsers = _by_browsers(sample(body), host)
     beyond_ascii = len(text) - len(text.translate(None, _HIGH))

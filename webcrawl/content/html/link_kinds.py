@@ -116,7 +116,7 @@ def selector(kinds: Iterable[str]) -> str:
     if "data" in wanted:
         parts.append(DATA_SELECTOR)
     # A selector list reports an element once for every part that matches, `:is` once; it costs 3 %
-    # of the parsing. Of names of elements only one can match.
+    # of the parsing. In a list of elements' names only one can match.
     if wants_all or len(parts) > elements:
         return f":is({','.join(parts)})"
     return ",".join(parts)

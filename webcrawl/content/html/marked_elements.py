@@ -72,8 +72,7 @@ class MarkedElements:
         if find is None:
             return None
         marked = cls(find(MARKS))
-        # A second search, and only if the first one found a use for it: most elements have an
-        # address or an id
+        # Only if the first search found a use for them: very many elements have an id or an address
         more: tuple[str, ...] = ()
         if marked.has("itemref"):
             more += REFERRED

@@ -217,7 +217,7 @@ def visible_text(text: bytes, kind: str) -> str:
 
     Never raises.
     """
-    # Of the words that Chromium shows of 73 real pages without scripts and styles it has F1 0.992
+    # F1 is 0.992 over the words that Chromium shows of 73 real pages without scripts and styles
     text = defused(text)
     if kind == "xml":
         found = "".join(_of_root(xml_root(text)))

@@ -202,7 +202,7 @@ class ScriptCounts:
 def writing_of(text: str) -> ScriptCounts | None:
     """Return the scripts of a text, or None if nearly all letters are Latin, as in most texts."""
     text = text[:LONGEST]
-    # Before any letter is counted: most texts end here
+    # Most texts end here, before any letter is counted
     if len(text.encode(errors="replace")) <= FEW_BYTES * len(text):
         return None
     letters = _letters(text)

@@ -342,7 +342,7 @@ class _References:
         """Return the text of an entity, with its own references replaced."""
         if name not in self._expanded and self._nested < NESTED:
             self._nested += 1
-            # Until its text is known: an entity that refers to itself expands to nothing
+            # Until its text is known it is empty: an entity that refers to itself becomes nothing
             self._expanded[name] = b""
             # XML 1.0, 4.5: before it is read again
             literal = _REFERENCE.sub(_character, self._declared[name])

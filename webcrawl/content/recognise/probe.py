@@ -13,7 +13,8 @@ from webcrawl.content.near_duplicates import fingerprint
 # differ in as few: their titles tell them apart
 NEAR = 3
 NAME = 4  # characters, at least, of a word of the URL that is taken out of the text
-FORM = struct.Struct(">?IQBB")  # 15 bytes in the record of each host
+# 15 bytes in the record of a host
+FORM = struct.Struct(">?IQBB")
 # Pages that are compared before anything follows. If most look like the probe, the host has one
 # page for everything
 TRIAL = 16

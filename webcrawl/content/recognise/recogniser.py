@@ -96,7 +96,7 @@ class Recogniser:
         them both are read from the headers. Most answers cost one look at the names and one search.
         """
         marks: list[Mark] = []
-        # One test of sets for most answers, as long as no mark names a field that most of them have:
+        # This is one test of sets for most answers, as long as no mark names a field that most have:
         # a mark in `Server` once had the fields of every answer looked at
         may_have_header_marks = names is None or not names.isdisjoint(self._marks.header_names)
         if may_have_header_marks:
@@ -163,7 +163,7 @@ class Recogniser:
 
     def _kind_of_bare_error(self, status: int, body: bytes) -> str:
         """Return the kind of a denial that is a line of text, or an object for a script, or PAGE."""
-        # Of errors without markup only vendors' marks are looked for
+        # An error without markup is searched for vendors' marks only
         may_be_denial = may_deny(status) and 0 < len(body) <= SEARCHED_ERROR_BYTES
         if not may_be_denial or not _is_utf8(body):
             return PAGE

@@ -211,7 +211,8 @@ def _form_counts(tree: LexborHTMLParser) -> dict[str, int]:
         elif node.tag == "select":
             found["fields"] += 1
         else:
-            found["forms"] += 1  # or an input without one
+            # A form, or an input
+            found["forms"] += 1
         if node.tag != "input":
             continue
         if kind == "password":

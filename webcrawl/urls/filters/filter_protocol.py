@@ -253,7 +253,7 @@ class Chain:
         self.filters = tuple(filters)
         self._stages = _stages(filters)
         self._rejects = [one.reject for one in filters if isinstance(one, Rechecks)]
-        # By name: a checkpoint has the state of a filter under its name, wherever it stands
+        # A checkpoint has the state of a filter under its name, wherever the filter stands
         self._remembers = {one.name: one for one in filters if isinstance(one, Remembers)}
 
     def keep(
