@@ -96,8 +96,8 @@ class Recogniser:
         them both are read from the headers. Most answers cost one look at the names and one search.
         """
         marks: list[Mark] = []
-        # This is one test of sets for most answers, as long as no mark names a field that most have:
-        # a mark in `Server` once had the fields of every answer looked at
+        # This is one test of sets for most answers, as long as no mark names a field that most
+        # have: a mark in `Server` once had the fields of every answer looked at
         may_have_header_marks = names is None or not names.isdisjoint(self._marks.header_names)
         if may_have_header_marks:
             marks = _fitting(self._marks.of_headers(headers), status)
