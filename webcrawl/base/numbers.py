@@ -76,10 +76,10 @@ def seconds(value: float) -> str:
     return f"{value / HOUR:.0f} h" if value < 3 * DAY else f"{value / DAY:,.1f} days"
 
 
-def when(at: float, *, day: bool = True) -> str:
+def when(at: float) -> str:
     """Return a time in UTC."""
     try:
-        return time.strftime("%Y-%m-%d %H:%M:%S UTC" if day else "%H:%M:%S", time.gmtime(at))
+        return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(at))
     except (OverflowError, ValueError, OSError):
         return "-"
 

@@ -101,13 +101,14 @@ def create(path: Path, disk: Disk) -> None:
 
 def keep_private(path: Path, disk: Disk) -> None:
     """Take a database that an earlier version made, its log and its index away from other users."""
-    for file in (path, *files(path)):
-        is_readable_by_others = file.exists() and file.stat().st_mode & OTHERS
-        if is_readable_by_others:
-            try:
-                disk.make_private(file)
-            except OSError as error:
-                logger.warning("%s: other users may read it: %s", file, error.strerror or error)
+    for file in filter(Path.exists, (path, *files(path))):
+        is_private = not file.stat().st_mode & OTHERS
+        if is_private:
+            continue
+        try:
+            disk.make_private(file)
+        except OSError as error:
+            logger.warning("%s: other users may read it: %s", file, error.strerror or error)
 
 
 def head_of(path: Path) -> bytes:

@@ -170,7 +170,11 @@ def sites(path: str) -> int:
 
 def entered(path: str, via: str, url: str, domain_of: Callable[[str], str]) -> str:
     """Return the path of a page found on `via`, with a mark if the last hop led into another site."""
-    if not path or not via or path[-1] not in HOPS:  # a seed, or a hop that is marked already
+    # A seed
+    if not path or not via:
+        return path
+    # A hop that is marked already
+    if path[-1] not in HOPS:
         return path
     is_same_server = via.split("/", 3)[2] == url.split("/", 3)[2]  # as most links are
     if is_same_server or domain_of(via) == domain_of(url):

@@ -364,14 +364,16 @@ def _chapter(packed: PackedFile, place: str) -> Iterator[str]:
     style = ""
     pieces: list[str] = []
     for event, one in etree.iterwalk(body, events=("start", "end")):
-        if one.tag not in INLINE:  # a block ends where another one begins, and goes on behind it
+        begins = event == "start"
+        # A block ends where another one begins, and goes on behind it
+        if one.tag not in INLINE:
             text = " ".join("".join(pieces).split())
             if text:
                 yield f"{_mark(style, is_item=style == 'li')}{text}"
             pieces.clear()
-            block = one if event == "start" else one.getparent()
-            style = _style(block)
-        pieces.append((one.text if event == "start" else one.tail) or "")
+            style = _style(one if begins else one.getparent())
+        piece = one.text if begins else one.tail
+        pieces.append(piece or "")
 
 
 def _style(block: Any) -> str:

@@ -59,7 +59,8 @@ class MarkedElements:
             if place >= 0:
                 self.children[place].append(at)
                 around = self._properties[place]
-            is_property = "itemprop" in self.attributes[at] or "property" in self.attributes[at]
+            attributes = self.attributes[at]
+            is_property = "itemprop" in attributes or "property" in attributes
             self._properties.append(around + is_property)
 
     @classmethod

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from webcrawl.content.html.encodings import SPACE
 from webcrawl.content.html.marked_elements import ITEM, Item, MarkedElements
 from webcrawl.content.html.shown_text import resolved
+from webcrawl.content.html.trees import value_of
 
 NESTED = 64  # items within items
 REPEATED = "ERROR"  # HTML Standard, 5.5: in the place of an item that is around itself
@@ -29,7 +30,7 @@ class Microdata:
         self._named: dict[str, int] = {}  # the first element with each id
         if marked.has("itemref"):
             for at, attributes in enumerate(marked.attributes):
-                self._named.setdefault(attributes.get("id") or "", at)
+                self._named.setdefault(value_of(attributes, "id"), at)
 
     def items(self) -> list[Item]:
         """Return the items that are not a property's value."""
@@ -52,7 +53,7 @@ class Microdata:
     def _type_and_id(self, attributes: Mapping[str, str | None]) -> Item:
         """Return an item without properties. Only an item with a type has an identifier: 5.2.2."""
         item: Item = {}
-        item_type = attributes.get("itemtype") or ""
+        item_type = value_of(attributes, "itemtype")
         if not item_type.split() or not self._marked.takes(len(item_type)):
             return item
         item["type"] = item_type.split()
@@ -65,7 +66,7 @@ class Microdata:
         """Add the value of an element, which is a text or another item, under all its names."""
         marked = self._marked
         attributes = self._attributes[at]
-        names = dict.fromkeys((attributes["itemprop"] or "").split())
+        names = dict.fromkeys(value_of(attributes, "itemprop").split())
         if "itemscope" not in attributes:
             marked.add(item, names, self._value(at))
             return
@@ -100,7 +101,7 @@ class Microdata:
 
     def _referred(self, attributes: Mapping[str, str | None]) -> list[int]:
         """Return the elements that an item refers to as parts of it."""
-        names = (attributes.get("itemref") or "").split()
+        names = value_of(attributes, "itemref").split()
         return [self._named[name] for name in names if name in self._named]
 
     def _value(self, at: int) -> str:
@@ -110,9 +111,9 @@ class Microdata:
         if tag in ADDRESSES:
             return self._address(attributes.get(ADDRESSES[tag]))
         if tag in VALUES:
-            return attributes.get(VALUES[tag]) or ""
+            return value_of(attributes, VALUES[tag])
         if tag == "time" and "datetime" in attributes:
-            return attributes["datetime"] or ""
+            return value_of(attributes, "datetime")
         return self._marked.text(at)
 
     def _address(self, address: str | None) -> str:

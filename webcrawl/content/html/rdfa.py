@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from webcrawl.content.html.encodings import SPACE
 from webcrawl.content.html.marked_elements import ITEM, SUBJECTS, Item, MarkedElements
 from webcrawl.content.html.shown_text import resolved
+from webcrawl.content.html.trees import value_of
 
 NESTED = 64  # items within items
 PREFIXES = 100  # that may be declared around an element: each declaration copies those before it
@@ -60,7 +61,7 @@ class _Scope:
     def property_names(self, attributes: Mapping[str, str | None]) -> list[str]:
         """Return the names of an element's properties: a term of the vocabulary stays as it is."""
         found: list[str] = []
-        for name in dict.fromkeys((attributes.get("property") or "").split()):
+        for name in dict.fromkeys(value_of(attributes, "property").split()):
             if ":" not in name:
                 # Without a vocabulary a term means nothing
                 if self.vocabulary:
@@ -104,6 +105,7 @@ class Rdfa:
         names = scope.property_names(attributes)
         is_property = "property" in attributes and "content" not in attributes
         if is_property and "typeof" not in attributes:
+            # Its value is a text or an address, and it begins no item
             if names:
                 marked.add(scope.item, names, self._value(at, scope))
             return scope
@@ -119,7 +121,7 @@ class Rdfa:
                 self._items.append(item)
             inner = _Scope(item, scope.nested + 1, scope.vocabulary, scope.prefixes)
         if not is_property:
-            marked.add(inner.item, names, attributes.get("content") or "")
+            marked.add(inner.item, names, value_of(attributes, "content"))
         return inner
 
     def _subject(self, attributes: Mapping[str, str | None], scope: _Scope) -> Item | None:
@@ -128,7 +130,7 @@ class Rdfa:
         begins_item = "typeof" in attributes or address
         if not begins_item:
             return None
-        names = (attributes.get("typeof") or "").split()
+        names = value_of(attributes, "typeof").split()
         types = [full for name in names if (full := scope.full(name))]
         if not self._marked.takes(ITEM + len(address) + sum(map(len, types))):
             return None
@@ -142,7 +144,7 @@ class Rdfa:
 
     def _named(self, attributes: Mapping[str, str | None], scope: _Scope) -> str:
         """Return the address of what an element is about; empty if it names nothing."""
-        resource = (attributes.get("resource") or "").strip(SPACE)
+        resource = value_of(attributes, "resource").strip(SPACE)
         if resource:
             # `[dbp:Berlin]` is a CURIE, too, which RDFa Core 1.1 calls safe
             short = resource.removeprefix("[").removesuffix("]")
@@ -150,14 +152,14 @@ class Rdfa:
             return full or resolved(resource, self._base)
         for name in SUBJECTS:
             if name in attributes:
-                return resolved((attributes[name] or "").strip(SPACE), self._base)
+                return resolved(value_of(attributes, name).strip(SPACE), self._base)
         return ""
 
     def _value(self, at: int, scope: _Scope) -> str:
         """Return the value of a property that is no item."""
         attributes = self._marked.attributes[at]
         if "datetime" in attributes:
-            return attributes["datetime"] or ""
+            return value_of(attributes, "datetime")
         return self._named(attributes, scope) or self._marked.text(at)
 
 
@@ -167,10 +169,10 @@ def _declared(attributes: Mapping[str, str | None], around: _Scope) -> _Scope:
         return around
     vocabulary = around.vocabulary
     if "vocab" in attributes:
-        vocabulary = (attributes["vocab"] or "").strip(SPACE)
+        vocabulary = value_of(attributes, "vocab").strip(SPACE)
     prefixes = around.prefixes
     # An element's own prefixes hold beside those around it, and before them
-    declared = _PREFIX.findall(attributes.get("prefix") or "")
+    declared = _PREFIX.findall(value_of(attributes, "prefix"))
     if declared and len(prefixes) < PREFIXES:
         prefixes = {**prefixes, **{prefix.lower(): start for prefix, start in declared}}
     return _Scope(around.item, around.nested, vocabulary, prefixes)

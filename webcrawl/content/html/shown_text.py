@@ -28,6 +28,7 @@ from webcrawl.content.html.trees import (
     defused,
     document,
     plain_root,
+    value_of,
     xml_root,
 )
 
@@ -143,10 +144,10 @@ def _html(about: PageDescription, element: Element) -> None:
 
 def _link(about: PageDescription, element: Element) -> None:
     attributes = element.attributes
-    rels = (attributes.get("rel") or "").lower().split()
+    rels = value_of(attributes, "rel").lower().split()
     # The first one counts
     if "canonical" in rels and not about.canonical:
-        about.canonical = (attributes.get("href") or "").strip(SPACE)
+        about.canonical = value_of(attributes, "href").strip(SPACE)
 
 
 def _meta(about: PageDescription, element: Element) -> None:
@@ -154,8 +155,8 @@ def _meta(about: PageDescription, element: Element) -> None:
     content = _clean(attributes.get("content"))
     if not content:
         return
-    name = (attributes.get("name") or "").strip(SPACE).lower()
-    pragma = (attributes.get("http-equiv") or "").lower()
+    name = value_of(attributes, "name").strip(SPACE).lower()
+    pragma = value_of(attributes, "http-equiv").lower()
     # Of several the first one counts
     if name == "description":
         about.description = about.description or content

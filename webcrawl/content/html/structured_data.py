@@ -16,7 +16,7 @@ from webcrawl.content.html.encodings import SPACE
 from webcrawl.content.html.marked_elements import MarkedElements
 from webcrawl.content.html.microdata import Microdata
 from webcrawl.content.html.rdfa import Rdfa, is_open_graph
-from webcrawl.content.html.trees import document
+from webcrawl.content.html.trees import document, value_of
 
 NESTED = 64  # arrays and objects of JSON-LD within others
 
@@ -57,7 +57,7 @@ def json_ld(marked: MarkedElements) -> list[Any]:
     for element, attributes in zip(marked.elements, marked.attributes, strict=True):
         if element.tag != "script":
             continue
-        kind = (attributes.get("type") or "").partition(";")[0].strip(SPACE).lower()
+        kind = value_of(attributes, "type").partition(";")[0].strip(SPACE).lower()
         if kind != "application/ld+json":
             continue
         text = _unwrapped(element.text())
@@ -126,11 +126,11 @@ def open_graph(marked: MarkedElements) -> dict[str, list[str]]:
     for element, attributes in zip(marked.elements, marked.attributes, strict=True):
         if element.tag != "meta":
             continue
-        content = (attributes.get("content") or "").strip(SPACE)
+        content = value_of(attributes, "content").strip(SPACE)
         if not content:
             continue
         # Many pages write `name` in place of `property`
-        written = attributes.get("property") or attributes.get("name") or ""
+        written = attributes.get("property") or value_of(attributes, "name")
         for name in filter(is_open_graph, written.lower().split()):
             if marked.takes(len(name) + len(content)):
                 found.setdefault(name, []).append(content)

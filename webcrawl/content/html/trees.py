@@ -117,6 +117,11 @@ class Element(Protocol):
         """Return the element's text; selectolax's nodes return it in half the time of `text`."""
 
 
+def value_of(attributes: Mapping[str, str | None], name: str) -> str:
+    """Return the value of an attribute; empty if it is missing, or has none."""
+    return attributes.get(name) or ""
+
+
 class LexborTree:
     """HTML by the standard's algorithm; the contents of templates are not in the document.
 

@@ -198,7 +198,9 @@ class OwnWords:
             headline += f"\n{shape.headings}"
             title_parts += f"\n{shape.headings}"
         is_short_login = answer.has_password_field and answer.chars <= MAX_STATEMENT_CHARS
-        if is_short and (answer.is_failure or is_short_login):
+        # Such a page is too short to be about anything else
+        is_all_headline = answer.is_failure or is_short_login
+        if is_short and is_all_headline:
             headline += f"\n{shape.text}"
         sentences = "" if answer.is_failure else own_words(shape.prose)
         return cls(headline, title_parts, sentences or "", is_personal=sentences is None)
