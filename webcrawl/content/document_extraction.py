@@ -79,10 +79,12 @@ def extracted(body: DocumentBody) -> dict[str, Any]:
 def _language_of(words: str) -> dict[str, Any]:
     """Return the language in which a text is written, and how sure that is."""
     language, distance = likely_language(words) if words else ("", 0)
+    if not language:
+        return {"language_detected": None, "language_distance": None, "language_score": None}
     return {
-        "language_detected": language or None,
-        "language_distance": distance if language else None,
-        "language_score": language_score(distance) if language else None,
+        "language_detected": language,
+        "language_distance": distance,
+        "language_score": language_score(distance),
     }
 
 

@@ -334,7 +334,8 @@ class SavedValue:
 
     def save(self, data: bytes, *, is_empty: bool = False) -> None:
         """Write the value with the checkpoint that is being taken."""
-        if data == self.data or (is_empty and self.data is None):
+        is_needless = is_empty and self.data is None
+        if is_needless or data == self.data:
             return
         self._db.set(self._name, data)
         self.data = data

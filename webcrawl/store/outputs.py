@@ -193,8 +193,9 @@ class Outputs:
         output = self._open.get(path)
         if output is not None and not output.closed:
             raise ValueError(f"{output.path}: is already open")
+        is_finished = output is not None and output.finished
         waits_for_its_name = path.removesuffix(OPEN) in self._unnamed
-        if waits_for_its_name or (output is not None and output.finished):
+        if is_finished or waits_for_its_name:
             raise ValueError(f"{self._root / path}: is already finished")
         if output is not None:
             # Its descriptor stays open until the next checkpoint has noted it

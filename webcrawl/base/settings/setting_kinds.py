@@ -68,7 +68,9 @@ def text(value: Any) -> str:
 
 def is_none(value: Any) -> bool:
     """Return whether a value stands for none, as Python or a user writes it."""
-    return value is None or (isinstance(value, str) and value.strip().lower() in ("", "none"))
+    if value is None:
+        return True
+    return isinstance(value, str) and value.strip().lower() in ("", "none")
 
 
 def words(value: Any) -> list[str]:

@@ -178,8 +178,11 @@ class _ListingTarget:
             self.listing.form = name
 
     def _holds(self, name: str) -> bool:
-        """Return whether the element holds entries. A feed has the address of an image in `url`."""
-        return name in HOLDERS and (name != "url" or self.listing.form not in FEEDS)
+        """Return whether the element holds entries."""
+        # A feed has the address of an image there
+        if name == "url" and self.listing.form in FEEDS:
+            return False
+        return name in HOLDERS
 
     def _hold(self, name: str) -> None:
         self._within += 1

@@ -27,7 +27,9 @@ _TITLE = re.compile(r"^#[ \t]+(.{1,1000})", re.MULTILINE)
 def is_markdown(content_type: str, url: str) -> bool:
     """Return whether the links of this answer are read as those of Markdown."""
     essence = essence_of(content_type)
-    return essence in MARKDOWN_TYPES or (essence in PLAIN and urlsplit(url).path.endswith(LISTING))
+    if essence in MARKDOWN_TYPES:
+        return True
+    return essence in PLAIN and urlsplit(url).path.endswith(LISTING)
 
 
 def markdown_links(body: bytes, url: str, encoding: str, *, whole: bool) -> DocumentLinks:

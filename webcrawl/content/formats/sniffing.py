@@ -243,4 +243,7 @@ def _type_of_xml(body: bytes) -> str:
 
 
 def _is_text(body: bytes) -> bool:
-    return body.startswith(_WIDE) or (bool(body) and _BINARY.search(body, 0, HEAD) is None)
+    """Return whether the beginning has no bytes of binary data (MIME Sniffing Standard, 7.2)."""
+    if body.startswith(_WIDE):
+        return True
+    return body != b"" and _BINARY.search(body, 0, HEAD) is None

@@ -104,11 +104,11 @@ class WallRow(NamedTuple):
 
 
 def behind_wall(host: HostLike) -> bool:
-    """Return whether a host answers with block pages only.
-
-    Its first answer decides if it has given no page yet.
-    """
-    return host.wall is not None and (host.wall.answers >= WALLS or not host.pages)
+    """Return whether a host answers with block pages only."""
+    if host.wall is None:
+        return False
+    # The first answer decides for a host that has given no page yet
+    return host.wall.answers >= WALLS or not host.pages
 
 
 def given_up(host: HostLike) -> bool:

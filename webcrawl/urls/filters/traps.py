@@ -283,18 +283,18 @@ def path_repeats(url: str) -> bool:
     A segment may not occur four times, nor three times with two of them adjacent; a pair may not
     occur three times. Numbers are exempt: `/11/11/11/` is a date and `/0/0/0/` an empty form.
     """
+    # This is true of nearly all URLs, and cheaper than what follows
     parts = url.split("/")
-    if len(parts) - len(set(parts)) < 2:  # true of nearly all URLs, and cheaper than what follows
+    if len(parts) - len(set(parts)) < 2:
         return False
-    segments = [
-        part for part in url.partition("?")[0].split("/")[3:] if part and not part.isdigit()
-    ]
+    path = url.partition("?")[0].split("/")[3:]
+    segments = [part for part in path if part and not part.isdigit()]
     if len(segments) - len(set(segments)) < 2:
         return False
     counts = Counter(segments)
     if max(counts.values()) >= 4:
         return True
     pairs = Counter(pairwise(segments))
-    return any(
-        times >= 3 or (one == other and counts[one] >= 3) for (one, other), times in pairs.items()
-    )
+    if max(pairs.values()) >= 3:
+        return True
+    return any(one == other and counts[one] >= 3 for one, other in pairs)
