@@ -13,7 +13,7 @@ from typing import Any
 def load(path: str) -> Any:
     """Return the class or function at a dotted path.
 
-    ValueError names the path and says why it cannot be imported.
+    Raise ValueError if it cannot be imported; the message names the path and the reason.
     """
     module, _, name = path.rpartition(".")
     if not module:

@@ -365,11 +365,11 @@ class RecordLocation:
         return RecordLocation, tuple(self)
 
     def __iter__(self) -> Iterator[Any]:
-        """File, offset and length."""
+        """Return an iterator of file, offset and length."""
         return iter((self.file, self.offset, self.length))
 
     def put(self, offset: int, length: int) -> None:
-        """The record was written there."""
+        """Note the place where the record was written."""
         self._offset = offset
         self._length = length
 

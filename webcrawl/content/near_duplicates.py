@@ -118,7 +118,7 @@ _30, _27, _31, _1 = (np.uint64(n) for n in (30, 27, 31, 1))
 
 
 def _mixed(numbers: _Hashes) -> _Hashes:
-    """Splitmix64: each bit of a number changes half of the bits."""
+    """Return the numbers mixed by splitmix64: each bit of a number changes half of the bits."""
     numbers = (numbers ^ (numbers >> _30)) * _FIRST
     numbers = (numbers ^ (numbers >> _27)) * _SECOND
     return numbers ^ (numbers >> _31)

@@ -168,7 +168,7 @@ class BlockWriter:
 
     @property
     def named(self) -> tuple[str, int, int]:
-        """Name, bytes, lines."""
+        """Return the file's name, and how many bytes and lines were written."""
         return self.path.name, self._bytes, self._lines
 
     def __enter__(self) -> Self:
@@ -211,7 +211,7 @@ class BlockWriter:
 
 
 class BlockReader:
-    """Gives the lines, a block at a time. DamagedFile for whatever is not as it was written."""
+    """Gives the lines, a block at a time. Raises DamagedFile for what is not as it was written."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -115,9 +115,7 @@ class Outputs:
     def _rename(self) -> None:
         """Give finished files their final names if a COMMIT has noted them.
 
-        A failed rename is retried later.
-
-        TakenAway if one has been taken away or cut off: until it has its final name, it is ours.
+        A failed rename is retried later. Raise TakenAway if a file is missing or cut off.
         """
         if self._unnamed and self._committed():
             self._name(sorted(self._unnamed))
@@ -137,7 +135,9 @@ class Outputs:
         path = self._root / f"{name}{OPEN}"
         final = self._root / name
         if not final.exists():  # if it does, the last attempt failed when it was done
-            if (how := lock.changed(path, self._noted[name][0])) is not None:
+            # The file is the crawl's until it has its final name, and its owner's from then on
+            how = lock.changed(path, self._noted[name][0])
+            if how is not None:
                 raise TakenAway(path, how)
             try:
                 if name.endswith(SORTED):
@@ -167,10 +167,8 @@ class Outputs:
                 )
 
     def _committed(self) -> bool:
-        """Return whether the COMMIT after the last `save` succeeded.
-
-        If not, the database refuses all calls.
-        """
+        """Return whether the COMMIT after the last `save` succeeded."""
+        # After a failed one the database refuses all calls
         try:
             self._db.query("SELECT 1")
         except StoreError:

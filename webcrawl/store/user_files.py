@@ -379,11 +379,8 @@ class UserFiles:
             self._closing.append(self._db.worker.submit(close))
 
     def end(self) -> None:
-        """Prepare for the end of the crawl: what ends its files is noted in the journal only.
-
-        Scrapy opens a feed without items later still, when crawl.db is closed. So all that it says
-        is read now.
-        """
+        """Prepare for the end of the crawl: what ends its files is noted in the journal only."""
+        # Scrapy opens a feed without items later still, when crawl.db is closed
         self.recover()
         self._shut_marks = dict(self._db.named(SHUT))
         self.is_over = True

@@ -39,7 +39,7 @@ class Birth:
     def wait(self, heard: Callable[[float], bool]) -> None:
         """Return when `heard` reports the thread. `heard` waits for the seconds that it is given.
 
-        RuntimeError if that never will be: no thread lives that did not live before, or it says
+        Raise RuntimeError if it is dead: no thread lives that did not live before, or it says
         nothing for long.
         """
         end = time.monotonic() + PATIENCE
@@ -54,7 +54,7 @@ class Birth:
 class Worker:
     """Does one job after the other, in their order.
 
-    RuntimeError if its thread cannot be started.
+    Making one raises RuntimeError if its thread cannot be started.
     """
 
     def __init__(self, *, stack: int = STACK) -> None:
@@ -85,7 +85,7 @@ class Worker:
     def done(self, future: Future[T]) -> bool:
         """Return whether this job has ended.
 
-        MemoryError if it never will: a thread that cannot even report an error dies.
+        Raise MemoryError if it never will: a thread that cannot even report an error dies.
         """
         lives = self._alive.locked()  # looked at first, so that what it did last counts
         if not (future.done() or lives):

@@ -106,10 +106,7 @@ class WriteAheadLog:
         return len(self) > self._limit
 
     def cut_ahead(self) -> Iterator[None]:
-        """Cut a log that is too long, in the worker's thread.
-
-        It does so between two transactions only.
-        """
+        """Cut a log that is too long, in the worker's thread, while no transaction is open."""
         if self.is_long:
             yield from self._worker.until_done(self._worker.submit(self._copy, "TRUNCATE"))
 

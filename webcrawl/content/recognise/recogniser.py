@@ -410,13 +410,10 @@ def _is_gate(status: int, body: bytes) -> bool:
 
 
 def _asks_again(body: bytes, status: int, shape: DocumentShape) -> bool:
-    """Return whether a script sets a cookie and asks for the same page, or hides what it does.
-
-    A hidden script may serve the page, if the page has words or places of its own. So it counts
-    only with a status or with words of a challenge, or where it is alone.
-    """
+    """Return whether a script sets a cookie and asks for the same page, or hides what it does."""
     if b"location.reload" in body and ASKS_AGAIN.search(body) is not None:
         return True
+    # A hidden script may serve the page, if the page has words or places of its own
     has_status_of_challenge = status == ACCEPTED or status >= 400
     may_be_challenge = has_status_of_challenge or shape.blank or _speaks_of_checking(shape)
     return may_be_challenge and HIDDEN.search(body) is not None

@@ -37,7 +37,7 @@ def for_reading(jobdir: Path) -> Path:
 def crawls_of(jobdir: Path) -> list[Path]:
     """Return the folders of its crawls: itself or, of a hive, each drone's, which may be missing.
 
-    StoreError: hive.json cannot be read.
+    Raise StoreError if hive.json cannot be read.
     """
     hive = hive_of(jobdir)
     return [jobdir] if hive is None else [folder_of(jobdir, drone) for drone in hive.drones]
@@ -48,7 +48,7 @@ def absent_drones(jobdir: Path) -> list[Path]:
 
     None of a single crawl.
 
-    StoreError: hive.json cannot be read.
+    Raise StoreError if hive.json cannot be read.
     """
     hive = hive_of(jobdir)
     folders = [folder_of(jobdir, drone) for drone in hive.drones] if hive is not None else []

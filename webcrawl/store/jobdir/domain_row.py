@@ -34,7 +34,7 @@ pack: Callable[[tuple[Any, ...]], bytes] = msgpack.packb  # of these fields, as 
 
 
 def read(row: Row) -> DomainRow:
-    """ValueError if the row is damaged."""
+    """Return the row's fields. Raise ValueError if the row is damaged."""
     if not rowcrc.agrees(rowcrc.domain, row):
         raise ValueError("wrong checksum")
     try:
@@ -44,7 +44,7 @@ def read(row: Row) -> DomainRow:
 
 
 def check(row: Row) -> DomainRow:
-    """Return a row that has nothing wrong in it; ValueError for any other."""
+    """Return the row's fields. Raise ValueError if anything in the row is wrong."""
     found = read(row)
     if not all(map(isinstance, found[3:], FIELDS)):
         raise ValueError("not a domain record")

@@ -37,7 +37,7 @@ UNREADABLE = (
 def value(snapshot: Snapshot, name: str, read: Callable[[bytes], T], default: T) -> T:
     """Return a value as `read` makes it; the default if there is none.
 
-    DamagedFile if it cannot be read.
+    Raise DamagedFile if it cannot be read.
     """
     for row in snapshot.rows("SELECT name, value, crc FROM meta WHERE name = ?", (name,)):
         if not rowcrc.agrees(rowcrc.meta, row):

@@ -1,6 +1,6 @@
 """The bytes of a disk FIFO in a checkpoint, and its blocks beside it (docs/on-disk.md).
 
-Each record is preceded by its length. That is one byte; 255 means that it follows in four bytes,
+Each record is preceded by its length in one byte; after 255 the length follows in four bytes,
 little-endian. Most records are URLs with a short history: four bytes for every length would cost 4
 % more memory and 12 % more time.
 """

@@ -295,7 +295,7 @@ def _hosts(each: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _bins(each: list[dict[str, list[int]]]) -> dict[str, list[int]]:
-    """Histograms with the same bins."""
+    """Return the sums of histograms with the same bins."""
     found = {}
     for name in each[0]:
         histograms = [one[name] for one in each]

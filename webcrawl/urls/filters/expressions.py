@@ -51,7 +51,7 @@ class ExpressionFilter:
 def search_set(expressions: Sequence[str], setting: str) -> re2.Set | None:
     """Return the expressions as one set, or None if there are none.
 
-    RulesError names the setting and the bad expression.
+    Raise RulesError if one is bad; the message names it and the setting.
     """
     if not expressions:
         return None

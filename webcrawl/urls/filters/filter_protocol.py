@@ -149,7 +149,7 @@ def keep_of(one: UrlFilter) -> Callable[[list[str], Origin], list[str]]:
 def named_filter(path: str, setup: Setup) -> UrlFilter | None:
     """Build one filter; None if the settings leave it nothing to do.
 
-    RulesError if it is no filter.
+    Raise RulesError if it is no filter.
     """
     named = load(path)
     if inspect.isfunction(named):
