@@ -57,14 +57,13 @@ class Status(IntEnum):
 # (robots.txt, filters) does not.
 FAILURES = frozenset(
     (
-        *(
-            Status.DNS_FAILED,
-            Status.CONNECT_FAILED,
-            Status.CONNECTION_LOST,
-            Status.TIMEOUT,
-            Status.UNEXPECTED,
-        ),
-        *(Status.ROBOTS_UNREACHABLE, Status.HOST_RETIRED),
+        Status.DNS_FAILED,
+        Status.CONNECT_FAILED,
+        Status.CONNECTION_LOST,
+        Status.TIMEOUT,
+        Status.UNEXPECTED,
+        Status.ROBOTS_UNREACHABLE,
+        Status.HOST_RETIRED,
     )
 )
 

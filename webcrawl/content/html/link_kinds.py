@@ -49,19 +49,12 @@ ATTRIBUTES: dict[str, tuple[tuple[str, str], ...]] = {
 }
 SRCSETS = {"img": "srcset", "source": "srcset", "link": "imagesrcset"}
 DATA_SETS = ("data-srcset", "data-lazy-srcset")
-DATA_ATTRIBUTES = (
-    *(
-        "data-href",
-        "data-url",
-        "data-link",
-        "data-src",
-        "data-lazy-src",
-        "data-original",
-        "data-image",
-    ),
-    *("data-bg", "data-background", "data-poster"),
-    *DATA_SETS,
-)
+# Attributes that scripts move to `src` or `href`
+_DATA = """
+    data-href data-url data-link data-src data-lazy-src data-original data-image
+    data-bg data-background data-poster
+"""
+DATA_ATTRIBUTES = (*_DATA.split(), *DATA_SETS)
 DATA_SELECTOR = ",".join(f"[{name}]" for name in DATA_ATTRIBUTES)
 # read from every page, whatever kinds are wanted
 HEAD = ("html", "base", "link", "meta", "title", "noframes")

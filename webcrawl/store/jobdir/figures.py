@@ -271,22 +271,12 @@ RULES: dict[str, Rule] = {
     figure.key: figure.of_hive for figure in (*COUNTERS, *GAUGES, *WITHOUT_METRIC)
 }
 HIT_RATE = "seen/cache_hit_rate"
-MAIN = (  # what the list of drones has of each
-    *(
-        "drone",
-        "state",
-        "reason",
-        "pages",
-        "answers",
-        "failures",
-        "bytes",
-        "queued",
-        "in_flight",
-        "hosts",
-        "seconds",
-    ),
-    *("host", "jobdir", "trouble"),
-)
+# The figures of each drone in the list of drones
+_MAIN = """
+    drone state reason pages answers failures bytes queued in_flight hosts seconds
+    host jobdir trouble
+"""
+MAIN = tuple(_MAIN.split())
 
 
 def merged(stats: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
