@@ -66,7 +66,8 @@ class LinkCollector:
         # <noframes>: text to a browser with frames, markup to a crawler (as in Heritrix)
         self.hidden: list[str] = []
         self._titled = False
-        self._robots: set[str] = set()  # growing a frozenset 40,000 times would take 13 s
+        # Growing a frozenset 40,000 times would take 13 s
+        self._robots: set[str] = set()
 
     def read(self, elements: Iterable[Element], room: int) -> None:
         """Read all elements.
@@ -417,7 +418,8 @@ class LinkReader:
             found, self._table, self.wanted, anchor_text=self._anchor_text, names=self._names
         )
         reading.read(self._reader.elements(text, kind), len(text))
-        if reading.hidden:  # parsed once, together: a page may contain very many
+        # They are parsed once, together: a page may contain very many
+        if reading.hidden:
             reading.read(self._reader.elements("".join(reading.hidden).encode(), "html"), len(text))
         if encoding != encodings.UTF_8:
             found.links = [
