@@ -65,8 +65,13 @@ class Running:
 
     def waiting(self) -> list[Trip]:
         """Return those of the scheduler's requests that wait for their hosts."""
-        mine = (trip for trip in self._tasks if trip.link is not None and not trip.inline)
-        return [trip for trip in mine if trip.fetched is None]
+        waiting = []
+        for trip in self._tasks:
+            is_schedulers = trip.link is not None and not trip.inline
+            # `fetched` is set when the host has answered: then only the answer is being read.
+            if is_schedulers and trip.fetched is None:
+                waiting.append(trip)
+        return waiting
 
     def cut(self, trip: Trip) -> None:
         """Ends one, so that others get its slot."""

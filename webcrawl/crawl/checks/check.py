@@ -267,9 +267,8 @@ class SettingError(ValueError):
 
     def __init__(self, name: str, value: object, allowed: str, detail: str = "") -> None:
         shown = dict(value) if isinstance(value, Mapping) else value
-        line = f"{name} = {shortened(repr(shown))}: must be {allowed}" + (
-            f" ({shortened(detail)})" if detail else ""
-        )
+        reason = f" ({shortened(detail)})" if detail else ""
+        line = f"{name} = {shortened(repr(shown))}: must be {allowed}{reason}"
         super().__init__(" ".join(line.split()))
 
 
@@ -281,6 +280,7 @@ def check(settings: Mapping[str, Any], given: Given = lambda _: False) -> Checke
     """
     theirs = _scrapys_values(settings, given)
     ours = translated(theirs, given)
+    # Scrapy's DOWNLOAD_DELAY has no upper bound beside it: a longer one raises ours.
     if "POLITENESS_MIN_DELAY" in ours and not given("POLITENESS_MAX_DELAY"):
         ours["POLITENESS_MAX_DELAY"] = max(
             ours["POLITENESS_MIN_DELAY"], defaults.POLITENESS_MAX_DELAY
@@ -290,6 +290,7 @@ def check(settings: Mapping[str, Any], given: Given = lambda _: False) -> Checke
     values = RETRIES | UNFOCUSED | theirs
     for name, kind in KINDS.items():
         values[name] = _read(name, kind, _said(name, ours, settings))
+    # The rules judge what the user has set, and so come before what is filled in.
     _hold(values)
     _fill_in(values)
     is_truncate_given = "DOWNLOAD_TRUNCATE" in ours or given("DOWNLOAD_TRUNCATE")
@@ -321,8 +322,10 @@ def _fill_in(values: dict[str, Any]) -> None:
         values["SITEMAPS"] = False  # they are links
     if values["OBEY_NOFOLLOW"] is None:
         values["OBEY_NOFOLLOW"] = "search" in values["PURPOSE"]
+    # No setting of the user's: `whole_bodies` bounds it where bodies beyond it are kept.
     values["READ_TRUNCATE"] = sys.maxsize
-    values["FRONTIER_QUEUES"] = values["FRONTIER_QUEUES"] or _default_queues(values)
+    if not values["FRONTIER_QUEUES"]:
+        values["FRONTIER_QUEUES"] = _default_queues(values)
 
 
 def _said(name: str, ours: Mapping[str, Any], settings: Mapping[str, Any]) -> Any:
@@ -339,7 +342,8 @@ def check_outputs(outputs: Iterable[str], values: CheckedSettings, given: object
     """
     wanted = set(outputs)
     for name in sorted(wanted & LIBRARIES.keys()):
-        if lacks := [library for library in LIBRARIES[name] if find_spec(library) is None]:
+        lacks = [library for library in LIBRARIES[name] if find_spec(library) is None]
+        if lacks:
             raise SettingError("OUTPUTS", given, f"without {name} ({missing(*lacks)})")
     if "changes" in wanted and values["REVISIT_POLICY"] == NONE:
         lack = "without REVISIT_POLICY no page is fetched again"
@@ -384,11 +388,8 @@ def whole_bodies(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _is_archive(values: Mapping[str, Any]) -> bool:
     """Return whether these settings are those of a crawl whose pages are to be kept whole."""
-    return (
-        bool(values["REQUISITES"])
-        or "archive" in values["PURPOSE"]
-        or values["URL_SCOPE"] == "host"
-    )
+    is_for_replay = bool(values["REQUISITES"]) or "archive" in values["PURPOSE"]
+    return is_for_replay or values["URL_SCOPE"] == "host"
 
 
 def read(name: str, value: Any) -> Any:
@@ -418,12 +419,13 @@ def _hold(values: Mapping[str, Any]) -> None:
 def _read(name: str, kind: SettingKind, value: Any) -> Any:
     try:
         return kind.read(value)
+    # The value may be a secret: neither the message nor a traceback may have it.
     except Secret as error:
         raise SettingError(name, error, kind.allowed, str(error)) from None
+    # RecursionError: `json` on a deeply nested value. OverflowError: `int` of an infinite number.
     except (ValueError, TypeError, OSError, OverflowError, RecursionError) as error:
-        raise SettingError(
-            name, getattr(error, "shown", value), kind.allowed, str(error)
-        ) from error
+        shown = getattr(error, "shown", value)
+        raise SettingError(name, shown, kind.allowed, str(error)) from error
 
 
 def _default_queues(values: Mapping[str, Any]) -> int:

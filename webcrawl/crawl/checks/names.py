@@ -9,6 +9,7 @@ import re
 import socket
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from difflib import get_close_matches
 from importlib.abc import InspectLoader
 from importlib.util import find_spec
@@ -71,21 +72,21 @@ class FilterPaths:
 
     def read(self, value: Any, /) -> dict[str, int | None]:
         given = {text(path): self._order(path, order) for path, order in _mapping(value).items()}
-        whole = not given or any(
-            order is not None for path, order in given.items() if path in URL_FILTERS
-        )
-        return given if whole else {**URL_FILTERS, **given}
+        orders_of_ours = [order for path, order in given.items() if path in URL_FILTERS]
+        is_whole_list = not given or any(order is not None for order in orders_of_ours)
+        return given if is_whole_list else {**URL_FILTERS, **given}
 
     def _order(self, path: str, order: Any) -> int | None:
         if order is not None:
             Dotted().read(path)
             return _ORDER.read(order)
+        # None switches a filter off. A user's own is not imported for that: perhaps it is switched
+        # off because it cannot be.
         if path.startswith(OURS) and path not in URL_FILTERS:
             near = get_close_matches(path, URL_FILTERS, 1)
-            raise ValueError(
-                f"{path} is not a URL filter{f'; did you mean {near[0]}?' if near else ''}"
-            )
-        return None  # switched off, perhaps because it cannot be imported
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise ValueError(f"{path} is not a URL filter{hint}")
+        return None
 
 
 class Components:
@@ -101,11 +102,12 @@ class Components:
     )
 
     def read(self, value: Any, /) -> dict[Any, int | float | None]:
-        found = _mapping(value)
-        return {
-            _found(path) if order is not None else path: _order(order)
-            for path, order in found.items()
-        }
+        found: dict[Any, int | float | None] = {}
+        for path, order in _mapping(value).items():
+            # Scrapy never loads a component that is switched off by None.
+            component = path if order is None else _found(path)
+            found[component] = _order(order)
+        return found
 
 
 class Component:
@@ -143,9 +145,8 @@ def _found(path: Any) -> Any:
         raise ValueError(f"{path}: {error}") from error
     if names is not None and name not in names:
         close = get_close_matches(name, names, 1)
-        raise ValueError(
-            f"{path}: the module has no {name}" + (f"; did you mean {close[0]}?" if close else "")
-        )
+        hint = f"; did you mean {close[0]}?" if close else ""
+        raise ValueError(f"{path}: the module has no {name}{hint}")
     return path
 
 
@@ -164,6 +165,7 @@ def _names(module: str, name: str) -> Collection[str] | None:
         if _has_definition(source, name):
             return {name}
         found = _defined(source)
+    # `from x import *` and a module's `__getattr__` may give it any name.
     is_open = not found.isdisjoint(("*", "__getattr__"))
     return None if is_open else found
 
@@ -173,11 +175,17 @@ def _source(module: str) -> str | None:
     spec = find_spec(module) if module else None
     if spec is None:
         raise ModuleNotFoundError("there is no such module")
-    return spec.loader.get_source(module) if isinstance(spec.loader, InspectLoader) else None
+    if not isinstance(spec.loader, InspectLoader):
+        return None
+    return spec.loader.get_source(module)
 
 
 def _has_definition(source: str, name: str) -> bool:
-    starts = (f"\n{kind} {name}{end}" for kind in ("class", "def") for end in "(:")
+    starts = (
+        f"\nclass {name}(",
+        f"\nclass {name}:",
+        f"\ndef {name}(",
+    )
     return any(start in source for start in starts)
 
 
@@ -197,7 +205,8 @@ def _defined(source: str) -> set[str]:
 
 
 def _order(order: Any) -> int | float | None:
-    if order is None or (isinstance(order, int | float) and not isinstance(order, bool)):
+    is_number = isinstance(order, int | float) and not isinstance(order, bool)
+    if order is None or is_number:
         return order
     raise TypeError
 
@@ -214,7 +223,8 @@ class Expressions:
                 re2.compile(expression, quiet())
             except re2.error as error:
                 why = error.args[0]
-                raise ValueError(why.decode() if isinstance(why, bytes) else why) from error
+                text_of_error = why.decode() if isinstance(why, bytes) else why
+                raise ValueError(text_of_error) from error
         return tuple(found)
 
 
@@ -232,9 +242,11 @@ def _written(value: Any) -> list[str]:
         several = json.loads(one)
     except ValueError:
         return [one]
+    # A single [1] is JSON, too, but an expression: only an array of texts is a list of them.
     is_array = isinstance(several, list) and all(isinstance(each, str) for each in several)
-    # a single [1] is JSON too, but an expression
-    return [text(each) for each in several] if is_array else [one]
+    if not is_array:
+        return [one]
+    return [text(each) for each in several]
 
 
 class Extensions:
@@ -244,8 +256,9 @@ class Extensions:
 
     def read(self, value: Any, /) -> tuple[str, ...]:
         found = [word.lower().removeprefix(".") for word in words(value)]
-        if wrong := [word for word in found if not _EXTENSION.fullmatch(word)]:
-            raise ValueError(f"{wrong[0]!r} is not a file name ending")
+        for word in found:
+            if not _EXTENSION.fullmatch(word):
+                raise ValueError(f"{word!r} is not a file name ending")
         return tuple(found)
 
 
@@ -258,9 +271,8 @@ class Purposes:
     allowed: str = f"some of {', '.join(PURPOSES)}, or none"
 
     def read(self, value: Any, /) -> tuple[str, ...]:
-        found = {word.lower() for word in words("" if value is None else value)}
-        if unknown := sorted(found - set(PURPOSES)):
-            raise ValueError(f"unknown: {', '.join(map(repr, unknown))}")
+        found = _small_words(value)
+        _refuse_unknown(found, PURPOSES)
         return tuple(purpose for purpose in PURPOSES if purpose in found)
 
 
@@ -270,10 +282,22 @@ class Languages:
     allowed: str = "two-letter codes of languages, such as sl,hr, or none"
 
     def read(self, value: Any, /) -> tuple[str, ...]:
-        found = {word.lower() for word in words("" if value is None else value)}
-        if wrong := sorted(word for word in found if not re.fullmatch("[a-z]{2,3}", word)):
-            raise ValueError(f"{wrong[0]!r} is not one")
-        return tuple(sorted(found))
+        found = sorted(_small_words(value))
+        for word in found:
+            if not re.fullmatch("[a-z]{2,3}", word):
+                raise ValueError(f"{word!r} is not one")
+        return tuple(found)
+
+
+def _small_words(value: Any) -> set[str]:
+    given = "" if value is None else value
+    return {word.lower() for word in words(given)}
+
+
+def _refuse_unknown(found: AbstractSet[str], known: Iterable[str]) -> None:
+    unknown = sorted(found - set(known))
+    if unknown:
+        raise ValueError(f"unknown: {', '.join(map(repr, unknown))}")
 
 
 class Outputs:
@@ -283,18 +307,19 @@ class Outputs:
 
     def read(self, value: Any, /) -> tuple[str, ...]:
         given = words(value)
+        # A user's own output is a dotted path, and no name of ours has a dot.
         own = list(dict.fromkeys(word for word in given if "." in word))
         for path in own:
             _check_own_output(path)
         found = _known_outputs(word.lower() for word in given if word not in own)
-        return (*(name for name in NAMES if name in found), *own)
+        ours = [name for name in NAMES if name in found]
+        return (*ours, *own)
 
 
 def _known_outputs(given: Iterable[str]) -> set[str]:
     """Return these outputs and those that they bring. Raise ValueError for an unknown one."""
     found = set(given)
-    if unknown := sorted(found - set(NAMES)):
-        raise ValueError(f"unknown: {', '.join(map(repr, unknown))}")
+    _refuse_unknown(found, NAMES)
     for name in sorted(found & BESIDE.keys()):
         if BESIDE[name] not in found:
             raise ValueError(f"{name} needs {BESIDE[name]} as well")
@@ -304,9 +329,11 @@ def _known_outputs(given: Iterable[str]) -> set[str]:
 def _check_own_output(path: str) -> None:
     kind = load(path)
     name = getattr(kind, "output", None)
-    if not (isinstance(kind, type) and callable(getattr(kind, "open", None))):
+    is_output = isinstance(kind, type) and callable(getattr(kind, "open", None))
+    if not is_output:
         raise TypeError(f"{path} is not a class derived from webcrawl.crawl.outputs.output.Output")
-    if not isinstance(name, str) or not _EXTENSION.fullmatch(name) or name in NAMES:
+    is_name = isinstance(name, str) and _EXTENSION.fullmatch(name)
+    if not is_name or name in NAMES:
         raise ValueError(f"{path}.output must be a name of its own, of small letters and digits")
 
 
@@ -335,9 +362,11 @@ class LinkSources:
         found = _WORDS.read(value)
         if PDF not in found or find_spec(LIBRARY) is not None:
             return found
-        if found == ALL and PDF not in str(value).lower():
-            return tuple(kind for kind in found if kind != PDF)
-        raise ValueError(MISSING)
+        # `all` asks for what can be had, and a kind by its name for that kind.
+        is_asked_for_by_name = found != ALL or PDF in str(value).lower()
+        if is_asked_for_by_name:
+            raise ValueError(MISSING)
+        return tuple(kind for kind in found if kind != PDF)
 
 
 def unread(sources: Any, outputs: Iterable[str]) -> Iterator[str]:
@@ -359,9 +388,8 @@ class DroneNumber:
     allowed: str = f"a whole number from 0 to {MOST_DRONES - 1}, or {AUTO}"
 
     def read(self, value: Any, /) -> int:
-        return WholeNumber(0, MOST_DRONES - 1).read(
-            _ordinal(socket.gethostname()) if value == AUTO else value
-        )
+        number = _ordinal(socket.gethostname()) if value == AUTO else value
+        return WholeNumber(0, MOST_DRONES - 1).read(number)
 
 
 def _ordinal(host: str) -> str:
@@ -408,6 +436,8 @@ class RevisitPolicy:
         if word.lower() == NONE:
             return NONE
         path = Dotted().read(POLICIES.get(word.lower(), word))
-        if lacks := [name for name in OF_A_POLICY if not hasattr(load(path), name)]:
-            raise ValueError(f"{path} has no {lacks[0]}")
+        policy = load(path)
+        for name in OF_A_POLICY:
+            if not hasattr(policy, name):
+                raise ValueError(f"{path} has no {name}")
         return path

@@ -37,9 +37,8 @@ class Folder:
         if value is None:
             return None
         found = _path(value)
-        there = next(
-            place for place in (Path(found), *Path(found).absolute().parents) if place.exists()
-        )
+        places = (Path(found), *Path(found).absolute().parents)
+        there = next(place for place in places if place.exists())
         if not there.is_dir():
             raise ValueError(f"{there} is not a folder")
         return found
@@ -240,7 +239,8 @@ class Servers:
 
 def _range(word: str) -> range:
     found = _PORTS.fullmatch(word)
-    first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
+    first = int(found[1]) if found else 0
+    last = int(found[2] or found[1]) if found else 0
     if not 0 < first <= last < 65_536:
         raise ValueError(f"{word!r} is neither a port nor a range")
     return range(first, last + 1)
@@ -273,9 +273,10 @@ class Ciphers:
         return found
 
 
+# Half of the time that checking all settings takes, and a start checks them a dozen times.
 @lru_cache(8)
 def _accept(ciphers: str) -> None:
-    """Half of the time that checking all settings takes, and a start checks them a dozen times."""
+    """Raise ssl.SSLError if OpenSSL does not know these cipher suites."""
     tls_context(ciphers=ciphers)
 
 
@@ -289,17 +290,13 @@ class HostConnections:
     allowed: str = "a dict, JSON object or list of NAME=NUMBER: domains or hosts, whole numbers from 1 to 64; or none"
 
     def read(self, value: Any, /) -> dict[str, int]:
-        given = (
-            json.loads(value)
-            if isinstance(value, str) and value.lstrip().startswith("{")
-            else value
-        )
-        pairs = (
-            given.items() if isinstance(given, Mapping) else [_pair(word) for word in words(given)]
-        )
+        is_json = isinstance(value, str) and value.lstrip().startswith("{")
+        given = json.loads(value) if is_json else value
+        pairs = given.items() if isinstance(given, Mapping) else [*map(_pair, words(given))]
         rules: dict[str, int] = {}
         for name, number in pairs:
-            most, host = OF_ONE.read(number), _host(text(name))
+            most = OF_ONE.read(number)
+            host = _host(text(name))
             if rules.setdefault(host, most) != most:
                 raise ValueError(f"{host} is named twice")
         return rules
@@ -386,9 +383,12 @@ class AgentOrigin:
             raise ValueError
         form, origin = form_and_origin(value.strip())
         found = canonical(origin)
-        if not _ORIGIN.fullmatch(found) or set(value) & set("?#@"):
+        # The canonical form has no fragment, so the value itself is looked at.
+        has_more_than_origin = bool(set(value) & set("?#@"))
+        if has_more_than_origin or not _ORIGIN.fullmatch(found):
             raise ValueError
-        return f"{form}:{found.rstrip('/')}" if form == STRING else found.rstrip("/")
+        origin = found.rstrip("/")
+        return f"{form}:{origin}" if form == STRING else origin
 
 
 class MailAddress:
@@ -413,7 +413,10 @@ class CallbackAddress:
     def read(self, value: Any, /) -> str | None:
         if value is None or value == "":
             return None
-        if not isinstance(value, str) or len(value) > LONGEST_URL or set(value) & set("?#@"):
+        if not isinstance(value, str) or len(value) > LONGEST_URL:
+            raise ValueError
+        has_more_than_path = bool(set(value) & set("?#@"))
+        if has_more_than_path:
             raise ValueError
         found = canonical(value.strip())
         if not found.startswith(("http:", "https:")):

@@ -34,6 +34,8 @@ class Taken:
     value: Callable[[Any], Any] = lambda value: value
 
 
+# Scrapy's 0 means "no limit" for CONCURRENT_REQUESTS_PER_IP, DEPTH_LIMIT, URLLENGTH_LIMIT and
+# DOWNLOAD_MAXSIZE: ours then keeps its default, or gets the largest value that it may have.
 TAKEN = (
     Taken("DOWNLOAD_DELAY", "POLITENESS_MIN_DELAY"),
     Taken("CONCURRENT_REQUESTS_PER_IP", "POLITENESS_PER_IP", lambda most: most > 0 or None),
@@ -49,6 +51,7 @@ TAKEN = (
         lambda most: min(max(most, 1024), 2**31 - 1) if most else None,
     ),
     Taken("REDIRECT_MAX_TIMES", "REDIRECT_MAX_HOPS"),
+    # Below REDIRECT_MAX_TIMES, whose value it replaces where redirects are off.
     Taken("REDIRECT_ENABLED", "REDIRECT_MAX_HOPS", lambda on: None if on else 0),
 )
 
@@ -197,10 +200,12 @@ def translated(settings: Mapping[str, Any], given: Given) -> dict[str, Any]:
     """Return our settings that were set by Scrapy's names only, which are checked already."""
     found: dict[str, Any] = {}
     for one in TAKEN:
-        if one.theirs in settings and given(one.theirs) and not given(one.ours):
-            value = one.value(settings[one.theirs])
-            if value is not None:
-                found[one.ours] = value
+        is_set = one.theirs in settings and given(one.theirs)
+        if not is_set or given(one.ours):
+            continue
+        value = one.value(settings[one.theirs])
+        if value is not None:
+            found[one.ours] = value
     return found
 
 
@@ -214,20 +219,21 @@ def overruled(given: Given) -> Iterator[str]:
 def unheard(given: Mapping[str, Any], readers: AbstractSet[str]) -> Iterator[str]:
     """Return a line per reason for settings without effect; `readers`: the enabled components."""
     for row in UNHEARD:
-        names = [
-            name
-            for name in row.names.split()
-            if name in given and str(given[name]).lower() not in row.fine
-        ]
-        if names and not row.readers & readers:
+        if row.readers & readers:
+            continue
+        found = [name for name in row.names.split() if name in given]
+        names = [name for name in found if str(given[name]).lower() not in row.fine]
+        if names:
             yield f"{', '.join(names)}: no effect, {row.why}"
 
 
 def mistyped(given: Iterable[str], known: AbstractSet[str]) -> dict[str, str]:
     """Return the unknown settings whose names are nearly those of known ones, with these."""
-    near = {
-        name: get_close_matches(name.upper(), known, n=1, cutoff=NEAR)
-        for name in given
-        if name not in known
-    }
-    return {name: meant[0] for name, meant in near.items() if meant}
+    found = {}
+    for name in given:
+        if name in known:
+            continue
+        near = get_close_matches(name.upper(), known, n=1, cutoff=NEAR)
+        if near:
+            found[name] = near[0]
+    return found

@@ -82,12 +82,10 @@ def read_request(line: bytes) -> tuple[str, list[str]]:
         raise CommandError(
             f"{unknown[0][:40]!r}: unknown key; a request has only command and words"
         )
-    command, words = values["command"], values.get("words", [])
-    if (
-        not isinstance(command, str)
-        or not isinstance(words, list)
-        or not all(isinstance(one, str) for one in words)
-    ):
+    command = values["command"]
+    words = values.get("words", [])
+    is_list = isinstance(words, list) and all(isinstance(one, str) for one in words)
+    if not isinstance(command, str) or not is_list:
         raise CommandError("command must be a string, and words a list of strings")
     if len(words) > MOST_WORDS:
         raise CommandError(f"a command may have at most {MOST_WORDS} words")
@@ -113,12 +111,16 @@ def read_answer(line: bytes) -> Any:
 
     Raise CommandError for a refusal or for what is no answer, NoAnswer if it may be forgotten.
     """
-    values = _read(line)
-    if isinstance(values, Mapping) and values.get("ok") is True and "answer" in values:
+    found = _read(line)
+    values = found if isinstance(found, Mapping) else {}
+    if values.get("ok") is True and "answer" in values:
         return values["answer"]
-    if isinstance(values, Mapping) and isinstance(values.get("error"), str):
-        raise (NoAnswer if values["error"].startswith(UNKEPT) else CommandError)(values["error"])
-    raise CommandError("the answer cannot be read")
+    error = values.get("error")
+    if not isinstance(error, str):
+        raise CommandError("the answer cannot be read")
+    if error.startswith(UNKEPT):
+        raise NoAnswer(error)
+    raise CommandError(error)
 
 
 def _read(line: bytes) -> Any:
@@ -197,7 +199,8 @@ def _exchanged(
     connection: socket.socket, line: bytes, end: float, silent: Callable[[int], None] | None
 ) -> bytes:
     """Return the line that comes back. Raise TimeoutError at `end`, by time.monotonic."""
-    # who refuses unread: the reason may be there
+    # A crawl that refuses before it has read the line closes its side, and the reason may be there
+    # to be received.
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         connection.sendall(line)
     pieces: list[bytes] = []
@@ -241,9 +244,11 @@ def sources_of(words: Sequence[str], spool: Callable[[], str]) -> list[str]:
     given = words[1:] if has_verb else words
     if not given or given.count(STDIN) > 1:
         raise CommandError("usage: seeds add SRC…; - for standard input may be given once")
-    # All lists are read before standard input is.
+    # All lists are read before standard input is: a list that cannot be read leaves no spool.
     sources = [word if word == STDIN else source_named(word) for word in given]
-    return [spool() if source == STDIN else source for source in sources]
+    if STDIN in given:
+        sources[given.index(STDIN)] = spool()
+    return sources
 
 
 def add_seeds(
@@ -263,7 +268,9 @@ def add_seeds(
     sources = sources_of(words, spool)
     try:
         return ask("seeds", "add", *sources)
-    except NoAnswer:  # it may have them all the same
+    # Before CommandError, of which it is one: the crawl may have the seeds all the same, and would
+    # miss their file.
+    except NoAnswer:
         raise
     except (CommandError, NotRunning):
         for name in spools:
@@ -321,6 +328,7 @@ def _seed_folder(jobdir: Path) -> Iterator[int]:
 
 def _write(folder: int, name: str, stream: IO[bytes]) -> None:
     part = f".{name}.part"
+    # O_EXCL follows no link either, whoever has put one there.
     descriptor = os.open(
         part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644, dir_fd=folder
     )
@@ -335,6 +343,7 @@ def _write(folder: int, name: str, stream: IO[bytes]) -> None:
         with contextlib.suppress(OSError):
             os.unlink(part, dir_fd=folder)
         raise
+    # The crawl hears of the file only after this: its name has to survive a power cut, too.
     os.fsync(folder)
 
 

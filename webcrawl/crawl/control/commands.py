@@ -140,17 +140,13 @@ def check_value(name: str, value: str) -> None:
 def get(order: Commanded, *names: str) -> Answer:
     if names:
         return order.get(*names)
-    return {
-        "settings": [
-            order.get(name) for name in order.crawl.parts.in_force.values if name.isupper()
-        ]
-    }
+    settings = [name for name in order.crawl.parts.in_force.values if name.isupper()]
+    return {"settings": [order.get(name) for name in settings]}
 
 
 def set_for(order: Commanded, domain: str, name: str, value: str) -> Answer:
-    return _hosts(order).set_for(
-        _domain(domain), name, None if value == DEFAULT else read_for_host(name, value)
-    )
+    own = None if value == DEFAULT else read_for_host(name, value)
+    return _hosts(order).set_for(_domain(domain), name, own)
 
 
 def check_set_for(domain: str, name: str, value: str) -> None:
@@ -172,10 +168,13 @@ def get_for(order: Commanded, domain: str) -> Answer:
 
 def _domain(word: str) -> str:
     """Return a name without port or path: sheets are for hosts and what is below them."""
-    if ":" in word.partition("]")[2 if word.startswith("[") else 0]:
+    # An IPv6 address has colons of its own, within its brackets.
+    after_address = word.partition("]")[2] if word.startswith("[") else word.partition("]")[0]
+    if ":" in after_address:
         raise CommandError(f"{word[:LONGEST]}: give a domain or host without scheme and port")
     name = host_named(word)
-    if name.startswith(ALONE):  # a URL's host may begin so, and its sheet would be another host's
+    # A URL's host may begin so, and its sheet would be another host's.
+    if name.startswith(ALONE):
         raise CommandError(f"{word[:LONGEST]}: a domain or host cannot begin with {ALONE}")
     return name
 
@@ -190,7 +189,8 @@ def exclude(order: Commanded, *words: str) -> Answer:
         return f"{wish.rule} is already excluded"
     until = f" until {iso(wish.until, fraction=False)}" if wish.until else ""
     holds = "is" if wish.holds(now) else "was"
-    return f"{wish.rule} {holds} excluded{until}{'; outputs made from now on leave it out' if wish.forget else ''}"
+    forgets = "; outputs made from now on leave it out" if wish.forget else ""
+    return f"{wish.rule} {holds} excluded{until}{forgets}"
 
 
 def check_exclude(*words: str) -> None:
@@ -204,6 +204,7 @@ def check_exclude(*words: str) -> None:
 
 def include(order: Commanded, rule: str) -> Answer:
     order.crawl.parts.in_force.include(rule)
+    # A wider rule, or one of the exclusion file, which no command can take back.
     others = rules_of(_records(order), time.time()).excludes(_first_url(rule))
     still = f"; another rule still excludes it: `excluded {rule}` shows which" if others else ""
     return f"{rule} is no longer excluded; URLs that were dropped meanwhile do not come back{still}"
@@ -212,9 +213,11 @@ def include(order: Commanded, rule: str) -> Answer:
 def _first_url(rule: str) -> str:
     """Return the first of the URLs that a rule names."""
     rule = without_comment(rule)
-    return canonical(
-        rule if "://" in rule else f"http://{rule.removeprefix('*').removeprefix('.')}"
-    )
+    if "://" in rule:
+        return canonical(rule)
+    # `*.example.org` is for a domain and what is below it, as `example.org` is.
+    domain = rule.removeprefix("*").removeprefix(".")
+    return canonical(f"http://{domain}")
 
 
 def excluded(order: Commanded, word: str = "") -> Answer:
@@ -228,9 +231,13 @@ def check_excluded(word: str = "") -> None:
 
 def excluded_among(records: Sequence[OptOut], word: str = "") -> Answer:
     """Return the answer to `excluded`: all of these records, or those that name this host or URL."""
-    url, now = url_named(word) if word else "", time.time()
-    found = [one for one in records if not url or rules_of([one]).excludes(url)]
-    return {"records": len(found), "excluded": [one.to_json(now) for one in found[:MOST_RECORDS]]}
+    now = time.time()
+    found = records
+    if word:
+        url = url_named(word)
+        found = [one for one in records if rules_of([one]).excludes(url)]
+    shown = [one.to_json(now) for one in found[:MOST_RECORDS]]
+    return {"records": len(found), "excluded": shown}
 
 
 def _records(order: Commanded) -> list[OptOut]:
@@ -247,8 +254,10 @@ def host(order: Commanded, word: str, verb: str = "", value: str = "") -> Answer
     if _looks(word, verb):
         _refuse_elsewhere(order, word)
     if verb == "delay":
-        return orders.delay(name, None if value == DEFAULT else _seconds(value))
+        seconds = None if value == DEFAULT else _seconds(value)
+        return orders.delay(name, seconds)
     if verb:
+        # `check_host` lets only VERBS through, and HostOrders has a method for each.
         said: str = getattr(orders, verb)(name)
         return said
     return orders.record(name)
@@ -260,15 +269,16 @@ def check_host(word: str, verb: str = "", value: str = "") -> None:
         raise CommandError(
             f"{verb[:40]}: not a command for a host; the commands are {', '.join(VERBS)}"
         )
-    if bool(value) is not (verb == "delay"):
-        raise CommandError(
-            f"usage: host NAME {verb}{' SECONDS, or ' + DEFAULT if verb == 'delay' else ''}"
-        )
-    if verb == "delay" and value != DEFAULT:
+    takes_value = verb == "delay"
+    if bool(value) is not takes_value:
+        wanted = f" SECONDS, or {DEFAULT}" if takes_value else ""
+        raise CommandError(f"usage: host NAME {verb}{wanted}")
+    if takes_value and value != DEFAULT:
         _seconds(value)
 
 
 def _looks(_word: str, verb: str = "", _value: str = "") -> bool:
+    # A retry ends a wait, and leaves nothing that a restart could put in force again.
     return not verb or verb == "retry"
 
 
@@ -295,7 +305,10 @@ def _by_and_most(*words: str) -> tuple[str, int]:
 def _refuse_elsewhere(order: Commanded, word: str) -> None:
     """Raise CommandError if the host belongs to another drone of the hive."""
     post = order.crawl.parts.post
-    if post is not None and (owner := post.drone.owner(url_named(word))) != post.drone.me:
+    if post is None:
+        return
+    owner = post.drone.owner(url_named(word))
+    if owner != post.drone.me:
         raise CommandError(
             f"{word[:LONGEST]}: belongs to drone {owner} of this hive; give the folder of that drone, "
             "on its machine"
@@ -335,6 +348,7 @@ def _canonical(*urls: str) -> list[str]:
 
 def _hosts(order: Commanded) -> HostOrders:
     found = order.crawl.parts.hosts
+    # A command may end a host's wait; the loop runs when the command has been carried out.
     order.wake()
     if found is None:
         raise CommandError("the FRONTIER of this crawl has no commands for hosts")
@@ -348,19 +362,22 @@ def _most(*words: str) -> int:
 
 def _options(words: Sequence[str], defaults: Mapping[str, str]) -> list[str]:
     """Return the values of these options, each given as two words, or as one with `=`."""
-    found, left = dict(defaults), list(words)
+    found = dict(defaults)
+    left = list(words)
     while left:
         name, equals, value = left.pop(0).partition("=")
-        if name not in defaults or not (equals or left):
-            raise CommandError(
-                f"{name[:40]}: unknown option; the options are {', '.join(f'{one} VALUE' for one in defaults)}"
-            )
+        has_value = bool(equals or left)
+        if name not in defaults or not has_value:
+            options = ", ".join(f"{one} VALUE" for one in defaults)
+            raise CommandError(f"{name[:40]}: unknown option; the options are {options}")
         found[name] = value if equals else left.pop(0)
     return [found[name] for name in defaults]
 
 
 def _count(word: str) -> int:
-    if not (word.isascii() and word.isdecimal() and len(word) < 9 and 0 < int(word) <= MOST):
+    # `int` also takes digits of other scripts, and refuses a text of some thousand digits.
+    is_number = word.isascii() and word.isdecimal() and len(word) < 9
+    if not is_number or not 0 < int(word) <= MOST:
         raise CommandError(f"-n {word[:40]}: must be a whole number from 1 to {MOST}")
     return int(word)
 
@@ -465,9 +482,11 @@ def checked(name: str, *words: str) -> Command:
         raise CommandError(
             f"{_short(name)!r} is not a command; the commands are {', '.join(COMMANDS)}"
         )
-    if len(words) < command.least or (command.most is not None and len(words) > command.most):
+    has_too_many = command.most is not None and len(words) > command.most
+    if len(words) < command.least or has_too_many:
         raise CommandError(f"usage: {command.usage}")
-    if any(not word.strip() or not word.isprintable() for word in words):
+    # Words are repeated in logs and in lines of answers.
+    if not all(word.strip() and word.isprintable() for word in words):
         raise CommandError(f"usage: {command.usage}; no word may be empty or contain a line break")
     if command.check is not None:
         command.check(*words)
@@ -482,7 +501,9 @@ def obey(order: Commanded, name: str, *words: str) -> Answer | Awaitable[Answer]
 def _row(name: str, words: tuple[str, ...]) -> tuple[Command | None, tuple[str, ...]]:
     """Return the row and its own words: what is done for one domain has a row of its own."""
     of_domain = COMMANDS.get(f"{name} {FOR}") if words[:1] == (FOR,) else None
-    return (COMMANDS.get(name), words) if of_domain is None else (of_domain, words[1:])
+    if of_domain is not None:
+        return of_domain, words[1:]
+    return COMMANDS.get(name), words
 
 
 def _short(text: str) -> str:

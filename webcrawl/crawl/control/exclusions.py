@@ -128,8 +128,10 @@ def _commanded(state: ValueStore, excluded: Sequence[str]) -> list[OptOut]:
     Rules that it took back are gone, and those that it added are not dated.
     """
     saved = {one.rule: one for one in _unpacked(state.get(COMMANDED))}
+    # `excluded` has no rule whose time is over, although its record stays.
     kept = [one for one in saved.values() if one.until or one.rule in excluded]
-    return [*kept, *(OptOut(rule) for rule in excluded if rule not in saved)]
+    undated = [OptOut(rule) for rule in excluded if rule not in saved]
+    return [*kept, *undated]
 
 
 def _unpacked(data: bytes | None) -> list[OptOut]:
@@ -170,18 +172,21 @@ class FileOptOuts(Part):
         """Return the records as of the last time that the crawl has read the file."""
         file = next((one for one in self._filters() if isinstance(one, ExclusionFilter)), None)
         text = file.text if file is not None else ""
-        if text is not self._text:
-            self._known = self._dated(file) if file is not None else []
-            self._text = text
+        # By identity: the filter has another text only after it has read the file again.
+        if text is self._text:
+            return self._known
+        self._known = self._dated(file) if file is not None else []
+        self._text = text
         return self._known
 
     def _dated(self, file: ExclusionFilter) -> list[OptOut]:
         """Return the records of a file; a rule without a date keeps that of its earlier record."""
         since = {record.rule: record.since for record in self._known}
-        return [
-            record if record.since else replace(record, since=since.get(record.rule, file.read_at))
-            for record in file.records()
-        ]
+        dated = []
+        for record in file.records():
+            first_read = since.get(record.rule, file.read_at)
+            dated.append(record if record.since else replace(record, since=first_read))
+        return dated
 
     def has_changed(self) -> bool:
         """Return whether the file says something else than at the last checkpoint."""

@@ -106,9 +106,9 @@ def _why_not(name: str) -> str:
             f"{name} decides which URLs count as the same, so it cannot change within a crawl: "
             "use another JOBDIR"
         )
-    ours = next((one.ours for one in TAKEN if one.theirs == name and one.ours in CHANGEABLE), None)
-    if ours is not None:
-        return f"{name} is called {ours} here: set {ours}"
+    for one in TAKEN:
+        if one.theirs == name and one.ours in CHANGEABLE:
+            return f"{name} is called {one.ours} here: set {one.ours}"
     if name not in KINDS and name not in SCRAPYS:
         return f"{name[:40]} is not a setting of the crawl; `get` lists all settings, and which can change"
     return (
@@ -205,12 +205,10 @@ class InForce(Part):
 
     def _restore_settings(self, ordered: dict[str, Any]) -> None:
         """Put settings in force again, and leave out those that do not fit those of this run."""
-        while True:  # one may be possible only with another
-            fitting = [name for name in ordered if self._fits(name, ordered[name])]
+        # One may be possible only with another: a longer POLITENESS_MIN_DELAY needs its maximum.
+        while fitting := [name for name in ordered if self._fits(name, ordered[name])]:
             for name in fitting:
                 self.set_values[name] = ordered.pop(name)
-            if not fitting:
-                break
         for name, value in ordered.items():
             self._leave_out(name, value)
 
@@ -241,11 +239,12 @@ class InForce(Part):
         if self.paused:
             yield "pause"
         now = self._clock()
-        for one in self.excluded.records:
-            if one.holds(now):
-                details = f" ({one.details})" if says_more(one) else ""
-                yield f"exclude {one.rule}{details}"
-        yield from (f"set {name} {value}" for name, value in self.set_values.items())
+        in_force = [one for one in self.excluded.records if one.holds(now)]
+        for one in in_force:
+            details = f" ({one.details})" if says_more(one) else ""
+            yield f"exclude {one.rule}{details}"
+        for name, value in self.set_values.items():
+            yield f"set {name} {value}"
 
     # -- commands
 
@@ -265,13 +264,12 @@ class InForce(Part):
 
     def include(self, rule: str) -> None:
         records = self.excluded.records
-        if all(one.rule != rule for one in records):
+        rest = [one for one in records if one.rule != rule]
+        if len(rest) == len(records):
             last = ", ".join(one.rule for one in records[-5:])
-            raise CommandError(
-                f"{rule} is not excluded by command; "
-                f"{f'the latest rules that are: {last}' if last else 'no rule is'}"
-            )
-        self.excluded.use([one for one in records if one.rule != rule])
+            known = f"the latest rules that are: {last}" if last else "no rule is"
+            raise CommandError(f"{rule} is not excluded by command; {known}")
+        self.excluded.use(rest)
 
     def set(self, name: str, value: str) -> Any:
         """Return the value as it is understood."""
@@ -283,17 +281,20 @@ class InForce(Part):
         before = self.values
         heard: list[Listener] = []
         try:
-            self.values = changed(before, {name: value})  # first: listeners may look at what holds
+            # Before the listeners are called, which may look at what holds.
+            self.values = changed(before, {name: value})
             for call in self._listeners[name]:
                 call(self.values)
-                heard.append(call)  # of rules only who reads them knows whether they are any
+                heard.append(call)
+        # Whether a file has rules shows only when its listener reads it: those before it are then
+        # told the old value.
         except (SettingError, RulesError, CommandError) as error:
             self.values = before
             for call in heard:
                 call(before)
             raise CommandError(str(error)) from error
         found = value_of(self.values, name)
-        # what msgpack can keep
+        # what msgpack can keep; other values are kept as they were written, and read again
         self.set_values[name] = found if isinstance(found, (int, float, str)) else value
         return found
 
@@ -317,6 +318,7 @@ class InForce(Part):
     def save(self) -> None:
         kept = {"paused": self.paused, "excluded": self.excluded.rules, "set": self.set_values}
         data = msgpack.packb(kept)
+        # An earlier row is replaced even by an empty one: else it would hold after a restart.
         if any(kept.values()) or self._db.get(META) is not None:
             self._db.set(META, data)
         self._optouts.save(self.excluded.records)
@@ -326,7 +328,7 @@ class PausedHosts(Part):
     """The names of paused hosts, in the order in which they were paused.
 
     A paused host is one that is set aside, and has no state of its own: every place that moves
-    hosts would have to know it.
+    hosts would have to know it, and older versions could not read the host's row.
     """
 
     def __init__(self, db: CrawlDB) -> None:

@@ -41,6 +41,7 @@ SILENCE = 10.0
 RETRY = 1.0
 BACKLOG = 64
 MODE = 0o600
+NO_LINE = f"the request does not end in a line break, or has more than {LONGEST} bytes"
 
 Obey = Callable[[str, Sequence[str]], Awaitable[Any]]
 
@@ -166,14 +167,7 @@ class ControlServer:
                     line, rest = await _line(loop, connection, rest)
                 if line is None:
                     if rest:
-                        await _send(
-                            loop,
-                            connection,
-                            refusal(
-                                f"the request does not end in a line break, or has more than "
-                                f"{LONGEST} bytes"
-                            ),
-                        )
+                        await _send(loop, connection, refusal(NO_LINE))
                     return
                 self._open.pop(task, None)
                 self._busy.add(task)

@@ -79,16 +79,20 @@ class Sheets(Part):
     def _restore(self, saved: Mapping[str, Sheet]) -> None:
         for name, sheet in saved.items():
             for setting, value in sheet.items():
-                try:
-                    self.sheets.setdefault(name, {})[setting] = read_for_host(setting, value)
-                except (ValueError, KeyError) as error:  # of another version
-                    why = (
-                        error
-                        if isinstance(error, ValueError)
-                        else "this version has no such setting"
-                    )
-                    line = "%s = %s, set by command for %s, is no longer in force: %s"
-                    logger.warning(line, setting, value, whose(name), why)
+                self._restore_one(name, setting, value)
+
+    def _restore_one(self, name: str, setting: str, value: Any) -> None:
+        """Put a setting of a sheet in force again; another version may have saved it."""
+        try:
+            self.sheets.setdefault(name, {})[setting] = read_for_host(setting, value)
+        except ValueError as error:
+            why = str(error)
+        except KeyError:
+            why = "this version has no such setting"
+        else:
+            return
+        line = "%s = %s, set by command for %s, is no longer in force: %s"
+        logger.warning(line, setting, value, whose(name), why)
 
     def told(self) -> Iterator[str]:
         """Yield a line for each setting of a sheet."""
@@ -134,9 +138,10 @@ class Sheets(Part):
 
     def said_by(self, host: str, setting: str) -> str | None:
         """Return the sheet that says what a setting is for this host."""
-        return next(
-            (name for name in names_for(host) if setting in self.sheets.get(name, ())), None
-        )
+        for name in names_for(host):
+            if setting in self.sheets.get(name, ()):
+                return name
+        return None
 
     # -- those who heed it
 
@@ -152,8 +157,11 @@ class Sheets(Part):
         """Make anew what follows from these settings."""
         there = frozenset(setting for sheet in self.sheets.values() for setting in sheet)
         for names, make, heard in self._listeners:
-            if names.intersection(changed):
-                heard(PerHost(_finder(self, names, make)) if names & there else None)
+            if not names.intersection(changed):
+                continue
+            # Hosts are looked up twice per page for their waits alone: without sheets in nothing.
+            has_any = bool(names & there)
+            heard(PerHost(_finder(self, names, make)) if has_any else None)
 
     # -- the checkpoint
 
