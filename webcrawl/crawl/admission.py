@@ -91,13 +91,13 @@ class RobotsAdmission:
             return None
         if verdict is RobotsDecision.FETCH:
             return self._by_its_way(link, now) or self._ask(link, now)
+        # The host's URLs of its other origins pass meanwhile: a queue may begin with URLs of a dead
+        # http while https is up.
         if verdict is RobotsDecision.WAIT:
             return OriginWait(self.book.next_try(link.url))
-        return (
-            Status.ROBOTS_FORBIDDEN
-            if verdict is RobotsDecision.FORBIDDEN
-            else Status.ROBOTS_UNREACHABLE
-        )
+        if verdict is RobotsDecision.FORBIDDEN:
+            return Status.ROBOTS_FORBIDDEN
+        return Status.ROBOTS_UNREACHABLE
 
     def is_gone(self, link: Link) -> bool:
         """Return whether a robots.txt has been unreachable more than once, and is not awaited."""
@@ -112,8 +112,11 @@ class RobotsAdmission:
 
     def _by_its_way(self, link: Link, now: float) -> Decision:
         """Let a link whose proxy has failed pass others once; end it the second time."""
-        tries, until = self._ways.get(link.request, (0, 0.0)) if self._ways else (0, 0.0)
-        if tries and now >= until + WAY:
+        if not self._ways:
+            return None
+        tries, until = self._ways.get(link.request, (0, 0.0))
+        is_old = now >= until + WAY
+        if tries and is_old:
             del self._ways[link.request]
             return None
         if tries > 1:
@@ -131,15 +134,14 @@ class RobotsAdmission:
             del self._chases[origin]
             self.book.answered(origin, Status.TIMEOUT, b"", now)
             return self.decide(link, now)  # rules known before are in force now
-        tries, chain = self.book.tries(origin), chase.chain if chase else ""
         return Link(
             url,
             link.path + "P",
             link.url,
             link.seed,
-            tries,
+            self.book.tries(origin),
             history=origin,
-            chain=chain,
+            chain=chase.chain if chase else "",
             request=link.request,
         )
 
@@ -168,6 +170,7 @@ class RobotsAdmission:
             if not self._has_room(now):
                 return self.book.answered(origin, Status.UNTRIED, b"", now)
             self._chases[origin] = Chase(location, hops + 1, now + CHASE, chain)
+            # On the same host, `decide` asks for the new URL with the next of the origin's URLs.
             if host_of(location) != host_of(origin + "/"):
                 chased = Link(
                     location, link.path, link.url, link.seed, 0, origin, chain, link.request

@@ -46,7 +46,9 @@ class ArchivedStates:
         if 200 <= exchange.status < 300:
             page.digest = page.digest or self._digests(exchange.body)
             page.change = self._heard(page, exchange, page.digest)
-        elif exchange.status in GONE and self._last(page) != NONE:
+            return
+        # A page that was never there is not gone.
+        if exchange.status in GONE and self._last(page) != NONE:
             page.change = self._heard(page, exchange, ABSENT)
 
     def _heard(self, page: Page, exchange: Exchange, state: bytes) -> Change:

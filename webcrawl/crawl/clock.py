@@ -21,6 +21,11 @@ logger = logging.getLogger(__name__)
 # Seconds by which the machine's clock must jump to be reported. The steady clock stands while the
 # machine sleeps. How long the crawl did not run before a step back, nobody can tell.
 STEP = 60.0
+FORWARD = (
+    "the machine's clock jumped forward by %.0f seconds, or the machine slept; "
+    "this changes no host's wait"
+)
+BACK = "the machine's clock jumped back by %.0f seconds or more; this changes no host's wait"
 
 
 class CrawlClock(Part):
@@ -43,6 +48,8 @@ class CrawlClock(Part):
         self._steady = steady
         now, before = wall(), db.get(CLOCK)
         last, ahead = msgpack.unpackb(before) if before is not None else (now, 0.0)
+        # A former run may have seen the machine's clock set: it stays so far ahead of the crawl's.
+        # Time that has passed cannot be told from a clock that was set forward between two runs.
         self._ahead: float = ahead
         self._start: float = max(now - ahead, last) - steady()
         self()  # a step since the last run is reported
@@ -51,14 +58,11 @@ class CrawlClock(Part):
     def __call__(self) -> float:
         """Return the time now. `_ahead` is what the machine's clock shows beyond it."""
         now = self._start + self._steady()
-        before, self._ahead = self._ahead, self._wall() - now
-        if abs(step := self._ahead - before) >= STEP:
-            forward = (
-                "the machine's clock jumped forward by %.0f seconds, or the machine slept; "
-                "this changes no host's wait"
-            )
-            back = "the machine's clock jumped back by %.0f seconds or more; this changes no host's wait"
-            logger.warning(forward if step > 0 else back, abs(step))
+        before = self._ahead
+        self._ahead = self._wall() - now
+        step = self._ahead - before
+        if abs(step) >= STEP:
+            logger.warning(FORWARD if step > 0 else BACK, abs(step))
         return now
 
     def at(self, steady: float) -> float:

@@ -73,14 +73,15 @@ class ReadCopies(Feature):
         copy, notes = self._copies.judge(page.digest, page.url, by_query=by_query)
         if copy is Copy.ELSEWHERE:
             notes = self._shell(page, exchange)
-        if notes:
-            self._read(page, exchange)
-            if page.links:
-                exchange.state.followed = True
-                for note in notes:
-                    self._content.seen(note)
-        elif copy is not Copy.KNOWN and _may_have_links(exchange):
-            self._counters[LEFT_OUT + copy.value] += 1
+        if not notes:
+            if copy is not Copy.KNOWN and _may_have_links(exchange):
+                self._counters[LEFT_OUT + copy.value] += 1
+            return
+        self._read(page, exchange)
+        if page.links:
+            exchange.state.followed = True
+            for note in notes:
+                self._content.seen(note)
 
     def _shell(self, page: Page, exchange: Exchange) -> list[bytes]:
         """Return the record to keep of a small body that many sites have; its copies are theirs."""
@@ -93,7 +94,5 @@ class ReadCopies(Feature):
 
 def _may_have_links(exchange: Exchange) -> bool:
     """Return whether a body that is not read is worth a word in the last lines."""
-    return (
-        bool(markup(exchange.content_type, exchange.body))
-        and LINKS.search(exchange.body) is not None
-    )
+    is_markup = bool(markup(exchange.content_type, exchange.body))
+    return is_markup and LINKS.search(exchange.body) is not None

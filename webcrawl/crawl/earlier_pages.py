@@ -59,11 +59,12 @@ class CdxServers:
         if exchange.digest in self._found:
             return self._found[exchange.digest]
         is_asked = True
-        for server, worker in self._lanes[crc32(host_of(exchange.url).encode()) % LANES]:
+        # By the host: a lane keeps the captures of the hosts that it has asked for.
+        lane = self._lanes[crc32(host_of(exchange.url).encode()) % LANES]
+        for server, worker in lane:
+            answer = asyncio.wrap_future(worker.submit(_find, server, exchange))
             try:
-                found = await asyncio.wait_for(
-                    asyncio.wrap_future(worker.submit(_find, server, exchange)), PATIENCE
-                )
+                found = await asyncio.wait_for(answer, PATIENCE)
             except TimeoutError:
                 server.cut()
                 self._lose(server, f"{server.address}: no answer within {PATIENCE:.0f} seconds")

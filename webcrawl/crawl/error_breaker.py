@@ -96,12 +96,10 @@ class ErrorBreaker(logging.Handler):
 
     def _shows(self, record: logging.LogRecord) -> bool:
         """Return False for an error like many before, which errors.log has."""
-        if (
-            not record.exc_info
-            or record.levelno < self.level
-            or self._file is None
-            or self._file.failed
-        ):
+        is_error = bool(record.exc_info) and record.levelno >= self.level
+        # What errors.log cannot take, the screen shows.
+        has_file = self._file is not None and not self._file.failed
+        if not is_error or not has_file:
             return True
         return self._alike[_origin(record)] < SHOWN
 
@@ -119,14 +117,16 @@ class ErrorBreaker(logging.Handler):
         self._file.emit(record)
         origin = _origin(record)
         self._alike[origin] += 1
-        if self._alike[origin] == SHOWN and self._filtered and not self._file.failed:
+        is_last_shown = self._alike[origin] == SHOWN and bool(self._filtered)
+        if is_last_shown and not self._file.failed:
             logger.warning(
                 "further errors raised at %s:%d are shown only in %s", *origin, self._path
             )
         self.count()
         now = time.monotonic()
         self._times.append(now)
-        if len(self._times) == self._many and now - self._times[0] <= self._seconds:
+        are_too_many = len(self._times) == self._many and now - self._times[0] <= self._seconds
+        if are_too_many:
             # pipelines have threads of their own
             from_thread(self._loop, partial(self._end, ERROR_BREAKER))
 

@@ -32,10 +32,8 @@ class Alarm:
 
         Not if somebody else uses this timer.
         """
-        if (
-            signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL
-            or signal.getitimer(signal.ITIMER_REAL)[0]
-        ):
+        has_handler = signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL
+        if has_handler or signal.getitimer(signal.ITIMER_REAL)[0]:
             return
         output = sys.__stderr__
         with contextlib.suppress(OSError, RuntimeError, ValueError):  # it cannot be written to
@@ -109,6 +107,7 @@ class ExhaustionWatch(logging.Handler):
         """Fails if this is a lack; says whether it is. May be called from any thread."""
         if self._has_ended or not isinstance(error, Exception) or not lack(error):
             return False
+        # Freed first: `fail` logs, and begins the end of the crawl.
         self._reserve = None
         if threading.get_ident() == self._thread:
             self._fail(error)

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from webcrawl.crawl.earlier_pages import Since
     from webcrawl.record.since.earlier import LatestCapture
 
+# A sitemap may be longer than a page, up to its protocol's 50 MiB; of a robots.txt the beginning
+# is enough.
 CUT, LONG = Options(cut=True), Options(long=True)
 # Why a body is not whole, for whoever wants whole ones
 LOST: dict[str, type[FetchError]] = {
@@ -185,7 +187,8 @@ class Fetching:
         trip.exchange = exchange
         if exchange.truncated or exchange.flaws:
             self._count(flaws_of(exchange))
-        if self._whole and exchange.truncated in LOST and not link.is_prerequisite:
+        must_be_whole = self._whole and not link.is_prerequisite
+        if must_be_whole and exchange.truncated in LOST:
             self._refuse(exchange)
         return exchange
 
@@ -199,6 +202,8 @@ class Fetching:
         known: LatestCapture | None = None
         task = self._running.begin(trip)
         try:
+            # The earlier page is read before the request is made: only for one that can be read the
+            # request has a condition, so that a damaged archive costs a download, and no page.
             if self._since is not None:
                 known = await self._since.latest(trip, link.url, headers)
                 headers += known.conditions if known is not None else []
@@ -206,14 +211,14 @@ class Fetching:
                 link.url, headers, keep=trip.keep, watch=watch, options=options
             ), known
         except asyncio.CancelledError as error:
+            # Somebody else has cancelled the task: that is an error like others.
             if not (trip.abandoned or trip.cut):
                 raise tamed(error) from None
             task.uncancel()
-            raise Cancelled(
-                "the crawl is ending"
-                if trip.abandoned
-                else "its slot is needed for other downloads"
-            ) from None
+            reason = "its slot is needed for other downloads"
+            if trip.abandoned:
+                reason = "the crawl is ending"
+            raise Cancelled(reason) from None
         except FetchError as error:
             self._count([f"outcome/{error.name}"])
             raise
@@ -236,7 +241,8 @@ class Fetching:
     def _headers_of(self, link: Link) -> list[tuple[bytes, bytes]]:
         sent = cookie_header(link.chain, link.url) if link.chain else b""
         headers = [(b"Cookie", sent)] if sent else []
-        for more in [self._of_robots] if link.is_own else self._headers:
+        sources = [self._of_robots] if link.is_own else self._headers
+        for more in sources:
             headers += more(link)
         return headers
 

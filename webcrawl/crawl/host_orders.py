@@ -129,6 +129,7 @@ class HostOrders(HostInspector):
         now = self.now()
         for origin in self.book.origins(name):
             self.book.try_again(origin, now)
+        # Failures stay: without them a dead host would be asked twelve more times.
         due = self._steering.retry(name, now)
         facts = self.frontier.look.facts(name)
         if not facts.queued:
@@ -166,11 +167,13 @@ class HostOrders(HostInspector):
 
     def set_for(self, domain: str, name: str, value: Any) -> str:
         self._check(domain, name, value)
-        if value is None and name not in self._sheets.sheets.get(domain, {}):
+        own = self._sheets.sheets.get(domain, {})
+        if value is None and name not in own:
             raise CommandError(f"{name} has no value of its own for {domain}")
         self._sheets.set(domain, {name: value})
-        if name == BUDGET and self.frontier.domains.budgets is not None:
-            self.frontier.domains.budgets.reconsider(domain)
+        budgets = self.frontier.domains.budgets
+        if name == BUDGET and budgets is not None:
+            budgets.reconsider(domain)
         if value is None:
             return f"{name} no longer has a value of its own for {domain}"
         return f"{name} is {value} for {domain} and all hosts below it"
@@ -179,11 +182,9 @@ class HostOrders(HostInspector):
         registered = self.domain(domain)
         if name == BUDGET and registered != domain:
             raise CommandError(f"budgets apply to registered domains: use --for {registered}")
-        if (
-            name == "URL_SCOPE"
-            and value == "seeds"
-            and self._in_force.values["URL_SCOPE"] != "seeds"
-        ):
+        # Only a crawl of this scope has noted the domains of its seeds.
+        notes_seeds = self._in_force.values["URL_SCOPE"] == "seeds"
+        if name == "URL_SCOPE" and value == "seeds" and not notes_seeds:
             raise CommandError(
                 "URL_SCOPE = seeds can be set for a domain only in a crawl that has this scope"
             )

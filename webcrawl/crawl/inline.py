@@ -62,7 +62,7 @@ class Halfway(Part):
         return True
 
     def leave_out(self, pages: Iterable[str]) -> None:
-        """These pages are being processed, and not in the checkpoint that follows."""
+        """Note that pages are being processed, and not in the checkpoint that follows."""
         for page in pages:
             self._now.setdefault(page, set())
 
@@ -142,8 +142,10 @@ class InlineDownloads:
             return None if outcome is None else (outcome, self._ended(outcome))
 
         decision = self._lending.lend(link, now, ended)
-        if decision is None or isinstance(decision, Link):
+        is_lent = decision is None or isinstance(decision, Link)
+        if is_lent:
             self._uplink.awaited(now)
+        # A float is a time to wait until, which may be a day ahead.
         if isinstance(decision, float) and self._robots.is_gone(link):
             return Status.ROBOTS_UNREACHABLE
         return decision
@@ -188,9 +190,9 @@ class InlineDownloads:
 
     def again(self, link: Link, outcome: Outcome) -> Link | None:
         """Return the link of the next attempt, if any, at the host's next turn: a page waits."""
-        return (
-            replace(link, attempt=link.attempt + 1) if self._lending.again(link, outcome) else None
-        )
+        if not self._lending.again(link, outcome):
+            return None
+        return replace(link, attempt=link.attempt + 1)
 
     def answered(
         self,
@@ -215,14 +217,7 @@ class InlineDownloads:
             if exchange.state.refers is not None:
                 count_known(self._counters, exchange)
         if last:
-            notes = (
-                [f"truncated:{exchange.truncated}"]
-                if exchange is not None and exchange.truncated
-                else []
-            )
-            if exchange is not None and exchange.state.refers is not None:
-                notes.append(note_of(exchange))
-            self._log.finished(link, outcome, exchange, [NOTE, *notes])
+            self._log.finished(link, outcome, exchange, _notes_of(exchange))
         return True
 
     def refused(self, link: Link, page: Link | None, variant: str, status: int) -> None:
@@ -240,3 +235,15 @@ class InlineDownloads:
 
     def _ended(self, outcome: Outcome) -> float:
         return self._clock.at(outcome.ended) if outcome.ended else 0.0
+
+
+def _notes_of(exchange: Exchange | None) -> list[str]:
+    """Return the notes of an inline download in crawl.log."""
+    notes = [NOTE]
+    if exchange is None:
+        return notes
+    if exchange.truncated:
+        notes.append(f"truncated:{exchange.truncated}")
+    if exchange.state.refers is not None:
+        notes.append(note_of(exchange))
+    return notes

@@ -103,10 +103,12 @@ class Turns:
         try:
             return await grant
         except BaseException:
-            if not grant.done() or grant.cancelled() or grant.exception() is not None:
+            was_granted = grant.done() and not grant.cancelled() and grant.exception() is None
+            if not was_granted:
                 self._serve(line)
             elif link is None:
                 self.own_left(line.name)
+            # The host is the caller's, who was cancelled before it heard of that.
             elif not grant.result() or isinstance(grant.result(), Link):
                 self.leave(link, Outcome(0))
             raise
@@ -127,6 +129,7 @@ class Turns:
         if line is not None:
             line.busy = False
             self._serve(line)
+        # Its address may be that of any other host in line.
         if self._share_addresses:
             for line in list(self.lines.values()):
                 self._serve(line)

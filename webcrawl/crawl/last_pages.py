@@ -93,7 +93,6 @@ def waiting_pages(ways: Iterable[Way]) -> dict[Trip, Any]:
 
 def of(coroutines: Iterable[Any], name: str = "") -> str:
     """Where they wait, in brackets, if that is known; `name`: only in functions of this name."""
-    places = sorted(
-        {place for one in coroutines if (place := suspended(one)).startswith(name) and place}
-    )
+    found = {suspended(one) for one in coroutines}
+    places = sorted(place for place in found if place and place.startswith(name))
     return f" [{'; '.join(places)}]" if places else ""

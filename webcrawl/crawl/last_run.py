@@ -33,11 +33,10 @@ OURS = "webcrawl.frontier.state.open_frontier"  # also that of crawls which have
 # may be switched on, unless it is the seeds' hosts or domains that are within
 REQUISITES = "REQUISITES"
 FOLLOW = "URL_FOLLOW"  # what one kind of crawl has found is not where the other looks
-SCOPE: Final = (
-    "URL_SCOPE"  # may become wider, but domains of seeds are noted only while it is `seeds`
-)
+# may become wider, but domains of seeds are noted only while it is `seeds`
+SCOPE: Final = "URL_SCOPE"
 # Settings that say nothing about the crawl, only where it lies, how long a run lasts and how much
-# it says. the last follows from others
+# it says. The last one follows from others.
 UNSAID = ("JOBDIR", "CLOSESPIDER_", "LOG_", "LINK_LOG", "READ_TRUNCATE")
 SPIDER = "spider"
 PROCESS = "process"  # the spider of `webcrawl process`
@@ -53,12 +52,15 @@ class OtherTerms(StoreError):  # noqa: N818 - reads as what it is
 
 def terms_of(spider: str, arguments: Mapping[str, object], values: CheckedSettings) -> Terms:
     """Return the terms by name, as text; each entry of a mapping is a term by itself."""
-    terms = {SPIDER: spider} | {f"-a {name}": _text(value) for name, value in arguments.items()}
+    terms = {SPIDER: spider}
+    for argument, given in arguments.items():
+        terms[f"-a {argument}"] = _text(given)
     for name, value in values.items():
         if name == "URL_HOST_RULES" and value:
             terms[name] = _host_rules(Path(str(value)))
         elif isinstance(value, Mapping):
-            terms |= {f"{name} {_text(key)}": _text(one) for key, one in value.items()}
+            for key, one in value.items():
+                terms[f"{name} {_text(key)}"] = _text(one)
         elif not name.startswith(UNSAID):
             terms[name] = _text(value)
     return terms
@@ -122,7 +124,8 @@ def refuse(jobdir: Path, before: Terms, now: Terms) -> None:
             f"change it back, or use another JOBDIR than {jobdir}"
         )
 
-    if now.get(REQUISITES) == "on" and wanted in ("host", "domain") and _noted(before) != wanted:
+    needs_notes = now.get(REQUISITES) == ON and wanted in ("host", "domain")
+    if needs_notes and _noted(before) != wanted:
         raise OtherTerms(
             f"{REQUISITES} is on with {SCOPE} = {wanted}: the seeds' {wanted}s were not recorded, "
             "so links would be "
@@ -146,7 +149,7 @@ def _noted(terms: Terms) -> str:
     scope = terms.get(SCOPE, NONE)
     if scope == "seeds":
         return "domain"
-    return scope if terms.get(REQUISITES) == "on" else NONE
+    return scope if terms.get(REQUISITES) == ON else NONE
 
 
 def changes(before: Terms, now: Terms) -> Iterator[str]:
@@ -177,8 +180,9 @@ def made_later(before: Terms, now: Terms, jobdir: Path) -> str:
 def _late(before: Terms, now: Terms) -> list[str]:
     if "OUTPUTS" not in before or now[SPIDER] == PROCESS:  # which reads the archives for them
         return []
-    old = before["OUTPUTS"].split(", ")
-    return [name for name in now.get("OUTPUTS", NONE).split(", ") if name not in (*old, NONE)]
+    known = {*before["OUTPUTS"].split(", "), NONE}
+    wanted = now.get("OUTPUTS", NONE).split(", ")
+    return [name for name in wanted if name not in known]
 
 
 def more_pages(before: Terms, now: Terms, jobdir: Path) -> str:
@@ -232,7 +236,8 @@ def _item(value: object) -> str:
     return ":".join(map(_text, value)) if isinstance(value, tuple) else _text(value)
 
 
-# By type, the first that fits; all other values are shown as they are written.
+# By type, the first that fits: `bool` goes before the numbers, of which it is one. All other values
+# are shown as they are written.
 TEXTS: tuple[tuple[type | tuple[type, ...], Callable[[Any], str]], ...] = (
     (bool, _switch),
     (float, _number),

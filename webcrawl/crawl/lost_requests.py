@@ -47,10 +47,8 @@ class Unkept:
 
     def report(self) -> int:
         """Return the number that no run has reported at its end; call it before the checkpoint."""
-        found, reported = (
-            self._counters[COUNTED] + self._counters[NAMELESS],
-            int(self._db.get(REPORTED) or 0),
-        )
+        found = self._counters[COUNTED] + self._counters[NAMELESS]
+        reported = int(self._db.get(REPORTED) or 0)
         if found != reported:
             self._db.set(REPORTED, b"%d" % found)
         return found - reported

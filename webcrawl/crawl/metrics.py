@@ -53,8 +53,10 @@ class Labelled(NamedTuple):
 
 def _answer(rest: str) -> str | None:
     """Return the status to count under: those that HTTP does not have count as one."""
-    if rest.startswith("-") or not rest.isdecimal() or int(rest) == 0:
+    is_answer = rest.isdecimal() and int(rest) > 0
+    if not is_answer:
         return None
+    # Servers may send any number: each would be a time series of its own in Prometheus.
     return rest if int(rest) in STATUSES else OTHERS
 
 
@@ -198,9 +200,11 @@ def families(look: CrawlLook) -> Iterator[Metric]:
     for labelled in LABELLED:
         if not labelled.prefix.startswith(absent):
             yield _labelled(labelled, figures)
+    # Without a page in the sample nothing is estimated.
     unknown = () if figures.get(f"{REVISIT}sampled") else [REVISIT + name for name in ESTIMATED]
     for row in GAUGES:
-        if row.key in figures and row.key not in unknown and not row.key.startswith(absent):
+        is_known = row.key in figures and row.key not in unknown
+        if is_known and not row.key.startswith(absent):
             yield GaugeMetricFamily(PREFIX + row.metric, row.says, value=figures[row.key])
     turns = HostTurns.of(figures)
     hosts = {
@@ -212,9 +216,8 @@ def families(look: CrawlLook) -> Iterator[Metric]:
     yield _gauges(
         "hosts", "Hosts in rotation (asked, ready, waiting), and hosts set aside.", "state", hosts
     )
-    troubles = {name: look.trouble == said for said, name in TROUBLES.items()} | {
-        ENGINE: look.engine_paused
-    }
+    troubles = {name: look.trouble == said for said, name in TROUBLES.items()}
+    troubles[ENGINE] = look.engine_paused
     yield _gauges("trouble", TROUBLE, "kind", troubles)
     yield _histogram(look.times)
 
@@ -222,7 +225,9 @@ def families(look: CrawlLook) -> Iterator[Metric]:
 def _labelled(one: Labelled, figures: Figures) -> Metric:
     sums: dict[str, float] = dict.fromkeys(one.always, 0)
     for key, number in figures.items():
-        value = one.value(key.removeprefix(one.prefix)) if key.startswith(one.prefix) else None
+        if not key.startswith(one.prefix):
+            continue
+        value = one.value(key.removeprefix(one.prefix))
         if value is not None:
             sums[value] = sums.get(value, 0) + number
     family = CounterMetricFamily(PREFIX + one.name, one.says, labels=[one.label])
@@ -373,12 +378,14 @@ class Told:
             rewrite(self._path, json.dumps(self._told).encode())
 
     def _at_least(self, sample: Sample) -> float:
-        key = " ".join(
-            (sample.name, *(f"{name}={value}" for name, value in sorted(sample.labels.items())))
-        )
+        labels = [f"{name}={value}" for name, value in sorted(sample.labels.items())]
+        key = " ".join((sample.name, *labels))
+        # What a kill took back is added for the rest of this run: a counter that stood still until
+        # it is caught up would look like a crawl without pages.
         if key not in self._more:
             self._more[key] = max(self._before.get(key, 0.0) - sample.value, 0.0)
-        self._told[key] = value = max(sample.value + self._more[key], self._told.get(key, 0.0))
+        value = max(sample.value + self._more[key], self._told.get(key, 0.0))
+        self._told[key] = value
         return value
 
 

@@ -92,19 +92,19 @@ class Outlook:
     def _all_waits(self, least: float = 0.0) -> str:
         """Return for which servers and hosts it waits, in words; for a host at least so long."""
         waits = self.waits()
-        return "; ".join(
-            filter(None, (str(self.servers), str(waits) if waits.seconds >= least else ""))
-        )
+        of_hosts = str(waits) if waits.seconds >= least else ""
+        return "; ".join(filter(None, (str(self.servers), of_hosts)))
 
     def glance(self) -> dict[str, Any]:
         """Figures of the progress line; URLs by level; their outcomes, and the times of downloads."""
+        # While hosts are asked, the crawl does not wait for those that may not be asked yet.
+        is_busy = bool(self.stopped_by) or self._parts.frontier.in_flight > 0
+        waits = str(self.servers) if is_busy else self._all_waits()
         return {
             **self._stats(),
             "ready": self.ready_hosts(),
             "trouble": self.trouble,
-            "waits": str(self.servers)
-            if self.stopped_by or self._parts.frontier.in_flight
-            else self._all_waits(),
+            "waits": waits,
             "bound": self.bound(),
             "levels": self._parts.frontier.look.levels(),
             "mix": mix(self._parts.statistics.outcomes),

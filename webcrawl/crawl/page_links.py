@@ -31,8 +31,10 @@ def ftp_links(body: bytes, content_type: str, url: str) -> DocumentLinks:
         points_elsewhere = entry.name in (b".", b"..") or b"/" in entry.name
         if entry.kind == "other" or points_elsewhere:
             continue
-        slash = "/" if entry.kind == "folder" else ""
-        found.links.append(_link(quote(entry.name, safe="") + slash, entry.name, found.encoding))
+        address = quote(entry.name, safe="")
+        if entry.kind == "folder":
+            address += "/"
+        found.links.append(_link(address, entry.name, found.encoding))
     return found
 
 
@@ -230,15 +232,16 @@ class PageLinks:
 
         `hops`: the letters of some kinds; those of all others are `other`.
         """
+        # Most pages have links of one letter, which then stands for all of them.
         letters = "".join(set(map(hops.get, set(map(KIND, found)), repeat(other))))
         if len(letters) > 1:
             letters = "".join([hops.get(one[0], other) for one in found])
         addresses = [*map(ADDRESS, found)]
         # outputs ask for the canonical forms only if links of all kinds were read
         read = page.found
-        targets = (
-            read.targets if read is not None and read.whole and read.base == page.base else None
-        )
+        targets = None
+        if read is not None and read.whole and read.base == page.base:
+            targets = read.targets
         self._discovery.discover(
             link, addresses, letters, base=page.base, needed=needed, targets=targets
         )

@@ -38,11 +38,12 @@ class PageMaking:
     def pages(self, trips: Sequence[Trip]) -> list[Iterable[Page] | Exception]:
         """Return for each answer its page, or why there is none."""
         pages = self._visited(trips)
+        # One stage after the other over all pages: a stage then finds its code and its tables in
+        # the processor's caches.
         ends = [_tried(self._follow, page) if isinstance(page, Page) else page for page in pages]
         if self._look_ups:
-            self._look_up(
-                [page for page in pages if isinstance(page, Page) and page.found is not None]
-            )
+            made = [page for page in pages if isinstance(page, Page)]
+            self._look_up([page for page in made if page.found is not None])
         return list(map(self._page_or_error, trips, pages, ends))
 
     def _look_up(self, pages: Sequence[Page]) -> None:

@@ -133,9 +133,12 @@ class States:
         """Return whether a page is again what it was before, or has moved here for good."""
         if _is_back(exchange):
             return True
-        if page.change is Change.NEW:
-            return bool(link.history) and (not is_ahead(link) or self._had(page))
-        return page.change is Change.CHANGED and self._bodies.holds(self._was_here(page))
+        if page.change is Change.CHANGED:
+            return self._bodies.holds(self._was_here(page))
+        if page.change is not Change.NEW or not link.history:
+            return False
+        # A link ahead of its turn has a history, although its page may be new.
+        return not is_ahead(link) or self._had(page)
 
 
 def _is_back(exchange: Exchange) -> bool:

@@ -48,9 +48,9 @@ class Follower(Protocol):
         """Note that a checkpoint was taken."""
 
     def rest(self) -> Iterator[float | None]:
-        """After the last checkpoint: ends the work, in slices.
+        """End the work after the last checkpoint, in slices.
 
-        A number: seconds until the next one makes sense.
+        A number that is yielded is the seconds until the next slice makes sense.
         """
 
     def close(self) -> None:
@@ -64,7 +64,7 @@ class Followers:
         self._all: list[Follower] = []
 
     def add(self, follower: Follower) -> None:
-        """From now on."""
+        """Tell this follower, too, of each checkpoint from now on."""
         self._all.append(follower)
 
     def committed(self) -> None:
@@ -128,12 +128,14 @@ class Parts:
 
     def hold(self, why: str, holder: object = None) -> None:
         """Have the crawl fetch nothing, for this reason; without one this holder lets it go on."""
-        before, holders = self.in_force.held, self.in_force.holders
+        holders = self.in_force.holders
+        was_held = bool(holders)
         if why:
             holders[holder] = why
         else:
             holders.pop(holder, None)
-        if before and not self.in_force.held:
+        # With several holders, the crawl goes on when the last one lets it.
+        if was_held and not holders:
             self.begin_again()
 
     def begin_again(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -83,8 +83,11 @@ def _no_pages(figures: Figures) -> Iterator[str]:
 
 def _errors(figures: Figures) -> Iterator[str]:
     """Yield the answers that are no pages, or seem to be none, over all runs, repeats included."""
-    statuses = sorted(stats_file.SERVER_ERRORS)
-    errors = {str(status): many for status in statuses if (many := figures.get(f"status/{status}"))}
+    errors: dict[str, int] = {}
+    for status in sorted(stats_file.SERVER_ERRORS):
+        many = figures.get(f"status/{status}")
+        if many:
+            errors[str(status)] = many
     walls, others = stats_file.recognised(figures)
     others.pop("shell", None)  # pages that need scripts have a line of their own
     for found, what in (
@@ -103,24 +106,21 @@ def _ended(figures: Figures) -> str:
 
     The last URL of a host that fell over is one.
     """
-    lost = sum(
-        many
-        for status, many in _outcomes(figures).items()
-        if int(status) in stats_file.SERVER_ERRORS
-    )
+    lost = 0
+    for status, many in _outcomes(figures).items():
+        if int(status) in stats_file.SERVER_ERRORS:
+            lost += many
     return f"; {count(lost, 'URL')} ended with one (see crawl.log)" if lost else ""
 
 
 def _unanswered(figures: Figures) -> Iterator[str]:
     """Yield URLs that ended without an answer, over all runs; failures are attempts."""
-    if ended := {
-        status: many
-        for status, many in _outcomes(figures).items()
-        if many and int(status) in FAILURES
-    }:
-        each = ", ".join(
-            f"{int(status)}: {ended[status]}" for status in sorted(ended, key=int, reverse=True)
-        )
+    ended: dict[int, int] = {}
+    for status, many in _outcomes(figures).items():
+        if many and int(status) in FAILURES:
+            ended[int(status)] = many
+    if ended:
+        each = ", ".join(f"{status}: {ended[status]}" for status in sorted(ended, reverse=True))
         urls = count(sum(ended.values()), "URL")
         yield f"{urls} ended without a usable answer ({each}; see crawl.log)"
 
@@ -148,13 +148,15 @@ def unexpected(figures: Figures) -> Iterator[str]:
 def _too_long(figures: Figures) -> Iterator[str]:
     """Yield the answers of which only the beginning is kept, over all runs."""
     if answers := figures.get("truncated/length", 0):
-        kinds = {
-            name.removeprefix(CUT): number
-            for name, number in figures.items()
-            if name.startswith(CUT)
-        }
+        kinds = _below(CUT, figures)
         types = f" ({by_type(kinds)})" if kinds else ""
         yield f"{count(answers, 'answer')} cut off at DOWNLOAD_TRUNCATE{types}: the rest is not in the crawl"
+
+
+def _below(prefix: str, figures: Figures) -> dict[str, Any]:
+    """Return the figures whose names have this prefix, by the rest of the name."""
+    named = [name for name in figures if name.startswith(prefix)]
+    return {name.removeprefix(prefix): figures[name] for name in named}
 
 
 def _sitemaps(figures: Figures) -> Iterator[str]:
@@ -167,19 +169,14 @@ def _scripts(figures: Figures) -> Iterator[str]:
     """Yield the pages without the text that their scripts make, over all runs."""
     if pages := figures.get("need_scripts", 0):
         more = "more than " if figures.get("need_scripts/others") else ""
-        hosts = f"{more}{count(figures['need_scripts/hosts'], 'host')} {'seems' if pages == 1 else 'seem'}"
+        hosts = f"{more}{count(figures['need_scripts/hosts'], 'host')}"
+        seem = "seems" if pages == 1 else "seem"
+        # Pages that are fetched already are not rendered afterwards, hence the new JOBDIR.
         new = "; for a complete crawl, in a new JOBDIR"
-        yield f"{count(pages, 'page')} of {hosts} to need scripts: use -s RENDER=auto{new} (docs/browser.md)"
+        yield f"{count(pages, 'page')} of {hosts} {seem} to need scripts: use -s RENDER=auto{new} (docs/browser.md)"
     if refused := figures.get(stats_file.REFUSED, 0):
-        begin = f"{stats_file.REFUSED}/"
-        kinds = {
-            name.removeprefix(begin): many
-            for name, many in figures.items()
-            if name.startswith(begin) and many
-        }
-        each = ", ".join(
-            f"{kind}: {many}" for kind, many in sorted(kinds.items(), key=lambda one: -one[1])
-        )
+        kinds = Counter(_below(f"{stats_file.REFUSED}/", figures))
+        each = ", ".join(f"{kind}: {many}" for kind, many in kinds.most_common() if many)
         yield f"{count(refused, 'request')} of rendered pages refused or failed ({each}): see docs/browser.md"
 
 
@@ -193,10 +190,8 @@ def _known(figures: Figures) -> Iterator[str]:
     """Yield the pages that an earlier crawl had already, over all runs."""
     same, known = figures.get("since/unmodified", 0), figures.get("since/identical", 0)
     if same or known:
-        again, size = (
-            f"{count(known, 'answer')} sent again unchanged",
-            megabytes(figures["since/bytes"]),
-        )
+        again = f"{count(known, 'answer')} sent again unchanged"
+        size = megabytes(figures["since/bytes"])
         yield f"{count(same, 'page')} unchanged since the earlier crawl (status 304), {again}: {size} not stored"
     changed, gone = figures.get("since/changed", 0), figures.get("since/gone", 0)
     if changed or gone:
@@ -206,11 +201,8 @@ def _known(figures: Figures) -> Iterator[str]:
 def _stored(figures: Figures) -> Iterator[str]:
     """Yield the files that the store has, over all runs, and those that it has not yet."""
     if "store/files" in figures:
-        waits = (
-            f", {figures['store/waiting']} not sent or verified yet"
-            if figures["store/waiting"]
-            else ""
-        )
+        waiting = figures["store/waiting"]
+        waits = f", {waiting} not sent or verified yet" if waiting else ""
         yield f"{count(figures['store/files'], 'file')} in the store ({megabytes(figures['store/bytes'])}){waits}"
 
 
@@ -218,7 +210,8 @@ def _walk(figures: Figures) -> Iterator[str]:
     """Yield the progress of a random walk, over all runs."""
     if "walk/visits" in figures:
         steps = figures["walk/steps"]
-        yield f"{count(figures['walk/visits'], 'visit')} made" + (f" of {steps}" if steps else "")
+        of_steps = f" of {steps}" if steps else ""
+        yield f"{count(figures['walk/visits'], 'visit')} made{of_steps}"
 
 
 def _revisits(figures: Figures) -> Iterator[str]:
@@ -254,7 +247,9 @@ class Rate:
     def of(self, pages: int) -> float:
         """Return the rate, and remember that there are so many pages now."""
         now = self._clock()
-        while len(self._since) > 1 and self._since[1][0] <= now - INTERVAL + BLINK:
+        # The last moment that is about INTERVAL old stays, to measure from.
+        oldest = now - INTERVAL + BLINK
+        while len(self._since) > 1 and self._since[1][0] <= oldest:
             self._since.popleft()
         self._since.append((now, pages))
         then, before = self._since[0]
@@ -280,17 +275,16 @@ def stopped_by(reason: str) -> str:
 
 def line(figures: Mapping[str, Any], rate: float | None = None) -> str:
     """Return the progress with exact numbers, where known; `rate` is that of pages."""
-    pages, queued, failures = (
-        int(figures.get(name, 0)) for name in ("pages", "queued", "failures")
-    )
+    pages = int(figures.get("pages", 0))
+    queued = int(figures.get("queued", 0))
+    failures = int(figures.get("failures", 0))
     speed = "" if rate is None else f" ({rate:.1f}/s)"
     answers = f" of {count(int(figures['answers']), 'answer')}" if "answers" in figures else ""
     aside = figures.get("aside")
-    set_aside = (
-        f" ({count(aside, 'URL')} of {count(figures['hosts_aside'], 'host')} set aside)"
-        if aside
-        else ""
-    )
+    set_aside = ""
+    if aside:
+        hosts_aside = count(figures["hosts_aside"], "host")
+        set_aside = f" ({count(aside, 'URL')} of {hosts_aside} set aside)"
     parts = [
         f"{count(pages, 'page')}{speed}{answers}",
         f"{queued} queued{set_aside}",
@@ -314,11 +308,9 @@ def hosts_in_words(figures: Mapping[str, Any]) -> str:
 def revisits_in_words(figures: Mapping[str, Any]) -> list[str]:
     """Return how many pages were fetched again, and how fresh copies are; empty if none is."""
     revisits = figures_of(figures)
-    return (
-        []
-        if revisits is None
-        else [f"{count(revisits.taken, 'revisit')} ({fresh(revisits)} fresh)"]
-    )
+    if revisits is None:
+        return []
+    return [f"{count(revisits.taken, 'revisit')} ({fresh(revisits)} fresh)"]
 
 
 def short_line(figures: Mapping[str, Any], rate: float) -> str:
@@ -326,13 +318,14 @@ def short_line(figures: Mapping[str, Any], rate: float) -> str:
 
     What is in the way goes before other figures: there is no room for all.
     """
-    queue, seen, failed, size = (
-        short(figures.get(name, 0)) for name in ("queued", "seen/keys", "failures", "bytes")
-    )
+    queue = short(figures.get("queued", 0))
+    seen = short(figures.get("seen/keys", 0))
+    failed = short(figures.get("failures", 0))
+    size = short(figures.get("bytes", 0))
     of_crawl = "ready" in figures
-    hosts = (
-        "/".join(map(short, HostTurns.of(figures))) if of_crawl else short(figures.get("hosts", 0))
-    )
+    hosts = short(figures.get("hosts", 0))
+    if of_crawl:
+        hosts = "/".join(map(short, HostTurns.of(figures)))
     pages = count(int(figures.get("pages", 0)), "page", short)
     parts = [f"{pages} {short(rate)}/s", f"queue {queue}", f"hosts {hosts}"]
     revisits = figures_of(figures)

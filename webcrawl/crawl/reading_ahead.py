@@ -42,7 +42,8 @@ class Ahead(Protocol):
 def pdf_process(values: CheckedSettings) -> PdfProcess | None:
     """Reads of PDFs what the crawl wants of them; None if that is nothing, or cannot be had."""
     links = "pdf" in values["LINK_SOURCES"]
-    text = not OF_PDFS.isdisjoint(values["OUTPUTS"]) and find_spec("pypdfium2") is not None
+    wants_text = not OF_PDFS.isdisjoint(values["OUTPUTS"])
+    text = wants_text and find_spec("pypdfium2") is not None
     return PdfProcess(links=links, text=text) if links or text else None
 
 
@@ -69,9 +70,9 @@ class ReadingAhead:
             return None
         if self._pdfs is not None and is_pdf(exchange.content_type, exchange.body):
             return self._pdf(exchange) if 200 <= exchange.status < 300 else None
-        if len(exchange.body) < LARGE and not exchange.body.startswith(GZIP):
-            return None
-        return self._page(link, exchange)
+        # A small packed body may be a large page.
+        is_large = len(exchange.body) >= LARGE or exchange.body.startswith(GZIP)
+        return self._page(link, exchange) if is_large else None
 
     async def _page(self, link: Link, exchange: Exchange) -> None:
         try:

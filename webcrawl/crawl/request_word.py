@@ -205,9 +205,10 @@ def _shown(name: object) -> str:
 
 
 def _is_name(value: Any) -> bool:
-    return value is None or (
-        isinstance(value, str) and value.isidentifier() and not value.startswith("__")
-    )
+    if value is None:
+        return True
+    # `__init__` and its like are methods of every spider.
+    return isinstance(value, str) and value.isidentifier() and not value.startswith("__")
 
 
 def _is_method(value: Any) -> bool:
@@ -215,15 +216,16 @@ def _is_method(value: Any) -> bool:
 
 
 def _are_headers(value: Any) -> bool:
-    return isinstance(value, dict) and all(
-        HEADER.fullmatch(_bytes(name)) is not None
-        and isinstance(lines, list)
-        and all(map(_is_line, lines))
-        for name, lines in value.items()
-    )
+    return isinstance(value, dict) and all(map(_is_header, value, value.values()))
+
+
+def _is_header(name: Any, lines: Any) -> bool:
+    has_name = HEADER.fullmatch(_bytes(name)) is not None
+    return has_name and isinstance(lines, list) and all(map(_is_line, lines))
 
 
 def _is_line(value: Any) -> bool:
+    # A line break would begin another header, or another request.
     return isinstance(value, (bytes, str)) and not {*b"\r\n\0"} & {*_bytes(value)}
 
 
@@ -248,6 +250,7 @@ def _is_flat(value: Mapping[Any, Any]) -> bool:
 def _is_encoding(value: Any) -> bool:
     if not isinstance(value, str) or not ENCODING.fullmatch(value):
         return False
+    # Some codecs, such as `hex`, are no encodings of text: these `encode` refuses.
     try:
         "".encode(value)
     except (LookupError, ValueError):

@@ -104,8 +104,9 @@ class RobotsHearing:
         # callback awaits is booked all the same: it would ask again at once, and again.
         if _is_nowhere(outcome) and _is_own(link) and not is_awaited:
             return
-        has_failed = outcome.status < 0  # else there was an answer, whose body is not known
-        self._visitor.robots_said(link, outcome.status if has_failed else Status.UNEXPECTED)
+        # With a status of HTTP there was an answer, whose body is not known.
+        status = outcome.status if outcome.status < 0 else Status.UNEXPECTED
+        self._visitor.robots_said(link, status)
 
     def end(self, trip: Trip) -> None:
         """Book an answer that reached no callback: a middleware kept it, or replaced the request.

@@ -52,7 +52,9 @@ class ScoringAhead:
 
     def __call__(self, trip: Trip) -> Awaitable[None] | None:
         before, exchange = self._before(trip), trip.exchange
-        if trip.link is None or trip.link.is_own or exchange is None or not is_scored(exchange):
+        if trip.link is None or trip.link.is_own:
+            return before
+        if exchange is None or not is_scored(exchange):
             return before
         if self._rests:
             self._rests -= 1
@@ -73,6 +75,7 @@ class ScoringAhead:
 
     async def _work(self) -> None:
         while self._waiting:
+            # The crawl may have ended those that are done.
             batch = [one for one in self._waiting[:AT_ONCE] if not one[1].done()]
             del self._waiting[:AT_ONCE]
             bodies = [ScoredBody(one.url, one.content_type, one.body[:LARGEST]) for one, _ in batch]
@@ -95,8 +98,8 @@ class ScoringAhead:
                 self._told += 1
                 last = "; further ones are only counted" if self._told == TOLD else ""
                 logger.warning("No score for %s: %s%s", exchange.url, one.flaw, last)
-        failed = bool(found) and all(one.flaw == DIED.flaw for one in found)
-        self._rest = min(max(2 * self._rest, RESTS), LONGEST) if failed else 0
+        have_all_died = bool(found) and all(one.flaw == DIED.flaw for one in found)
+        self._rest = min(max(2 * self._rest, RESTS), LONGEST) if have_all_died else 0
         self._rests = self._rest
 
     def close(self) -> None:
@@ -110,9 +113,9 @@ def is_scored(exchange: Exchange) -> bool:
     """Return whether an answer is a page of text."""
     if not (200 <= exchange.status < 300 and exchange.body):
         return False
-    return exchange.content_type.startswith("text/plain") or bool(
-        markup(exchange.content_type, exchange.body)
-    )
+    if exchange.content_type.startswith("text/plain"):
+        return True
+    return bool(markup(exchange.content_type, exchange.body))
 
 
 def scoring(values: CheckedSettings, before: Ahead) -> ScoringAhead:

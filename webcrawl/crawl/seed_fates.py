@@ -60,17 +60,23 @@ class SeedFates:
 
     def failed(self, link: Link, error: FetchError) -> None:
         """Note a failed request of the crawl's; whether it comes again is not known yet."""
-        if not link.path.strip("RP") and len(self._words) < HOSTS:
-            host, line = host_of(link.url), in_words(error, link.url, self._others)
-            if link.path and host_of(link.via) != host:  # a seed, or its robots.txt, has led to it
-                host, line = host_of(link.via), f"{link.via} redirects to {line}"
-            self._note(error.name, host, line)
+        is_of_seed = not link.path.strip("RP")
+        if not is_of_seed or len(self._words) >= HOSTS:
+            return
+        host = host_of(link.url)
+        line = in_words(error, link.url, self._others)
+        if link.path and host_of(link.via) != host:  # a seed, or its robots.txt, has led to it
+            host = host_of(link.via)
+            line = f"{link.via} redirects to {line}"
+        self._note(error.name, host, line)
 
     def _ended(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
+        # A path of redirects alone is that of a seed.
         if link.path.strip("R"):
             return
         host = host_of(link.url)
-        if exchange is not None and exchange.status in REDIRECTS and self._hops:
+        follows_redirects = self._hops > 0
+        if follows_redirects and exchange is not None and exchange.status in REDIRECTS:
             self._led(host, link, exchange)
         elif outcome.status == Status.ROBOTS_FORBIDDEN:
             self._note("robots", host, f"{host}: its robots.txt forbids {link.url}")
@@ -97,10 +103,11 @@ class SeedFates:
             self._note("scope", host, f"{leads}, which is out of scope: use that as a seed")
 
     def _is_left_out(self, target: str, link: Link) -> bool:
-        scopes = [one for one in self._crawl.parts.pipeline.chain.filters if one.name == "scope"]
-        return bool(scopes) and not scopes[0].keep(
-            [target], Origin(link.url, link.depth, f"{link.path}R")
-        )
+        origin = Origin(link.url, link.depth, f"{link.path}R")
+        for one in self._crawl.parts.pipeline.chain.filters:
+            if one.name == "scope":
+                return not one.keep([target], origin)
+        return False
 
     def _note(self, kind: str, host: str, line: str) -> None:
         is_known = self._words.get(host, ("",))[0] == kind
@@ -116,8 +123,10 @@ class SeedFates:
         """Return why there is no page yet, in a few words; empty if there is, or why is unknown."""
         if not self._words or self.got:
             return ""
-        more = f" and {count(len(self._words) - 1, 'host')} more" if len(self._words) > 1 else ""
-        return f"no seed has answered: {next(iter(self._words.values()))[1]}{more}"
+        _, first = next(iter(self._words.values()))
+        others = len(self._words) - 1
+        more = f" and {count(others, 'host')} more" if others else ""
+        return f"no seed has answered: {first}{more}"
 
     def lines(self) -> list[str]:
         """Return a line for each kind of reason, of a crawl that has got nothing."""
@@ -139,7 +148,8 @@ class SeedFates:
             yield f"{line} (and {more} more of this kind)" if more else line
 
     def _lines_of_filters(self) -> Iterator[str]:
-        for kind, dropped in self._crawl.parts.pipeline.filtered.items():
+        filtered = self._crawl.parts.pipeline.filtered
+        for kind, dropped in filtered.items():
             if dropped:
                 mend = OF_FILTERS.get(kind, "see URL_FILTERS")
                 yield f"{count(dropped, 'URL')} left out by the filter {kind}: {mend}"
@@ -150,5 +160,7 @@ class SeedFates:
 
         Only the drones of a hive together know that (`Queen.look`), so it is False for a drone.
         """
+        if not self._alone or self.got:
+            return False
         figures = self._crawl.stats()
-        return self._alone and not self.got and not figures["queued"] and bool(figures["seeds"])
+        return not figures["queued"] and bool(figures["seeds"])

@@ -157,13 +157,13 @@ class Seeding(Part):
         return Seeds(source, None, self._longest)
 
     def add(self, *sources: str) -> None:
-        """Reads these too, after those before.
+        """Read these sources, too, after those before.
 
-        SeedError or OSError if one cannot be opened: then none is read.
+        Raise SeedError or OSError if one cannot be opened: then none is read.
         """
-        self._more |= {
-            source: self._opened(source) for source in sources if source not in self._more
-        }
+        new = [source for source in sources if source not in self._more]
+        # All are opened before one is added.
+        self._more |= {source: self._opened(source) for source in new}
         for source in sources:
             self._lost.pop(source, None)
         if self.ended:
@@ -225,9 +225,10 @@ class Seeding(Part):
         seeds = list(self._next(most))
         keys, passed, _ = self._pipeline.process("", 0, self._starts(seeds))
         links = [Link(url, seed=url) for url in passed]
-        if len(links) < len(seeds) and (others := list(_of_segment(seeds))):
-            links += others
-            keys = [*keys, *self._pipeline.keys([link.url for link in others])]
+        of_segment = list(_of_segment(seeds)) if len(links) < len(seeds) else []
+        if of_segment:
+            links += of_segment
+            keys = [*keys, *self._pipeline.keys([link.url for link in of_segment])]
         urls = [link.url for link in links]
         records: Sequence[bytes] = [link.pack() for link in links]
         if self._elsewhere is not None:  # each drone reads all, and keeps its own
@@ -237,16 +238,14 @@ class Seeding(Part):
         return bool(seeds)
 
     def _starts(self, seeds: Sequence[Seed]) -> list[str]:
-        """Return the seeds.
+        """Return the URLs of the seeds that the filters judge.
 
-        A link of a segment passed the filters when it was found, and is not judged again.
-
-        But the seeds that it was found from say what is inside.
+        A link of a segment passed the filters when it was found, and is not judged again. But the
+        seeds that it was found from say what is inside.
         """
         if self._all_first:
-            self._pipeline.process(
-                "", 0, list({link.seed: None for link in _of_segment(seeds) if link.seed})
-            )
+            starts = dict.fromkeys(link.seed for link in _of_segment(seeds) if link.seed)
+            self._pipeline.process("", 0, list(starts))
         return [one.url for one in seeds if one.found is None]
 
     def _next(self, most: int) -> Iterator[Seed]:
@@ -269,7 +268,7 @@ class Seeding(Part):
                 yield seed
 
     def _read_on(self) -> None:
-        """Whatever was missing is there again."""
+        """Note that what our machine lacked to read seeds is there again."""
         if self.waits:
             logger.info("seeds can be read again")
         self.waits = False
@@ -291,8 +290,12 @@ class Seeding(Part):
     def save(self) -> None:
         if self._given is not None:
             self._db.set(META, self._given.position)
-        places = {**self._lost, **{source: seeds.position for source, seeds in self._more.items()}}
-        if places or any(self._read) or self._db.get(MORE) is not None:
+        places = dict(self._lost)
+        for source, seeds in self._more.items():
+            places[source] = seeds.position
+        # An earlier row is replaced even if nothing is left: else its sources would be read again.
+        has_row = self._db.get(MORE) is not None
+        if places or any(self._read) or has_row:
             self._db.set(MORE, msgpack.packb([self._read, self._done, places]))
 
     def close(self) -> None:

@@ -83,11 +83,11 @@ def heed_sheets(
     def of_host(own: Mapping[str, Any]) -> Own:
         return own_of(without_conflict(with_values(in_force.values, own)))
 
-    # an address has one request
-    alike = {"HOST_CONNECTIONS"} if in_force.values["POLITENESS_PER_IP"] else set()
-    sheets.listen(
-        [name for name in OF_HOST if name not in alike], of_host, frontier.steering.set_own
-    )
+    names = list(OF_HOST)
+    # An address then has one request at a time, whichever host it is.
+    if in_force.values["POLITENESS_PER_IP"]:
+        names.remove("HOST_CONNECTIONS")
+    sheets.listen(names, of_host, frontier.steering.set_own)
     # what no sheet says follows all others
     in_force.listen(OF_FRONTIER, lambda _: sheets.tell(OF_HOST), now=False)
     budgets = frontier.domains.budgets

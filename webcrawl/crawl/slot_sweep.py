@@ -75,11 +75,9 @@ class Sweep:
         self._last = now
         if self._network.shortage.paused or is_slowed:
             return
-        held = [
-            HeldDownload(trip, trip.link, seconds)
-            for trip, seconds in self._seconds.items()
-            if trip.link and seconds
-        ]
+        # A download that was first seen in this look has 0 seconds.
+        seen_before = [(trip, seconds) for trip, seconds in self._seconds.items() if seconds]
+        held = [HeldDownload(trip, trip.link, time) for trip, time in seen_before if trip.link]
         for download in self._crawl.overstaying(held, full=self._is_full()):
             self._running.cut(download.trip)
 

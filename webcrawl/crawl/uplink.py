@@ -93,6 +93,7 @@ class Uplink:
     def answered(self, url: str, ended: float) -> None:
         """Something came back from a host; `ended` is by time.monotonic. Called for every page."""
         detector = self._detector
+        # Nearly always: then an answer costs this call alone, 0.2 us.
         if not detector.stirred:
             detector.answers += 1
             detector.answered_at = self._clock.at(ended)
@@ -115,12 +116,16 @@ class Uplink:
             self.answered(url, ended)
         if error.sign in (Sign.LIFE, Sign.NOTHING):
             return None
-        start, now, host = self._clock.at(begun), self._clock.at(ended), host_of(url)
-        if start < self._ended and not self._detector.out:  # it began in an outage that is over
+        start = self._clock.at(begun)
+        now = self._clock.at(ended)
+        host = host_of(url)
+        began_in_outage = start < self._ended and not self._detector.out
+        if began_in_outage:
             self._count(1)
             return FIRST
         failures, asked, address = self._frontier.look.record(host)
-        # a name led there, or nobody knows
+        # A name that does not exist is evidence only if it is known to have led to its host: lists
+        # of seeds are full of names that nobody has, and a crawl of nothing else must end.
         known = bool(address) if error.sign is Sign.NO_NAME else asked
         past = _past(failures, known=known)
         failure = FailedDownload(host, error.address or address, error.sign, past)
@@ -143,6 +148,7 @@ class Uplink:
         """Note a robots.txt about to be booked as unreachable; return False if it must not be."""
         if self._detector.out and status in MAY_BE_OURS:
             return False
+        # The row as it was: an outage that is noticed later puts it back.
         self._shut.append((now, origin, self._robots.row(origin)))
         return True
 
@@ -187,9 +193,11 @@ class Uplink:
 
     def _probed(self, now: float, *, found: bool) -> None:
         self._left -= found
-        if not found and self._left == self._round:
+        is_round_empty = not found and self._left == self._round
+        is_round_over = not found or not self._left
+        if is_round_empty:
             self.next_probe = now + SOON
-        elif not found or not self._left:
+        elif is_round_over:
             self.next_probe = now + self._pause
             self._left = self._round
             self._pause = min(GROWTH * self._pause, LONGEST)
@@ -222,6 +230,7 @@ class Uplink:
         )
 
     def _forgive(self, since: float) -> int:
+        # The last one first: of an origin that failed several times the earliest row stays.
         while self._shut and self._shut[-1][0] >= since:
             _, origin, row = self._shut.pop()
             self._robots.restore(origin, row)
@@ -250,8 +259,9 @@ class Uplink:
         return "" if self._names else "no name server"
 
     def _over(self, now: float) -> None:
-        seconds, self._ended = now - self._began, now
-        self._counters["outage/seconds"] += round(seconds)
+        self._ended = now
+        self._counters["outage/seconds"] += round(now - self._began)
+        # Hosts have waited meanwhile: that is no reason to cut downloads for them.
         self._frontier.demand.paused_until(now)
         again = count(self._put_back, "request")
         logger.info(

@@ -101,9 +101,8 @@ class Visitor:
             return page
         page.robots_word = self._owners.word(link.url)
         page.recognised = self._recognise(exchange)
-        page.is_none = bool(page.recognised and _is_instead(page.recognised)) or self._is_missing(
-            page, exchange
-        )
+        is_instead = bool(page.recognised) and _is_instead(page.recognised)
+        page.is_none = is_instead or self._is_missing(page, exchange)
         self._visit(page, link, exchange, location)
         if self._owners.judges:
             self._judge_use(page, exchange)
@@ -126,9 +125,15 @@ class Visitor:
             exchange.state.recognised = kind
         if kind and kind not in exchange.state.notes:
             self._note(exchange, kind)
-            if exchange.status == PAYMENT_REQUIRED and (price := exchange.header(b"crawler-price")):
-                exchange.state.notes += (f"price:{price[:PRICE].decode('latin-1')}",)
+            self._note_price(exchange)
         return kind
+
+    def _note_price(self, exchange: Exchange) -> None:
+        if exchange.status != PAYMENT_REQUIRED:
+            return
+        price = exchange.header(b"crawler-price")
+        if price:
+            exchange.state.notes += (f"price:{price[:PRICE].decode('latin-1')}",)
 
     def _note(self, exchange: Exchange, kind: str) -> None:
         exchange.state.recognised = kind
@@ -203,11 +208,8 @@ class Visitor:
         known = self._parts.revisiting
         if known is None:
             return False
-        if (
-            exchange.status not in MOVED
-            or location == link.url
-            or redirects_in_a_row(link.path) >= self._redirects
-        ):
+        is_moved = exchange.status in MOVED and location != link.url
+        if not is_moved or redirects_in_a_row(link.path) >= self._redirects:
             return False
         history = known.history_of(link)
         if history is None or not self._parts.discovery.moved(link, location, history):
@@ -238,6 +240,9 @@ class Visitor:
         """Return whether a robots.txt lacks a part, which may forbid something and come later."""
         if exchange.truncated not in MISSING or not 200 <= exchange.status < REDIRECTS:
             return False
+        # At the last of three tries what came is read: a server whose Content-Length is always too
+        # large would never be crawled. Half of `User-agent: *` and `Disallow: /secret` allows
+        # everything, so before that nothing is better.
         return self._parts.robots.book.tries(link.history) < TRIES - 1
 
     def _body(self, page: Page, link: Link, exchange: Exchange) -> None:
@@ -259,6 +264,7 @@ class Visitor:
 
     def _note_body(self, page: Page, link: Link, exchange: Exchange) -> None:
         """Set `page.duplicate`, and note the body as seen."""
+        # `seen` notes the digest: it has to be asked once per body.
         page.duplicate = self._parts.content.seen(page.digest)
         if self._copies is not None and not page.duplicate:
             self._copies.first(page)
@@ -272,6 +278,7 @@ class Visitor:
 
     def _is_body_of(self, page: Page, link: Link, exchange: Exchange) -> bool:
         """Return whether a known body was first seen as that of this very page."""
+        # A page that a former run began was left out of its checkpoint, and its body was not.
         if exchange.state.was_begun or self._parts.halfway.comes_again(link.url):
             return True
         return self._states is not None and self._states.returns(page, link, exchange)
