@@ -115,18 +115,22 @@ def _loop(look: BoundLook) -> Cause | None:
     """Return the cause within the process itself, or None if the process is not the limit."""
     # CPU time alone misses a machine that others use: a demo without politeness had 18 % of a core,
     # and waited 81 % of the time for one, on two cores with a load of 11.
+    if not look.seconds:
+        return None
     used = look.ran + look.crowded
-    if look.seconds and look.stalled >= max(STALLED * look.seconds, used):
+    if look.stalled >= max(STALLED * look.seconds, used):
         return Cause.DISK
-    if look.seconds and used >= BUSY * look.seconds:
+    if used >= BUSY * look.seconds:
         return Cause.PROCESSOR
     # A callback that blocks makes all hosts look slow, and shows only by timers that fire late.
     blocked = look.late - used - look.stalled  # by what sleeps or waits in a callback or a pipeline
-    return Cause.PAGES if look.seconds and blocked >= STALLED * look.seconds else None
+    return Cause.PAGES if blocked >= STALLED * look.seconds else None
 
 
 def _nothing_to_do(look: BoundLook) -> Cause | None:
-    if look.asked or look.ready or look.queued > look.aside + look.over_budget:
+    has_hosts = bool(look.asked or look.ready)
+    has_urls = look.queued > look.aside + look.over_budget
+    if has_hosts or has_urls:
         return None
     if look.away:
         return Cause.SERVER
@@ -137,6 +141,7 @@ def _nothing_to_do(look: BoundLook) -> Cause | None:
 
 def _downloads(look: BoundLook) -> Cause:
     """Return the step that downloads wait for, or the rule that hosts wait by."""
+    # Ready hosts alone prove nothing: some slots are kept for hosts that are known to answer.
     full = bool(look.ready) and 0 < FULL * look.slots <= look.asked
     if not full and look.waiting >= look.asked:
         return _waiting(look)
@@ -369,29 +374,32 @@ def sentence(tally: Tally, trouble: str | None = None) -> str:
     }
     last = tally.last[cause]
     said_by_itself = {Cause.PAUSE: last.trouble, Cause.SERVER: last.away}
-    why = (
-        said_by_itself[cause]
-        if cause in said_by_itself
-        else FIGURES.get(cause, "").format_map(figures)
-    )
-    helps = (
-        PAUSES.get(why, HELPS[cause])
-        if cause is Cause.PAUSE
-        else help_for(cause, revisits=means["revisited"] > 0)
-    )
+    why = FIGURES.get(cause, "").format_map(figures)
+    if cause in said_by_itself:
+        why = said_by_itself[cause]
+    said = f"{WORDS[cause]} {_percent(tally.seconds[cause] / whole)} of the time"
+    if why:
+        said += f" ({why})"
+    is_pause_over = cause is Cause.PAUSE and trouble not in (None, why)
+    if is_pause_over:
+        return said
+    return f"{said}; what helps: {_help_by_figures(cause, why, means, figures)}"
+
+
+def _help_by_figures(
+    cause: Cause, why: str, means: Mapping[str, float], figures: Mapping[str, Any]
+) -> str:
+    """Return what helps against a cause, where its figures say more than the cause alone."""
+    if cause is Cause.PAUSE:
+        return PAUSES.get(why, HELPS[cause])
     if cause is Cause.FILES and 0 < means["slots"] < means["wanted"]:
-        helps = FEW_FILES.format_map(figures)
+        return FEW_FILES.format_map(figures)
+    if cause is Cause.PROCESSOR and means["crowded"] > means["ran"]:
+        return CROWDED.format_map(figures)
+    helps = help_for(cause, revisits=means["revisited"] > 0)
     if cause is Cause.FAILURES and means["over_budget"] >= 1:
         helps += f"; for URLs over budgets or folded ({means['over_budget']:.0f}): {HELPS[Cause.BUDGETS]}"
-    if cause is Cause.PROCESSOR and means["crowded"] > means["ran"]:
-        helps = CROWDED.format_map(figures)
-    said = f"{WORDS[cause]} {_percent(tally.seconds[cause] / whole)} of the time"
-    said += f" ({why})" if why else ""
-    return (
-        said
-        if cause is Cause.PAUSE and trouble not in (None, why)
-        else f"{said}; what helps: {helps}"
-    )
+    return helps
 
 
 def help_for(cause: Cause, *, revisits: bool) -> str:

@@ -82,13 +82,16 @@ class Checkpointing:
                 return
             if self.failed is not None:  # nothing more is kept
                 raise self.failed
+            # Before the barrier is shut: the crawl goes on meanwhile, in slices, and only what
+            # changes again is left for the turn of the loop that commits.
             await by_turns(crawl.parts.db.prepare(once=last))
             try:
                 await barrier.shut(self._may_be_stuck)
                 crawl.parts.halfway.leave_out(
                     trip.link.url for trip in barrier.out if trip.link is not None
                 )
-                # part of a page is not on disk, so it must not be booked
+                # Again, for it may have failed meanwhile: part of a page is then not on disk, so it
+                # must not be booked.
                 if self.failed is not None:
                     raise self.failed
                 crawl.checkpoint(last=last)
@@ -97,6 +100,8 @@ class Checkpointing:
                 self.saved = f"after the checkpoint of {time.strftime('%H:%M:%S')}"
                 for hear in self.taken:
                     hear()
+                # SQLite can restart its log only between two transactions: if the log is too long,
+                # it is copied back here, by a thread, before the next one begins.
                 await by_turns(crawl.parts.db.go_on())
             finally:
                 barrier.open()
@@ -106,16 +111,17 @@ class Checkpointing:
 
         Any other exception is a bug that left a change half done, which must not be committed.
         """
-        if self.failed is None:
-            if self._lacks is not None and lack(error):
-                self._lacks.give_way()  # now, for there may be no memory for the line
-            taken = self._crawl.parts.db.presence.taken_away()
-            if taken is not None:  # whatever failed, failed because of that
-                error = StoreError(f"{taken}: nothing {self.saved} was kept")
-            self.failed, told = as_failure(error, self.saved)
-            self.waiters.tell(self.failed)
-            logger.critical("%s", self.failed, exc_info=None if told else error)
-            self._end(STORE_FAILED)
+        if self.failed is not None:
+            return
+        if self._lacks is not None and lack(error):
+            self._lacks.give_way()  # now, for there may be no memory for the line
+        taken = self._crawl.parts.db.presence.taken_away()
+        if taken is not None:  # whatever failed, failed because of that
+            error = StoreError(f"{taken}: nothing {self.saved} was kept")
+        self.failed, told = as_failure(error, self.saved)
+        self.waiters.tell(self.failed)
+        logger.critical("%s", self.failed, exc_info=None if told else error)
+        self._end(STORE_FAILED)
 
 
 async def by_turns(
@@ -123,10 +129,9 @@ async def by_turns(
 ) -> None:
     """Run work in slices, a few in one turn of the event loop.
 
-    In a turn each, a second of work took half a minute.
-
-    After one that did nothing there is a pause, because without any the loop would spin while it
-    waits for the disk. A slice may say how long its pause is, in seconds.
+    With one slice per turn, a second of work took half a minute. After a slice that did nothing
+    there is a pause, because without any the loop would spin while it waits for the disk. A slice
+    may yield how long its pause is, in seconds.
     """
     begun = now = clock()
     for pause in slices:
@@ -172,7 +177,7 @@ class RegularCheckpoints:
             self._task.cancel()
 
     def _change(self, values: CheckedSettings) -> None:
-        """From now on: one is taken at once, so that nobody waits for the end of a longer interval."""
+        """Take checkpoints at another interval, and one now, which ends a longer interval."""
         self._interval = values["CHECKPOINT_INTERVAL"]
         if self._task is not None:
             self._now.set()

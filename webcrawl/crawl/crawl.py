@@ -52,13 +52,15 @@ class Feeding:
         frontier that runs dry never waits for T to fill.
         """
         seen = self._seen
-        records, read = seen.take(SLICE), False
+        records = seen.take(SLICE)
+        read = False
         if not records and seeds and not self._seeds.ended:
             read = self._seeds.read(SLICE)
         if not records and seen.pending and (now - self._merged_at >= PATIENCE or self._is_dry()):
             self._merged_at = now
             seen.merge()
             records = seen.take(SLICE)
+        # What is only marked as seen (discovery.KNOWN) comes out empty.
         new = [*filter(None, records)]
         self.fed += len(new)
         self._frontier.add(new)
@@ -69,13 +71,14 @@ class Feeding:
         """Return a link that may be fetched now, of the frontier or of what is new."""
         frontier, demand = self._frontier, self._frontier.demand
         link = frontier.take(now, spare=False)
-        if link is None and demand.holds_back(now):  # links of other hosts may wait there
+        # Before an unproven host gets a slot beyond its share, waiting links are merged: without
+        # that, hosts that answer had no URL in the back-end.
+        if link is None and demand.holds_back(now):
             self.feed(now, seeds=demand.wants_hosts(now) and now - self._merged_at >= PATIENCE)
         if link is None:
             link = frontier.take(now)
-        self._more = link is None and self.feed(
-            now, seeds=frontier.demand.takes_new()
-        )  # one slice: the next turn goes on
+        # One slice: the next turn goes on.
+        self._more = link is None and self.feed(now, seeds=demand.takes_new())
         if self._more:
             link = frontier.take(now)
         return link
@@ -312,8 +315,9 @@ class Crawl:
         if 0 < status < TIMED_OUT or answer == PROBES:  # nearly always
             counters[answer] += 1
         else:
+            is_server_error = status in (TIMED_OUT, TOO_MANY) or status >= 500
             counters[answer] += status > 0
-            counters["failures"] += status < 0 or status in (TIMED_OUT, TOO_MANY) or status >= 500
+            counters["failures"] += status < 0 or is_server_error
         counters[f"status/{status}"] += 1
         if exchange is not None:
             counters["bytes"] += exchange.received

@@ -116,9 +116,8 @@ class Driver:
         self._loop = asyncio.get_running_loop()
         self.fetching: dict[Trip, asyncio.Task[None]] = {}
         self._ready: list[Trip] = []  # answers that nobody has begun to read
-        self._just_read = (
-            0  # answers that were read in this turn, and are not yet in the processors
-        )
+        # answers that were read in this turn, and are not yet in the processors
+        self._just_read = 0
         self._in_processors: dict[Trip, tuple[asyncio.Task[None], Coroutine[Any, Any, None]]] = {}
         # Bytes of the answers that are ready or in the processors, and of all of them together. A
         # step may empty a body, so what was added is what is taken away again.
@@ -201,9 +200,8 @@ class Driver:
                 else:
                     self._ready.append(trip)
                     self.go_on()
-            if (
-                self._more_may_be_due
-            ):  # else all that is due was begun, and this host is not due yet
+            # Else all that is due was begun, and this host is not due yet.
+            if self._more_may_be_due:
                 self.wake()
 
     def _count_in(self, trip: Trip) -> None:

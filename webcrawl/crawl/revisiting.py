@@ -140,6 +140,8 @@ class Revisiting(Part, Feature):
         if self._on:
             self._unused.look(now)
         self._due.at_most(len(self._frontier))
+        # What waits in the frontier comes in no better order any more, so it is bounded: the policy
+        # keeps the order of the rest.
         room = min(self._due.room, SLICE) if self._on else 0
         if room > 0:
             records = self.revisits.take(now, room)
@@ -154,10 +156,13 @@ class Revisiting(Part, Feature):
         """
         self._due.add(record.url for record in records)
         self._remember([record for record in records if record.signal is None])
-        self._frontier.revisits.add([link_of(record).pack() for record in records])
+        self._add_to_frontier(records)
         for record in records:
             if self._is_foreign(host_of(record.url)):
                 self.counts.left(record.url)
+
+    def _add_to_frontier(self, records: Sequence[PageRecord]) -> None:
+        self._frontier.revisits.add([link_of(record).pack() for record in records])
 
     def on_idle(self, now: float) -> None:
         """Note that nothing else can be fetched: there is room for revisits."""
@@ -195,7 +200,7 @@ class Revisiting(Part, Feature):
         Return False if there are no more.
         """
         records = self.revisits.release(SLICE)
-        self._frontier.revisits.add([link_of(record).pack() for record in records])
+        self._add_to_frontier(records)
         for record in records:
             self.counts.left(record.url)
         return bool(records)
@@ -269,9 +274,13 @@ class Revisiting(Part, Feature):
         if record.handed:
             return ""
         fresh = PageRecord(
-            "", shape=record.shape, span=record.span, weight=record.weight, visits=record.visits
+            "",
+            shape=record.shape,
+            span=record.span,
+            weight=record.weight,
+            visits=record.visits,
+            changes=record.changes,
         )
-        fresh.changes = record.changes
         return link_of(fresh).history
 
     def _remember(self, records: Sequence[PageRecord]) -> None:
@@ -316,12 +325,12 @@ class Revisiting(Part, Feature):
             if may_be_told:
                 ahead.lack(link.url, link.path, now)
             return
-        record = None if found.change is Change.NEW else ahead.known(link.url)
-        if record is not None:
+        known = None if found.change is Change.NEW else ahead.known(link.url)
+        if known is not None:
             self.counts.taken()
         elif may_be_told:
             ahead.fill(link.url)
-        record = record or PageRecord(link.url)
+        record = known or PageRecord(link.url)
         record.path = link.path
         if found.change is Change.GONE:
             self._gone(record, now)
@@ -406,16 +415,18 @@ class Revisiting(Part, Feature):
     def _gone(self, record: PageRecord, now: float) -> None:
         """It is not there, or somewhere else: it may come back, for a site may be moved by mistake."""
         record.gone += 1
-        if record.gone >= PROBES and now - record.fetched >= AWAY:
+        may_be_told = self._may_be_told(record.url)
+        is_gone_for_good = record.gone >= PROBES and now - record.fetched >= AWAY
+        if is_gone_for_good:
             self.counts.forgot(record.url)
-            if self._may_be_told(record.url):
+            if may_be_told:
                 self.revisits.ahead.lack(record.url, record.path, now)
-        else:
-            if self._may_be_told(record.url):
-                # a signal before its next turn is to know of that
-                self.revisits.note(record.url, now)
-                self.revisits.ahead.gone(record, now)
-            self._later(record, now, SOON)
+            return
+        if may_be_told:
+            # a signal before its next turn is to know of that
+            self.revisits.note(record.url, now)
+            self.revisits.ahead.gone(record, now)
+        self._later(record, now, SOON)
 
     def _ahead(
         self,
@@ -427,8 +438,10 @@ class Revisiting(Part, Feature):
     ) -> None:
         """Note a fetch ahead of a page's turn: its own record takes that over in its turn."""
         if exchange is None or found is None or found.change is Change.GONE:
-            self._absent(record, exchange, was_there=found is not None and not record.gone)
-            if exchange is not None and exchange.status in GONE and not lacks(record):
+            was_there = found is not None and not record.gone
+            self._absent(record, exchange, was_there=was_there)
+            is_gone = exchange is not None and exchange.status in GONE
+            if is_gone and not lacks(record):
                 self._gone_ahead(record, now)
             else:
                 self.revisits.ahead.give_up(link.url)
@@ -472,6 +485,7 @@ class Revisiting(Part, Feature):
     def _fetched(
         self, record: PageRecord, link: Link, exchange: Exchange, found: PageJudgement, now: float
     ) -> None:
+        # The first fetch of a page says nothing of changes: there is nothing to compare it with.
         is_known = record.digest != 0 and found.change is not Change.NEW
         changed = record.digest != 0 and _is_changed(found)
         brought = self.signals.brought(link.url) if self.signals is not None else None
@@ -506,7 +520,8 @@ class Revisiting(Part, Feature):
                 record.stored = exchange.started
                 record.copy_of = ""
             elif found.change is not Change.UNCHANGED:
-                # the archive has it as another's, in part, or not at all
+                # The archive has it as another's, in part, or not at all. The original cannot be
+                # found without its address.
                 fits = len(exchange.state.copy_of) <= LONGEST_COPY
                 record.stored = exchange.state.same_since if fits else 0.0
                 record.copy_of = exchange.state.copy_of if fits else ""

@@ -73,13 +73,16 @@ def _buckets(snapshot: Snapshot, which: str) -> Iterator[tuple[str, int, int, by
     for name, value in snapshot.rows(
         "SELECT name, value FROM meta WHERE name GLOB ? ORDER BY name", (f"{prefix}*",)
     ):
-        at, width = (
-            NUMBER.fullmatch(str(name).removeprefix(prefix)),
-            value[0] if value else len(WIDTHS),
-        )
-        if at is None or width not in range(len(WIDTHS)) or int(at[0], 16) % (1 << WIDTHS[width]):
+        found = NUMBER.fullmatch(str(name).removeprefix(prefix))
+        width = value[0] if value else len(WIDTHS)
+        if found is None or width not in range(len(WIDTHS)):
             raise snapshot.damaged(f"table meta, {name}: not a valid bucket", value=value)
-        yield name, int(at[0], 16), int(at[0], 16) + (1 << WIDTHS[width]), value[1:]
+        start = int(found[0], 16)
+        size = 1 << WIDTHS[width]
+        # Buckets begin at a multiple of their width.
+        if start % size:
+            raise snapshot.damaged(f"table meta, {name}: not a valid bucket", value=value)
+        yield name, start, start + size, value[1:]
 
 
 def number_of_records(snapshot: Snapshot) -> int:
@@ -100,10 +103,9 @@ def _places(
     for name, _, _, saved in _buckets(snapshot, which):
         yield name, queues.records(saved, f"table meta, {name}")
     parts, rest = which + DIVIDED, which + SORTED
+    packed = snapshot.get(parts) or msgpack.packb([])
     try:
-        divided = [
-            (width, saved) for _, width, saved in msgpack.unpackb(snapshot.get(parts) or b"\x90")
-        ]
+        divided = [(width, saved) for _, width, saved in msgpack.unpackb(packed)]
     except ERRORS as error:
         raise snapshot.damaged(f"table meta, {parts}: {error!r}") from error
     for width, saved in divided:
@@ -159,7 +161,9 @@ def _listed(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
         except ValueError as error:
             yield snapshot.damaged(f"{what}: {error}")
             continue
-        if not deltas[1:].all() or sum(map(int, deltas)) >= 1 << 64:
+        # Python's own integers: numpy's sum would wrap around.
+        is_ascending = deltas[1:].all() and sum(map(int, deltas)) < 1 << 64
+        if not is_ascending:
             yield snapshot.damaged(f"{what}: the keys are not in order")
 
 

@@ -48,10 +48,10 @@ class Ahead:
         key = self._fingerprint(url)
         row = self._row(key)
         if row is None:
-            has_room = self.count < MOST
-            if has_room:
-                self._set(key, ASKED, None)
-            return has_room
+            if self.count >= MOST:
+                return False
+            self._set(key, ASKED, None)
+            return True
         since, found = row
         if since == ASKED or _is_under_way(since, now):
             return False

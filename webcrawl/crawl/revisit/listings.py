@@ -88,17 +88,18 @@ class Listed:
         # What had no date has changed since if it has one now that is later than our last look.
         since = np.where(before > 0, before, np.uint32(min(max(read, 0), LATEST)))
         newer = known & (now_dates > since)
-        if newer.sum() > most:
-            later = np.flatnonzero(newer)[
-                np.argsort(now_dates[newer], kind="stable")[: int(newer.sum()) - most]
-            ]
-            newer[later], now_dates[later] = False, since[later]
+        beyond = int(newer.sum()) - most
+        if beyond > 0:
+            by_date = np.argsort(now_dates[newer], kind="stable")
+            later = np.flatnonzero(newer)[by_date[:beyond]]
+            newer[later] = False
+            # With their old dates: else these dates would never be news again.
+            now_dates[later] = since[later]
         first = read < 0
         if not whole and known.sum() < len(was_keys):
             now_keys, now_dates = _joined(was_keys, was_dates, now_keys, now_dates)
-        kept = self._store(
-            listing, now_keys[: min(room, MAX_URLS)], now_dates[: min(room, MAX_URLS)], now
-        )
+        size = min(room, MAX_URLS)
+        kept = self._store(listing, now_keys[:size], now_dates[:size], now)
         return Compared(first, np.sort(places[~known]), np.sort(places[newer]), kept)
 
     def holds(self, listing: int, keys: Sequence[int]) -> list[bool]:

@@ -23,6 +23,7 @@ ALIKE = 4  # bits in which the fingerprints of two texts may differ that count a
 # an answer that was cut at the same place each time can be compared
 WHOLE = frozenset(("", "length"))
 
+# The pages of a host that answers 304 to everything would never be seen to change.
 CHECK = 25  # of so many requests that could be conditional one is not
 SURE = 3  # checks in a row that found a change
 MOST = 4096  # hosts that are remembered
@@ -139,9 +140,13 @@ class Honesty:
             self._rows.pop(host, None)
             return
         count, until = self._rows.pop(host, (0, 0.0))
-        is_lie = etag == record.etag != b"" and not etag.startswith(WEAK)
+        # RFC 9110 8.8.1: other bytes have another strong ETag. A weak one may stay.
+        has_same_etag = etag == record.etag != b""
+        is_lie = has_same_etag and not etag.startswith(WEAK)
         count = SURE if is_lie else min(count + 1, SURE)
-        self._rows[host] = count, now + LONG if count >= SURE else until
+        if count >= SURE:
+            until = now + LONG
+        self._rows[host] = count, until
         if len(self._rows) > MOST:
             del self._rows[next(iter(self._rows))]
 

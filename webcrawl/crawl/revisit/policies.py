@@ -52,9 +52,8 @@ class PolicyOptions:
         """Return the seconds in which the budget of an average hour suffices for every page."""
         rate = self.rate()
         passed = max(now - self._averaged, 0.0)
-        self._average += (rate - self._average) * (
-            min(passed / SMOOTH, 1.0) if self._average > 0 else 1.0
-        )
+        part = min(passed / SMOOTH, 1.0) if self._average > 0 else 1.0
+        self._average += (rate - self._average) * part
         self._averaged = now
         pages = max(self.pages(), 1)
         return pages / self._average if self._average * YEAR > pages else YEAR
@@ -230,7 +229,9 @@ class Steered(Fixed, ABC):
         if abs(late) < BOUND:
             passed = self._calls / max(self.options.pages(), 1)  # rounds
             self._correction = max(min(self._correction - DRIFT * passed * late, WRONG), -WRONG)
-        # visits per page and round
+        # Visits per page and round. The level is fed forward from the sample, and what error
+        # remains is corrected slowly: gains ten times as large made it swing for tens of rounds
+        # (0.95 of the optimum in place of 0.998, with known rates).
         wanted = exp(self._correction - PULL * late) - self.extra / self._calls
         found = sum(seconds / self._bounded(page, self.level) for page in pages) / len(pages)
         self.level *= exp(self._step(pages, found / max(wanted, 0.1)))

@@ -120,9 +120,8 @@ def record_in(entry: bytes) -> PageRecord:
 
 def to_history(record: PageRecord) -> str:
     """Return the record for `Link.history`: text without spaces, without URL and path."""
-    return (TURN if record.signal is None else AHEAD) + b2a_base64(
-        _packed(record), newline=False
-    ).decode()
+    kind = TURN if record.signal is None else AHEAD
+    return kind + b2a_base64(_packed(record), newline=False).decode()
 
 
 def from_history(text: str) -> PageRecord | None:
@@ -180,7 +179,7 @@ def _packed(record: PageRecord) -> bytes:
     try:
         return _head(record, flags, len(etag)) + etag + modified
     except (OverflowError, ValueError, struct.error):
-        # a number beyond its room, which costs a look at all of them
+        # A number beyond its room. To look at all of them each time would cost every page.
         return _head(_bounded(record), flags, len(etag)) + etag + modified
 
 

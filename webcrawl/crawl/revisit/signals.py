@@ -35,7 +35,8 @@ TRIED = 4.0  # signals that must have been followed before a host is judged
 # share of them that must have been true: at a random time, most pages have changed since the last
 # visit
 BELIEVED = 0.8
-TRY = 8  # signals of one reading of a listing that are followed, of a host that is not judged yet
+# signals of one reading of a listing that are followed, of a host that is not judged yet
+TRY = 8
 # of the readings and pushes of a host that is not believed: after so many, one signal is followed
 AGAIN = 0.1
 
@@ -214,6 +215,7 @@ class Signals:
 
     def changed(self, url: str, at: float) -> None:
         """Note that a page was found changed in its turn: a listing that says so is no news."""
+        # Without that, a third of an honest sitemap's signals found nothing.
         if self.has_listing(host_of(url)):
             key = self._keys([url])[0]
             self._changed.pop(key, None)
