@@ -60,7 +60,6 @@ class Feeding:
             self._merged_at = now
             seen.merge()
             records = seen.take(SLICE)
-        # What is only marked as seen (discovery.KNOWN) comes out empty.
         new = [*filter(None, records)]
         self.fed += len(new)
         self._frontier.add(new)

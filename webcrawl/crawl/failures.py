@@ -34,13 +34,14 @@ def as_failure(error: Exception, saved: str) -> tuple[StoreError, bool]:
     """
     if isinstance(error, StoreError):
         return error, True
-    refused = lack(error) or (str(error) if isinstance(error, OSError | HiveError) else "")
-    words = str(error) if isinstance(error, OwnCodeError) else repr(error)
-    failure = StoreError(
-        f"{refused}: nothing {saved} was kept"
-        if refused
-        else f"an unexpected error stopped a change halfway: {words}{where(error)}"
-    )
+    refused = lack(error)
+    if not refused and isinstance(error, OSError | HiveError):
+        refused = str(error)
+    if refused:
+        failure = StoreError(f"{refused}: nothing {saved} was kept")
+    else:
+        words = str(error) if isinstance(error, OwnCodeError) else repr(error)
+        failure = StoreError(f"an unexpected error stopped a change halfway: {words}{where(error)}")
     failure.__cause__ = error
     return failure, bool(refused)
 

@@ -44,12 +44,10 @@ class HistoryKeeper:
                 self._output = crawl.parts.outputs.open(PATH)
             self._output.write(line(moment(crawl.outlook.glance(), now)))
         except StoreError as error:
-            if (
-                self._output is None
-                and isinstance(error.__cause__, OSError)
-                and is_ours(error.__cause__)
-            ):
-                # a descriptor may be free at the next look: no crawl ends for a moment without one
+            cause = error.__cause__
+            is_lack = isinstance(cause, OSError) and is_ours(cause)
+            # A descriptor may be free at the next look: no crawl ends for a moment without one.
+            if self._output is None and is_lack:
                 return
             run.fail(error)
             return

@@ -87,11 +87,10 @@ class HostInspector:
             return "not fetched yet"
         left = f"{max(entry.until - now, 0.0):.0f} s"
         if entry.tries:
-            rules = (
-                "the earlier rules are in force"
-                if entry.rules is not None
-                else "no rules are known"
-            )
+            rules = "no rules are known"
+            # RFC 9309 2.4 allows rules older than a day in just this case.
+            if entry.rules is not None:
+                rules = "the earlier rules are in force"
             return f"unreachable, tried {count(entry.tries, 'time')}; {rules}; next try in {left}"
         if entry.rules is None:
             return f"given up; next try in {left}"
@@ -122,7 +121,9 @@ class HostInspector:
     def _verdict(self, url: str, now: float, entry: RobotsEntry | None) -> dict[str, Any]:
         verdict = self.book.would_say(url, now)
         found: dict[str, Any] = {"url": url, "verdict": VERDICTS[verdict]}
-        rule = entry.rules.deciding(url) if entry is not None and entry.rules is not None else None
+        rule = None
+        if entry is not None and entry.rules is not None:
+            rule = entry.rules.deciding(url)
         if rule is not None:
             found["rule"] = _rule_line(*rule)
         elif verdict is RobotsDecision.ALLOWED:
@@ -155,7 +156,9 @@ class HostInspector:
             return self._heaviest(by, 1, most, {})
         hosts = look.in_memory()
         if by == "errors":
-            failing = {name: n async for some in _measured(hosts, Host.failing) for n, name in some}
+            failing: dict[str, int] = {}
+            async for some in _measured(hosts, Host.failing):
+                failing.update((name, failures) for failures, name in some)
             return self._heaviest(by, 2, most, failing)
         first: list[tuple[float, str]] = []
         async for some in _measured(hosts, _waiting if by == "queue" else look.wait):
@@ -183,18 +186,15 @@ class HostInspector:
         for name, failures in failing.items():
             values[name] = values.get(name, 0) + failures
         first = nlargest(most, values.items(), key=itemgetter(1))
-        rows = [
-            {"host": name, by: value, "documents": row[0], "downloads": row[4]}
-            for name, value in first
-            if value
-            for row in [statistics.rows.get(name, NO_ROW)]
-        ]
-        exact = statistics.level == 0
-        covers = (
-            "all hosts"
-            if exact
-            else f"the heaviest hosts and a sample, {len(statistics.rows)} in all"
-        )
+        rows = []
+        for name, value in first:
+            if value:
+                row = statistics.rows.get(name, NO_ROW)
+                rows.append({"host": name, by: value, "documents": row[0], "downloads": row[4]})
+        covers = "all hosts"
+        # At 8,192 rows the statistics keep the heaviest hosts and a sample of the others.
+        if statistics.level > 0:
+            covers = f"the heaviest hosts and a sample, {len(statistics.rows)} in all"
         return {"by": by, "covers": covers, "hosts": rows}
 
     def outcomes(self) -> dict[int, int]:
@@ -208,7 +208,9 @@ NO_ROW = (0, 0, 0, 0, 0)  # of a host of which no URL has ended
 def _known_origin(origin: str, known: Sequence[str]) -> str:
     """Return the first known origin of a host for one without a port that is not known."""
     has_port = origin.count(":") > 1
-    return known[0] if known and origin not in known and not has_port else origin
+    if not known or origin in known or has_port:
+        return origin
+    return known[0]
 
 
 def _entry_shown(entry: RobotsEntry, now: float) -> dict[str, Any]:

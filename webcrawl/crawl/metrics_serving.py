@@ -86,9 +86,9 @@ class MetricsServing:
             self._tell_address(address)
         if values["METRICS_FILE"] is not None:
             path = values["METRICS_FILE"]
-            self._file = (
-                path_of_drone(path, values["HIVE_DRONE"]) if values["HIVE_DRONES"] else Path(path)
-            )
+            self._file = Path(path)
+            if values["HIVE_DRONES"]:
+                self._file = path_of_drone(path, values["HIVE_DRONE"])
             self._loop.start(INTERVAL)
 
     def end(self) -> None:
@@ -152,11 +152,11 @@ class MetricsServing:
         )
 
     def _checkpoint(self) -> dict[str, float]:
+        figures = {"checkpoint_at": self._committed}
         seconds = self._run.keeping.seconds
-        return {
-            **({"checkpoint_seconds": seconds} if seconds else {}),
-            "checkpoint_at": self._committed,
-        }
+        if seconds:
+            figures["checkpoint_seconds"] = seconds
+        return figures
 
     def _labels(self) -> dict[str, str]:
         values = self._values

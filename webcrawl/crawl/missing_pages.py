@@ -64,7 +64,9 @@ class MissingPages:
             return False
         host = host_of(exchange.url)
         kept = self._frontier.notes.missing(host)
-        shown = recogniser.probe(exchange.url, exchange.headers, exchange.body) if kept else None
+        if not kept:
+            return False
+        shown = recogniser.probe(exchange.url, exchange.headers, exchange.body)
         if shown is None:
             return False
         probe = Probe.unpack(kept)

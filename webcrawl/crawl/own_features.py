@@ -62,9 +62,10 @@ def open_features(ground: Ground) -> None:
                 f"FEATURES: {path}: a feature needs a method for at least one moment: {', '.join(OWN)}"
             )
         for moment, (name, method) in own.items():
-            if any(kind(method) for kind in LATER) and not (
-                moment == "next_headers" and isgeneratorfunction(method)
-            ):
+            is_later = any(kind(method) for kind in LATER)
+            # Headers are read at once, from whatever can be iterated.
+            yields_headers = moment == "next_headers" and isgeneratorfunction(method)
+            if is_later and not yields_headers:
                 raise RulesError(
                     f"FEATURES: {path}.{name} must be a plain method, not async and not a "
                     "generator: its result is never awaited"
@@ -86,9 +87,9 @@ def _methods_of(feature: object) -> dict[str, tuple[str, Callable[..., Any]]]:
     for moment, former in OWN.items():
         for name in (former, moment):
             method = getattr(feature, name, None)
-            if callable(method) and getattr(type(feature), name, None) is not getattr(
-                Feature, name, None
-            ):
+            # A class may be derived from Feature, whose methods do nothing.
+            is_own = getattr(type(feature), name, None) is not getattr(Feature, name, None)
+            if callable(method) and is_own:
                 found[moment] = name, method
     return found
 
@@ -199,23 +200,28 @@ def _plain(found: Any) -> Any:
 def _headers(found: Any) -> list[tuple[bytes, bytes]]:
     """Return the result of `next_headers` as the crawl takes it."""
     pairs = [(name, value) for name, value in found]
-    if not all(isinstance(part, bytes) for pair in pairs for part in pair):
-        raise TypeError(f"it returned {pairs!r}, but headers must be pairs of bytes")
-    if not all(
-        TOKEN.fullmatch(name) and not UNSENDABLE.intersection(value) for name, value in pairs
-    ):
-        raise ValueError(
-            f"it returned {pairs!r}, which has an invalid header name, or a value with a line break"
-        )
+    for name, value in pairs:
+        if not (isinstance(name, bytes) and isinstance(value, bytes)):
+            raise TypeError(f"it returned {pairs!r}, but headers must be pairs of bytes")
+    for name, value in pairs:
+        # A line break in a value would begin another header, or another request.
+        if not TOKEN.fullmatch(name) or UNSENDABLE.intersection(value):
+            raise ValueError(
+                f"it returned {pairs!r}, which has an invalid header name, or a value with a line break"
+            )
     return pairs
 
 
 def _numbers(found: Any) -> dict[str, int | float]:
     """Return the result of `next_figures`: stats.json has no other values."""
     figures = {name: _plain(one) for name, one in dict(found).items()}
-    numbers = (isinstance(one, int | float) and isfinite(one) for one in figures.values())
-    if not (all(numbers) and all(isinstance(name, str) for name in figures)):
-        raise TypeError(f"it returned {figures!r}, but figures must be a dict of numbers by name")
+    for name, one in figures.items():
+        # JSON has neither NaN nor infinity.
+        is_number = isinstance(one, int | float) and isfinite(one)
+        if not is_number or not isinstance(name, str):
+            raise TypeError(
+                f"it returned {figures!r}, but figures must be a dict of numbers by name"
+            )
     return figures
 
 
@@ -231,6 +237,9 @@ def _asked(next_decision: Callable[[Link, float], Any]) -> Callable[[Link, float
         found = next_decision(link, now)
         if found is False:
             return Status.REFUSED
-        return max(found, now + 1.0) if isinstance(found, float) else None
+        if not isinstance(found, float):
+            return None
+        # A time that is past would have the URL asked about again at once, and again.
+        return max(found, now + 1.0)
 
     return decide

@@ -38,7 +38,9 @@ HOPS = {"refresh": "R"}  # all other requisites are E
 def is_requisite(link: FoundLink) -> bool:
     """Return whether a link names what its page needs to be shown."""
     kind = link[0]
-    return kind in KINDS or (kind == "link" and not RELS.isdisjoint(link[3].lower().split()))
+    if kind in KINDS:
+        return True
+    return kind == "link" and not RELS.isdisjoint(link[3].lower().split())
 
 
 class Requisites(Feature):
@@ -85,11 +87,9 @@ class Requisites(Feature):
         frame is a link too: it is followed as one if it passes the filters.
         """
         home = not is_needed(link.path) or self._discovery.is_within(page.url)
+        near = may_need(link.path)
+        frames = self._passing_frames(page, link, found) if home else frozenset()
         links, needed = [], []
-        near, frames = (
-            may_need(link.path),
-            self._passing_frames(page, link, found) if home else frozenset(),
-        )
         for one in found:
             if near and is_requisite(one) and one[1] not in frames:
                 needed.append(one)

@@ -96,9 +96,9 @@ def own_of(values: CheckedSettings) -> Own:
 def allowance_of(values: CheckedSettings) -> Allowance:
     """Return the policy that says how many pages a registered domain may have."""
     budget = values["DOMAIN_BUDGET"]
-    # every page is of a seed's own site
+    # Every page is of a seed's own site, or needed to show one.
     if values["URL_SCOPE"] in SELF_CONTAINED and budget == BY_REPUTATION:
-        budget = UNLIMITED  # or needed to show one
+        budget = UNLIMITED
     policy: Allowance = made("DOMAIN_BUDGET", budget, Allowance, values["DOMAIN_BUDGET_PAGES"])
     if not hasattr(policy, "lead"):
         raise RulesError(
@@ -143,6 +143,7 @@ class CheckedAllowance:
 
 def limits_of(values: CheckedSettings) -> Limits:
     """Return the limits of the frontier for hosts, URLs and fetchers."""
+    codes = values["RETRY_HTTP_CODES"]
     return Limits(
         queues=values["FRONTIER_QUEUES"],
         max_queues=values["FRONTIER_MAX_QUEUES"],
@@ -157,7 +158,5 @@ def limits_of(values: CheckedSettings) -> Limits:
         patience=values["HOST_PATIENCE"],
         connections=Connections.given(values["HOST_CONNECTIONS"]),
         attempts=values["RETRY_TIMES"] + 1 if values["RETRY_ENABLED"] else 1,
-        retry_codes=frozenset(values["RETRY_HTTP_CODES"])
-        if values["RETRY_HTTP_CODES"] is not None
-        else None,
+        retry_codes=None if codes is None else frozenset(codes),
     )

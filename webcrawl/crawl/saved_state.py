@@ -51,11 +51,14 @@ class SavedStatistics(Part):
     def need_scripts(self) -> dict[str, int]:
         """Return pages that show next to nothing without a browser; not of all hosts by name."""
         scripted = self.statistics.scripted
-        named, others = sum(row[0] for row in scripted.names.values()), scripted.others[0]
+        named = sum(row[0] for row in scripted.names.values())
+        others = scripted.others[0]
         if not named:
             return {}
         found = {"need_scripts": named + others, "need_scripts/hosts": len(scripted.names)}
-        return found | ({"need_scripts/others": others} if others else {})
+        if others:
+            found["need_scripts/others"] = others
+        return found
 
     def save(self) -> None:
         self._db.set(STATISTICS, msgpack.packb(self.statistics.save()))
@@ -80,9 +83,10 @@ class FilterStates(Part):
 
     def save(self) -> None:
         try:
-            data = msgpack.packb(states) if (states := self.chain.state()) else b""
+            states = self.chain.state()
+            data = msgpack.packb(states)
         except Exception as error:  # of a filter of the user's own
             logger.exception("the state of URL_FILTERS")
             raise StoreError(f"the state of URL_FILTERS: {error!r}") from error
-        if data:
+        if states:
             self._db.set(FILTERS, data)

@@ -9,6 +9,7 @@ from webcrawl.crawl.moments import Feature
 from webcrawl.frontier.prioritizers import Focused, Prioritizer
 
 if TYPE_CHECKING:
+    from webcrawl.base.page_values import PageScores
     from webcrawl.content.page import Page
 
 MILLI = 1000  # sums of scores are kept in whole thousandths, as counters are
@@ -27,13 +28,17 @@ class ScoreBook(Feature):
         exchange = page.exchange
         if exchange is None or exchange.state.scored is None:
             return
-        counters, scored = self._counters, exchange.state.scored
-        score = scored.score
-        if score is not None:
-            counters["scores/pages"] += 1
-            counters["scores/thousandths"] += round(MILLI * score)
-            exchange.state.notes += (f"{NOTE}{score:.3f}",)
-        elif scored.flaw:
-            counters["scores/failed"] += 1
+        scored = exchange.state.scored
+        self._count(scored)
+        if scored.score is not None:
+            exchange.state.notes += (f"{NOTE}{scored.score:.3f}",)
         if self._tell is not None and page.link is not None and not page.is_none:
             self._tell(page.link.url, scored)
+
+    def _count(self, scored: PageScores) -> None:
+        counters = self._counters
+        if scored.score is not None:
+            counters["scores/pages"] += 1
+            counters["scores/thousandths"] += round(MILLI * scored.score)
+        elif scored.flaw:
+            counters["scores/failed"] += 1

@@ -64,11 +64,11 @@ class Sitemaps(Feature):
 
         `looks`: whether hosts are also asked for a sitemap under the usual name.
         """
-        has_listing = (
-            parts.signalling.signals.has_listing
-            if parts.signalling is not None
-            else lambda _: False
-        )
+        has_listing: Callable[[str], bool] | None = None
+        if looks and parts.signalling is None:
+            has_listing = _has_none
+        elif parts.signalling is not None and looks:
+            has_listing = parts.signalling.signals.has_listing
         sitemaps = cls(
             parts.discovery,
             rules,
@@ -76,7 +76,7 @@ class Sitemaps(Feature):
             parts.frontier,
             parts.robots.book.sitemaps,
             parts.counters,
-            has_listing if looks else None,
+            has_listing,
         )
         parts.moments.join(sitemaps)
         return sitemaps
@@ -156,6 +156,11 @@ class Sitemaps(Feature):
             self._counters["sitemaps/cut"] += len(links) - len(kept)
             self._discovery.count_truncated_links(len(links) - len(kept))
         return kept
+
+
+def _has_none(_url: str) -> bool:
+    """Return False: without revisits nothing is remembered of a listing."""
+    return False
 
 
 @lru_cache(1024)  # as of all functions of a path, of which a crawl has few

@@ -304,7 +304,10 @@ class Standalone:
 
     def be_idle(self) -> None:
         """Nothing is under way: perhaps nothing is left."""
-        if not (self.run.crawl.pending or any(source() for source in self.run.sources)):
+        if self.run.crawl.pending:
+            return
+        may_get_more = any(source() for source in self.run.sources)
+        if not may_get_more:
             self.stop(FINISHED)
 
     def give_up(self) -> None:
@@ -399,6 +402,7 @@ class Standalone:
         except TimeoutError:
             driver.forsake()
         run.stops.close()
+        # Before the last checkpoint, which has what they still write.
         for output in reversed(self._outputs):
             await closed(partial(_close, output), lambda: True)
         try:

@@ -67,9 +67,11 @@ class StatsWriting:
 
     def _tables(self) -> dict[str, Any]:
         parts = self._run.crawl.parts
-        revisits = parts.revisiting.counts.figures() if parts.revisiting is not None else None
         tables = statistics_of(parts.statistics)
-        return tables | {"revisits": revisits.histograms()} if revisits is not None else tables
+        revisits = parts.revisiting.counts.figures() if parts.revisiting is not None else None
+        if revisits is None:
+            return tables
+        return tables | {"revisits": revisits.histograms()}
 
     def _figures(self, reason: str | None) -> dict[str, Any]:
         run = self._run

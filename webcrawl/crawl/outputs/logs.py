@@ -52,11 +52,13 @@ class LinkLog(LogOutput):
             self.run.crawl.parts.counters.update({COUNTER: left})
 
     def _ended(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
-        location = exchange.location if exchange is not None and outcome.status > 0 else None
-        if exchange is not None and location and not link.is_prerequisite:
-            self.log.write_now(
-                link_lines(link.url, [(REDIRECT, location, redirect_target(exchange), "")])
-            )
+        is_answer = exchange is not None and outcome.status > 0
+        if exchange is None or not is_answer or link.is_prerequisite:
+            return
+        location = exchange.location
+        if location:
+            redirect = REDIRECT, location, redirect_target(exchange), ""
+            self.log.write_now(link_lines(link.url, [redirect]))
 
 
 def lines_of(page: Page) -> bytes:
@@ -81,7 +83,8 @@ class NearDuplicates(LogOutput):
     def process_item(self, page: Page) -> None:
         if 200 <= page.status < 300:
             found = page.fingerprint
-            self.log.write(f"{'-' if found is None else f'{found:016x}'}\t{page.url}\n".encode())
+            digits = "-" if found is None else f"{found:016x}"
+            self.log.write(f"{digits}\t{page.url}\n".encode())
 
 
 class Images(LogOutput):
@@ -124,15 +127,21 @@ class Skipped(LogOutput):
             run.crawl.parts.pipeline.on_dropped = self._dropped
 
     def _dropped(self, reason: str, urls: Sequence[str], via: str) -> None:
-        fresh = self._lately.unknown(urls) if reason != NO_URL else []
+        if reason == NO_URL:
+            return
+        fresh = self._lately.unknown(urls)
         if fresh:
             self.log.write_now(skipped_lines(time.time(), reason, fresh, via))
             self._lately.add(fresh)
 
     def _ended(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
-        withheld = exchange is not None and exchange.state.withheld is not None
-        if withheld or (outcome.status < 0 and not link.is_prerequisite):
-            reason = WITHHELD if withheld else reason_of(outcome.status).replace(" ", "_")
-            self.log.write_now(
-                skipped_lines(outcome.at or time.time(), reason, [link.url], link.via)
-            )
+        is_withheld = exchange is not None and exchange.state.withheld is not None
+        has_failed = outcome.status < 0 and not link.is_prerequisite
+        if is_withheld:
+            reason = WITHHELD
+        elif has_failed:
+            reason = reason_of(outcome.status).replace(" ", "_")
+        else:
+            return
+        at = outcome.at or time.time()
+        self.log.write_now(skipped_lines(at, reason, [link.url], link.via))

@@ -47,7 +47,7 @@ def module(
     def is_meant(page: Page) -> bool:
         if page.change is not Change.UNCHANGED:
             return wants(page.content_type)
-        # a 304 rarely says
+        # A 304 rarely has a Content-Type.
         return unchanged and (wants(page.content_type) or not page.content_type)
 
     @wraps(process)
@@ -80,10 +80,11 @@ def _patterns(name: str, content_types: str | Iterable[str]) -> list[str]:
     patterns: list[Any] = [content_types]
     if isinstance(content_types, Iterable) and not isinstance(content_types, str):
         patterns = [*content_types]
-    if not all(isinstance(pattern, str) and "/" in pattern for pattern in patterns):
-        raise TypeError(
-            f"{name}: content_types must be types such as text/html or image/*, not {content_types!r}"
-        )
+    for pattern in patterns:
+        if not isinstance(pattern, str) or "/" not in pattern:
+            raise TypeError(
+                f"{name}: content_types must be types such as text/html or image/*, not {content_types!r}"
+            )
     return [pattern.lower() for pattern in patterns]
 
 

@@ -29,17 +29,20 @@ class PageFiles(Output):
             self._compared = parts.pipeline.compared
 
     def process_item(self, item: Any) -> Any:
-        # which comes where an output asks for it
-        if not isinstance(item, Page) or item.change is Change.UNCHANGED:
-            return item
-        if self._files is not None and item.link and 200 <= item.status < 300:
-            if self._purpose.obeys_noarchive and self._purpose.forbids(item.preferences, "archive"):
-                return item
-            about = PageFileFacts(
-                self._compared([item.url])[0], item.status, item.content_type, item.title
-            )
-            self.write(partial(self._files.write, item.link, about, item.body))
+        if isinstance(item, Page):
+            self._process_page(item)
         return item
+
+    def _process_page(self, page: Page) -> None:
+        # An unchanged page comes here where another output asks for it.
+        is_news = 200 <= page.status < 300 and page.change is not Change.UNCHANGED
+        if self._files is None or not page.link or not is_news:
+            return
+        if self._purpose.obeys_noarchive and self._purpose.forbids(page.preferences, "archive"):
+            return
+        form = self._compared([page.url])[0]
+        about = PageFileFacts(form, page.status, page.content_type, page.title)
+        self.write(partial(self._files.write, page.link, about, page.body))
 
     def close_spider(self) -> None:
         if self._files is not None:

@@ -92,10 +92,14 @@ def unprocessed(link: Link, exchange: Exchange | None, *, skips_seen: bool) -> P
     """
     if exchange is None:
         return None
-    withheld, change = exchange.state.withheld is not None, _change_of(exchange)
-    if not withheld and not (exchange.state.duplicate and skips_seen):
+    is_withheld = exchange.state.withheld is not None
+    is_skipped_copy = exchange.state.duplicate and skips_seen
+    if not is_withheld and not is_skipped_copy:
         return None
-    if change is not Change.CHANGED and not (withheld and change is Change.UNCHANGED):
+    change = _change_of(exchange)
+    # Its body is the one that was kept, and may not be kept any more.
+    is_withheld_since = is_withheld and change is Change.UNCHANGED
+    if change is not Change.CHANGED and not is_withheld_since:
         return None
     page = Page.of(link, exchange)
     page.change = Change.CHANGED
@@ -105,15 +109,16 @@ def unprocessed(link: Link, exchange: Exchange | None, *, skips_seen: bool) -> P
 def _change_of(exchange: Exchange) -> Change | None:
     """Return what the page has become since its last fetch, by this crawl or an earlier one."""
     judged = exchange.state.revisit
-    return (
-        judged.change
-        if judged is not None and judged.change is not Change.NEW
-        else exchange.state.since
-    )
+    if judged is not None and judged.change is not Change.NEW:
+        return judged.change
+    return exchange.state.since
 
 
 def has_news(page: Page) -> bool:
-    """Unchanged pages come where an output asks for them."""
-    return page.change is Change.GONE or (
-        200 <= page.status < 300 and page.change is not Change.UNCHANGED
-    )
+    """Return whether a page has another text than before, or none any more.
+
+    Unchanged pages come where an output asks for them.
+    """
+    if page.change is Change.GONE:
+        return True
+    return 200 <= page.status < 300 and page.change is not Change.UNCHANGED
