@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from webcrawl.base.readable import readable
@@ -25,7 +26,9 @@ def shown(answer: Any) -> Iterator[str]:
 
 def status(figures: Mapping[str, Any]) -> Iterator[str]:
     """Yield the progress of a crawl or a hive: the main figures of all that `--json` has."""
-    state, trouble = figures.get("state", ""), figures.get("trouble") or ""
+    state = figures.get("state", "")
+    trouble = figures.get("trouble") or ""
+    # A paused crawl has "paused" for both.
     why = f" ({trouble})" if trouble not in ("", state) else ""
     yield readable(
         f"{state}{why}, {figures.get('seconds', 0):.0f} s since the start: {progress.line(figures)}"
@@ -45,19 +48,24 @@ def status(figures: Mapping[str, Any]) -> Iterator[str]:
 
 def _lines(answer: Any) -> Iterator[str]:
     if isinstance(answer, Mapping):
-        width = max(
-            (len(str(name)) for name, value in answer.items() if _is_plain(value)), default=0
-        )
-        for name, value in answer.items():
-            if _is_plain(value):
-                yield f"{name!s:<{width}}  {_said(value)}".rstrip()
-            else:
-                yield f"{name}:"
-                yield from (f"  {line}" for line in _lines(value))
+        yield from _mapping(answer)
     elif isinstance(answer, Sequence) and not isinstance(answer, str):
         yield from _list(answer)
     else:
         yield _said(answer)
+
+
+def _mapping(answer: Mapping[Any, Any]) -> Iterator[str]:
+    """Yield a line for each plain value, and of all others a heading with their lines below it."""
+    plain = [str(name) for name, value in answer.items() if _is_plain(value)]
+    width = max(map(len, plain), default=0)
+    for name, value in answer.items():
+        if _is_plain(value):
+            yield f"{name!s:<{width}}  {_said(value)}".rstrip()
+            continue
+        yield f"{name}:"
+        for line in _lines(value):
+            yield f"  {line}"
 
 
 def _list(items: Sequence[Any]) -> Iterator[str]:
@@ -74,12 +82,12 @@ def _is_row(item: Any) -> bool:
 
 def _table(items: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield a heading and a line for each item, in columns as wide as their longest cell."""
-    heads = list(dict.fromkeys(name for item in items for name in item))
+    heads = list(dict.fromkeys(chain.from_iterable(items)))
     cells_of = [[_short(_said(item.get(name))) for name in heads] for item in items]
     rows = [heads, *cells_of]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        cells = map(str.ljust, row, widths)
         yield "  ".join(cells).rstrip()
 
 
@@ -88,10 +96,11 @@ def _is_plain(value: Any) -> bool:
 
 
 def _is_cell(value: Any) -> bool:
-    """Return True if it is plain, or has nothing in it that is not."""
-    return _is_plain(value) or all(
-        map(_is_plain, value.values() if isinstance(value, Mapping) else value)
-    )
+    """Return whether a value is plain, or has only plain ones in it."""
+    if _is_plain(value):
+        return True
+    parts = value.values() if isinstance(value, Mapping) else value
+    return all(map(_is_plain, parts))
 
 
 def _short(cell: str) -> str:

@@ -59,10 +59,14 @@ def _json(batches: Iterable[pa.RecordBatch], path: Path) -> int:
 def _batches(tables: Sequence[Path], forgotten: Forgotten | None) -> Iterator[pa.RecordBatch]:
     """Yield batches that need the memory of a row group."""
     for path in tables:
-        with pq.ParquetFile(path) as table:
-            for group in range(table.num_row_groups):
-                for batch in table.read_row_group(group, columns=SCHEMA.names).to_batches(AT_ONCE):
-                    yield batch.filter(remembered(batch, forgotten)) if forgotten else batch
+        for batch in _batches_of(path):
+            yield batch.filter(remembered(batch, forgotten)) if forgotten else batch
+
+
+def _batches_of(path: Path) -> Iterator[pa.RecordBatch]:
+    with pq.ParquetFile(path) as table:
+        for group in range(table.num_row_groups):
+            yield from table.read_row_group(group, columns=SCHEMA.names).to_batches(AT_ONCE)
 
 
 def remembered(batch: pa.RecordBatch, forgotten: Forgotten) -> pa.Array:
@@ -74,17 +78,17 @@ def remembered(batch: pa.RecordBatch, forgotten: Forgotten) -> pa.Array:
 
 
 def _line(row: Mapping[str, Any]) -> dict[str, Any]:
-    metadata = {
-        name: _plain(name, value) for name, value in row.items() if name not in ("text", "id")
-    }
+    names = [name for name in row if name not in ("text", "id")]
+    metadata = {name: _plain(name, row[name]) for name in names}
     return {"text": row["text"] or "", "id": row["id"], "metadata": metadata}
 
 
 def _plain(name: str, value: Any) -> Any:
-    if value is None and (name in HEXADECIMAL or SCHEMA.field(name).type == pa.string()):
+    if value is None:
+        becomes_text = name in HEXADECIMAL or SCHEMA.field(name).type == pa.string()
         # datasets takes a column that has nothing in its first rows for one of nothing, and fails
-        # later
-        return ""
+        # later.
+        return "" if becomes_text else None
     if name in HEXADECIMAL:
         return f"{value:016x}"
     return value.isoformat(timespec="milliseconds") if isinstance(value, datetime) else value

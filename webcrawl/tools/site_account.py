@@ -47,9 +47,8 @@ class SiteAccount:
     jobdir: Path
     site: AskedSite
     requests: list[AccountRow] = field(default_factory=list)
-    unasked: list[CrawlLine] = field(
-        default_factory=list
-    )  # URLs that ended without a request, refused ones for instance
+    # URLs that ended without a request, refused ones for instance
+    unasked: list[CrawlLine] = field(default_factory=list)
     gaps: list[UnknownTime] = field(default_factory=list)
     terms: Mapping[str, str] = field(default_factory=dict)  # settings, as texts
     # to be left alone, that name it or a part of it
@@ -62,8 +61,8 @@ class SiteAccount:
     @property
     def first(self) -> CrawlLine | None:
         """Return the line of the page by which the site was found first, of what has ended."""
-        ends = [*(one.end for one in self.requests if one.end is not None), *self.unasked]
-        pages = [end for end in ends if not end.is_prerequisite]
+        ends = [one.end for one in self.requests if one.end is not None]
+        pages = [end for end in (*ends, *self.unasked) if not end.is_prerequisite]
         return min(pages, key=attrgetter("at"), default=None)
 
     @property
@@ -80,13 +79,13 @@ class SiteAccount:
 def account_of(jobdir: Path, site: AskedSite) -> SiteAccount:
     """Read everything; NoCrawl if there is none."""
     crawls = JobDir.all(jobdir)
-    account, is_hive = SiteAccount(jobdir, site), hive_of(jobdir) is not None
+    account = SiteAccount(jobdir, site)
+    is_hive = hive_of(jobdir) is not None
     account.absent = [crawl.name for crawl in absent_drones(jobdir)]
     for crawl in crawls:
         _add(account, crawl, crawl.path.name if is_hive else "")
-    account.wishes = [
-        one for one in records_of(crawl.path for crawl in crawls) if _about(one, site)
-    ]
+    wishes = records_of(crawl.path for crawl in crawls)
+    account.wishes = [one for one in wishes if _about(one, site)]
     account.requests.sort(key=attrgetter("at"))
     account.unasked.sort(key=attrgetter("at"))
     account.gaps.sort()
@@ -135,15 +134,16 @@ def _unknown_times(saved: SavedWindows, last_request: float) -> list[tuple[float
 def _about(wish: OptOut, site: AskedSite) -> bool:
     """Return True if a record names the site or what is above it, or something of it."""
     rule = without_comment(wish.rule)
+    # A rule without a scheme is for a domain and what is below it, with or without `*.`.
+    domain = rule.removeprefix("*").removeprefix(".")
     try:
-        there = canonical(
-            rule if has_scheme(rule) else f"http://{rule.removeprefix('*').removeprefix('.')}/"
-        )
+        there = canonical(rule if has_scheme(rule) else f"http://{domain}/")
     except InvalidUrl:  # of a damaged state
         return False
-    return site.has(there) or (
-        "/" not in rule and AskedSite(host_of(there)).has(f"http://{site.name}/")
-    )
+    is_of_site = site.has(there)
+    if is_of_site or "/" in rule:
+        return is_of_site
+    return AskedSite(host_of(there)).has(f"http://{site.name}/")
 
 
 def unknown(account: SiteAccount, one: AccountRow) -> bool:
@@ -224,8 +224,11 @@ def lines_with(path: Path, wanted: bytes, length: int | None = None) -> Iterator
     except FileNotFoundError:
         return
     with file:
-        there = os.fstat(file.fileno()).st_size
-        for _, piece in pieces_between(file, 0, there if length is None else min(length, there)):
+        end = os.fstat(file.fileno()).st_size
+        if length is not None:
+            end = min(length, end)
+        for _, piece in pieces_between(file, 0, end):
+            # A search in the whole piece is faster than splitting it into lines.
             if wanted in piece:
                 yield from (line for line in piece.split(b"\n") if wanted in line)
 

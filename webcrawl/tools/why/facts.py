@@ -98,10 +98,9 @@ def robots_verdict(book: RobotsBook, url: str) -> RobotsVerdict:
         rules.crawl_delay,
     )
     if allows and rules.said is not None:
-        found.use = (
-            *map(str, rules.said.of(url)),
-            *(f"license {one}" for one in rules.said.licenses),
-        )
+        words = map(str, rules.said.of(url))
+        licenses = [f"license {one}" for one in rules.said.licenses]
+        found.use = (*words, *licenses)
     return found
 
 
@@ -122,11 +121,12 @@ def line_of(body: bytes, agent: str, pattern: str, *, allows: bool) -> tuple[int
         body = body.decode("utf-16", "replace").encode("utf-8", "replace")
     lines = ENDS.split(body)
     giving = [place for place, line in enumerate(lines) if _gives(line, pattern, allows=allows)]
+    without_pattern = list(lines)
+    for place in giving:
+        without_pattern[place] = NO_RULE
     for place in giving[:MOST]:
-        alone = [
-            NO_RULE if other in giving and other != place else line
-            for other, line in enumerate(lines)
-        ]
+        alone = list(without_pattern)
+        alone[place] = lines[place]
         if (pattern, allows) in parse(b"\n".join(alone), agent).rules.items():
             return place + 1, lines[place].strip()[:LONGEST].decode("utf-8", "replace")
     return 0, ""
@@ -134,14 +134,15 @@ def line_of(body: bytes, agent: str, pattern: str, *, allows: bool) -> tuple[int
 
 def _gives(line: bytes, pattern: str, *, allows: bool) -> bool:
     """Return whether a line brings this pattern: allowing /a/index.html allows /a/, too."""
+    wanted = "allow" if allows else "disallow"
     for kind, value in records(line):
-        if kind != ("allow" if allows else "disallow"):
+        if kind != wanted:
             continue
         given = pattern_of(value)
         folder, _, page = given.rpartition("/")
-        if given == pattern or (
-            allows and page.startswith("index.htm") and pattern == f"{folder}/$"
-        ):
+        # As in Google's parser.
+        is_of_folder = allows and page.startswith("index.htm") and pattern == f"{folder}/$"
+        if given == pattern or is_of_folder:
             return True
     return False
 
@@ -165,10 +166,10 @@ def pace_of(
     `live`: what a running crawl says: it alone knows which hosts it slows down.
     """
     usual = host.delay.seconds
-    now = (
-        float((live or {}).get("wait", 0.0)) if (live or {}).get("rule") not in OF_FAILURES else 0.0
-    )
-    if now > SLOWED * usual:
+    said = live or {}
+    now = float(said.get("wait", 0.0))
+    is_slowed = said.get("rule") not in OF_FAILURES and now > SLOWED * usual
+    if is_slowed:
         return HostPace(now, "slowed down, because it answers more slowly than before")
     return HostPace(usual, _because(host, usual, values))
 
@@ -176,10 +177,10 @@ def pace_of(
 def _because(host: HostFacts, usual: float, values: CheckedSettings) -> str:
     if host.delay.is_crawl_delay:
         longest = values["CRAWL_DELAY_MAX"]
-        bounded = (
-            f", limited by CRAWL_DELAY_MAX = {longest:g}" if longest < host.crawl_delay else ""
-        )
-        return f"the Crawl-delay of its robots.txt is {host.crawl_delay:g}{bounded}"
+        said = f"the Crawl-delay of its robots.txt is {host.crawl_delay:g}"
+        if longest < host.crawl_delay:
+            said += f", limited by CRAWL_DELAY_MAX = {longest:g}"
+        return said
     for setting in ("POLITENESS_MIN_DELAY", "POLITENESS_MAX_DELAY"):
         if usual == values[setting]:
             return f"{setting} = {usual:g}"
@@ -268,10 +269,10 @@ class UrlFacts:
         """Return the link in a queue, or on its way there."""
         if self.place is not None:
             return unpack(self.place.record)
-        if self.waiting is not None and self.waiting.record:
-            return unpack(self.waiting.record)
-        if self.later is not None and self.later.record:
-            return unpack(self.later.record)
+        # A record is empty where a link is only to be marked as seen.
+        for found in (self.waiting, self.later):
+            if found is not None and found.record:
+                return unpack(found.record)
         return None
 
     @property
@@ -282,8 +283,9 @@ class UrlFacts:
     @property
     def is_known(self) -> bool:
         """Return whether it would be known, and not new, if it were found again."""
-        traces = self.known or self.waiting or self.place or self.lines
-        return bool(traces or (self.live is not None and self.live.get("known")))
+        if self.known or self.waiting or self.place or self.lines:
+            return True
+        return self.live is not None and bool(self.live.get("known"))
 
     def found_on(self) -> dict[str, Any] | None:
         """Return the page that it was found on, as far as anything says so."""

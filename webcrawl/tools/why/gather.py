@@ -94,9 +94,10 @@ class FactFinder:
         waiting = self._source.seen.waiting(keys)
         for facts, key in zip(some, keys, strict=True):
             facts.known = known.get(key, "")
-            facts.waiting = waiting.get(key)
-            if facts.known and facts.waiting is not None and not facts.waiting.judged:
-                facts.waiting = None  # a link to it that was found once more
+            link = waiting.get(key)
+            # An unjudged link to a known URL is one that was found once more.
+            is_repeat = bool(facts.known) and link is not None and not link.judged
+            facts.waiting = None if is_repeat else link
 
     def _archive(self, some: Sequence[UrlFacts], urls: Sequence[str]) -> None:
         """Look for the records, and for the lines of a log of any size around their times."""
@@ -141,9 +142,8 @@ class FactFinder:
         search.near(urls)
         for facts in some:
             facts.place = search.places.get(facts.url)
-        left = [
-            facts for facts in some if (facts.is_known or self._deep) and not _is_elsewhere(facts)
-        ]
+        nowhere = [facts for facts in some if not _is_elsewhere(facts)]
+        left = [facts for facts in nowhere if facts.is_known or self._deep]
         search.far([facts.url for facts in left])
         for facts in left:
             facts.place = search.places.get(facts.url)
@@ -163,10 +163,11 @@ class FactFinder:
     def _ended_since(self, some: Sequence[UrlFacts]) -> None:
         """Take what ended since the checkpoint out of its queue: a running crawl's log has it."""
         waited = [facts for facts in some if facts.place is not None]
-        if not (self._source.alive and waited):
+        if not self._source.alive or not waited:
             return
         at = self._source.outputs.get(CRAWL_LOG, 0)
-        looked = self._source.log(CRAWL_LOG).since({facts.url for facts in waited}, at)
+        urls = {facts.url for facts in waited}
+        looked = self._source.log(CRAWL_LOG).since(urls, at)
         for facts in waited:
             lines = _lines(looked, facts.url)
             if lines:
@@ -207,14 +208,14 @@ class FactFinder:
 
     def _later(self, some: Sequence[UrlFacts]) -> None:
         """Find what is left for a later segment: the crawl itself does not know it."""
-        if some:
-            found, looked = left_for_later(
-                self._source, {facts.url for facts in some}, deep=self._deep
-            )
-            for facts in some:
-                facts.later = found.get(facts.url)
-                if facts.later is None or facts.later.where == FOUND_LOG:
-                    facts.looked += looked
+        if not some:
+            return
+        urls = {facts.url for facts in some}
+        found, looked = left_for_later(self._source, urls, deep=self._deep)
+        for facts in some:
+            facts.later = found.get(facts.url)
+            if facts.later is None or facts.later.where == FOUND_LOG:
+                facts.looked += looked
 
     def _rules(self, facts: UrlFacts) -> None:
         source = self._source
@@ -230,11 +231,8 @@ class FactFinder:
             facts.robots = RobotsVerdict(RobotsState.IGNORED)
         else:
             facts.robots = robots_verdict(source.robots, facts.url)
-        needed = (
-            source.values["REQUISITES"]
-            and facts.place is not None
-            and is_requisite(facts.place.record)
-        )
+        is_queued_requisite = facts.place is not None and is_requisite(facts.place.record)
+        needed = source.values["REQUISITES"] and is_queued_requisite
         facts.filters = source.filters.ask(facts.url, self._origin(facts), needed=needed)
 
     def _origin(self, facts: UrlFacts) -> Origin:
@@ -262,7 +260,9 @@ class FactFinder:
         if self._source.values["REQUISITES"]:
             return self._source.filters.in_scope(facts.url)
         is_known = facts.host is not None and facts.host.is_known
-        return is_known or (scope == "domain" and self._source.has_domain(facts.url))
+        if is_known or scope == "host":
+            return is_known
+        return self._source.has_domain(facts.url)
 
     def _elsewhere(self, some: Sequence[UrlFacts]) -> None:
         """Look for URLs of which nothing is known in portions that wait, and in links."""
@@ -288,9 +288,8 @@ class FactFinder:
 
     def _quote_robots(self, some: Sequence[UrlFacts]) -> None:
         """Find the lines of robots.txt whose rules decide: only the archive has the whole file."""
-        verdicts = [
-            facts.robots for facts in some if facts.robots is not None and facts.robots.pattern
-        ]
+        known = [facts.robots for facts in some if facts.robots is not None]
+        verdicts = [verdict for verdict in known if verdict.pattern]
         files = list(dict.fromkeys(robots_url(verdict.origin) for verdict in verdicts))[:READ]
         bodies = self._archived_bodies(files)
         agent = agent_of(self._source.values)
@@ -304,20 +303,21 @@ class FactFinder:
         """Return the latest body of each of these URLs that the archive has with status 200."""
         bodies: dict[str, bytes] = {}
         for url, entries in self._source.indexes.entries_of(urls).items():
-            for entry in entries[-ROBOTS:]:
-                exchange = exchange_of(self._source.jobdir, entry) if entry.status == 200 else None
+            whole = [entry for entry in entries[-ROBOTS:] if entry.status == 200]
+            for entry in whole:
+                exchange = exchange_of(self._source.jobdir, entry)
                 if exchange is not None:
                     bodies[url] = exchange.body
         return bodies
 
     def _follow(self, some: Sequence[UrlFacts]) -> None:
         """Find where redirects lead, which only the archive says."""
-        redirects = [
-            facts for facts in some if facts.entries and facts.entries[-1].status in REDIRECTS
-        ]
+        archived = [facts for facts in some if facts.entries]
+        redirects = [facts for facts in archived if facts.entries[-1].status in REDIRECTS]
         for facts in redirects[:READ]:
             exchange = exchange_of(self._source.jobdir, facts.entries[-1], 0)
-            facts.redirect = (exchange.location or "") if exchange is not None else ""
+            if exchange is not None:
+                facts.redirect = exchange.location or ""
 
     def _last_tries(self, some: Sequence[UrlFacts]) -> None:
         """Find how the last attempt ended: crawl.log has a line only when a URL is done with."""

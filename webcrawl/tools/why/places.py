@@ -124,9 +124,8 @@ class SeenSnapshot:
             lengths = np.frombuffer(data, "<u4", count)
         except (ValueError, TypeError) as error:
             raise self._snapshot.damaged(f"table waiting, record {first}: {error}") from error
-        ends = (
-            np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64))) + 4 * count
-        )
+        lengths_before = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)))
+        ends = lengths_before + 4 * count
         return [data[int(ends[place]) : int(ends[place + 1])] for place in places]
 
 
@@ -221,7 +220,10 @@ class QueueSearch:
             for number, record in self._found(queue, wanted, room, "the lines of hosts that wait"):
                 self._add(QueuePlace(LINE, record, number, queue.count))
         front = self._core.queues.front
-        levels = [*front.queues, *([front.old] if front.old is not None else [])]
+        levels = list(front.queues)
+        if front.old is not None:
+            levels.append(front.old)
+        # Each level its share: the first one would take all of the room.
         share = room.left / max(sum(queue.count > 0 for queue in levels), 1)
         for level, queue in enumerate(levels):
             for number, record in self._found(queue, wanted, ByteAllowance(share), "the front-end"):
@@ -300,8 +302,10 @@ def _is_among(record: Packed, wanted: Container[bytes]) -> bool:
 def _served(host: Host) -> list[Fifo]:
     """Return the queues of a host, or of one of its origins, as they are served."""
     ranked = host.ranked.queues if host.ranked is not None else []
+    # Requests of a spider with a priority go before or behind all others of their host.
     before = [queue for priority, queue in ranked if priority > 0]
-    return [*before, host.queue, *(queue for priority, queue in ranked if priority < 0)]
+    behind = [queue for priority, queue in ranked if priority < 0]
+    return [*before, host.queue, *behind]
 
 
 MOST = 300  # portions looked at, of 1,000 links each: 0.3 s

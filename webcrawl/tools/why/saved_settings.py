@@ -55,11 +55,8 @@ NAMES = (
     *("FRONTIER_QUEUES", "FRONTIER_MAX_QUEUES", "CONCURRENT_REQUESTS", "HOST_RETRY_WAIT"),
     *("RETRY_AFTER_MAX", "FRONTIER_PRIORITIZER", "FRONTIER_MEMORY", "FOCUS_LANGUAGES"),
 )
-CODE = (
-    "POLITENESS_POLICY",
-    "DOMAIN_BUDGET",
-    "FRONTIER_PRIORITIZER",
-)  # paths of classes, beside the filters and foldings
+# paths of classes, beside the filters and foldings
+CODE = ("POLITENESS_POLICY", "DOMAIN_BUDGET", "FRONTIER_PRIORITIZER")
 
 
 def values_of(
@@ -80,12 +77,8 @@ def values_of(
             written = _trusted(name, written, trusted, odd)
         values[name] = _value(name, written, default, odd)
     values["URL_FILTERS"] = _filters(terms)
-    named = {
-        name.removeprefix(CONNECTIONS): most
-        for name, most in terms.items()
-        if name.startswith(CONNECTIONS)
-    }
-    values["HOST_CONNECTIONS"] = _value("HOST_CONNECTIONS", named, {}, odd)
+    connections = _entries(CONNECTIONS, terms)
+    values["HOST_CONNECTIONS"] = _value("HOST_CONNECTIONS", connections, {}, odd)
     values |= {**RETRIES, "RETRY_HTTP_CODES": None}  # what is retried is the crawl's business
     values["DEPTH_LIMIT"] = _number(terms.get("DEPTH_LIMIT"))
     # as text: whose code it is does not matter
@@ -131,28 +124,32 @@ def _ordered(name: str, written: Any, before: Any, odd: list[str]) -> Any:
 
 def _trusted(name: str, written: Any, trusted: Container[str], odd: list[str]) -> list[str]:
     paths = written.split(BETWEEN) if isinstance(written, str) else list(written)
-    kept = [path for path in paths if path != NONE and may_load(path, trusted)]
-    odd += [
-        f"{name}: {path} is not part of webcrawl, so it was not used"
-        for path in paths
-        if path not in (*kept, NONE)
-    ]
+    kept = []
+    for path in paths:
+        if path == NONE:
+            continue
+        if may_load(path, trusted):
+            kept.append(path)
+        else:
+            odd.append(f"{name}: {path} is not part of webcrawl, so it was not used")
     return kept
 
 
 def _filters(terms: Mapping[str, str]) -> dict[str, int]:
     """Return the filters with their orders, without those that the crawl switched off."""
     found: dict[str, int] = {}
-    named = {
-        name.removeprefix(FILTERS): order
-        for name, order in terms.items()
-        if name.startswith(FILTERS)
-    }
+    named = _entries(FILTERS, terms)
     for path, order in (named or defaults.URL_FILTERS).items():
         number = _number(str(order))
         if number is not None:
             found[path] = number
     return found
+
+
+def _entries(prefix: str, terms: Mapping[str, str]) -> dict[str, str]:
+    """Return the entries of a setting that is a mapping: the state keeps each as a term."""
+    names = [name for name in terms if name.startswith(prefix)]
+    return {name.removeprefix(prefix): terms[name] for name in names}
 
 
 def may_load(path: str, trusted: Container[str]) -> bool:

@@ -150,16 +150,16 @@ class CrawlFilters:
         self._domains = domains
         self._learned = learned
         self._sheets = sheets
-        self._filters: list[
-            UrlFilter | FilterVerdict
-        ] = []  # a verdict: of one that cannot be asked
+        # a verdict: of one that cannot be asked
+        self._filters: list[UrlFilter | FilterVerdict] = []
         setup = Setup(values, time.time, key, domains)
         order = {path: place for path, place in values["URL_FILTERS"].items() if place is not None}
         for path in sorted(order, key=order.__getitem__):
             self._add_named(path, setup, trusted)
         self._add_commanded(excluded)
         self._add_logout(values["AUTH_FILE"])
-        if values["URL_SCOPE"] == "any" and any(SCOPE in sheet for sheet in sheets.sheets.values()):
+        has_scope_for_one = any(SCOPE in sheet for sheet in sheets.sheets.values())
+        if values["URL_SCOPE"] == "any" and has_scope_for_one:
             self._add(PageScope(domains))
 
     def _add_named(self, path: str, setup: Setup, trusted: Container[str]) -> None:
@@ -330,7 +330,8 @@ def _commanded(refusal: FilterRefusal) -> str:
     now = time.time()
     for wish in getattr(refusal.filter, "records", []):
         if wish.holds(now) and _excludes(wish.rule, refusal.url):
-            return f"excluded by command: exclude {wish.rule}{f' ({wish.details})' if wish.details else ''}"
+            details = f" ({wish.details})" if wish.details else ""
+            return f"excluded by command: exclude {wish.rule}{details}"
     return "excluded by command"
 
 
@@ -353,12 +354,20 @@ def _extension(refusal: FilterRefusal) -> str:
 
 def _expression(refusal: FilterRefusal) -> str:
     include = refusal.values["URL_INCLUDE"]
-    if include and not any(re2.search(one, refusal.url) for one in include):
+    is_included = not include or _first_match(include, refusal.url) is not None
+    if not is_included:
         return f"it matches none of URL_INCLUDE: {', '.join(include)[:200]}"
-    for one in refusal.values["URL_EXCLUDE"]:
-        if re2.search(one, refusal.url):
-            return f"URL_EXCLUDE: {one}"
+    found = _first_match(refusal.values["URL_EXCLUDE"], refusal.url)
+    if found is not None:
+        return f"URL_EXCLUDE: {found}"
     return "URL_INCLUDE and URL_EXCLUDE"
+
+
+def _first_match(expressions: Sequence[str], url: str) -> str | None:
+    for expression in expressions:
+        if re2.search(expression, url):
+            return expression
+    return None
 
 
 def _known_path(refusal: FilterRefusal) -> str:

@@ -173,9 +173,9 @@ def _under_way(facts: UrlFacts) -> UrlVerdict | None:
         return UrlVerdict(
             SEEN, "on its way", f"{large}, whose links are added a thousand at a time"
         )
-    return (
-        UrlVerdict(SEEN, "left for later", _left(facts.later)) if facts.later is not None else None
-    )
+    if facts.later is not None:
+        return UrlVerdict(SEEN, "left for later", _left(facts.later))
+    return None
 
 
 def _left(later: LinkLeftForLater) -> str:
@@ -200,14 +200,11 @@ def _without_end(facts: UrlFacts) -> UrlVerdict:
             DROPPED, f"status {facts.host.retired}: {end}", f"{end}, so its URLs ended"
         )
     if facts.is_known:
-        more = (
-            ", as far as they were searched (see below); --all searches everything"
-            if facts.looked
-            else ""
-        )
-        return UrlVerdict(
-            SEEN, "no trace", f"the crawl knows this URL, but it is in no queue and no log{more}"
-        )
+        what = "the crawl knows this URL, but it is in no queue and no log"
+        # A URL that failed long ago: a log of 100 million lines has 25 GB.
+        if facts.looked:
+            what += ", as far as they were searched (see below); --all searches everything"
+        return UrlVerdict(SEEN, "no trace", what)
     if facts.linked is not None:
         return UrlVerdict(
             UNKNOWN,
@@ -254,17 +251,22 @@ def _refused(facts: UrlFacts) -> UrlVerdict | None:
         on = f", on {facts.linked.page}" if facts.linked is not None else ""
         return _left_out(refusal.name, "leaves", f"{on}: {refusal.rule}")
     if facts.skipped:
-        when, name, _ = facts.skipped[-1]
-        if name not in {one.name for one in facts.filters}:
-            return UrlVerdict(
-                DROPPED, f"skipped: {name}", f"it ended without an answer at {moment(when)}: {name}"
-            )
-        return _left_out(
-            name, "left", f" at {moment(when)}{f' ({facts.setting})' if facts.setting else ''}"
-        )
+        return _by_skipped(facts)
     if facts.robots is not None and facts.robots.verdict == RobotsState.FORBIDDEN:
         return UrlVerdict(REFUSED, "robots.txt", _forbidden(facts))
     return None
+
+
+def _by_skipped(facts: UrlFacts) -> UrlVerdict:
+    """Judge by the last line of skipped.log, which has the name of a filter, or how a URL ended."""
+    when, name, _ = facts.skipped[-1]
+    is_filter = any(one.name == name for one in facts.filters)
+    if not is_filter:
+        return UrlVerdict(
+            DROPPED, f"skipped: {name}", f"it ended without an answer at {moment(when)}: {name}"
+        )
+    setting = f" ({facts.setting})" if facts.setting else ""
+    return _left_out(name, "left", f" at {moment(when)}{setting}")
 
 
 def _left_out(name: str, leaves: str, more: str) -> UrlVerdict:
@@ -302,9 +304,8 @@ def _behind_wall(facts: UrlFacts) -> str:
 def _answered(facts: UrlFacts, answered: CrawlLine) -> str:
     size = f", {count(answered.size, 'byte')}" if answered.size is not None else ""
     what = f"answered {answered.status}{_leads(facts)} ({answered.mime or 'no type'}{size}) at {moment(answered.time)}"
-    return (
-        what + of_again(facts, answered) + _cut(answered) + _withheld(answered) + _instead(answered)
-    )
+    parts = (of_again(facts, answered), _cut(answered), _withheld(answered), _instead(answered))
+    return what + "".join(parts)
 
 
 def of_again(facts: UrlFacts, answered: CrawlLine) -> str:
@@ -319,9 +320,10 @@ def _last_revisit(facts: UrlFacts, answered: CrawlLine) -> str:
     said = ""
     if REVISIT in answered.annotations:
         said = "; it was fetched again then"
-        found = next((FOUND[note] for note in answered.annotations if note in FOUND), "")
-        if found:
-            said += f", and {found}"
+        for note in answered.annotations:
+            if note in FOUND:
+                said += f", and {FOUND[note]}"
+                break
     last = facts.lines[-1]
     if last is not answered and REVISIT in last.annotations:
         said += f"; fetching it again failed at {moment(last.time)}, with status {last.status}"
@@ -329,8 +331,10 @@ def _last_revisit(facts: UrlFacts, answered: CrawlLine) -> str:
 
 
 def _next_revisit(facts: UrlFacts) -> str:
-    is_page = any(line.status == 200 and not line.is_prerequisite for line in facts.lines)
-    if not is_page:  # only pages are fetched again
+    pages = [line for line in facts.lines if not line.is_prerequisite]
+    # Only what was a page once has a record, by which it is fetched again.
+    was_page = any(line.status == 200 for line in pages)
+    if not was_page:
         return ""
     if facts.in_flight:
         return "; it is being fetched again right now"
@@ -349,14 +353,13 @@ def _cut(answered: CrawlLine) -> str:
 
 def _withheld(answered: CrawlLine) -> str:
     """Return why there is nothing but the head of what was fetched."""
-    notes = [
-        note.partition(":")[2] for note in answered.annotations if note.startswith(f"{WITHHELD}:")
-    ]
+    notes = [note for note in answered.annotations if note.startswith(f"{WITHHELD}:")]
     if not notes:
         return ""
+    sources = notes[0].partition(":")[2].replace("+", " and ")
     return (
         "; but it was withheld, because its owner forbids it for every purpose in PURPOSE, "
-        f"by {notes[0].replace('+', ' and ')}"
+        f"by {sources}"
     )
 
 
@@ -387,12 +390,9 @@ def _instead(answered: CrawlLine) -> str:
     looks = next((LOOKS[note] for note in answered.annotations if note in LOOKS), "")
     if looks:
         return f"; it looks like {looks}"
-    same = DUPLICATE in answered.annotations
-    return (
-        "; another URL had the same body before (CONTENT_SEEN decides what is done then)"
-        if same
-        else ""
-    )
+    if DUPLICATE in answered.annotations:
+        return "; another URL had the same body before (CONTENT_SEEN decides what is done then)"
+    return ""
 
 
 def _leads(facts: UrlFacts) -> str:
@@ -452,11 +452,11 @@ def _last_try(facts: UrlFacts) -> str:
 def _over_budget(facts: UrlFacts) -> str:
     """Return the rule in `frontier/budgets.py` that holds its domain's URLs back."""
     domain = facts.domain
-    if domain is not None and domain.budget is not None and domain.pages < domain.budget:
-        if domain.debt >= domain.lead:
-            return f"of the pages accepted from its domain, {domain.debt} had nothing new or have no answer yet"
-        return "its domain has far more URLs than its budget of pages"
-    return "its domain has used up its budget of pages"
+    if domain is None or _used_up_budget(facts) is not None or domain.budget is None:
+        return "its domain has used up its budget of pages"
+    if domain.debt >= domain.lead:
+        return f"of the pages accepted from its domain, {domain.debt} had nothing new or have no answer yet"
+    return "its domain has far more URLs than its budget of pages"
 
 
 def _forbidden(facts: UrlFacts) -> str:
@@ -477,9 +477,9 @@ def _ended(facts: UrlFacts, line: CrawlLine) -> UrlVerdict:
         return UrlVerdict(
             DROPPED, "its proxy", f"its proxy could not reach the server, at {moment(line.time)}"
         )
-    given_up = (
-        " (not requested, because its host was given up)" if GIVEN_UP in line.annotations else ""
-    )
+    given_up = ""
+    if GIVEN_UP in line.annotations:
+        given_up = " (not requested, because its host was given up)"
     state = REFUSED if line.status in BY_RULE else DROPPED
     end = _excluded(facts) if line.status == Status.EXCLUDED else _end(line.status)
     said = f"{end}{given_up}, at {moment(line.time)}"
@@ -496,11 +496,15 @@ def _excluded(facts: UrlFacts) -> str:
     """Return which end it was: the log has one status for two, rules and record tell them."""
     if first_refusal(facts.filters) is not None:
         return EXCLUDED
-    failed = facts.host.failed if facts.host is not None else None
+    # Of an address, and of this machine's own name, no name server has to be asked.
     known = known_without_asking(host_of(facts.form.url))
-    for address in known.addresses if known is not None else ():
-        if reason := AddressGuard(facts.networks).reason(address):
+    addresses = known.addresses if known is not None else ()
+    guard = AddressGuard(facts.networks)
+    for address in addresses:
+        reason = guard.reason(address)
+        if reason:
             return refused_address(address, reason, address, facts.networks)
+    failed = facts.host.failed if facts.host is not None else None
     if failed is not None and failed.status == Status.EXCLUDED:
         return FORBIDDEN
     return _end(Status.EXCLUDED)
@@ -563,7 +567,9 @@ def _end_in_its_turn(facts: UrlFacts) -> str:
     if host is None or not host.retired:
         return ""
     end = _end(host.retired)
-    return f"{end}; {_retry_of(host.name)}" if _is_spent(facts) else end
+    if _is_spent(facts):
+        return f"{end}; {_retry_of(host.name)}"
+    return end
 
 
 def _used_up_budget(facts: UrlFacts) -> int | None:

@@ -8,7 +8,7 @@ from typing import Any
 from webcrawl.base.dates import moment
 from webcrawl.base.readable import count, readable
 from webcrawl.tools.why.answer import WhyAnswer
-from webcrawl.tools.why.url_rules import REFUSES, UNASKED
+from webcrawl.tools.why.url_rules import PASSES, REFUSES, UNASKED
 
 LINES = 20  # of each list; --json has all
 VISITS = 5  # of the log, and of the archive; --json has more
@@ -50,11 +50,11 @@ def _form(details: Mapping[str, Any]) -> Iterator[str]:
 
 def _filters(details: Mapping[str, Any]) -> Iterator[str]:
     filters = details.get("filters", [])
-    said = [one for one in filters if one["verdict"] != "passes"]
-    passed = len(filters) - len(said)
-    if not said and filters:
-        yield f"all {passed} accept it: {', '.join(one['name'] for one in filters)}"
-    for one in said:
+    others = [one for one in filters if one["verdict"] != PASSES]
+    if filters and not others:
+        names = ", ".join(one["name"] for one in filters)
+        yield f"all {len(filters)} accept it: {names}"
+    for one in others:
         if one["verdict"] == REFUSES:
             yield f"{one['name']} rejects it: {one['rule']}"
         elif one["verdict"] == UNASKED:
@@ -66,11 +66,9 @@ def _found(details: Mapping[str, Any]) -> Iterator[str]:
     if found is None:
         return
     if found.get("via"):
-        way = (
-            f" (path {found['path']} from {found['seed']})"
-            if found.get("path") and found.get("seed")
-            else ""
-        )
+        way = ""
+        if found.get("path") and found.get("seed"):
+            way = f" (path {found['path']} from {found['seed']})"
         yield f"on {found['via']}{way}"
     elif "path" in found:
         yield "as a seed, or by a spider"
@@ -82,8 +80,10 @@ def _seen(details: Mapping[str, Any]) -> Iterator[str]:
         return
     if not seen["known"]:
         yield "no"
+    elif seen["where"]:
+        yield f"yes: {seen['where']}"
     else:
-        yield f"yes: {seen['where']}" if seen["where"] else "yes"
+        yield "yes"
 
 
 def _queue(details: Mapping[str, Any]) -> Iterator[str]:
@@ -199,7 +199,8 @@ def _before(details: Mapping[str, Any], name: str) -> Iterator[str]:
 
 def _drone(details: Mapping[str, Any]) -> Iterator[str]:
     if "drone" in details:
-        yield f"{details['drone']}{'' if details['owned'] else ', which does not own this URL'}"
+        foreign = "" if details["owned"] else ", which does not own this URL"
+        yield f"{details['drone']}{foreign}"
 
 
 def _list(name: str) -> Callable[[Mapping[str, Any]], Sequence[str]]:
