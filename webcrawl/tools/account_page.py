@@ -166,16 +166,18 @@ def _figures(account: SiteAccount) -> Iterator[str]:
 
 def _rules(account: SiteAccount) -> Iterator[Html]:
     """Explain the names of rules in the table, and list the settings that decide on the waits."""
-    rules = sorted({request.rule for request in account.requests if request.rule})
-    if rules:
-        said = "; ".join(f"{rule}: {FOR_OWNERS.get(rule, rule)}" for rule in rules)
+    rules = {request.rule for request in account.requests}
+    named = [f"{rule}: {FOR_OWNERS.get(rule, rule)}" for rule in sorted(rules) if rule]
+    if named:
         yield note(
-            f"A wait is the time between the end of a host's answer and the next request to it. Rules: {said}."
+            "A wait is the time between the end of a host's answer and the next request to it. "
+            f"Rules: {'; '.join(named)}."
         )
     connections = [name for name in account.terms if _is_ours(account, name)]
     if connections:
         yield note("With HOST_CONNECTIONS, each of several connections has its own waits.")
-    if terms := _terms(account, (*SETTINGS, *connections)):
+    terms = _terms(account, (*SETTINGS, *connections))
+    if terms:
         yield note("The crawl was set to ", tag("code", ", ".join(terms)), ".")
 
 

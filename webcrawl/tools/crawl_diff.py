@@ -8,7 +8,7 @@ payload differs.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from difflib import unified_diff
 from heapq import merge
@@ -116,16 +116,21 @@ class CrawlDiff:
         finished = [path for path in archives if path.suffix != OPEN]
         self.unfinished += [path for path in archives if path.suffix == OPEN]
         self._files.append({path.name: name_of(path) for path in finished})
-        found = []
-        for number, archive in enumerate(finished):
-            if package := package_of(archive):
-                raise NoArchive(f"{package}: a package: name the folder into which it is unpacked")
-            index = index_path(archive)
-            if not index.exists():
-                index = self._scratch / f"{side}-{number}.cdxj"
-                make_index(archive, index)
-            found.append(index)
-        return found
+        return [
+            self._index_of(archive, self._scratch / f"{side}-{number}.cdxj")
+            for number, archive in enumerate(finished)
+        ]
+
+    def _index_of(self, archive: Path, scratch: Path) -> Path:
+        """Return the index beside an archive file; if there is none, make it at `scratch`."""
+        package = package_of(archive)
+        if package:
+            raise NoArchive(f"{package}: a package: name the folder into which it is unpacked")
+        index = index_path(archive)
+        if index.exists():
+            return index
+        make_index(archive, scratch)
+        return scratch
 
     # -- reading side by side
 
@@ -148,12 +153,16 @@ class CrawlDiff:
         sides = [self._visits(side) for side in range(len(self._indexes))]
         self._db.execute("BEGIN")
         for _, lines in groupby(merge(*sides, key=itemgetter(0)), key=itemgetter(0)):
-            visits: dict[str, tuple[list[Visit], list[Visit]]] = {}  # several URLs may have a key
-            for _, side, visit in lines:
-                visits.setdefault(visit.capture.url, ([], []))[side].append(visit)
-            for url, (before, after) in visits.items():
-                self._judge(url, before, before if self._alone else after)
+            self._compare_key(lines)
         self._db.execute("COMMIT")
+
+    def _compare_key(self, lines: Iterable[tuple[bytes, int, Visit]]) -> None:
+        """Judge the URLs of one key: a SURT has no scheme and no `www.`, so there may be several."""
+        visits: dict[str, tuple[list[Visit], list[Visit]]] = {}
+        for _, side, visit in lines:
+            visits.setdefault(visit.capture.url, ([], []))[side].append(visit)
+        for url, (before, after) in visits.items():
+            self._judge(url, before, before if self._alone else after)
 
     def _visits(self, side: int) -> Iterator[tuple[bytes, int, Visit]]:
         scratch = self._scratch / f"merged-{side}"
@@ -241,11 +250,12 @@ class CrawlDiff:
             return ("(the text cannot be read)",)
         if not (_has_text(before) and _has_text(after)):
             return OTHER_BYTES
-        old_lines, new_lines = before.visible_text.splitlines(), after.visible_text.splitlines()
-        lines = [
-            "…" if line.startswith("@@") else _shortened(line)
-            for line in islice(unified_diff(old_lines, new_lines, lineterm="", n=CONTEXT), 3, None)
-        ]
+        old_lines = before.visible_text.splitlines()
+        new_lines = after.visible_text.splitlines()
+        found = unified_diff(old_lines, new_lines, lineterm="", n=CONTEXT)
+        # Without the two names, and the first place.
+        told = islice(found, 3, None)
+        lines = ["…" if line.startswith("@@") else _shortened(line) for line in told]
         if len(lines) > MOST_LINES:
             lines[MOST_LINES:] = [f"(and {len(lines) - MOST_LINES} more lines)"]
         return tuple(lines)
@@ -274,9 +284,9 @@ def _incomplete(names: Sequence[str]) -> Iterator[tuple[Path, int]]:
 
 def _has_text(page: Page) -> bool:
     """Return whether the page is of a kind that has a visible text, be it empty."""
-    return page.content_type.startswith("text/") or bool(
-        markup(page.header("content-type"), page.body)
-    )
+    if page.content_type.startswith("text/"):
+        return True
+    return bool(markup(page.header("content-type"), page.body))
 
 
 def _shortened(line: str) -> str:

@@ -18,7 +18,7 @@ from webcrawl import __version__
 from webcrawl.base.dates import iso
 from webcrawl.base.digest import label, sha1
 from webcrawl.base.model import Exchange
-from webcrawl.content.html.link_kinds import KINDS
+from webcrawl.content.html.link_kinds import KINDS, PageLink
 from webcrawl.content.page import Page
 from webcrawl.crawl.page_reading import read_page
 from webcrawl.record.archives import LOST, ArchivedAnswer, Archives, from_the_beginning
@@ -160,19 +160,26 @@ def _json_record(answer: ArchivedAnswer, exchange: Exchange, page: Page) -> NewR
 
 
 def _document(page: Page) -> dict[str, Any]:
-    metas = [{"name": "description", "content": page.description}] if page.description else []
+    metas = []
+    if page.description:
+        metas.append({"name": "description", "content": page.description})
     metas += [{"property": name, "content": content} for name, content in page.open_graph]
     links: list[dict[str, str]] = []
     in_head: list[dict[str, str]] = []
     for one in page.links:
-        entry = {"path": LINK_NAMES.get(one.kind, OTHER_LINK), "url": one.address}
-        if one.text:
-            entry["text"] = one.text
-        if one.rel:
-            entry["rel"] = one.rel
-        (in_head if one.kind == IN_HEAD else links).append(entry)
+        place = in_head if one.kind == IN_HEAD else links
+        place.append(_link_entry(one))
     head = {"Title": page.title, "Metas": metas, "Link": in_head}
     return {"Head": {name: value for name, value in head.items() if value}, "Links": links}
+
+
+def _link_entry(link: PageLink) -> dict[str, str]:
+    entry = {"path": LINK_NAMES.get(link.kind, OTHER_LINK), "url": link.address}
+    if link.text:
+        entry["text"] = link.text
+    if link.rel:
+        entry["rel"] = link.rel
+    return entry
 
 
 def _about(answer: ArchivedAnswer, page: Page) -> str:

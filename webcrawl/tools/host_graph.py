@@ -137,10 +137,9 @@ def _links(jobdir: Path, left_out: list[str]) -> Iterator[Iterable[Pair]]:
 def _of_log(path: Path, length: int) -> Iterator[Iterable[Pair]]:
     with regular(path) as log:
         for _, lines in pieces_between(log, 0, length):
-            links = map(read_link, lines.split(b"\n"))
-            yield [
-                (one[0], one[2]) for one in links if one is not None and one[2] and one[3] in KINDS
-            ]
+            links = [link for link in map(read_link, lines.split(b"\n")) if link is not None]
+            # A link that is no URL for a crawler has no canonical form.
+            yield [(source, to) for source, _, to, kind, _ in links if to and kind in KINDS]
 
 
 def _of_tables(paths: Iterable[Path]) -> Iterator[Iterable[Pair]]:

@@ -68,14 +68,10 @@ class SavedRecords:
 def crawls_with(archives: Sequence[Path]) -> list[Path]:
     """Return the JOBDIRs in which these archive files lie, or the packages that they are in."""
     found = [path.parent.parent for path in archives if path.parent.name == "warc"]
-    packages = dict.fromkeys(
-        package for path in archives if (package := package_of(path)) is not None
-    )
-    return [
-        *dict.fromkeys(
-            [*found, *(crawl for package in packages for crawl in crawls_of(package.parent))]
-        )
-    ]
+    packages = dict.fromkeys(filter(None, map(package_of, archives)))
+    for package in packages:
+        found += crawls_of(package.parent)
+    return list(dict.fromkeys(found))
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,11 +110,12 @@ def _module(name: str) -> ModuleType | None:
     """Return the module of our command of this name."""
     if not name.isidentifier():
         return None
-    found = [
-        path for room in ROOMS if find_spec(path := f"webcrawl.{room}.commands.{name}") is not None
-    ]
-    module = import_module(found[0]) if found else None
-    return module if hasattr(module, "Command") else None
+    for room in ROOMS:
+        path = f"webcrawl.{room}.commands.{name}"
+        if find_spec(path) is not None:
+            module = import_module(path)
+            return module if hasattr(module, "Command") else None
+    return None
 
 
 def _command(name: str) -> ToolCommand | None:

@@ -90,7 +90,9 @@ class OneSignal:
             if callable(handler) and handler != self.handle:  # not signal.SIG_IGN
                 self._behind[number] = handler
                 signal.signal(number, self.handle)
-        if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL and signal.SIGTERM in self._behind:
+        # A terminal that is closed ends the crawl in good order; under nohup SIGHUP is ignored.
+        is_hangup_unheard = signal.getsignal(signal.SIGHUP) is signal.SIG_DFL
+        if is_hangup_unheard and signal.SIGTERM in self._behind:
             self._behind[signal.SIGHUP] = self._behind[signal.SIGTERM]
             signal.signal(signal.SIGHUP, self.handle)
 

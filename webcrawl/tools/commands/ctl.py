@@ -194,7 +194,8 @@ def _text(command: str, answer: Any, *, as_json: bool) -> str:
         from webcrawl.tools.why.why_text import text_of  # noqa: PLC0415
 
         return f"{json.dumps(answer.to_json())}\n" if as_json else text_of(answer)
+    is_mapping = isinstance(answer, dict)
     if as_json:
-        return f"{json.dumps(answer if isinstance(answer, dict) else {'answer': answer})}\n"
-    lines = status(answer) if command == "status" and isinstance(answer, dict) else shown(answer)
+        return f"{json.dumps(answer if is_mapping else {'answer': answer})}\n"
+    lines = status(answer) if command == "status" and is_mapping else shown(answer)
     return "".join(f"{line}\n" for line in lines)

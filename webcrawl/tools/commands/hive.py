@@ -245,12 +245,14 @@ class Command(CommandGroup):
         )
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        words = [*args] if args[:1] and args[0] in self.members else [RUN, *args]
+        has_member = len(args) > 0 and args[0] in self.members
+        words = [*args] if has_member else [RUN, *args]
         if opts.help:
-            words = [*(words if args else ()), "-h"]
+            words = [*words, "-h"] if args else ["-h"]
         own, args[:] = self._parser.parse_known_args(words)
         for_all = vars(opts)
-        for_all.update({name: value for name, value in vars(own).items() if name not in for_all})
+        for name, value in vars(own).items():
+            for_all.setdefault(name, value)
         super().process_options(args, opts)
 
 

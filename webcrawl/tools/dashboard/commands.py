@@ -6,6 +6,7 @@ import secrets
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from webcrawl.base import numbers
@@ -67,30 +68,33 @@ def _figures(answer: Mapping[str, Any], link: Link, depth: int) -> Html:
 
     Empty figures are left out.
     """
-    some = {
-        name: value
-        for name, value in answer.items()
-        if value is not None and value not in ("", [], {})
-    }
-    if not some:
-        return tag("p", NOTHING, class_="note")
     rows = []
     rest = []
-    for name, value in some.items():
+    for name, value in answer.items():
+        if _is_empty(value):
+            continue
         if _has_parts(value):
             rest.append(join(tag("h3", words(name)), answered(value, link, depth + 1)))
         else:
             rows.append(tag("div", tag("dt", words(name)), tag("dd", _linked(name, value, link))))
-    return join(tag("dl", *rows[:MOST_ROWS], class_="facts") if rows else None, *rest)
+    if not rows and not rest:
+        return tag("p", NOTHING, class_="note")
+    facts = tag("dl", *rows[:MOST_ROWS], class_="facts") if rows else None
+    return join(facts, *rest)
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or value in ("", [], {})
 
 
 def table(rows: Sequence[Mapping[str, Any]], link: Link = nowhere, caption: str = "Answer") -> Html:
     """Return a row for each mapping, a column for each name in any of them."""
     shown = rows[:MOST_ROWS]
-    names = list(dict.fromkeys(name for row in shown for name in row))
-    columns = [
-        TableColumn(words(name), _kind(name, [row.get(name) for row in shown])) for name in names
-    ]
+    names = list(dict.fromkeys(chain.from_iterable(shown)))
+    columns = []
+    for name in names:
+        values = [row.get(name) for row in shown]
+        columns.append(TableColumn(words(name), _kind(name, values)))
     cells = [[_cell(name, row.get(name), link) for name in names] for row in shown]
     return join(elements.table(None, columns, cells, caption), _more(len(rows)))
 
@@ -106,10 +110,14 @@ def _cell(name: object, value: Any, link: Link) -> Cell:
 
 
 def _linked(name: object, value: Any, link: Link) -> Html:
-    where = link(str(name), value) if isinstance(value, str) and value else None
     if _is_number(value) and str(name) in BYTES:
         return join(numbers.size(value))
-    return tag("a", said(value), href=where) if where else join(said(value))
+    where = None
+    if isinstance(value, str) and value:
+        where = link(str(name), value)
+    if where:
+        return tag("a", said(value), href=where)
+    return join(said(value))
 
 
 def _more(number: int) -> Html | None:
@@ -122,14 +130,20 @@ def _more(number: int) -> Html | None:
 
 def said(value: Any) -> str:
     """Return a value in a few words."""
-    if value is None or value in ("", [], {}):
+    if _is_empty(value):
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if _is_number(value):
-        return numbers.number(float(f"{value:.6g}")) if isinstance(value, float) else f"{value:,}"
+        return _number(value)
     text = str(value)
     return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
+
+
+def _number(value: float) -> str:
+    if isinstance(value, float):
+        return numbers.number(float(f"{value:.6g}"))
+    return f"{value:,}"
 
 
 def words(name: object) -> str:
@@ -211,13 +225,12 @@ def commands_content(shown: ShownCrawl, host: str) -> Html:
 
 
 def _form(shown: ShownCrawl, command: Command, host: str) -> Html:
-    value = host if command.name in FOR_HOST else ""
-    required = "" if command.least else None
-    words = (
-        field(command.words, "words", value, autocomplete="off", required=required)
-        if command.words
-        else None
-    )
+    words = None
+    if command.words:
+        value = host if command.name in FOR_HOST else ""
+        required = "" if command.least else None
+        words = field(command.words, "words", value, autocomplete="off", required=required)
+    # The dots say that the command asks once more before it is carried out.
     more, look = ("…", "danger") if command.name in DESTROYING else ("", None)
     give = button(f"{command.name}{more}", class_=look, name="command", value=command.name)
     return shown.site.form(

@@ -207,17 +207,21 @@ def _unless(shown: ShownCrawl, name: str) -> str | None:
 
 
 def warnings(shown: ShownCrawl) -> Html:
-    found = [*signs(shown.sample, shown.moments, shown.known.jobdir)]
-    in_force = shown.sample.figures.get("in_force")
-    orders = (
-        [str(line) for line in in_force if line != "pause"] if isinstance(in_force, list) else []
-    )
+    found = [tag("li", one) for one in signs(shown.sample, shown.moments, shown.known.jobdir)]
+    warned = tag("ul", *found, class_="warn") if found else None
+    return join(warned, _orders_in_force(shown.sample.figures.get("in_force")))
+
+
+def _orders_in_force(in_force: object) -> Html | None:
+    """Return a note on the orders that last, but for a pause, which the state says."""
+    if not isinstance(in_force, list):
+        return None
+    orders = [str(line) for line in in_force if line != "pause"]
+    if not orders:
+        return None
     more = f" and {len(orders) - ORDERS} more" if len(orders) > ORDERS else None
     code = tag("code", "; ".join(orders[:ORDERS]))
-    told = tag("p", "In force by command: ", code, more, class_="note") if orders else None
-    return join(
-        tag("ul", *(tag("li", one) for one in found), class_="warn") if found else None, told
-    )
+    return tag("p", "In force by command: ", code, more, class_="note")
 
 
 def figures_part(shown: ShownCrawl) -> Html:
@@ -377,7 +381,7 @@ def _turns(sample: CrawlSample, rate: float) -> str:
 
 def signs(sample: CrawlSample, moments: Sequence[Moment], jobdir: Path) -> Iterator[str]:
     """Yield sentences on what is wrong, or may be."""
-    if sample.note and sample.runs and sample.state != "silent":
+    if sample.note and sample.answers:
         yield as_sentence(sample.note)
     errors = int(sample.number("errors"))
     if errors:
@@ -385,10 +389,9 @@ def signs(sample: CrawlSample, moments: Sequence[Moment], jobdir: Path) -> Itera
     free = free_bytes(jobdir)
     if free is not None and free < LITTLE_DISK:
         yield f"The disk has {numbers.size(free)} left."
-    if sample.state == "running":
-        pair = lately(moments, STILL)
-        if pair is not None:
-            yield from _signs_between(*pair)
+    pair = lately(moments, STILL) if sample.state == "running" else None
+    if pair is not None:
+        yield from _signs_between(*pair)
 
 
 def _signs_between(before: Moment, last: Moment) -> Iterator[str]:

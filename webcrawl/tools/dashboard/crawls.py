@@ -97,9 +97,9 @@ def _look(jobdir: Path, ask: Ask) -> CrawlSample:
     except CommandError as error:
         return CrawlSample(time.time(), "silent", _saved(jobdir), str(error))
     state = figures.get("state")
-    return CrawlSample(
-        time.time(), state if state in ("paused", "stopping") else "running", figures
-    )
+    if state not in ("paused", "stopping"):
+        state = "running"
+    return CrawlSample(time.time(), state, figures)
 
 
 def _left(jobdir: Path, now: float) -> CrawlSample:
@@ -154,12 +154,14 @@ def _hive_figures(samples: Sequence[CrawlSample]) -> dict[str, Any]:
 
 def _hive_note(samples: Sequence[CrawlSample], state: str) -> str:
     """Return how many drones run if not all do; if none runs, the note of one in this state."""
-    running = sum(1 for sample in samples if sample.runs)
-    if not running:
-        return next((sample.note for sample in samples if sample.state == state), "")
-    if running < len(samples):
+    running = sum(sample.runs for sample in samples)
+    if running == len(samples) > 0:
+        return ""
+    # The others may run on other machines.
+    if running:
         return f"{running} of {len(samples)} drones are running here"
-    return ""
+    notes = [sample.note for sample in samples if sample.state == state]
+    return notes[0] if notes else ""
 
 
 def _saved(jobdir: Path) -> dict[str, Any]:
@@ -188,9 +190,9 @@ def recent(jobdir: Path) -> list[Moment]:
     except OSError:
         return []
     latest = time.time() + AHEAD
-    found = filter(
-        None, (read_moment(line.removesuffix(b"\n")) for line in lines if line.endswith(b"\n"))
-    )
+    # The first line may be cut by TAIL, and the last one not be whole yet.
+    whole = [line.removesuffix(b"\n") for line in lines if line.endswith(b"\n")]
+    found = filter(None, map(read_moment, whole))
     return in_order([one for one in found if one.at <= latest])
 
 
@@ -238,9 +240,8 @@ class CrawlFinder:
         if self._given:
             found = [_known(jobdir, jobdir.resolve().name) for jobdir in self._given]
         else:
-            found = [
-                _known(jobdir, str(jobdir.relative_to(self._root))) for jobdir in _below(self._root)
-            ]
+            below = _below(self._root)
+            found = [_known(jobdir, str(jobdir.relative_to(self._root))) for jobdir in below]
         found.sort(key=lambda one: one.name)
         self._by_id = {one.id: one for crawl in found for one in (crawl, *crawl.drones)}
         return found
@@ -354,7 +355,8 @@ class CrawlWatch:
         if drones != self._drones:
             self._drones = drones
             self._moments.clear()
-        if sample.answers and (seen := told(sample)) is not None:
+        seen = told(sample) if sample.answers else None
+        if seen is not None:
             self._moments.append(seen)
         return sample
 
@@ -375,22 +377,28 @@ class CrawlWatch:
             orders = self._orders
             begun, task = self._answers.get(what, (0.0, None))
             if task is None or (task.done() and time.monotonic() - begun > lasts):
-                done = [name for name, (_, one) in self._answers.items() if one.done()]
-                for name in done[: max(len(self._answers) - MOST_ANSWERS, 0)]:
-                    del self._answers[name]
-                task = asyncio.get_running_loop().create_task(call())
-                task.add_done_callback(_heard)
-                self._answers[what] = time.monotonic(), task
+                task = self._begin_answer(what, call)
+            # Shielded: a page that is closed must not take the answer from the others.
             found = await asyncio.shield(task)
             if orders == self._orders:  # else it may be how it was before the last one
                 return found
+
+    def _begin_answer(self, what: Hashable, call: Call) -> asyncio.Task[Any]:
+        """Begin a call, and forget the oldest answers beyond MOST_ANSWERS."""
+        done = [name for name, (_, one) in self._answers.items() if one.done()]
+        for name in done[: max(len(self._answers) - MOST_ANSWERS, 0)]:
+            del self._answers[name]
+        task = asyncio.get_running_loop().create_task(call())
+        task.add_done_callback(_heard)
+        self._answers[what] = time.monotonic(), task
+        return task
 
     async def report(self) -> Mapping[str, Html]:
         """Return the report's sections as of a checkpoint; read again while pages show them."""
         if self._reading is None or (self._reading.done() and time.monotonic() >= self._read_again):
             self._reading = asyncio.get_running_loop().create_task(self._read_report())
             self._reading.add_done_callback(_heard)
-        # a large crawl takes longer: the page has it in one of its next turns
+        # The report of a large crawl takes longer: the page has it in one of its next turns.
         with suppress(TimeoutError):
             await asyncio.wait_for(asyncio.shield(self._reading), PATIENCE)
         return self._report.sections

@@ -165,14 +165,18 @@ class DashboardServer:
         return ShownCrawl(self._site, watch.known, await watch.sample(), watch.moments())
 
     async def _crawl(self, request: web.Request) -> web.StreamResponse:
-        watch, tab = await self._one(request), request.match_info.get("tab", "")
-        if tab not in TABS or (not tab and "tab" in request.match_info):
+        watch = await self._one(request)
+        tab = request.match_info.get("tab", "")
+        has_empty_tab = not tab and "tab" in request.match_info
+        if tab not in TABS or has_empty_tab:
             raise web.HTTPNotFound(text="there is no such page\n")
         shown = await self._shown(watch)
         content = await self._contents.page(watch, shown, tab, request.query)
-        query = {name: request.query.get(name) for name in KEPT}
-        live = tab in LIVE and "host" not in request.query
-        events = shown.at(tab or "overview", "events", **query) if live else None
+        events = None
+        is_live = tab in LIVE and "host" not in request.query
+        if is_live:
+            query = {name: request.query.get(name) for name in KEPT}
+            events = shown.at(tab or "overview", "events", **query)
         said = self._ordering.said(shown, request.query.get("said", ""))
         return _html(crawl_page(shown, tab, content, events, said))
 

@@ -63,10 +63,10 @@ class Operation:
             raise Refused(400, f"{unknown[0][:100]}: unknown; {self.name} has {names}")
         if absent := [name for name in self.required if name not in given]:
             raise Refused(400, f"{absent[0]}: is needed for {self.name}")
-        return {
-            name: _read(name, schema, given[name]) if name in given else schema["default"]
-            for name, schema in self.parameters.items()
-        }
+        values = {}
+        for name, schema in self.parameters.items():
+            values[name] = _read(name, schema, given[name]) if name in given else schema["default"]
+        return values
 
 
 def _read(name: str, schema: Schema, value: Any) -> Any:
@@ -93,7 +93,10 @@ def _whole_number(value: Any) -> int | None:
     if isinstance(value, str):
         is_number = value.isascii() and value.isdecimal() and len(value) < 10
         return int(value) if is_number else None
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    # JSON's true is an int of Python's.
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    return value
 
 
 def _read_texts(name: str, value: Any) -> list[str]:
@@ -201,10 +204,10 @@ class Operations:
         found = self._finder.look()
         if not name and len(found) == 1:
             return found[0]
-        for known in found:
-            for one in (known, *known.drones):
-                if name in (one.id, one.name):
-                    return one
+        crawls = [one for known in found for one in (known, *known.drones)]
+        for one in crawls:
+            if name in (one.id, one.name):
+                return one
         names = ", ".join(known.name for known in found[:20]) or "none"
         raise Refused(404, f"{name[:100]!r} is not a crawl here; there are: {names}")
 

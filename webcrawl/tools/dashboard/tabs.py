@@ -227,9 +227,10 @@ def _marked(snippet: Snippet) -> Iterator[Html]:
 def _by_drone(found: Any) -> Any:
     """Return the answer of a hive, if each drone has said something: by its name."""
     rows = found.get("drones") if isinstance(found, dict) else None
-    if not isinstance(rows, list) or not all(
-        isinstance(row, dict) and "answer" in row for row in rows
-    ):
+    if not isinstance(rows, list):
+        return found
+    have_answers = all(isinstance(row, dict) and "answer" in row for row in rows)
+    if not have_answers:
         return found
     return {f"drone {row.get('drone')}": row["answer"] for row in rows}
 
@@ -347,11 +348,11 @@ def _log(shown: ShownCrawl, name: str, found: Sequence[str]) -> Html:
     if not found:
         return note("No such line in the last part of this log, or no such log yet.")
     split = [line.split() for line in found]
-    if name == "crawl.log" and all(len(fields) == FIELDS for fields in split):
-        return join(
-            note("Latest first."), table([_row(fields) for fields in split], shown.link, name)
-        )
-    return _as_written(found)
+    is_table = name == "crawl.log" and all(len(fields) == FIELDS for fields in split)
+    if not is_table:
+        return _as_written(found)
+    rows = [_row(fields) for fields in split]
+    return join(note("Latest first."), table(rows, shown.link, name))
 
 
 def _row(fields: Sequence[str]) -> Mapping[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from heapq import nlargest
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -75,12 +75,12 @@ def of_hive(each: Iterable[RevisitReport | None]) -> RevisitReport | None:
     found = [one for one in each if one is not None]
     if not found:
         return None
-    hosts = [host for one in found for host in one.hosts]
-    pasts = [past for one in found for past in one.past]
+    hosts = chain.from_iterable(one.hosts for one in found)
+    pasts = chain.from_iterable(one.past for one in found)
     return RevisitReport(
         together(one.figures for one in found),
         nlargest(MOST, hosts, key=lambda one: one.tried),
-        pasts,
+        list(pasts),
     )
 
 

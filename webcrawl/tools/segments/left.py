@@ -75,9 +75,11 @@ class EarlierCrawl:
     def gone(self, folder: str, *endings: str) -> Iterator[tuple[Path, int]]:
         """Yield the crawl's finished files there that were taken away, with their lengths."""
         for name, length in self.outputs.items():
+            if not name.startswith(f"{folder}/") or not name.endswith(endings):
+                continue
             path = self.jobdir / name
-            here = path.exists() or path.with_name(f"{path.name}{OPEN}").exists()
-            if not here and name.startswith(f"{folder}/") and name.endswith(endings):
+            is_here = path.exists() or path.with_name(f"{path.name}{OPEN}").exists()
+            if not is_here:
                 yield path, length
 
     def lines(self, path: str, start: int) -> Iterator[tuple[list[bytes], int]]:
@@ -271,12 +273,13 @@ class TableReader:
 
     def _page(self, page: Link, links: list[tuple[str, str]]) -> int:
         discovery = self._crawl.parts.discovery
-        if len(links) == 1 and links[0][1] == "redirect":
+        is_redirect = len(links) == 1 and links[0][1] == "redirect"
+        if is_redirect:
             discovery.redirected(page, links[0][0], "")
         elif links:
-            discovery.discover(
-                page, [url for url, _ in links], "".join([HOPS.get(kind, "L") for _, kind in links])
-            )
+            urls = [url for url, _ in links]
+            letters = "".join([HOPS.get(kind, "L") for _, kind in links])
+            discovery.discover(page, urls, letters)
         return len(links) + 1
 
 

@@ -61,9 +61,9 @@ class LinkPool(Part):
         named = {name for name, _, _ in self._files}
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            for path in self._folder.iterdir():
-                is_leftover = path.name.startswith("pool-") and path.name not in named
-                if is_leftover:
+            pool = [path for path in self._folder.iterdir() if path.name.startswith("pool-")]
+            for path in pool:
+                if path.name not in named:
                     self._db.disk.unlink(path)
         except OSError as error:
             raise StoreError(f"{self._folder}: {error.strerror or error}") from error

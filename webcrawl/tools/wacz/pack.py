@@ -217,10 +217,11 @@ def _elsewhere(both: list[tuple[Path, Path]], first: str) -> Iterator[CaptureRef
 
 def _compared_with(crawls: Sequence[Path]) -> str:
     """Return, for the end of a line, where the archives compared with lie; empty if unknown."""
-    kept = (one.path for crawl in crawls for one in read_kept(crawl / "state" / SINCE) or ())
-    places = dict.fromkeys(
-        path if path.startswith(SERVER) else str(Path(path).parent) for path in kept
-    )
+    places: dict[str, None] = {}
+    for crawl in crawls:
+        for one in read_kept(crawl / "state" / SINCE) or ():
+            is_server = one.path.startswith(SERVER)
+            places[one.path if is_server else str(Path(one.path).parent)] = None
     return f": {', '.join(places)}" if places else ""
 
 

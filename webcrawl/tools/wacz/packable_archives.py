@@ -103,7 +103,8 @@ def _refuse_unpackable(folder: Path, names: Sequence[str]) -> None:
                 f"{folder / name}: replay programs read only .warc.gz from a WACZ file"
             )
     for name in names:
-        if name.endswith(ARCHIVE) and (shown := readable(name)) != name:
+        shown = readable(name)
+        if name.endswith(ARCHIVE) and shown != name:
             raise CannotPack(
                 f"{folder}/{shown}: the name has control or invalid characters, which an index "
                 "cannot have: rename it"
@@ -213,10 +214,11 @@ def make_index(archive: Path, target: Path) -> None:
 def merged(indexes: list[Path], scratch: Path) -> Iterator[bytes]:
     """Yield all lines of these sorted files, in order; few files are open at a time."""
     while len(indexes) > WAYS:
-        starts = range(0, len(indexes), WAYS)
-        indexes = [
-            _joined(indexes[at : at + WAYS], scratch / f"{len(indexes)}-{at}") for at in starts
-        ]
+        joined = []
+        for at in range(0, len(indexes), WAYS):
+            target = scratch / f"{len(indexes)}-{at}"
+            joined.append(_joined(indexes[at : at + WAYS], target))
+        indexes = joined
     with ExitStack() as opened:
         yield from merge(*[opened.enter_context(regular(path)) for path in indexes])
 
@@ -286,11 +288,12 @@ def _digest(record: ReadRecord, about: Mapping[str, str]) -> str:
 def _line(record: ReadRecord, archive: str, asked: str, about: Mapping[str, str]) -> bytes:
     """Return the line as the crawl writes it. `asked`: of an answer to another request than GET."""
     digest = _digest(record, about)
-    kind = REVISIT if record.kind == "revisit" else media_type(record)
+    is_revisit = record.kind == "revisit"
+    kind = REVISIT if is_revisit else media_type(record)
     code = status(record)
     came = f'"status": "{code}", ' if code else ""
     start = begin(visible(record.url), record.fields.get("warc-date", ""))
-    cut = record.fields.get("warc-truncated", "") if record.kind != "revisit" else ""
+    cut = "" if is_revisit else record.fields.get("warc-truncated", "")
     why = truncated(cut) if cut.isalpha() and cut.isascii() else ""
     where = place(digest, record.length, record.place.offset)
     line = f"{start}{mime(kind)}{came}{asked}{why}{where}{end(archive)}".encode()

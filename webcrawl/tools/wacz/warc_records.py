@@ -109,6 +109,7 @@ def pages(index: Iterable[bytes], archive: Path, file: BinaryIO, first: str) -> 
             continue
         says = read(line)
         is_document = says.status != NOT_MODIFIED and says.mime.lower() in DOCUMENTS
+        # The index has no type of a revisit record: its head has.
         if not says.is_revisit and not is_document:
             continue
         page = _page(says, archive, file, first)
@@ -187,10 +188,11 @@ def elsewhere(archive: Path, index: Path, first: str) -> Iterator[CaptureReferen
     """
     with regular(index) as lines, regular(archive) as file:
         for line in lines:
-            if MARK in line:
-                reference = CaptureReference.of(record_at(archive, file, read(line).offset))
-                if reference.is_before(first):
-                    yield reference
+            if MARK not in line:
+                continue
+            reference = CaptureReference.of(record_at(archive, file, read(line).offset))
+            if reference.is_before(first):
+                yield reference
 
 
 def unanswered(references: Iterable[CaptureReference], indexes: Iterable[Path], first: str) -> int:

@@ -140,7 +140,7 @@ def _gives(line: bytes, pattern: str, *, allows: bool) -> bool:
             continue
         given = pattern_of(value)
         folder, _, page = given.rpartition("/")
-        # As in Google's parser.
+        # As the crawl reads it (net/robots.py), and Google and Protego do.
         is_of_folder = allows and page.startswith("index.htm") and pattern == f"{folder}/$"
         if given == pattern or is_of_folder:
             return True
