@@ -73,13 +73,14 @@ def assemble(
         db = opened.enter_context(closing(db or CrawlDB(Path(values["JOBDIR"]) / "state")))
         if not values["HIVE_DRONES"]:  # a drone's folder may be looked at before it has entered
             refuse_drone(db)
-        scope = {
-            name: value
-            for name, value in ordered(db).items()
-            if name == SCOPE and name not in around.fixed
-        }
-        # before a file is cut back
+        # A scope that a former run was ordered to change is the one that counts.
+        scope = {}
+        commanded = ordered(db)
+        if SCOPE in commanded and SCOPE not in around.fixed:
+            scope[SCOPE] = commanded[SCOPE]
+        # Before a file is cut back to the last checkpoint: a crawl that is refused stays as it is.
         keep_terms(db, terms_of(spider, arguments or {}, with_values(values, scope)))
+        # After that: how many slots fit is no term of the crawl.
         if slots is not None:
             values = {**values, "CONCURRENT_REQUESTS": slots}
         parts = open_parts(values, db, around, kind)
@@ -200,6 +201,7 @@ def _features(
     ground: Ground, unkept: Unkept, saved: SavedStatistics, prioritizer: Prioritizer
 ) -> None:
     """Open the features that the settings ask for. No other crawl imports them."""
+    # A crawl that fetches no page twice imports 25 modules fewer.
     values, frontier, member = ground.values, ground.our_frontier, ground.around.member
     if member is not None and frontier is not None:
         from webcrawl.crawl.hive_parts import open_post  # noqa: PLC0415
@@ -238,17 +240,15 @@ def _told_of_links(ground: Ground) -> tuple[Heard | None, Callable[[Sequence[byt
     """
     values, listeners, pipeline = ground.values, ground.moments.on_links, ground.pipeline
     if values["URL_TRACE"]:
-        listeners.insert(
-            0,
-            UrlTrace.open(
-                ground.outputs.open("logs/url.trace"), lambda urls: pipeline.keys([*urls])
-            ).heard,
-        )
+        output = ground.outputs.open("logs/url.trace")
+        trace = UrlTrace.open(output, lambda urls: pipeline.keys([*urls]))
+        listeners.insert(0, trace.heard)
     if ground.frontier.domains.heard is not None:
         listeners.insert(0, ground.frontier.domains.heard)
-    return listener(listeners), None if values["URL_FOLLOW"] else FoundLog(
-        ground.outputs.open(FOUND)
-    ).add
+    leave = None
+    if not values["URL_FOLLOW"]:
+        leave = FoundLog(ground.outputs.open(FOUND)).add
+    return listener(listeners), leave
 
 
 def _user_files(ground: Ground) -> UserFiles:

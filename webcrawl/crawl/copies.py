@@ -85,6 +85,8 @@ class ReadCopies(Feature):
 
     def _shell(self, page: Page, exchange: Exchange) -> list[bytes]:
         """Return the record to keep of a small body that many sites have; its copies are theirs."""
+        # Many hosts have the same small start page, such as a frameset or a refresh, whose relative
+        # links lead to each host's own pages: every host but the first was lost behind it.
         link = page.link
         if self._shells is None or link is None or len(exchange.body) > SHELL_SIZE:
             return []

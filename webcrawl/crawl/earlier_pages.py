@@ -206,6 +206,8 @@ class Since:
                 self._bare.pop(host_of(answer.url), None)
             elif _failed_before(trip):
                 self._note(answer.url, 1)
+        # A 304 becomes a page with the earlier body: behind it lie links that no server sends
+        # again, and every pipeline works unchanged.
         return known.answered(answer)
 
     def _note(self, url: str, signs: int) -> None:
@@ -235,6 +237,8 @@ class Since:
             return
         try:
             exchange.state.refers = await self._asked(self._earlier.of_answer, exchange)
+            # A CDX server is asked after the answer: none finds a digest without its URL, and none
+            # has bodies for a 304, so nothing would be gained before the request.
             if exchange.state.refers is None and self._servers is not None:
                 exchange.state.refers = await self._servers.holder(exchange)
         except Exception as error:

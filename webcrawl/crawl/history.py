@@ -13,6 +13,8 @@ from webcrawl.store.jobdir.history_line import PATH, SHORTEST, interval, line, m
 from webcrawl.store.output import Output
 
 
+# A line of a large crawl has 320 bytes: 1.2 MB after two and a half days, 36 MB after a year. One
+# every ten seconds would be 40 MB per month.
 class HistoryKeeper:
     """A line every few seconds at first, and every few minutes later.
 

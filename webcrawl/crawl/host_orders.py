@@ -61,6 +61,7 @@ class HostOrders(HostInspector):
         self._uplink = uplink
         self._steering = frontier.steering
         self._steering.hold(paused.names, self.now())
+        # One more than is logged, to see whether there are more: thousands of hosts may be paused.
         lines = [*islice(self.told(), TOLD + 1)]
         for line in lines[:TOLD]:
             logger.info("still in force by command: %s", line)
@@ -143,6 +144,8 @@ class HostOrders(HostInspector):
     def drop(self, name: str) -> str:
         if self.frontier.core.is_foreign(name):
             return ELSEWHERE.format(name)
+        # No sweep: to take its URLs out of all queues would read every queue for one host. They end
+        # some hundred per turn, as those of any host that is given up.
         urls, waits = self._steering.drop(name, self.now())
         when = "end when its turn comes" if waits else "end now"
         if self._in_force.paused:

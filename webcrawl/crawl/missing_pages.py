@@ -36,6 +36,7 @@ class MissingPages:
         """Queues a URL like this page's, of the same folder, as the first of its host."""
         if page.request or not page.url.startswith(("http:", "https:")):
             return
+        # The same name if the page comes again, after a kill.
         random = Random(f"probe {self._seed} {host_of(page.url)}")
         name = "".join(random.choices(ascii_lowercase, k=LETTERS))
         folder, _, last = page.url.partition("?")[0].rpartition("/")
@@ -48,6 +49,7 @@ class MissingPages:
         kind = recogniser.recognise(exchange.status, exchange.headers, exchange.body)
         exchange.state.recognised = PROBE
         shown = None
+        # A wall, a shell or a login teaches nothing: all pages of such a host look like it.
         if 200 <= exchange.status < 300 and kind in ("", SOFT404):
             shown = recogniser.probe(link.url, exchange.headers, exchange.body)
         if shown is not None:

@@ -91,6 +91,7 @@ class Feature(Events, Questions):
 class Moments:
     """The calls of each moment, in order: lists filled at the start, and only read later."""
 
+    # A loop over an empty list costs a page about as much as the question whether a part is there.
     def __init__(self) -> None:
         self.on_put_back: list[Callable[[Link], object]] = []
         self.on_known_body: list[Callable[[Page, Exchange], object]] = []

@@ -62,6 +62,7 @@ class Requisites(Feature):
         """Read a body whose links were submitted: its requisites may be other files here."""
         if page.found is not None or page.link is None or not may_need(page.link.path):
             return
+        # 0.2 ms for a page that would not be read otherwise.
         self._read(page, exchange)
         if page.found is not None:
             page.found = replace(
@@ -88,6 +89,7 @@ class Requisites(Feature):
         """
         home = not is_needed(link.path) or self._discovery.is_within(page.url)
         near = may_need(link.path)
+        # A frame that is a link begins a way of its own: its style sheets have three hops again.
         frames = self._passing_frames(page, link, found) if home else frozenset()
         links, needed = [], []
         for one in found:

@@ -35,6 +35,7 @@ class ScoringAhead:
     def __init__(self, before: Ahead, process: ScoreProcess) -> None:
         """`before`: what else is done with an answer first."""
         self._before = before
+        # A process, because the scorer is the user's code, and a thread that hangs cannot be ended.
         self._process = process
         self._worker = Worker()  # waits for the process
         self._waiting: list[tuple[Exchange, asyncio.Future[PageScores]]] = []

@@ -20,6 +20,8 @@ from webcrawl.net.robots_entry import Row
 
 logger = logging.getLogger(__name__)
 
+# Three answers end an outage, so that a false alarm costs a few seconds: at least three hosts that
+# had answered have failed, and are asked again.
 PROBES = 3  # hosts that are asked in each round
 # the same as long as none has ever answered: they may be dead ones at the beginning of a list
 PROBES_BEFORE = 10

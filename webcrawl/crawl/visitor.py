@@ -366,7 +366,8 @@ def _puts_off(exchange: Exchange) -> bool:
 
 def _says_nothing(exchange: Exchange, recognised: str) -> bool:
     """Return whether an answer in place of a robots.txt says nothing of what the host allows."""
-    # an error of this kind is the server's own
+    # An error of this kind is the server's own, and allows everything. With a good status whoever
+    # has answered was not the host's owner: 5 of 19 recorded walls have no vendor's mark.
     is_challenge = recognised == UNKNOWN and exchange.status < REDIRECTS
     return is_challenge or bool(wall_of(recognised, robots=True)) or _puts_off(exchange)
 

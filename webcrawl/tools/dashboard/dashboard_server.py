@@ -256,6 +256,7 @@ class EventStreams:
             raise web.HTTPServiceUnavailable(
                 text="too many pages are open\n", headers={"Retry-After": "30"}
             )
+        # Pages only listen: a WebSocket would be a second protocol to guard.
         answer = web.StreamResponse(headers={**HEADERS, "Content-Type": "text/event-stream"})
         self._open.add(task)
         try:
@@ -263,6 +264,7 @@ class EventStreams:
             sent: dict[str, Html] = {}
             while True:
                 made = await parts()
+                # The parts of the page that have changed.
                 news = {name: html for name, html in made.items() if sent.get(name) != html}
                 sent.update(news)
                 await answer.write(b"data: %s\n\n" % json.dumps(news).encode())

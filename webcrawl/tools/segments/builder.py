@@ -81,14 +81,12 @@ class SegmentBuilder:
         with ExitStack() as opened:
             db = CrawlDB(folder / "state", disk)
             opened.callback(db.close)
-            if first is not None and db.get("key") is None and first.key:
+            is_new = db.get("key") is None
+            # The scope's state is hashes by the crawl's key, so that both come along.
+            if first is not None and first.key and is_new:
                 db.set("key", first.key)
-                db.set(
-                    LEARNED,
-                    msgpack.packb(
-                        {name: one for name, one in first.learned.items() if name == "scope"}
-                    ),
-                )
+                scope = {name: one for name, one in first.learned.items() if name == "scope"}
+                db.set(LEARNED, msgpack.packb(scope))
             terms = read_terms(db.get(TERMS) or b"{}")
             values["SEEN_STORE"] = store or terms.get("SEEN_STORE", EXACT)
             self._ready = Event()
@@ -135,6 +133,7 @@ class SegmentBuilder:
 
     def read(self, crawls: Sequence[EarlierCrawl]) -> None:
         """Read what these crawls have left since the last time: first requests, then finds."""
+        # First what was asked for, of all crawls: what another one has fetched is no find.
         for left in crawls:
             self._meet(left)
             self._log(left, LOG, self._asked)
@@ -192,6 +191,7 @@ class SegmentBuilder:
             )
         for lines, end in left.lines(path, start):
             take(lines)
+            # Before `_step`, which may take a checkpoint: that has the lines and their end.
             self._db.set(name, b"%d" % end)
             self._step(len(lines))
 
@@ -226,11 +226,10 @@ class SegmentBuilder:
     @property
     def untouched(self) -> Path | None:
         """Return the last segment, if nothing in it was asked for since it was given away."""
-        return (
-            self.path(self.number)
-            if self.number and self.waiting is None and not self._is_touched
-            else None
-        )
+        was_given = self.number > 0 and self.waiting is None
+        if was_given and not self._is_touched:
+            return self.path(self.number)
+        return None
 
     def given(self) -> None:
         """Note that the last segment was taken, or was crawled."""
@@ -240,6 +239,7 @@ class SegmentBuilder:
     def make(self, most: int, needed: int) -> CutSegment:
         """Make the next segment, unless nothing waits. `needed`: hosts that keep a crawl busy."""
         self._take()
+        # The seen store decides in a thread.
         while self._crawl.decide():
             time.sleep(PAUSE)
             self._take()
@@ -249,6 +249,7 @@ class SegmentBuilder:
             found = cut(self.pool, self._db.disk, self.path(self.number + 1), most, needed)
         except OSError as error:
             raise StoreError(f"{self.folder}: {error.strerror or error}") from error
+        # A kill before this checkpoint leaves a file that none counts: the next start removes it.
         if found.urls:
             self.number = self.number + 1
             self._is_touched = False

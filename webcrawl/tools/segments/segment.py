@@ -127,6 +127,7 @@ class LinkPool(Part):
 
         The others go with the next checkpoint.
         """
+        # The last checkpoint names them until the next one is taken.
         for name, _, _ in self._files:
             self._db.discard(self._folder / name)
         for name, _, lines in files:

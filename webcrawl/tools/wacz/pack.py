@@ -85,9 +85,10 @@ def pack(
         archives = archives_of_all(crawls)
         _refuse_full(target.parent, archives.paths)
         yield from archives.left_out
-        indexes = [
-            _remembered(_index(path, folder), folder, forgotten, found) for path in archives.paths
-        ]
+        indexes = []
+        for path in archives.paths:
+            index = _index(path, folder)
+            indexes.append(_remembered(index, folder, forgotten, found))
         if found["forgotten"]:
             yield f"{count(found['forgotten'], 'record')} of sites that asked to be forgotten {STAY}"
         both = list(zip(archives.paths, indexes, strict=True))
@@ -231,6 +232,8 @@ def _add_index(
     def counted(lines: int) -> None:
         found["records"] += lines
 
+    # Into files first: an entry's length must be known before it is written. The indexes are
+    # sorted, so that memory stays constant.
     with TemporaryFile(dir=folder) as packed, TemporaryFile(dir=folder) as keys:
         for block in blocks(merged(indexes, folder), keys, counted):
             packed.write(block)
@@ -310,6 +313,7 @@ def _refuse_full(folder: Path, archives: list[Path]) -> None:
 
 def _name(whole: Path, target: Path) -> None:
     """Give the package its name, which nobody else may have taken meanwhile."""
+    # A link fails if the name is taken, and `rename` would replace what has it.
     try:
         os.link(whole, target)
     except FileExistsError:
