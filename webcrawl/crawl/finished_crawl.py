@@ -217,9 +217,10 @@ def _changed(folder: Path, before: last_run.Terms, now: last_run.Terms) -> str:
     lines = [line for line in last_run.changes(before, now) if not line.startswith("-a ")]
     if not lines:
         return ""
-    more = f" and {len(lines) - TOLD} more" if len(lines) > TOLD else ""
+    said = f". Changes without effect: {'; '.join(lines[:TOLD])}"
+    if len(lines) > TOLD:
+        said += f" and {len(lines) - TOLD} more"
     command = last_run.made_later(before, now, folder)
-    return (
-        ". Changes without effect: "
-        f"{'; '.join(lines[:TOLD])}{more}{f'; to make new outputs of its pages: {command}' if command else ''}"
-    )
+    if command:
+        said += f"; to make new outputs of its pages: {command}"
+    return said

@@ -131,8 +131,11 @@ READABLE = ("text", "tables", "index")
 
 def next_commands(folder: Path, outputs: Collection[str]) -> list[str]:
     """Yield one line for each command; `outputs`: what the crawl has written."""
-    lines, place, made = [], folder, [one for one in READABLE if one in outputs]
+    lines = []
+    place = folder
+    made = [one for one in READABLE if one in outputs]
     if not made and "warc" in outputs:
+        # Only what can be made here: a command that is shown has to work.
         made = [one for one in READABLE if all(map(find_spec, LIBRARIES.get(one, ())))]
         place = for_reading(folder)
         options = f"-s OUTPUTS={shlex.quote(' '.join(made))} -s JOBDIR={_word(place)}"

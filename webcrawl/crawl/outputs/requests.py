@@ -96,13 +96,11 @@ class RequestLog(Output):
         if self._log is None:
             return
         try:
-            if (
-                not self._ending
-                and self._syncing is not None
-                and not self._worker.done(self._syncing)
-            ):
+            is_under_way = self._syncing is not None and not self._worker.done(self._syncing)
+            if is_under_way and not self._ending:
                 self._timer = self._later()
                 return
+            # Raise what the last sync has raised, and wait for it at the end.
             if self._syncing is not None:
                 self._worker.result(self._syncing)
             self._syncing = None if self._ending else self._worker.submit(self._log.sync)

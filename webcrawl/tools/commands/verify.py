@@ -198,10 +198,12 @@ def _of_index(found: Counter[str]) -> str:
 
     if found[UNREAD]:
         return f"; the index was not checked: {install('tantivy')}"
-    later = f", {found['unindexed']} will be added by the next start" if found["unindexed"] else ""
-    replaced = f", {found['replaced']} replaced there by later ones" if found["replaced"] else ""
-    return (
-        f", {found['indexed']} of them in the index{replaced}{later}"
-        if found["indexed"] or later
-        else ""
-    )
+    if not found["indexed"] and not found["unindexed"]:
+        return ""
+    said = f", {found['indexed']} of them in the index"
+    if found["replaced"]:
+        said += f", {found['replaced']} replaced there by later ones"
+    # A checkpoint comes before its pages enter the index.
+    if found["unindexed"]:
+        said += f", {found['unindexed']} will be added by the next start"
+    return said

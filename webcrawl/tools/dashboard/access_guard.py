@@ -112,11 +112,10 @@ class AccessGuard:
             raise web.HTTPMisdirectedRequest(text="this server does not have that name\n")
         if request.method not in ("GET", "HEAD", "POST"):
             raise web.HTTPMethodNotAllowed(request.method, ["GET", "POST"])
-        is_of_program = (
-            request.path.startswith(f"{self.api}/") and "Authorization" in request.headers
-        )
-        if is_of_program:
-            # A page of another site cannot have a browser send this header: no form is needed
+        is_of_api = request.path.startswith(f"{self.api}/")
+        # A page of another site cannot have a browser send this header, so that no token of a form
+        # is needed.
+        if is_of_api and "Authorization" in request.headers:
             self._check_header(request.headers["Authorization"])
             return await handler(request)
         if request.method != "POST" and "token" in request.query:

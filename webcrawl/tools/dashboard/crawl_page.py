@@ -365,18 +365,20 @@ def _end(sample: CrawlSample) -> str:
 
 def _turns(sample: CrawlSample, rate: float) -> str:
     """Return whose turn it is, of a crawl that may fetch."""
-    queued, turns = int(sample.number("queued")), sample.turns
+    queued = int(sample.number("queued"))
+    turns = sample.turns
     if not queued and not turns.asked:
         return "nothing is queued: the crawl is looking for more, or is about to end"
     if not turns.asked and queued == int(sample.number("aside")):
-        later = (
-            "are retried now and then"
-            if sample.number("aside_due")
-            else "wait until they are resumed"
-        )
+        # Without a time, all of them are paused by command.
+        later = "wait until they are resumed"
+        if sample.number("aside_due"):
+            later = "are retried now and then"
         return f"all {numbers.number(queued)} queued URLs are of hosts set aside, which {later}"
-    speed = f"{numbers.number(float(f'{rate:.2g}'))} pages per second" if rate else ""
-    return "; ".join(filter(None, (speed, waits_for(sample.figures) or str(turns))))
+    said = waits_for(sample.figures) or str(turns)
+    if rate:
+        said = f"{numbers.number(float(f'{rate:.2g}'))} pages per second; {said}"
+    return said
 
 
 def signs(sample: CrawlSample, moments: Sequence[Moment], jobdir: Path) -> Iterator[str]:

@@ -295,11 +295,10 @@ def _host_content(shown: ShownCrawl, host: str, found: Any, why_not: str, queue:
 
 def _levels(shown: ShownCrawl) -> Html | None:
     levels = shown.sample.figures.get("levels")
-    if (
-        not isinstance(levels, list)
-        or not levels
-        or not all(isinstance(many, int) for many in levels)
-    ):
+    if not isinstance(levels, list) or not levels:
+        return None
+    are_numbers = all(isinstance(many, int) for many in levels)
+    if not are_numbers:
         return None
     whole = max(sum(levels), 1)
     rows: list[list[Cell]] = [[f"Level {at}", many, many / whole] for at, many in enumerate(levels)]

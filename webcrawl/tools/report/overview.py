@@ -219,18 +219,13 @@ def wrong(source: ReportSource) -> Html:
 
 def _failures(counters: Mapping[str, int]) -> list[list[Cell]]:
     """Return a row per kind of failure. A URL counts once per attempt."""
-    counted = {
-        name: many
-        for name, many in counters.items()
-        if name.startswith(counter_words.KINDS) and many
-    }
+    named = [name for name in counters if name.startswith(counter_words.KINDS)]
+    counted = {name: counters[name] for name in named if counters[name]}
     rows: list[list[Cell]] = []
     for group, names in counter_words.WRONG.items():
-        rows += [
-            [group, meaning, counted.pop(name)]
-            for name, meaning in names.items()
-            if name in counted
-        ]
+        for name, meaning in names.items():
+            if name in counted:
+                rows.append([group, meaning, counted.pop(name)])
     rows += [["Others", name.partition("/")[2], many] for name, many in sorted(counted.items())]
     return rows
 
