@@ -79,6 +79,7 @@ class Barrier:
 
     async def enter(self, page: Trip) -> None:
         """Waits while the barrier is shut. Whoever is inside stays there."""
+        # In a loop: another checkpoint may shut it before this task has its turn.
         while page not in self.inside and not self._open.is_set():
             await self._open.wait()
         self.enter_open(page)

@@ -191,6 +191,7 @@ class Driver:
             self._note_error(error, trip)
         finally:
             del self.fetching[trip]
+            # Only the answer that ends a URL goes to pages and outputs.
             if not has_answer or trip.comes_again:
                 self._end(trip)
             else:

@@ -89,6 +89,7 @@ def _next(coroutine: Any) -> tuple[FrameType | None, Any]:
 
 
 def _of_the_user(lines: Iterable[FrameSummary]) -> str:
+    # The innermost line: what it calls of ours, or of Python's, is not what the user can change.
     theirs = [one for one in lines if not one.filename.startswith(_NOT_THE_USERS)]
     return _line(theirs[-1]) if theirs else ""
 

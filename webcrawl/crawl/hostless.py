@@ -67,6 +67,7 @@ class Hostless(Part):
 
     def save(self) -> None:
         if self.pending or self._saved:
+            # Those under way first: they were before the others.
             left = [*self._under_way.values(), *self.waiting]
             self._db.set(META, msgpack.packb(left))
             self._saved = len(left)

@@ -134,6 +134,8 @@ class InlineDownloads:
         if self._elsewhere is not None and not self._elsewhere.is_ours(link.url):
             return Status.OUT_OF_SCOPE  # two drones must not ask one host
         now = self._clock()
+        # Without a network one goes out in 20 seconds, as a probe: pages that wait may have all
+        # hosts, so that none at all would wait for ever.
         if self.rests() or not self._uplink.may_await(now):
             return now + LOOK
 

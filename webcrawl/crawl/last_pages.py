@@ -83,6 +83,7 @@ class LastPages:
             logger.warning(line, count(len(pages), "page"), of(pages.values()), self._what, url)
             for way in self._ways:
                 way.cancel()
+                # Code of the user's may catch the cancellation, and go on.
                 asyncio.get_running_loop().call_later(CANCELLED, way.forsake)
 
 

@@ -94,7 +94,9 @@ class Refusals(Part):
     def dropped(self, link: Link, status: int) -> None:
         """Takes a URL that ends without having been fetched."""
         self._log.dropped(link, status)
-        if link.request and not link.is_prerequisite and self._wants(link):
+        # A robots.txt has the request of the link that needs it.
+        is_own_request = bool(link.request) and not link.is_prerequisite
+        if is_own_request and self._wants(link):
             self.waiting.append(Refusal(link.pack(), status))
 
     def take(self) -> Refusal | None:
@@ -113,6 +115,7 @@ class Refusals(Part):
 
     def save(self) -> None:
         if self or self._saved:
+            # Those under way, too: their errbacks have not ended.
             left = [(one.record, one.status) for one in (*self._under_way, *self.waiting)]
             self._db.set(META, msgpack.packb(left))
             self._saved = len(left)

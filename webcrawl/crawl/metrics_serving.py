@@ -168,6 +168,7 @@ class MetricsServing:
     def _is_ours(self) -> bool:
         """Return whether JOBDIR is still where it was: another folder there is not ours."""
         taken = self._run.crawl.parts.db.presence.taken_away()
+        # One of its files may be gone, and the folder still be ours.
         return taken is None or taken.path != self._folder
 
     def _write(self) -> None:

@@ -43,6 +43,7 @@ class SavedStatistics(Part):
         data = db.get(STATISTICS)
         if data is not None:
             self.statistics.restore(msgpack.unpackb(data, strict_map_key=False))
+        # A crawl of a version without statistics has lines in its log that they never heard.
         else:
             self.statistics.since = log.length
         log.hearers.append(self.statistics.hear)

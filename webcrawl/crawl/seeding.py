@@ -279,6 +279,7 @@ class Seeding(Part):
         before = [*self._done, *self._lost]
         self._done = []
         self._lost = {}
+        # Those that are away, too, from their beginning: what they have may be ours by now.
         for source in before:
             self._open(source, b"")
         for seeds in self._sources():

@@ -57,7 +57,7 @@ def heed(
 ) -> None:
     """Passes on what may change while the crawl runs."""
     in_force.listen([SCOPE, *OF_FILTERS], filters.change, now=False)
-    # last: the terms are not changed back
+    # The last listener: the terms are not changed back if a later one refuses the value.
     in_force.listen([SCOPE], partial(_change_scope, db), now=False)
 
     def of_frontier(now: CheckedSettings) -> None:
@@ -99,7 +99,7 @@ def heed_sheets(
         )
     sheets.listen([DEPTH], lambda settings: settings[DEPTH], partial(_tell, pipeline, DepthFilter))
     sheets.listen([SCOPE], lambda settings: settings[SCOPE], partial(_tell, pipeline, PageScope))
-    # there are other filters
+    # A change of these settings makes the filters anew, which have not heard of any sheet.
     in_force.listen([SCOPE, *OF_FILTERS], lambda _: sheets.tell((DEPTH, SCOPE)), now=False)
 
 

@@ -43,7 +43,8 @@ class StatsWriting:
         run, folder = self._run, self._folder
         run.keeping.kept = run.crawl.stats() | {"statistics": self._tables()}
         run.keeping.taken.append(self.save)
-        if stats_file.read(folder).get("reason") is not None:  # how the run before this one ended
+        # Else the file would say, until the first checkpoint, how the run before this one ended.
+        if stats_file.read(folder).get("reason") is not None:
             self.save()
 
     def save(self, reason: str | None = None) -> None:

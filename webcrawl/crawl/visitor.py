@@ -195,6 +195,8 @@ class Visitor:
             self._parts.discovery.redirected(link, exchange.location, "")
 
     def _redirect(self, page: Page, link: Link, exchange: Exchange, location: str) -> None:
+        # A record is handed on once, and as no new page: one page that answered 301 could bring any
+        # number of new ones, each with a record.
         if link.history and self._moves(link, exchange, location):
             page.change = Change.GONE
         elif redirects_in_a_row(link.path) < self._redirects:

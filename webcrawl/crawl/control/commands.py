@@ -88,6 +88,7 @@ def resume(order: Commanded) -> Answer:
     crawl = order.crawl
     said = "resumed" if crawl.resume() else "the crawl is not paused"
     order.wake()
+    # The network or the disk may hold the crawl all the same.
     stopped_by = crawl.outlook.stopped_by
     return f"{said}; but nothing is fetched ({stopped_by})" if stopped_by else said
 

@@ -91,6 +91,7 @@ def dated(words: Sequence[str], now: float) -> list[str]:
 
 def renewed(old: OptOut, wish: OptOut, now: float) -> OptOut | None:
     """Return the record of a rule that is excluded once more, or None if the wish adds nothing."""
+    # The time of the first order stays as long as the rule has held since.
     still_holds = old.holds(now)
     if still_holds and not says_more(wish):
         return None
