@@ -157,8 +157,8 @@ class HostInspector:
         hosts = look.in_memory()
         if by == "errors":
             failing: dict[str, int] = {}
-            async for some in _measured(hosts, Host.failing):
-                failing.update((name, failures) for failures, name in some)
+            async for rows in _measured(hosts, Host.failing):
+                failing.update((name, failures) for failures, name in rows)
             return self._heaviest(by, 2, most, failing)
         first: list[tuple[float, str]] = []
         async for some in _measured(hosts, _waiting if by == "queue" else look.wait):

@@ -65,10 +65,9 @@ class Sitemaps(Feature):
         `looks`: whether hosts are also asked for a sitemap under the usual name.
         """
         has_listing: Callable[[str], bool] | None = None
-        if looks and parts.signalling is None:
-            has_listing = _has_none
-        elif parts.signalling is not None and looks:
-            has_listing = parts.signalling.signals.has_listing
+        if looks:
+            known = parts.signalling
+            has_listing = known.signals.has_listing if known is not None else _has_none
         sitemaps = cls(
             parts.discovery,
             rules,

@@ -205,10 +205,11 @@ def _defined(source: str) -> set[str]:
 
 
 def _order(order: Any) -> int | float | None:
-    is_number = isinstance(order, int | float) and not isinstance(order, bool)
-    if order is None or is_number:
-        return order
-    raise TypeError
+    if order is None:
+        return None
+    if not isinstance(order, int | float) or isinstance(order, bool):
+        raise TypeError
+    return order
 
 
 class Expressions:

@@ -109,9 +109,10 @@ def unprocessed(link: Link, exchange: Exchange | None, *, skips_seen: bool) -> P
 def _change_of(exchange: Exchange) -> Change | None:
     """Return what the page has become since its last fetch, by this crawl or an earlier one."""
     judged = exchange.state.revisit
+    change: Change | None = exchange.state.since
     if judged is not None and judged.change is not Change.NEW:
-        return judged.change
-    return exchange.state.since
+        change = judged.change
+    return change
 
 
 def has_news(page: Page) -> bool:

@@ -260,9 +260,7 @@ class FactFinder:
         if self._source.values["REQUISITES"]:
             return self._source.filters.in_scope(facts.url)
         is_known = facts.host is not None and facts.host.is_known
-        if is_known or scope == "host":
-            return is_known
-        return self._source.has_domain(facts.url)
+        return is_known or (scope == "domain" and self._source.has_domain(facts.url))
 
     def _elsewhere(self, some: Sequence[UrlFacts]) -> None:
         """Look for URLs of which nothing is known in portions that wait, and in links."""
