@@ -108,8 +108,8 @@ class Turns:
                 self._serve(line)
             elif link is None:
                 self.own_left(line.name)
-            # The host is the caller's, who was cancelled before it heard of that.
             elif not grant.result() or isinstance(grant.result(), Link):
+                # The host is the caller's, who was cancelled before it heard of that.
                 self.leave(link, Outcome(0))
             raise
 

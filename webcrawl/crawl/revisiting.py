@@ -549,8 +549,8 @@ class Revisiting(Part, Feature):
     def _later(self, record: PageRecord, now: float, least: float) -> None:
         """Try again after as long as since the last good fetch: at growing intervals."""
         wait = min(max(now - record.fetched, least), LATE)
-        # By the clock, too: where the queue runs ahead of it, a page of a host that was given up had
-        # 233 attempts, 50 ms apart, and other pages none.
+        # By the clock, too: where the queue runs ahead of it, a page of a host that was given up
+        # had 233 attempts, 50 ms apart, and other pages none.
         record.holds = int(now + min(wait, HOLDS_MOST))
         self.revisits.retry(record, now, wait)
 

@@ -43,8 +43,8 @@ class SavedStatistics(Part):
         data = db.get(STATISTICS)
         if data is not None:
             self.statistics.restore(msgpack.unpackb(data, strict_map_key=False))
-        # A crawl of a version without statistics has lines in its log that they never heard.
         else:
+            # A crawl of a version without statistics has lines in its log that they never heard.
             self.statistics.since = log.length
         log.hearers.append(self.statistics.hear)
         db.join(self)

@@ -419,11 +419,11 @@ def _hold(values: Mapping[str, Any]) -> None:
 def _read(name: str, kind: SettingKind, value: Any) -> Any:
     try:
         return kind.read(value)
-    # The value may be a secret: neither the message nor a traceback may have it.
     except Secret as error:
+        # The value may be a secret: neither the message nor a traceback may have it.
         raise SettingError(name, error, kind.allowed, str(error)) from None
-    # RecursionError: `json` on a deeply nested value. OverflowError: `int` of an infinite number.
     except (ValueError, TypeError, OSError, OverflowError, RecursionError) as error:
+        # RecursionError: `json` on a deeply nested value. OverflowError: `int` of infinity.
         shown = getattr(error, "shown", value)
         raise SettingError(name, shown, kind.allowed, str(error)) from error
 

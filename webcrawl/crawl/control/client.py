@@ -268,9 +268,9 @@ def add_seeds(
     sources = sources_of(words, spool)
     try:
         return ask("seeds", "add", *sources)
-    # Before CommandError, of which it is one: the crawl may have the seeds all the same, and would
-    # miss their file.
     except NoAnswer:
+        # A CommandError, too, but the crawl may have the seeds all the same, and would miss their
+        # file.
         raise
     except (CommandError, NotRunning):
         for name in spools:

@@ -286,9 +286,9 @@ class InForce(Part):
             for call in self._listeners[name]:
                 call(self.values)
                 heard.append(call)
-        # Whether a file has rules shows only when its listener reads it: those before it are then
-        # told the old value.
         except (SettingError, RulesError, CommandError) as error:
+            # Whether a file has rules shows only when its listener reads it: those before it are
+            # then told the old value.
             self.values = before
             for call in heard:
                 call(before)

@@ -30,7 +30,7 @@ from webcrawl.store.worker import Worker
 if TYPE_CHECKING:
     from webcrawl.record.tables import table_writer
 
-# On real pages of 151 KB a document took 64 ms of CPU, so that one process makes some 15 per second.
+# On real pages of 151 KB a document took 64 ms of CPU: one process makes some 15 per second.
 MOST = 4  # processes, each of about 100 MB: one core is the crawl's
 PDF = "application/pdf"
 OFFICE = (  # content.formats.office reads them

@@ -223,7 +223,8 @@ class Deciding:
         # another digest than its neighbours, and seem changed when it is fetched again.
         keeps = exchange.rendered and (differs or self._every)
         if keeps:
-            exchange.state.recognised = None  # the recogniser has seen the page, not the document
+            # The recogniser has seen the page, not the document.
+            exchange.state.recognised = None
         if not self._every:
             self.hosts.change(wanted.host).learn(
                 text, milliseconds, is_shell=wanted.is_shell, same=not differs

@@ -167,8 +167,9 @@ class Buckets:
         while True:
             shift = WIDTHS[width]
             start = at >> shift << shift
+            # All fit that are one second wide, so that the loop ends.
             fits = low <= start and start + (1 << shift) <= high
-            if fits:  # as all do that are one second wide
+            if fits:
                 return self._add(start, width, None)
             width -= 1
 

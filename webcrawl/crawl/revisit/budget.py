@@ -188,8 +188,9 @@ class Unused:
 
 MAX_WAITING = 10_000  # pages: what waits in the frontier comes in no better order any more
 # pages of one host that count for this: what it has beyond waits for that host alone. Else a host
-# that is slow, or away, would in the end have all 10,000, and all others' revisits would come at its
-# pace: ten hosts that were to come every 100 seconds came every 261 to 273, and come every 97 to 100.
+# that is slow, or away, would in the end have all 10,000, and all others' revisits would come at
+# its pace: ten hosts that were to come every 100 seconds came every 261 to 273 seconds, and come
+# every 97 to 100.
 COUNTED_OF_HOST = 10
 MAX_OF_HOST = 1_000  # pages of one host, of which no more are taken before they are due
 

@@ -277,7 +277,8 @@ class Revisits:
         A page that it never wants may fill an idle budget.
         """
         due = self._wanted(record, now) - max(now - record.fetched, 0.0)
-        is_never = not due < now + FAR  # NaN, too
+        # Of NaN, too, which somebody else's policy may return.
+        is_never = not due < now + FAR
         fills_idle_budget = is_never and at > now
         if due <= at or fills_idle_budget:
             return False
@@ -391,10 +392,10 @@ class Revisits:
             # at random, so that they come apart
             due = place + LOOK * (0.9 + 0.2 * self._random.random())
             mark = ASK
-        # While pages become known, the threshold falls, and what was given up for 40 rounds at a
-        # high one would not come back: asked about in each round, 0.981 of the optimum in place of
-        # 0.964 (Gamma(0.5) rates, equal weights, 20 %).
         elif due - place > self._patience * a_round:
+            # While pages become known, the threshold falls, and what was given up for 40 rounds at
+            # a high one would not come back: asked about in each round, 0.981 of the optimum in
+            # place of 0.964 (Gamma(0.5) rates, equal weights, 20 %).
             due = place + a_round
             mark = ASK
         self._push(due, mark, record)
