@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -123,3 +124,15 @@ def test_a_drone_by_itself(hive):
 
     assert asked(jobdir / "drone-1", "status")[1]["state"] == "running"
     assert asked(jobdir / f"drone-{pid}", "status")[0] == 3
+
+
+def test_a_host_of_the_other_drone(hive):
+    """Its folder takes no command for the host, and names the drone that has it."""
+    jobdir, server = hive
+    host = urlsplit(next(iter(server.world.seeds()))).hostname
+    answers = [asked(jobdir / f"drone-{drone}", "host", host, "pause") for drone in (0, 1)]
+    (owner,) = (drone for drone, (status, _) in enumerate(answers) if status == 0)
+
+    assert answers[1 - owner][0] == 1
+    assert f"belongs to drone {owner} of this hive" in str(answers[1 - owner][1])
+    assert asked(jobdir / f"drone-{owner}", "host", host, "resume")[0] == 0

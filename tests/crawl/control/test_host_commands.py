@@ -10,7 +10,7 @@ from tests.support.steered import steered
 from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.crawl.control import in_force
 from webcrawl.crawl.control.command import CommandError
-from webcrawl.crawl.control.commands import COMMANDS
+from webcrawl.crawl.control.commands import COMMANDS, refuse_host_elsewhere
 from webcrawl.tools.supervisor.orders import is_order
 
 BUDGET = {"DOMAIN_BUDGET": "webcrawl.frontier.allowances.unlimited.Unlimited"}
@@ -30,13 +30,17 @@ def answered(crawl, link, status, body):
 
 @pytest.mark.parametrize("line", ["host a.org", "host a.org retry", "queue a.org", "robots a.org"])
 def test_a_host_of_another_drone(crawl, monkeypatch, line):
-    """The drone that has it is named. A lasting command goes to all drones, and is carried out."""
+    """The drone that has it is named. A lasting command is carried out if it is for all drones, and
+    refused if it is for this one.
+    """
     post = SimpleNamespace(drone=SimpleNamespace(me=0, owner={"http://a.org/": 1}.get))
     monkeypatch.setattr(crawl.crawl, "parts", replace(crawl.crawl.parts, post=post))
 
     with pytest.raises(CommandError, match=r"^a\.org: belongs to drone 1 of this hive; give the"):
         crawl.order(line)
     assert crawl.order("host a.org pause").startswith("a.org is paused")
+    with pytest.raises(CommandError, match=r"^a\.org: belongs to drone 1 of this hive; give the"):
+        refuse_host_elsewhere(crawl, "host", "a.org", "pause")
 
 
 class TestPause:

@@ -19,7 +19,7 @@ from webcrawl.adapter.values import values_of
 from webcrawl.base.program import program
 from webcrawl.crawl.control.client import NAME, UNKEPT
 from webcrawl.crawl.control.command import CommandError
-from webcrawl.crawl.control.commands import COMMANDS, obey
+from webcrawl.crawl.control.commands import COMMANDS, obey, refuse_host_elsewhere
 from webcrawl.crawl.control.server import ControlServer
 from webcrawl.store.errors import StoreError
 
@@ -67,6 +67,7 @@ class Control:
             raise CommandError(
                 "the crawl is ending and reads no more seeds: add them in its next run"
             )
+        refuse_host_elsewhere(self._commanding, name, *words)
         answer = obey(self._commanding, name, *words)
         # A change is logged, and answered when a checkpoint has it: a kill would undo it
         changes = COMMANDS[name].lasts(*words)

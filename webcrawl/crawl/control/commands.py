@@ -316,6 +316,15 @@ def _refuse_elsewhere(order: Commanded, word: str) -> None:
         )
 
 
+def refuse_host_elsewhere(order: Commanded, name: str, *words: str) -> None:
+    """Raise CommandError if a command for a host is given to a drone that does not have the host.
+
+    For commands to one drone. Those to all drones are noted by each: the host may move there.
+    """
+    if name == "host" and words:
+        _refuse_elsewhere(order, words[0])
+
+
 def queue(order: Commanded, word: str, *words: str) -> Answer:
     _refuse_elsewhere(order, word)
     return _hosts(order).queue(*_host_and_most(word, *words))
