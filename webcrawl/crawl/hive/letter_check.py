@@ -242,13 +242,16 @@ class LetterCheck:
     def _host(self, host: HostRecord) -> None:
         if len(host.missing) not in (0, FORM.size):
             raise UnsoundError("not valid data about a host's rendering")
-        rows = (host.row, *(origin[-1] for origin in host.origins))
-        if not all(_are_failures(row) for row in rows if row is not None):
-            raise UnsoundError("not a valid record of a host's failures")
-        if not all(_is_origin_of(host.name, text) for _, text, *_ in host.origins if text):
-            raise UnsoundError("an origin of another host")
+        if host.row is not None:
+            _check_failures(host.row)
+        for _, origin, *_, failures in host.origins:
+            if failures is not None:
+                _check_failures(failures)
+            if origin and not _is_origin_of(host.name, origin):
+                raise UnsoundError("an origin of another host")
         if host.wall is not None:
-            self._links_of(host.name, host.wall[-1])
+            *_, links = host.wall
+            self._links_of(host.name, links)
 
     def _links_of(self, host: str, records: list[bytes]) -> None:
         for record in records:
@@ -282,9 +285,12 @@ class LetterCheck:
         return record
 
 
-def _are_failures(row: list[Any]) -> bool:
-    """Return whether a row has a list behind its numbers, and nowhere else."""
-    return all(isinstance(value, list) == (at >= NUMBERS) for at, value in enumerate(row))
+def _check_failures(row: list[Any]) -> None:
+    """Raise UnsoundError unless a row has a list behind its numbers, and nowhere else."""
+    for at, value in enumerate(row):
+        is_behind = at >= NUMBERS
+        if isinstance(value, list) is not is_behind:
+            raise UnsoundError("not a valid record of a host's failures")
 
 
 def _is_origin_of(host: str, text: str) -> bool:

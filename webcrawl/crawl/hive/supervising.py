@@ -97,17 +97,21 @@ class Supervisor:
                 self._look(number, drone, now)
             elif drone.is_due and not self.stopping:
                 self._begin(number, drone)
-        if self.running and not self.stopping and self._is_end_due(now):
+        if self._is_end_due(now):
             self.stop()
-        if self._kill_at is not None and now >= self._kill_at:
+        is_patience_over = self._kill_at is not None and now >= self._kill_at
+        if is_patience_over:
             self._send(signal.SIGKILL)
 
     def _is_end_due(self, now: float) -> bool:
         """Return whether the drones that run are to be stopped."""
+        if self.stopping or not self.running:
+            return False
         left = (number for number, drone in self._drones.items() if drone.runs or drone.waits)
         # Drones that are no longer wanted have left the hive, and would never be released.
         is_over = self._wanted.isdisjoint(left)
-        return is_over or (self._stop_at is not None and now >= self._stop_at)
+        is_time_up = self._stop_at is not None and now >= self._stop_at
+        return is_over or is_time_up
 
     def signalled(self) -> None:
         """End all drones cleanly at the first Ctrl-C or SIGTERM, and at once at a later one."""
