@@ -139,7 +139,7 @@ def test_seeds_that_give_nothing(start, server, tmp_path, live, status):
 
 @pytest.fixture(name="grows")
 def _grows(start, server, tmp_path):
-    """A hive of two drones that was told a moment ago to be three: no checkpoint has that yet."""
+    """A hive of two drones that was told a moment ago to be three: their checkpoints have that."""
     job = tmp_path / "job"
     hive = start("-n", 2, CHECKPOINT_INTERVAL=3600, **SLOWLY)
     wait_until(lambda: server.log.count > 20)
@@ -150,9 +150,10 @@ def _grows(start, server, tmp_path):
     return hive
 
 
-def interrupt(_):
-    """Ctrl-C while `resize` waits, as it says: it ends the waiting, not the change."""
-    raise KeyboardInterrupt
+def interrupt(said):
+    """Ctrl-C while `resize` waits for drones that have noted the change: it ends only the waiting."""
+    if "not noted" not in said:
+        raise KeyboardInterrupt
 
 
 def server_of(job):
@@ -171,9 +172,7 @@ def grown(job, status, said):
 
 
 def test_all_killed_while_it_grows(grows, start, tmp_path):
-    """A larger number of drones is in force at the next start, though no checkpoint had heard of
-    it.
-    """
+    """A larger number of drones is in force at the next start."""
     kill_all(grows)
 
     grown(tmp_path / "job", *ended(start(**SLOWLY)))
@@ -188,7 +187,7 @@ def kill_all(hive):
 
 
 @pytest.mark.parametrize(
-    "moment", ["when hive.json has dropped it", "while it gives away", "when it has ended"]
+    "moment", ["when the change is complete", "while it gives away", "when it has ended"]
 )
 def test_all_killed_after_it_has_shrunk(start, server, tmp_path, moment):
     """The next start runs the drone that has left once more if a checkpoint still has it: the crawl
@@ -199,7 +198,7 @@ def test_all_killed_after_it_has_shrunk(start, server, tmp_path, moment):
     wait_until(lambda: server.log.count > 20)
     hive.send_signal(signal.SIGUSR1)
     wait_until(lambda: all((job / f"drone-{drone}/stats.json").exists() for drone in range(3)))
-    if moment == "when hive.json has dropped it":
+    if moment == "when the change is complete":
         assert resize(HiveTarget(Settings(), str(job)), 2, str) == 0
     else:
         with pytest.raises(KeyboardInterrupt):
@@ -256,7 +255,7 @@ def test_killed_while_it_shrinks(start, server, tmp_path):
     found = crawled(job)
     assert status == 0, said
     assert (len(found), max(found.values())) == (64, 1)
-    assert (HiveFolder(job).known().drones, HiveFolder(job).known().wanted) == ((0,), ())
+    assert (HiveFolder(job).known().drones, HiveFolder(job).is_changing) == ((0,), False)
     assert "web: finished, 1 drone; " in hive("status", job)[1]
     assert hive("resize", job, "-n", 2)[2] == f"{job}: the hive has finished: start it first\n"
     assert command("scrapy", "verify", job).returncode == 0

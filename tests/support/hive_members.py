@@ -14,10 +14,23 @@ PAUSE = 0.02  # seconds between two signs of life
 
 
 class Members:
-    """They live in a thread while the context lasts. `deaf` ones carry out nothing."""
+    """They live in a thread while the context lasts.
+
+    `deaf` ones carry out nothing. `queen`: "quick" publishes the map of an order at once, "leaving"
+    too, but those that leave stay in it, and "" publishes nothing.
+    """
 
     def __init__(
-        self, url, number, name="web", deaf=(), moving=(), refuses="", founders=0, **figures
+        self,
+        url,
+        number,
+        name="web",
+        deaf=(),
+        moving=(),
+        refuses="",
+        founders=0,
+        queen="quick",
+        **figures,
     ):
         self._url, self._number, self._name, self._deaf, self._figures = (
             url,
@@ -27,6 +40,7 @@ class Members:
             figures,
         )
         self._moving, self._refuses, self._founders = moving, refuses, founders or number
+        self._queen = queen
         self.commands = []  # those that drone 0 has heard
         self._ready, self._over = Event(), Event()
 
@@ -60,9 +74,11 @@ class Members:
                     if drone == 0:
                         for command in told.commands:
                             self.commands.append((command.name, *command.args))
-                            if command.name == RESIZE:
+                            if command.name == RESIZE and self._queen:
                                 members, lost = command.args
                                 slots = slots.resized(set(members) - set(lost))
+                                if self._queen != "leaving":
+                                    slots = slots.without(slots.leaving)
                                 await server.publish_map(slots)
                     if told.commands and drone not in self._deaf:
                         applied[drone] = told.commands[-1].number

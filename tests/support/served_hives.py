@@ -11,15 +11,18 @@ from pathlib import Path
 from threading import Event, Thread
 from types import SimpleNamespace
 
+import msgpack
+
 from tests.support.commands import command
 from tests.support.fake_hives import COMMAND
 from tests.support.places import ROOT
 from webcrawl.crawl.hive.errors import Away
-from webcrawl.crawl.hive.member import KEY, take_up
+from webcrawl.crawl.hive.member import KEY, keep_map, take_up
 from webcrawl.crawl.hive.operator import HiveLook
 from webcrawl.crawl.hive.partition import SLOTS, SlotMap
 from webcrawl.crawl.hive.queen import DroneState, Report
 from webcrawl.crawl.hive.redis_server.embedded_server import UNIX
+from webcrawl.crawl.hive.registry import COMPANIONS, RESIZE, Command
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.tools.supervisor.servers import URL, at
 from webcrawl.tools.supervisor.watching import HiveWatch
@@ -35,14 +38,11 @@ def serve(folder, url):
 
 
 @contextmanager
-def served(folder, url, ended=()):
-    """The same, watched as `scrapy hive web` does it.
-
-    `ended`: drones that have ended because nothing was left.
-    """
+def served(folder, url):
+    """The same, watched as `scrapy hive web` does it."""
     serve(folder, url)
     lock, over = folder.lock(), Event()
-    watching = HiveWatch(folder, at(url, "web"), None, lambda: ended)
+    watching = HiveWatch(folder, at(url, "web"), None, set)
 
     async def watch():
         task = asyncio.create_task(watching.run())
@@ -84,9 +84,22 @@ def of_another_hive(folder):
         db.checkpoint()
 
 
+def checkpoint(folder, drone, slots, *orders):
+    """Gives a drone a checkpoint with this map, and orders: number, members, drones given up."""
+    packed = [
+        Command(number, RESIZE, ([*members], [*lost])).pack() for number, members, lost in orders
+    ]
+    with closing(CrawlDB(folder.drone(drone) / "state")) as db:
+        take_up(db, "web", drone)
+        db.set(KEY, b"k" * 16)
+        keep_map(db, slots)
+        db.set(COMPANIONS, msgpack.packb((0.0, {}, [], *packed)))
+        db.checkpoint()
+
+
 def finished(folder):
     """All drones have crawled to the end."""
-    for drone in folder.known().drones:
+    for drone in folder.all_drones():
         (folder.drone(drone) / "stats.json").write_text(
             json.dumps({"reason": "finished", "pages": 7, "queued": 0})
         )

@@ -173,13 +173,3 @@ class Lock:
         """Release all. A second call does nothing."""
         while self._held:
             os.close(self._held.popitem()[1])
-
-
-class FileLock(Lock):
-    """The lock of one existing file.
-
-    Its holder may replace the file; the new file at this path is then not locked.
-    """
-
-    def _begin(self, file: Path) -> None:
-        self._take(file, os.O_RDWR)

@@ -3,45 +3,30 @@
 import asyncio
 import errno
 import os
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from threading import Event
-from types import SimpleNamespace
 from unittest.mock import AsyncMock, Mock
 
+import msgpack
 import pytest
 
+from tests.support.served_hives import checkpoint
+from tests.support.waiting import eventually
 from webcrawl.crawl.hive import hive_folder
 from webcrawl.crawl.hive.errors import Away, HiveError
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
-from webcrawl.crawl.hive.member import KEY, keep_map, take_up
+from webcrawl.crawl.hive.member import KEY, OBEYED, take_up
 from webcrawl.crawl.hive.operator import HiveLook
-from webcrawl.crawl.hive.partition import SlotMap
-from webcrawl.crawl.hive.queen import Report
+from webcrawl.crawl.hive.partition import SlotMap, Wanted
+from webcrawl.crawl.hive.registry import COMPANIONS, orders_in, saved_commands
 from webcrawl.store import disk
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir import crawls
-from webcrawl.store.lock import FileLock
-from webcrawl.tools.supervisor import changes
 from webcrawl.tools.supervisor.watching import HiveWatch
 
 OURS, OTHER = b"k" * 16, b"o" * 16
-
-
-def settled_hive():
-    """An operator whose server knows of the change to two drones, and that it is over."""
-    about = {"identity": "x", "run": 1, "beat": 3, "generation": 1}
-    slots = SlotMap.fair(range(2))
-    look = HiveLook(
-        map=slots,
-        reports={drone: Report(drone=drone, saved=True, **about) for drone in (0, 1)},
-        leases={0: 9.0, 1: 9.0},
-        wanted=frozenset({0, 1}),
-    )
-    return Mock(look=AsyncMock(return_value=look), aclose=AsyncMock())
 
 
 @pytest.mark.parametrize("runs", [False, True])
@@ -72,62 +57,6 @@ def test_a_state_that_cannot_be_read(tmp_path):
     (folder.drone(0) / "state/crawl.db").write_text("damaged")
 
     assert folder.is_of(OURS, set())
-
-
-def test_two_who_change_hive_json(tmp_path):
-    """Nothing that one of them writes is lost, whatever the other writes at the same moment."""
-    folder, half = HiveFolder(tmp_path), 50
-    folder.write(Founding("web", "web", "domain", 2, (0, 1)))
-
-    def lost_too(number, known):
-        return replace(known, lost=(*known.lost, number))
-
-    def add(begin):
-        for number in range(begin, begin + half):
-            folder.change(partial(lost_too, number))
-
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(add, (2, 2 + half)))
-
-    assert sorted(folder.known().lost) == [*range(2, 2 + 2 * half)]
-    assert [path.name for path in tmp_path.iterdir()] == ["hive.json"]
-
-
-def test_an_order_while_the_hive_follows_the_one_before(tmp_path):
-    """The process that runs the hive does not write over an order that comes while it decides."""
-    folder = HiveFolder(tmp_path)
-    folder.write(Founding("web", "web", "domain", 2, (0, 1), wanted=(0, 1)))
-    orders, decides = ThreadPoolExecutor(1), Event()
-
-    def ended():
-        """Asked while it decides whether the change has ended; an order comes at this moment."""
-        if decides.is_set():
-            order = orders.submit(folder.change, lambda known: replace(known, wanted=(0, 1, 2)))
-            wait([order], 0.5)  # it has been noted, or has to wait
-        return ()
-
-    watching = HiveWatch(folder, settled_hive, None, ended)
-    decides.set()
-    asyncio.run(watching.last())
-    orders.shutdown()
-
-    assert folder.known().wanted == (0, 1, 2)
-
-
-def test_another_process_that_does_not_let_go_of_hive_json(tmp_path, monkeypatch):
-    """Who waits for another process says so at last, and has changed nothing."""
-    folder = HiveFolder(tmp_path)
-    folder.write(Founding("web", "web", "domain", 2, (0, 1)))
-    monkeypatch.setattr(hive_folder, "PATIENCE", 0.0)
-    with (
-        closing(FileLock(tmp_path / "hive.json")),
-        pytest.raises(HiveError, match=r"hive.json: another process is"),
-    ):
-        folder.change(lambda known: replace(known, wanted=(0,)))
-
-    assert folder.known().wanted == ()
-    folder.change(lambda known: replace(known, wanted=(0,)))
-    assert folder.known().wanted == (0,)
 
 
 def test_no_descriptors_while_the_hive_is_watched(tmp_path, monkeypatch, caplog):
@@ -172,65 +101,172 @@ def test_no_descriptors_while_the_hive_is_watched(tmp_path, monkeypatch, caplog)
     ]
 
 
-def test_the_map_of_the_checkpoints(tmp_path):
-    """The latest one counts: with it, drones are found that hive.json has dropped and the crawl
-    still waits for.
-    """
+def test_the_look_at_the_checkpoints(tmp_path):
+    """The latest map counts, and all orders that any drone has heard of, in their order."""
     folder, first = HiveFolder(tmp_path), SlotMap.fair(range(4))
-    folder.write(Founding("web", "web", "domain", 4, (0, 1), lost=(3,)))
-    assert folder.saved_map() is None
+    assert folder.look() == HiveLook()
 
-    for drone, slots in enumerate((first, first.resized(range(2)), first, first)):
-        with closing(CrawlDB(folder.drone(drone) / "state")) as db:
-            keep_map(db, slots)
-            db.checkpoint()
+    shrinks, lost = (7, (0, 1), ()), (9, (0, 1), (3,))
+    checkpoint(folder, 0, first, shrinks)
+    checkpoint(folder, 1, first.resized(range(2)), shrinks)
+    checkpoint(folder, 2, first, lost)
+    (folder.drone(3) / "state").mkdir(parents=True)
+    (folder.drone(3) / "state/crawl.db").write_text("damaged")
 
-    assert folder.saved_map() == first.resized(range(2))
-    assert folder.leaving(folder.saved_map(), folder.known()) == {2}
-    assert folder.leaving(None, folder.known()) == set()
+    look = folder.look()
+    assert look.map == first.resized(range(2))
+    assert [order.number for order in look.orders] == [7, 9]
+    assert (look.order.members, look.order.lost) == ({0, 1}, {3})
 
 
-def test_a_full_disk_while_a_change_ends(tmp_path, monkeypatch, caplog):
-    """The process that runs the hive tries again, and says once why it has to."""
+@pytest.mark.parametrize(
+    ("slots", "order", "ended", "changes"),
+    [
+        (SlotMap.fair(range(2)), (), (), False),
+        (SlotMap.fair(range(2)), (0, 1), (), False),
+        (SlotMap.fair(range(2)), (0, 1, 2), (), True),
+        (SlotMap.fair(range(3)).resized(range(2)), (0, 1), (), True),
+        (SlotMap.fair(range(3)).resized(range(2)), (0, 1), (2,), False),
+    ],
+)
+def test_a_change_that_is_not_complete(tmp_path, slots, order, ended, changes):
+    """It is not while the map has other members, or while one that leaves has not ended."""
     folder = HiveFolder(tmp_path)
-    folder.write(Founding("web", "web", "domain", 2, (0, 1), wanted=(0, 1)))
-    watching = HiveWatch(folder, settled_hive, None, set)
+    checkpoint(folder, 0, slots, *[(7, order, ())][: len(order)])
+    for drone in ended:
+        folder.drone(drone).mkdir()
+        (folder.drone(drone) / "stats.json").write_text('{"reason": "finished"}')
 
-    with monkeypatch.context() as full:
-        full.setattr(
-            os, "fsync", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
-        )
-        asyncio.run(watching.last())
-        asyncio.run(watching.last())
-    assert folder.known().wanted == (0, 1)
-    asyncio.run(watching.last())
+    assert folder.is_changing is changes
 
-    assert folder.known().wanted == ()
+
+class TestOrder:
+    """An order to a hive that does not run."""
+
+    def test_in_the_checkpoints(self, tmp_path):
+        """Each drone's checkpoint has it, behind all that the drone has heard; a drone that was
+        given up, damaged, or never let in has not.
+        """
+        folder, slots, ahead = HiveFolder(tmp_path), SlotMap.fair(range(4)), 1 << 60
+        for drone in range(3):
+            checkpoint(folder, drone, slots, (7, (0, 1, 2, 3), ()))
+        with closing(CrawlDB(folder.drone(0) / "state")) as db:
+            db.set(OBEYED, msgpack.packb((ahead, None)))
+            db.checkpoint()
+        (folder.drone(3) / "state").mkdir(parents=True)
+        (folder.drone(3) / "state/crawl.db").write_text("damaged" * 99)
+        folder.drone(4).mkdir()
+
+        folder.order((0, 1), (2,))
+
+        order = Wanted(frozenset({0, 1}), frozenset({2}), ahead + 1)
+        assert folder.look().order == order
+        with closing(CrawlDB(folder.drone(2) / "state")) as db:
+            assert len(saved_commands(db.get(COMPANIONS))) == 1
+        with closing(CrawlDB(folder.drone(1) / "state")) as db:
+            assert orders_in(saved_commands(db.get(COMPANIONS)))[-1] == order
+
+    def test_a_kill_between_two_drones(self, tmp_path, monkeypatch):
+        """The order is in force if one checkpoint has it."""
+        folder = HiveFolder(tmp_path)
+        for drone in range(3):
+            checkpoint(folder, drone, SlotMap.fair(range(3)))
+        kept, opened = [], CrawlDB
+
+        def killed(path):
+            if kept:
+                raise KeyboardInterrupt
+            kept.append(path)
+            return opened(path)
+
+        monkeypatch.setattr(hive_folder, "CrawlDB", killed)
+        with pytest.raises(KeyboardInterrupt):
+            folder.order((0, 1), (2,))
+
+        assert folder.look().order.members == {0, 1}
+
+    def test_no_drone_can_take_it(self, tmp_path):
+        """Without a checkpoint that a hive has let in, the order is refused."""
+        with pytest.raises(HiveError, match="no drone has taken a checkpoint yet: start the hive"):
+            HiveFolder(tmp_path).order((0,), ())
+
+
+class TestEarlierVersion:
+    """An earlier version wrote orders to hive.json."""
+
+    ABOUT = Founding("web", "web", "domain", 2, (0, 1))
+
+    @pytest.mark.parametrize(
+        ("lost", "wanted", "members", "given_up"),
+        [
+            ((), (0, 1, 2), {0, 1, 2}, set()),
+            ((2,), (), {0, 1}, {2}),
+            ((2,), (1,), {1}, {2}),
+            ((1,), (), None, None),
+            ((), (), None, None),
+        ],
+    )
+    def test_its_orders_are_taken_over(self, tmp_path, lost, wanted, members, given_up):
+        """The checkpoints get what they do not know, once, and hive.json has it no more."""
+        folder = HiveFolder(tmp_path)
+        for drone in range(2):
+            checkpoint(folder, drone, SlotMap.fair(range(3)))
+        folder.write(replace(self.ABOUT, lost=lost, wanted=wanted))
+        before = folder.known()
+
+        after = [folder.take_over_orders(before) for _ in range(2)]
+
+        assert after == [self.ABOUT] * 2
+        orders = folder.look().orders
+        assert len(orders) == (members is not None)
+        assert [(one.members, one.lost) for one in orders] == [(members, given_up)][: len(orders)]
+
+    def test_an_order_that_the_checkpoints_have(self, tmp_path):
+        """It is not given once more."""
+        folder = HiveFolder(tmp_path)
+        checkpoint(folder, 0, SlotMap.fair(range(3)), (7, (0, 1), (2,)))
+
+        after = folder.take_over_orders(replace(self.ABOUT, lost=(2,), wanted=(0, 1)))
+
+        assert (after, len(folder.look().orders)) == (self.ABOUT, 1)
+
+    def test_a_hive_that_no_drone_has_entered(self, tmp_path):
+        """It is founded with the drones that were wanted."""
+        after = HiveFolder(tmp_path).take_over_orders(replace(self.ABOUT, wanted=(0, 1, 2)))
+
+        assert after == replace(self.ABOUT, founders=3, drones=(0, 1, 2))
+
+
+def test_a_full_disk_while_the_members_are_noted(tmp_path, monkeypatch, caplog):
+    """The launcher says once why it cannot note them, and tries again."""
+    monkeypatch.setattr("webcrawl.tools.supervisor.watching.INTERVAL", 0)
+    folder, tries = HiveFolder(tmp_path), []
+    folder.write(Founding("web", "web", "domain", 2, (0, 1)))
+    look = HiveLook(map=SlotMap.fair(range(3)))
+    operator = Mock(look=AsyncMock(return_value=look), aclose=AsyncMock())
+
+    def full(_):
+        tries.append(folder.known().drones)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    async def run():
+        task = asyncio.create_task(HiveWatch(folder, lambda: operator, None, set).run())
+        with monkeypatch.context() as disks:
+            disks.setattr(os, "fsync", full)
+            await eventually(lambda: len(tries) > 1)
+        await eventually(lambda: folder.known().drones == (0, 1, 2))
+        task.cancel()
+        await asyncio.wait({task})
+
+    asyncio.run(run())
+
+    assert tries[0] == (0, 1)
     said = [record.message for record in caplog.records if record.levelname == "WARNING"]
     assert said == [f"{tmp_path}/hive.json: cannot be written: No space left on device"]
 
 
-def test_a_full_disk_at_an_order(tmp_path, monkeypatch):
-    """It is refused before anybody hears of it, and nothing is left beside hive.json."""
-    folder = HiveFolder(tmp_path)
-    folder.write(Founding("web", "web", "domain", 2, (0, 1)))
-    operator = Mock(look=AsyncMock(return_value=HiveLook(leases={0: 9.0})), aclose=AsyncMock())
-
-    monkeypatch.setattr(
-        os, "fsync", Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
-    )
-    with (
-        closing(folder.lock()),
-        pytest.raises(HiveError, match=r"hive.json: cannot be written: No space left on device"),
-    ):
-        changes.resize(SimpleNamespace(running=lambda: lambda: operator, folder=folder), 1, str)
-
-    assert not operator.resize.called
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["hive.json", "lock"]
-
-
-def test_who_may_change_it(tmp_path):
-    """The file is as writable as the umask lets it be, for orders of another user of the group."""
+def test_who_may_read_it(tmp_path):
+    """The file is as the umask lets it be, for other users of the group."""
     before = os.umask(0o002)
     try:
         HiveFolder(tmp_path).write(Founding("web", "web", "domain", 2, (0, 1)))

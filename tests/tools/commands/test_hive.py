@@ -1,11 +1,11 @@
 """`scrapy hive`: many drones as one command, with stand-ins for the drones."""
 
-import asyncio
 import json
 import os
 import re
 import signal
 from contextlib import closing, suppress
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -13,28 +13,20 @@ import pytest
 from tests.support.crawling import Crawl, wait_until
 from tests.support.fake_hives import FakeHive, gone
 from tests.support.hive_members import Members
+from tests.support.served_hives import checkpoint
 from webcrawl.base.readable import readable
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
 from webcrawl.crawl.hive.member import KEY, take_up
+from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.crawl.hive.redis_server.embedded_server import EmbeddedServer
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.tools.supervisor.servers import URL, at
 
 
 @pytest.fixture(name="hive")
 def _hive(tmp_path):
     (tmp_path / "seeds.txt").write_text("http://site0.test/\n")
     return FakeHive(tmp_path / "job", tmp_path / "seeds.txt")
-
-
-async def seen(folder):
-    """What the hive's own server knows."""
-    operator = at((folder.server / URL).read_text().strip(), "web")()
-    try:
-        return await operator.look()
-    finally:
-        await operator.aclose()
 
 
 def of(words, option):
@@ -105,21 +97,35 @@ class TestStart:
         assert of(hive.drone_words(0), "-s")["REDIS_URL"] == server.url
         assert not (hive.jobdir / "server").exists()
 
-    def test_a_change_that_has_not_ended(self, hive):
-        """The server, which knows nothing yet, is told what drones shall share the web, with those
-        that leave there.
+    @pytest.mark.parametrize("is_earlier", [False, True])
+    def test_a_change_that_has_not_ended(self, hive, is_earlier):
+        """It continues by the order in the checkpoints, though an earlier version had it in
+        hive.json alone.
         """
         for number in range(2):
             hive.script(number, "wait")
-        folder = HiveFolder(hive.jobdir)
-        folder.write(Founding("web", "web", "domain", 2, (0, 1), wanted=(0,)))
+        folder, order = HiveFolder(hive.jobdir), (7, (0,), ())
+        founding = Founding("web", "web", "domain", 2, (0, 1))
+        folder.write(replace(founding, wanted=(0,)) if is_earlier else founding)
+        for number in range(2):
+            checkpoint(folder, number, SlotMap.fair(range(2)), *[order][is_earlier:])
         process = hive.start()
         hive.wait_for(2)
-        wanted = asyncio.run(seen(folder)).wanted
         process.send_signal(signal.SIGTERM)
 
-        process.ended()
-        assert wanted == {0}
+        said = process.ended()
+        assert "resumed by 2 drones with 0 pages; the change to 1 drone continues" in said
+        assert (folder.look().order.members, folder.known().wanted) == ({0}, ())
+
+    def test_a_drone_that_was_given_up(self, hive):
+        """It is not started, though the map of the checkpoints has it."""
+        folder = HiveFolder(hive.jobdir)
+        hive.script(0, "finish")
+        folder.write(Founding("web", "web", "domain", 2, (0, 1)))
+        checkpoint(folder, 0, SlotMap.fair(range(2)), (7, (0,), (1,)))
+
+        assert hive.run().returncode == 0
+        assert not folder.drone(1).exists()
 
     def test_one_per_core(self, hive):
         """Without a number, or with 0, there is one drone per usable core."""

@@ -17,38 +17,102 @@ import pytest
 from tests.support.crawling import wait_until
 from tests.support.hive_members import Members
 from tests.support.served_hives import (
-    Scripted,
+    checkpoint,
     finished,
     hive,
     refused,
     resizing,
-    seen,
     serve,
     served,
 )
 from webcrawl.base.errors import CannotStart
 from webcrawl.crawl.hive.errors import Away
-from webcrawl.crawl.hive.member import IDENTITY, KEY, Identity, keep_map, take_up
+from webcrawl.crawl.hive.member import IDENTITY, KEY, Identity, take_up
 from webcrawl.crawl.hive.operator import HiveLook
-from webcrawl.crawl.hive.partition import SlotMap
-from webcrawl.crawl.hive.queen import Report
+from webcrawl.crawl.hive.partition import NOTHING_WANTED, SlotMap
+from webcrawl.crawl.hive.queen import DroneState, Report
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.tools.supervisor import changes
-from webcrawl.tools.supervisor.changes import ChangeWaiter
+
+FIRST = SlotMap.fair(range(2))
 
 
-def changing(*looks, folder=None):
-    """A hive whose server goes away before it hears of a change."""
+def target(server, folder=None):
+    """A hive with this server."""
     return SimpleNamespace(
-        running=lambda: partial(Unreached, *looks), look=lambda: looks[0], folder=folder
+        running=lambda: lambda: server, look=lambda: asyncio.run(server.look()), folder=folder
     )
 
 
-class Unreached(Scripted):
-    """A server that goes away before it hears of the order."""
+class Server:
+    """A server of a hive of two drones: what `happens` comes between two calls of an operator.
 
-    async def resize(self, *_):
-        raise Away("closed")
+    `noted`: the number of the last command that all drones' checkpoints have.
+    """
+
+    def __init__(self, *happens, noted=1 << 60):
+        self.orders, self.noted, self.slots = [], noted, FIRST
+        self._happens = [*happens]
+
+    def order(self, members, lost=()):
+        """Somebody gives an order."""
+        before = self.orders[-1] if self.orders else NOTHING_WANTED
+        self.orders.append(before.followed_by(members, lost, len(self.orders) + 1))
+        return len(self.orders)
+
+    def settle(self):
+        """The queen carries it out."""
+        self.slots = self.slots.resized(self.orders[-1].sharing)
+        self.slots = self.slots.without(self.slots.leaving)
+
+    def empty(self):
+        """It is killed, and the drones come back."""
+        self.orders.clear()
+
+    def away(self):
+        """It is gone for good."""
+        self.orders = None
+
+    def _next(self):
+        if self._happens:
+            self._happens.pop(0)(self)
+        if self.orders is None:
+            raise Away("closed")
+
+    async def resize(self, members, lost):
+        self._next()
+        return self.order(members, lost)
+
+    async def look(self):
+        self._next()
+        about = {"identity": "x", "run": 1, "beat": 3, "generation": self.slots.generation}
+        state = dict.fromkeys(range(2), DroneState.RETIRED) | dict.fromkeys(
+            self.slots.drones, DroneState.RUNNING
+        )
+        drones = {
+            drone: Report(drone=drone, state=state[drone], applied=self.noted, **about)
+            for drone in state
+        }
+        return HiveLook(
+            map=self.slots,
+            reports=drones,
+            leases=dict.fromkeys(drones, 9.0),
+            orders=tuple(self.orders),
+        )
+
+    async def aclose(self):
+        pass
+
+
+def nothing(_):
+    """Nothing happens."""
+
+
+def change(server, members=(0,), folder=None, lost=()):
+    """What is said of a change to these members."""
+    said = []
+    asyncio.run(changes._changed(lambda: server, folder, lambda _: members, lost, said.append))
+    return said
 
 
 def about(drone, **more):
@@ -56,56 +120,97 @@ def about(drone, **more):
     return Report(drone=drone, identity="x", run=1, beat=3, generation=1, **more)
 
 
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch):
+    monkeypatch.setattr(changes, "LOOKS", 0.0)
+    monkeypatch.setattr(changes, "QUIET", 0.0)
+
+
 class TestTwoAtOnce:
     """Of two orders neither is forgotten."""
 
     @pytest.mark.parametrize(
-        ("pending", "asked", "wanted"),
+        ("happens", "orders"),
         [
-            ((), (), (0,)),
-            ((0, 1, 2, 3), (), (0, 2, 3)),
-            ((0, 1, 2, 3), (0, 1, 2, 3), (0, 2, 3)),
-            ((), (0, 1, 2), (0, 2)),
+            ((nothing, nothing), [{0}]),
+            ((partial(Server.order, members=(0, 1, 2)),) * 1, [{0, 1, 2}, {0, 2}]),
+            (
+                (nothing, partial(Server.order, members=(0, 1, 2))),
+                [{0, 1, 2}, {0}, {0, 2}],
+            ),
+            ((nothing, partial(Server.order, members=(0,))), [{0}, {0}]),
         ],
     )
-    def test_a_drone_is_given_up_while_their_number_changes(self, folder, pending, asked, wanted):
-        """The others are those of the change: by hive.json, where it stands first, or by the server
-        alone.
-        """
-        folder.write(replace(folder.known(), wanted=pending))
-        look = replace(
-            seen([0, 1]), map=SlotMap.fair(range(2)), reports={}, wanted=frozenset(asked)
+    def test_a_drone_is_given_up_while_their_number_changes(self, happens, orders):
+        """The others are those of the other order, also if it comes between the look and ours."""
+        server = Server(*happens)
+        order = asyncio.run(
+            changes._ordered(server, asyncio.run(server.look()), partial(changes.others, 1), ())
         )
-        with (
-            closing(folder.lock()),
-            pytest.raises(CannotStart, match="the change continues when it is back"),
-        ):
-            changes.give_up(changing(look, folder=folder), 1, str)
 
-        assert folder.known().wanted == wanted
+        assert [one.members for one in server.orders] == orders
+        assert order == server.orders[-1]
 
-    def test_nobody_is_left(self, folder):
+    def test_nobody_is_left(self):
         """The last drone that another order has left is not given up."""
-        folder.write(replace(folder.known(), wanted=(1,)))
-        look = replace(seen([0, 1]), map=SlotMap.fair(range(2)), reports={})
-        with (
-            closing(folder.lock()),
-            pytest.raises(CannotStart, match="--drone 1: no drone would be left"),
-        ):
-            changes.give_up(changing(look, folder=folder), 1, str)
+        server = Server()
+        server.order((1,))
+        with pytest.raises(CannotStart, match="--drone 1: no drone would be left"):
+            changes.give_up(target(server), 1, str)
 
-        assert folder.known().wanted == (1,)
+        assert len(server.orders) == 1
 
-    def test_the_first_one_reaches_the_server_last(self, folder):
-        """Whoever runs the hive tells the server what hive.json says: until then the second command
-        waits.
-        """
-        folder.write(replace(folder.known(), wanted=(0, 1)))
-        look = replace(seen([0, 1]), wanted=frozenset({0, 1, 2}))
-        with closing(folder.lock()):
-            waits = asyncio.run(ChangeWaiter(Scripted(look), folder, (0, 1), ()).look())
+    def test_another_one_after_ours(self):
+        """It ends our waiting if it names other drones."""
+        server = Server(*[nothing] * 4, partial(Server.order, members=(1,)))
+        with pytest.raises(CannotStart, match="another change was requested since then, to the"):
+            change(server)
 
-        assert waits == "the new map"
+
+class TestServerThatDies:
+    """An order that no checkpoint has is lost with the server, and the operator is told."""
+
+    def test_before_it_hears_of_the_order(self):
+        """Nothing was changed, as far as is known: the command has to be repeated."""
+        with pytest.raises(CannotStart, match="unreachable: closed; perhaps no drone has heard of"):
+            change(Server(nothing, Server.away))
+
+    def test_before_a_drone_has_noted_it(self):
+        """The order is not in force."""
+        with pytest.raises(CannotStart, match="lost the change before a drone had noted it: rep"):
+            change(Server(nothing, nothing, nothing, Server.empty, noted=0))
+
+    def test_after_all_have_noted_it(self):
+        """The drones bring it back, and the wait goes on."""
+        server = Server(*[nothing] * 4, Server.empty, partial(Server.order, members=(0,)))
+        server.order((0, 1))
+        server._happens += [nothing, Server.settle]
+
+        assert change(server)[-1] == "the hive now has 1 drone"
+
+    def test_for_good(self):
+        """The change continues when the server is back."""
+        with pytest.raises(CannotStart, match="closed; the change continues when it is back"):
+            change(Server(*[nothing] * 4, Server.away))
+
+    def test_a_drone_that_has_not_noted_it(self):
+        """It is waited for, and named."""
+        server = Server(*[nothing] * 4, noted=0)
+        server._happens += [lambda server: setattr(server, "noted", 1), Server.settle]
+
+        assert change(server) == [
+            "waiting for drone 0, which has not noted the change yet",
+            "waiting for the new map",
+            "the hive now has 1 drone",
+        ]
+
+    @pytest.mark.parametrize("noted", [False, True])
+    def test_the_hive_ends(self, folder, noted):
+        """Its checkpoints tell whether the order is in force."""
+        checkpoint(folder, 0, FIRST, *[(1, (0,), ())] * noted)
+        why = "the change to 1 drone is not complete" if noted else "start it, and repeat the com"
+        with pytest.raises(CannotStart, match=why):
+            change(Server(noted=0), folder=folder)
 
 
 @pytest.mark.campaign
@@ -115,34 +220,34 @@ class TestResize:
         start.
         """
         folder.write(replace(folder.known(), drones=(0, 1, 2)))
-        with served(folder, url, ended={2}), Members(url, 3) as members:
+        with served(folder, url), Members(url, 3) as members:
             done = hive("resize", folder.path, "-n", 2)
+            wait_until(lambda: folder.known().drones == (0, 1))
 
         assert done.returncode == 0, done.stderr
         assert done.stdout.splitlines()[-1] == "the hive now has 2 drones"
-        assert members.commands[0] == ("resize", [0, 1], [])
-        assert (folder.known().drones, folder.known().wanted) == ((0, 1), ())
+        assert members.commands == [("resize", [0, 1], [])]
 
     def test_a_drone_that_leaves_is_waited_for(self, folder, url):
-        """A drone that has given away its slots stays in hive.json until it has ended: it may have
-        more to give.
+        """A drone that has given away its slots is waited for until no map has it: it may have more
+        to give.
         """
-        folder.write(replace(folder.known(), drones=(0, 1, 2)))
-        with served(folder, url), Members(url, 3), resizing(folder, 2) as process:
-            said = [process.stdout.readline() for _ in range(2)]
-            drones = folder.known().drones
+        with (
+            served(folder, url),
+            Members(url, 3, queen="leaving"),
+            resizing(folder, 2) as process,
+        ):
+            said = process.stdout.readline()
+            while "leaving" not in said:
+                said = process.stdout.readline()
             process.terminate()
 
-        assert said[-1] == "waiting for the drones that leave the hive\n"
-        assert drones == (0, 1, 2)
+        assert said == "waiting for drone 2, which is leaving the hive\n"
 
     def test_a_second_time(self, folder, url):
-        """Who asks for another number ends the wait of the first; a drone that never came is not
-        started any more.
-        """
+        """Who asks for another number ends the wait of the first."""
         with served(folder, url), Members(url, 2), resizing(folder, 4) as first:
             wait_until(lambda: folder.known().drones == (0, 1, 2, 3))
-            wanted = folder.known().wanted
             second = hive("resize", folder.path, "-n", 2)
             _, said = first.communicate()
 
@@ -150,7 +255,6 @@ class TestResize:
         assert (
             said.splitlines()[-1] == "another change was requested since then, to the drones 0, 1"
         )
-        assert (wanted, folder.known().drones) == ((0, 1, 2, 3), (0, 1))
 
     @pytest.mark.parametrize(
         ("ends", "state"), [(finished, "has finished"), (lambda _: None, "is not running")]
@@ -165,6 +269,7 @@ class TestResize:
             resizing(folder, 1) as process,
         ):
             process.stdout.readline()
+            checkpoint(folder, 0, FIRST, (1 << 60, (0,), ()))
             ends(folder)
             end()
             _, said = process.communicate(timeout=120)
@@ -172,7 +277,6 @@ class TestResize:
         assert process.returncode == 1
         change = "and the change to 1 drone is not complete: start the hive again to complete it"
         assert said == f"{folder.path}: the hive {state}, {change}\n"
-        assert folder.known().wanted == (0,)
         assert refused("resize", folder.path, "-n", 1, status=3) == said.rstrip("\n")
 
     def test_a_hive_that_is_stopped(self, folder, url):
@@ -184,7 +288,7 @@ class TestResize:
             line = refused("resize", folder.path, "-n", 1, status=3)
 
         assert line == f"{folder.path}: the hive is not running: start it first"
-        assert (members.commands, folder.known().wanted) == ([], ())
+        assert members.commands == []
 
     def test_a_change_that_no_drone_would_hear_of_is_refused(self, url):
         """A change that no drone would hear of is refused."""
@@ -211,18 +315,23 @@ class TestAdopt:
         assert members.commands == [("resize", [0, 2], [])]
 
     def test_a_hive_that_is_stopped(self, folder):
-        """A drone may be given up while nobody runs: hive.json has it for the next start."""
+        """A drone may be given up while nobody runs: the others' checkpoints have it for the next
+        start.
+        """
+        checkpoint(folder, 0, FIRST)
         asked = hive("adopt", folder.path, "--drone", 1, "--lost")
         assert (asked.returncode, folder.known().drones) == (1, (0, 1))
-        assert "drone 1 are 3 URLs queued, 7 pages," in asked.stdout
+        assert "drone 1 owns 8192 of 16384 parts of the web; the following is lost" in asked.stdout
+        assert "  3 URLs queued for 1 host\n  7 pages in its archive, " in asked.stdout
 
         done = hive("adopt", folder.path, "--drone", 1, "--lost", "--yes")
 
         assert (done.returncode, done.stderr) == (0, "")
-        assert (folder.known().drones, folder.known().lost) == ((0,), (1,))
+        order = folder.look().order
+        assert (order.members, order.lost, folder.known().drones) == ({0}, {1}, (0,))
         assert (
             refused("adopt", folder.path, "--drone", 1, "--lost")
-            == "--drone 1: this hive has no such drone"
+            == "--drone 1: was given up already: start the hive"
         )
         assert (
             refused("adopt", folder.path, "--drone", 0, "--lost")
@@ -231,22 +340,19 @@ class TestAdopt:
 
     def test_a_hive_that_is_stopped_in_a_change(self, folder):
         """The change goes on at the next start, without the drone that was given up."""
-        folder.write(replace(folder.known(), wanted=(0, 1, 2)))
+        checkpoint(folder, 0, FIRST, (7, (0, 1, 2), ()))
         done = hive("adopt", folder.path, "--drone", 1, "--lost", "--yes")
 
         assert (
             done.stdout.splitlines()[-1]
             == "the other drones take over its hosts when the hive is started, with 2 drones"
         )
-        assert (folder.known().drones, folder.known().lost, folder.known().wanted) == (
-            (0,),
-            (1,),
-            (0, 2),
-        )
-        folder.write(replace(folder.known(), drones=(0, 2), wanted=(2,)))
+        order = folder.look().order
+        assert (order.members, order.lost, folder.known().drones) == ({0, 2}, {1}, (0,))
+        checkpoint(folder, 0, FIRST, (7, (1,), ()))
         assert (
-            refused("adopt", folder.path, "--drone", 2, "--lost")
-            == "--drone 2: no drone would be left"
+            refused("adopt", folder.path, "--drone", 1, "--lost")
+            == "--drone 1: no drone would be left"
         )
 
     def test_what_would_be_lost(self, url):
@@ -438,18 +544,15 @@ class TestAdopt:
         assert members.commands == []
 
     def test_one_that_has_shrunk_away(self, folder):
-        """A drone that hive.json has dropped, and for which the map of the others still waits, may
-        be given up.
-        """
-        with closing(CrawlDB(folder.drone(0) / "state")) as db:
-            keep_map(db, SlotMap.fair(range(3)).resized(range(2)))
-            db.checkpoint()
+        """A drone that is no member, and for which the map of the others still waits, may be given up."""
+        checkpoint(folder, 0, SlotMap.fair(range(3)).resized(range(2)))
 
         done = hive("adopt", folder.path, "--drone", 2, "--lost", "--yes")
         again = hive("adopt", folder.path, "--drone", 3, "--lost", "--yes")
 
         assert done.returncode == 0, done.stderr
-        assert (folder.known().drones, folder.known().lost) == ((0, 1), (2,))
+        order = folder.look().order
+        assert (order.members, order.lost, folder.known().drones) == ({0, 1}, {2}, (0, 1))
         assert again.stderr == "--drone 3: this hive has no such drone\n"
 
     def test_one_that_leaves_and_is_lost(self):

@@ -1,7 +1,8 @@
 """How a hive is, running or not: `scrapy hive status`, and `scrapy ctl status`."""
 
+import asyncio
 import json
-from contextlib import closing
+from contextlib import aclosing, closing
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -12,6 +13,7 @@ from tests.support.fake_hives import COMMAND
 from tests.support.hive_members import Members
 from tests.support.served_hives import (
     FIGURES,
+    checkpoint,
     finished,
     hive,
     look_at,
@@ -29,6 +31,7 @@ from webcrawl.store.lock import Lock
 from webcrawl.tools import answer_text
 from webcrawl.tools.answer_text import status as lines_of
 from webcrawl.tools.supervisor.hive_status import _from_report, progress, rows, table
+from webcrawl.tools.supervisor.servers import at
 
 AGAIN = {"revisit/records": 50, "revisit/taken": 20, "revisit/freshness": 0.5, "revisit/sampled": 9}
 MORE = {"revisit/records": 150, "revisit/taken": 5, "revisit/freshness": 0.9, "revisit/sampled": 9}
@@ -50,7 +53,10 @@ class Target:
 
     def __init__(self, folder, *figures):
         self.name, self.folder, self._figures, self._path = "web", self, figures, folder
-        self.supervised = self.finished = False
+        self.supervised = self.finished = self.is_changing = False
+
+    def look(self):
+        return HiveLook()
 
     def known(self):
         return Founding("web", "web", "domain", 2, tuple(self.all_drones()))
@@ -85,6 +91,12 @@ class Looking:
 
     async def aclose(self):
         pass
+
+
+async def order(url, members):
+    """Has the server know of an order."""
+    async with aclosing(at(url, "web")()) as operator:
+        await operator.resize(members)
 
 
 class TestStatus:
@@ -134,9 +146,11 @@ class TestStatus:
         """How many drones run is told apart from how many are meant, and the change that has not
         ended is named.
         """
-        folder.write(replace(folder.known(), wanted=(0, 1, 2)))
+        for drone in range(2):
+            checkpoint(folder, drone, SlotMap.fair(range(2)), (7, (0, 1, 2), ()))
         stopped = hive("status", folder.path).stdout.splitlines()[-1]
-        with served(folder, url), Members(url, 2):
+        with served(folder, url), Members(url, 2, queen=""):
+            asyncio.run(order(url, (0, 1, 2)))
             *_, runs, waits = hive("status", folder.path).stdout.splitlines()
 
         goes_on = "the change to 3 drones is not complete, and continues at the next start"

@@ -1,8 +1,7 @@
-"""What is watched of a hive and shown; and how hive.json follows a change, and loses no drone that
-has work left.
-"""
+"""What is watched of a hive and shown; and which drones run, so that none is lost that has work."""
 
 import asyncio
+import json
 from array import array
 from dataclasses import replace
 from types import SimpleNamespace
@@ -10,164 +9,176 @@ from types import SimpleNamespace
 import pytest
 from scrapy.settings import Settings
 
+from tests.support.served_hives import Scripted, checkpoint
 from tests.support.waiting import eventually
 from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.hive_folder import Founding
 from webcrawl.crawl.hive.operator import HiveLook
-from webcrawl.crawl.hive.partition import SLOTS, SlotMap
+from webcrawl.crawl.hive.partition import SLOTS, SlotMap, Wanted
 from webcrawl.crawl.hive.queen import DroneState, Report
 from webcrawl.store.jobdir.figures import merged
 from webcrawl.tools.supervisor import watching
-from webcrawl.tools.supervisor.watching import (
-    HiveProgress,
-    HiveWatch,
-    followed,
-    repeat_change,
-    to_run,
-)
+from webcrawl.tools.supervisor.watching import HiveProgress, HiveWatch, drones_to_run
 
-SHRINKS = Founding("web", "web", "domain", 3, (0, 1, 2), wanted=(0, 1))
-GROWS = Founding("web", "web", "domain", 2, (0, 1), wanted=(0, 1, 2))
+FOUNDED = Founding("web", "web", "domain", 2, (0, 1))
 AGAIN = {"revisit/records": 50, "revisit/taken": 20, "revisit/freshness": 0.5, "revisit/sampled": 9}
 MORE = {"revisit/records": 150, "revisit/taken": 5, "revisit/freshness": 0.9, "revisit/sampled": 9}
 
 
 class Folder:
-    """Drones that took a checkpoint once."""
+    """Drones that have a state here."""
 
     def __init__(self, *saved):
-        self._saved = saved
-
-    def figures(self, drone):
-        return {"pages": 1} if drone in self._saved else {}
-
-    def leaving(self, slots, _founding):
-        return {drone for drone in slots.leaving if drone in self._saved}
+        self.has = saved.__contains__
 
 
-def look(members, alive, wanted=(0, 1), leaving=()):
+def look(members, alive, wanted=(), leaving=(), lost=()):
     """Those that are alive work by a map of these members; who is no member gives away what it has."""
     about = {"identity": "x", "run": 1, "beat": 3, "generation": 2}
     state = {
         drone: DroneState.RUNNING if drone in members else DroneState.DRAINING for drone in alive
     }
+    order = Wanted(frozenset(wanted), frozenset(lost), 7)
     return HiveLook(
         map=SlotMap(2, tuple(members), array("H", [0] * SLOTS), leaving),
         reports={drone: Report(drone=drone, state=state[drone], **about) for drone in alive},
         leases=dict.fromkeys(alive, 1.0),
-        wanted=frozenset(wanted),
+        places=dict.fromkeys(alive, ("here", 7)),
+        orders=(order,) if wanted else (),
     )
 
 
+def running(seen, ended=(), here=(0, 1, 2), lost=()):
+    """The drones that are to run."""
+    return drones_to_run(Folder(*here), FOUNDED, seen, ended, lost)
+
+
+def test_a_hive_that_begins():
+    """The founders run until one of them has a map."""
+    assert running(HiveLook(), here=()) == [0, 1]
+
+
 @pytest.mark.parametrize(
-    ("seen", "ended", "drones", "wanted"),
+    ("seen", "ended", "drones"),
     [
+        pytest.param(look((0, 1, 2), (0, 1, 2), (0, 1)), (), [0, 1, 2], id="no map knows it yet"),
         pytest.param(
-            look((0, 1), (0, 1, 2)), (), (0, 1, 2), (0, 1), id="it hands over everything itself"
+            look((0, 1), (0, 1, 2), (0, 1), (2,)), (), [0, 1, 2], id="it hands over everything"
         ),
+        pytest.param(look((0, 1), (0, 1), (0, 1), (2,)), (), [0, 1, 2], id="it was killed"),
+        pytest.param(look((0, 1), (0, 1, 2), (0, 1), (2,)), (2,), [0, 1], id="it has ended"),
         pytest.param(
-            look((0, 1), (0, 1)), (), (0, 1, 2), (0, 1), id="it was killed, and the server emptied"
-        ),
-        pytest.param(look((0, 1), (0, 1)), (2,), (0, 1), (), id="it has ended"),
-        pytest.param(
-            look((0, 1), ()),
-            (0, 1, 2),
-            (0, 1, 2),
-            (0, 1),
-            id="all have ended, and nothing is known",
-        ),
-        pytest.param(
-            look((0, 1), (0, 1), ()),
+            look((0, 1), (0, 1), (0, 1), (2,)),
             (2,),
-            (0, 1, 2),
-            (0, 1),
-            id="the server does not know the order",
+            [0, 1, 2],
+            id="the server was emptied before the map was free of it",
         ),
+        pytest.param(look((0, 1), (0, 1), (0, 1)), (2,), [0, 1], id="no map has it any more"),
+        pytest.param(look((0, 1), (0, 1)), (), [0, 1], id="the server does not know the order"),
     ],
 )
-def test_a_drone_that_leaves(seen, ended, drones, wanted):
-    """It stays in hive.json until its process has ended with nothing left, whatever the server
-    knows of it.
-    """
-    now = followed(Folder(0, 1, 2), SHRINKS, seen, ended)
-
-    assert (now.drones, now.wanted) == (drones, wanted)
-
-
-def test_a_drone_that_never_came():
-    """One that took no checkpoint, and that the server does not know, has nothing to give away."""
-    now = followed(Folder(0, 1), SHRINKS, look((0, 1), (0, 1)), ())
-
-    assert (now.drones, now.wanted) == ((0, 1), ())
+def test_a_drone_that_leaves(seen, ended, drones):
+    """It runs until it has ended with nothing left, and the server knows what it said last."""
+    assert running(seen, ended) == drones
 
 
 def test_new_drones():
-    """They are to run when the server knows the order, and the change has ended when they have
-    their slots.
+    """They run as soon as the server has the order, before any map has them; not by the checkpoints
+    alone, for a new drone that came first would found a hive.
     """
-    folder = Folder(0, 1)
-
-    assert followed(folder, GROWS, look((0, 1), (0, 1), ()), ()) == GROWS
-    begun = followed(folder, GROWS, look((0, 1), (0, 1), (0, 1, 2)), ())
-    assert begun == replace(GROWS, drones=(0, 1, 2))
-    done = followed(folder, begun, look((0, 1, 2), (0, 1, 2), (0, 1, 2)), ())
-    assert done == replace(begun, wanted=())
+    seen = look((0, 1), (0, 1), (0, 1, 2))
+    assert running(HiveLook(map=seen.map, orders=seen.orders), here=(0, 1)) == [0, 1]
+    assert running(look((0, 1), (0, 1), (0, 1, 2)), here=(0, 1)) == [0, 1, 2]
+    assert running(look((0, 1, 2), (0, 1, 2), (0, 1, 2))) == [0, 1, 2]
 
 
-def test_a_crawl_that_is_over():
-    """A change has ended with the crawl, too: members that have ended well are not waited for."""
-    seen = replace(look((0, 1, 2), (0, 1, 2), (0, 1, 2)), leases={})
+def test_a_drone_that_was_let_in_for_an_earlier_order():
+    """It runs, though the next order does not name it, until it has ended: the queen waits for it."""
+    seen = look((0, 1), (0, 1, 2), (0, 1))
 
-    assert followed(Folder(), GROWS, seen, (0, 1, 2)).wanted == ()
-    assert followed(Folder(), GROWS, seen, ()).wanted == (0, 1, 2)
+    assert running(seen) == [0, 1, 2]
+    assert running(seen, ended=(2,)) == [0, 1]
+    assert running(look((0, 1), (0, 1), (0, 1))) == [0, 1]
 
 
 def test_a_drone_that_has_left_and_is_wanted_again():
     """It is not to run any more; when it is wanted again, it begins anew."""
-    folder = Folder(0, 1, 2)
-    seen = look((0, 1), (0, 1, 2), leaving=(2,))
-
-    assert to_run(folder, SHRINKS, seen, {2}) == [0, 1]
-    assert to_run(folder, replace(SHRINKS, wanted=(0, 1, 2)), seen, {2}) == [0, 1, 2]
+    assert running(look((0, 1), (0, 1, 2), (0, 1), (2,)), {2}) == [0, 1]
+    assert running(look((0, 1), (0, 1, 2), (0, 1, 2), (2,)), {2}) == [0, 1, 2]
 
 
-def test_a_drone_that_the_map_waits_for():
-    """It runs, though hive.json has dropped it, until it has ended and the server knows what it
-    said last.
-    """
-    shrunk, folder = replace(SHRINKS, drones=(0, 1), wanted=()), Folder(0, 1, 2)
-    gone, known = look((0, 1), (0, 1), leaving=(2,)), look((0, 1), (0, 1, 2), leaving=(2,))
-
-    assert to_run(folder, shrunk, gone, ()) == [0, 1, 2]
-    assert to_run(folder, shrunk, known, {2}) == [0, 1]
-    assert to_run(folder, shrunk, gone, {2}) == [0, 1, 2], (
-        "the server was emptied before the map was free of it"
-    )
-    assert to_run(folder, shrunk, look((0, 1), (0, 1)), {2}) == [0, 1]
+def test_a_drone_that_was_given_up():
+    """It is not started, whatever map still has it: its state would be empty."""
+    assert running(look((0, 1, 2), (0, 1), (0, 1), lost=(2,))) == [0, 1]
+    assert running(look((0, 1, 2), (0, 1)), lost=(2,)) == [0, 1]
 
 
-class Told:
-    """A server that notes orders."""
-
-    def __init__(self):
-        self.orders = []
-
-    async def resize(self, members, lost):
-        self.orders.append((members, lost))
+def test_a_drone_of_another_machine():
+    """A drone that holds a lease and has no state here is not started here."""
+    assert running(look((0, 1, 2), (0, 1, 2)), here=(0, 1)) == [0, 1]
+    assert running(look((0, 1, 2), (0, 1)), here=(0, 1)) == [0, 1, 2]
 
 
-@pytest.mark.parametrize(
-    ("wanted", "orders"), [((0, 1), []), ((), [((0, 1), {4})]), ((0,), [((0, 1), {4})])]
-)
-def test_a_server_that_has_lost_the_order(wanted, orders):
-    """It is told again who shall share the web, and whose state is gone, by what hive.json says."""
-    told = Told()
+class Looks(Scripted):
+    """A server that is asked once more after its last look."""
 
-    asyncio.run(
-        repeat_change(told, look((0, 1, 2), (0, 1, 2), wanted), replace(SHRINKS, lost=(1, 4)))
-    )
+    over = False
 
-    assert told.orders == orders
+    async def look(self):
+        self.over = not self._looks
+        return await super().look()
+
+
+def watched(folder, *looks):
+    """The watch of a hive, after it has looked at the server so often."""
+    server = Looks(*looks)
+    watch = HiveWatch(folder, lambda: server, None, set)
+
+    async def run():
+        task = asyncio.create_task(watch.run())
+        await eventually(lambda: server.over or watch.trouble)
+        task.cancel()
+        await asyncio.wait({task})
+
+    asyncio.run(run())
+    return watch
+
+
+def test_hive_json_notes_the_members(folder, monkeypatch):
+    """It has the members of the map, for programs that do not read checkpoints, and no order."""
+    monkeypatch.setattr(watching, "INTERVAL", 0)
+    watched(folder, look((0, 1, 2), (0, 1, 2), (0, 1)))
+    assert folder.known().drones == (0, 1, 2)
+
+    watched(folder, look((0, 1), (0, 1, 2), (0, 1), (2,)))
+
+    assert folder.known() == FOUNDED
+    assert "wanted" not in json.loads((folder.path / "hive.json").read_text())
+
+
+def test_a_server_that_has_lost_the_order(folder, monkeypatch):
+    """A drone that was given up is not started though the server does not know of it yet."""
+    monkeypatch.setattr(watching, "INTERVAL", 0)
+    for drone in range(2):
+        checkpoint(folder, drone, SlotMap.fair(range(3)), (7, (0, 1), (2,)))
+    lost = look((0, 1, 2), (0, 1), (0, 1), lost=(2,))
+    emptied = look((0, 1, 2), (0, 1))
+    again = look((0, 1, 2), (0, 1), (0, 1, 2))
+
+    assert watched(folder, emptied).drones == [0, 1]
+    assert watched(folder, lost, emptied).drones == [0, 1]
+    assert watched(folder, lost, again).drones == [0, 1, 2]
+
+
+def test_the_end_of_a_change_is_said(folder, monkeypatch, caplog):
+    """It is said once, when no drone leaves any more; not while the server knows of no order."""
+    monkeypatch.setattr(watching, "INTERVAL", 0)
+    caplog.set_level("INFO")
+    leaves, gone = look((0, 1), (0, 1, 2), (0, 1), (2,)), look((0, 1), (0, 1), (0, 1))
+
+    watched(folder, leaves, replace(leaves, orders=()), leaves, gone, gone)
+
+    assert [record.message for record in caplog.records] == ["the hive now has 2 drones"]
 
 
 class Cut:
@@ -203,47 +214,6 @@ def test_the_watch_ends_though_its_cancellation_is_lost(folder, monkeypatch):
         return len(done), cut.asked.is_set()
 
     assert asyncio.run(run()) == (1, False)
-
-
-class Overtaken:
-    """A server that gets an order while somebody looks at it, which stands in hive.json first, as
-    of `resize`.
-    """
-
-    def __init__(self, folder):
-        self.told, self.looks, self._folder = [], 0, folder
-
-    async def look(self):
-        self.looks += 1
-        self._folder.write(replace(self._folder.known(), wanted=(0,)))
-        return HiveLook(wanted=frozenset({0}))
-
-    async def resize(self, members, lost):
-        self.told.append((members, lost))
-
-    async def aclose(self):
-        pass
-
-
-def test_an_order_is_not_overtaken_by_the_one_before(folder, monkeypatch):
-    """An order that came while the server was looked at is in force: the one before is not given
-    again.
-    """
-    folder.write(replace(folder.known(), wanted=(0, 1, 2)))
-    operator = Overtaken(folder)
-
-    monkeypatch.setattr(watching, "INTERVAL", 0)
-
-    async def run():
-        task = asyncio.create_task(HiveWatch(folder, lambda: operator, None, set).run())
-        await eventually(lambda: operator.looks > 1)
-        task.cancel()
-        await asyncio.wait({task})
-
-    asyncio.run(run())
-
-    assert operator.told == []
-    assert folder.known().wanted == (0,)
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,17 @@
-"""The folder of a hive on one machine: what hive.json says, and where its drones lie."""
+"""The folder of a hive on one machine: what hive.json says, and where its drones lie.
+
+Which drones are members is in the slot map of their checkpoints, and nowhere else. An order to
+change them goes over the server, and into the checkpoint of each drone that hears of it. hive.json
+has what no drone knows before it runs, and is written only by the process that has the folder's
+lock.
+"""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import closing
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,18 +20,27 @@ import msgspec
 from msgspec import Meta
 
 from webcrawl.crawl.hive.errors import ILLEGIBLE, CannotRead, HiveError, reading
-from webcrawl.crawl.hive.member import IDENTITY, KEY, MAP, unpacked
-from webcrawl.crawl.hive.partition import MOST_DRONES, SlotMap
+from webcrawl.crawl.hive.member import IDENTITY, KEY, MAP, OBEYED, obeyed_number, unpacked
+from webcrawl.crawl.hive.operator import HiveLook
+from webcrawl.crawl.hive.partition import MOST_DRONES, NOTHING_WANTED, SlotMap
+from webcrawl.crawl.hive.registry import (
+    COMPANIONS,
+    RESIZE,
+    Command,
+    orders_in,
+    saved_commands,
+    with_command,
+)
+from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import Disk, appending, regular, replacing
-from webcrawl.store.errors import StateLocked, StoreError
+from webcrawl.store.errors import DamagedFile, StateLocked, StoreError
 from webcrawl.store.jobdir import stats_file
 from webcrawl.store.jobdir.crawls import HIVE, VERSION, folder_of, hive_of, is_crawl, number_of
 from webcrawl.store.jobdir.figures import merged
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.store.lock import FileLock, Lock, is_held
+from webcrawl.store.lock import Lock, is_held
 
-# seconds in which another process has changed hive.json, and between two looks
-PATIENCE, PAUSE = 10.0, 0.01
+OF_EARLIER_VERSIONS = ("lost", "wanted")  # fields of hive.json
 Text = Annotated[str, Meta(min_length=1)]
 Number = Annotated[int, Meta(ge=0, le=MOST_DRONES)]
 NEEDED = dict.fromkeys(("pages", "answers", "queued", "hosts", "failures", "bytes"), 0)
@@ -33,18 +48,17 @@ NEEDED = dict.fromkeys(("pages", "answers", "queued", "hosts", "failures", "byte
 
 @dataclass(frozen=True, slots=True)
 class Founding:
-    """The facts of a hive that stay the same for its life, and the drones of the next start.
-
-    `lost`: drones that were given up; servers that know nothing yet are told. `wanted`: those that
-    shall share the web once a change of their number has ended; none if there is no such change.
-    Until then `drones` has those that leave.
-    """
+    """The facts of a hive that stay the same for its life, and a note of its members."""
 
     name: Text
     spider: Text
     partition: Text
     founders: Number  # how many drones it had at first: HIVE_DRONES of all of them
+    # A note of the members by the map, for programs that look for missing folders. The launcher
+    # decides by it only while no checkpoint has a map.
     drones: tuple[Number, ...]
+    # Only in a file of an earlier version: drones that were given up, and the members after a
+    # change. `take_over_orders` puts both into the checkpoints.
     lost: tuple[Number, ...] = ()
     wanted: tuple[Number, ...] = ()
 
@@ -100,25 +114,86 @@ class HiveFolder:
             raise CannotRead(str(error)) from error
         return found.drones if found else ()
 
-    def saved_map(self) -> SlotMap | None:
-        """Return the latest slot map that a checkpoint of a drone here has."""
-        maps = (self._saved_map(number) for number in self._with_state())
-        return max(filter(None, maps), key=lambda slots: slots.generation, default=None)
+    def look(self) -> HiveLook:
+        """Return what the checkpoints here know of the members: the latest map, and all orders."""
+        maps: list[SlotMap] = []
+        commands: set[bytes] = set()
+        for number in self._with_state():
+            try:
+                slots, companions = self._saved(number, MAP, COMPANIONS)
+                if slots is not None:
+                    maps.append(SlotMap.unpack(slots))
+                commands.update(saved_commands(companions))
+            except (StoreError, OSError, *ILLEGIBLE):
+                # this drone says itself what is wrong when it is started
+                continue
+        latest = max(maps, key=lambda slots: slots.generation, default=None)
+        return HiveLook(map=latest, orders=orders_in(commands))
 
-    def _saved_map(self, number: int) -> SlotMap | None:
-        try:
-            data = self._saved(number, MAP)
-            return None if data is None else SlotMap.unpack(data)
-        except (StoreError, OSError, *ILLEGIBLE):
-            # this drone says itself what is wrong when it is started
-            return None
+    def has(self, number: int) -> bool:
+        """Return whether this drone has a state here."""
+        return is_crawl(self.drone(number))
 
-    def leaving(self, slots: SlotMap | None, founding: Founding) -> set[int]:
-        """Return the drones that have a state here and, by this map, have not been released."""
-        gone = {*founding.lost}.difference(founding.drones, founding.wanted)
-        return {
-            drone for drone in (slots.leaving if slots else ()) if is_crawl(self.drone(drone))
-        } - gone
+    def order(self, members: Iterable[int], lost: Iterable[int]) -> None:
+        """Give an order for the members to a hive that does not run: into its drones' checkpoints.
+
+        The first drone that enters the server brings the order there, and the others hear of it. So
+        a kill between two drones leaves the order in force. Raise HiveError if no drone can take
+        it. The caller has the folder's lock.
+        """
+        given_up = sorted(lost)
+        there = sorted(filter(self.has, self._with_state()))
+        numbers = [number for number in there if number not in given_up]
+        for number in filter(self.running, numbers):
+            raise HiveError(f"{self.drone(number)}: another process is using this drone's state")
+        command = Command(self._next_number(numbers), RESIZE, (sorted(members), given_up))
+        told = 0
+        for number in numbers:
+            try:
+                with closing(CrawlDB(self.drone(number) / "state")) as db:
+                    known = db.get(COMPANIONS)
+                    if known is not None:  # else no hive has let it in
+                        db.set(COMPANIONS, with_command(known, command))
+                        db.checkpoint()
+                        told += 1
+            except DamagedFile:  # this drone cannot start, and may be given up next
+                continue
+            except StoreError as error:
+                raise HiveError(str(error)) from error
+        if not told:
+            raise HiveError(f"{self.path}: no drone has taken a checkpoint yet: start the hive")
+
+    def _next_number(self, drones: Iterable[int]) -> int:
+        """Return a number for a command above those of all commands that these drones know.
+
+        Numbers are the server's time in milliseconds, and its clock may be ahead of ours.
+        """
+        last = max((order.number for order in self.look().orders), default=0)
+        for drone in drones:
+            with suppress(StoreError, OSError, *ILLEGIBLE):
+                (obeyed,) = self._saved(drone, OBEYED)
+                last = max(last, obeyed_number(obeyed))
+        return max(time.time_ns() // 1_000_000, last + 1)
+
+    def take_over_orders(self, founding: Founding) -> Founding:
+        """Return the facts without the orders that only an earlier version wrote to hive.json.
+
+        The checkpoints get an order that they do not know; a kill before hive.json is written
+        repeats this.
+        """
+        lost = {*founding.lost}.difference(founding.drones, founding.wanted)
+        members = founding.wanted or founding.drones
+        order = self.look().order or NOTHING_WANTED
+        are_lost = order.lost >= lost
+        are_wanted = not founding.wanted or order.members == {*founding.wanted}
+        after = replace(founding, lost=(), wanted=())
+        if are_lost and are_wanted:
+            return after
+        if not self.begun():  # no drone was in the hive: it is founded with the members wanted
+            number = max(members) + 1
+            return replace(after, founders=number, drones=tuple(range(number)))
+        self.order(members, lost)
+        return after
 
     def begun(self) -> tuple[int, ...]:
         """Return the drones that have a state here, without those that were never let in."""
@@ -128,21 +203,25 @@ class HiveFolder:
         numbers = (number_of(folder.parent) for folder in self.path.glob("drone-*/state"))
         return (number for number in numbers if number is not None)
 
-    def _saved(self, number: int, name: str) -> bytes | None:
-        """Return what this drone's last checkpoint has under a name. Raise StoreError or OSError."""
-        if not is_crawl(self.drone(number)):
-            return None
+    def _saved(self, number: int, *names: str) -> list[bytes | None]:
+        """Return what this drone's last checkpoint has under these names.
+
+        Raise StoreError or OSError.
+        """
+        if not self.has(number):
+            return [None for _ in names]
         with Snapshot(self.drone(number) / "state") as snapshot:
-            return snapshot.get(name)
+            return [snapshot.get(name) for name in names]
 
     def _is_empty(self, number: int) -> bool:
         """Return whether no checkpoint of this drone has anything of a hive."""
-        if self.figures(number) or not is_crawl(self.drone(number)):
+        if self.figures(number) or not self.has(number):
             return False
         try:
-            return self._saved(number, KEY) is None
+            (key,) = self._saved(number, KEY)
         except (StoreError, OSError):
             return False
+        return key is None
 
     def is_of(self, key: bytes, states: Collection[str]) -> bool:
         """Return whether this folder is that of the hive with this key and these states' ids.
@@ -154,12 +233,11 @@ class HiveFolder:
 
     def _is_drone_of(self, number: int, key: bytes, states: Collection[str]) -> bool:
         try:
-            identity = unpacked(self._saved(number, IDENTITY))
-            return self._saved(number, KEY) == key or (
-                identity is not None and identity.id in states
-            )
+            who, its_key = self._saved(number, IDENTITY, KEY)
+            identity = unpacked(who)
         except (StoreError, OSError):
             return True
+        return its_key == key or (identity is not None and identity.id in states)
 
     def known(self) -> Founding:
         """Reads the folder; HiveError if there is no hive."""
@@ -169,41 +247,27 @@ class HiveFolder:
         return founding
 
     def write(self, founding: Founding) -> None:
-        """Replaces hive.json as a whole, for good. HiveError: it cannot be written."""
-        file, disk = self.path / HIVE, Disk()
+        """Replaces hive.json as a whole, for good. HiveError: it cannot be written.
+
+        The caller has the folder's lock.
+        """
+        file = self.path / HIVE
+        disk = Disk()
+        values = {"version": VERSION, **asdict(founding)}
+        for name in OF_EARLIER_VERSIONS:
+            if not values[name]:
+                del values[name]
         try:
-            # as the umask says: who changes it later opens it to write
-            with replacing(disk, file, 0o666) as fd:
-                disk.write(fd, stats_file.plain({"version": VERSION, **asdict(founding)}).encode())
+            with replacing(disk, file, 0o666) as fd:  # as the umask says
+                disk.write(fd, stats_file.plain(values).encode())
         except OSError as error:
             raise HiveError(f"{file}: cannot be written: {error.strerror or error}") from error
 
-    def change(self, changed: Callable[[Founding], Founding]) -> tuple[Founding, Founding]:
-        """Change hive.json, and return it before and after; what others change meanwhile is kept.
-
-        Raise HiveError if it cannot be read or written.
-        """
-        before = self.known()
-        if changed(before) == before:
-            return before, before
-        with closing(self._alone()):
-            before = self.known()
-            after = changed(before)
-            self.write(after)
-            return before, after
-
-    def _alone(self) -> FileLock:
-        """Return the lock for changes of hive.json. It is held for moments."""
-        file, end = self.path / HIVE, time.monotonic() + PATIENCE
-        while True:
-            try:
-                return FileLock(file)
-            except StateLocked as error:
-                if time.monotonic() > end:
-                    raise HiveError(f"{file}: another process is changing it") from error
-            except OSError as error:
-                raise HiveError(f"{file}: cannot be written: {error.strerror or error}") from error
-            time.sleep(PAUSE)
+    def note_members(self, slots: SlotMap | None) -> None:
+        """Note in hive.json which drones are members by this map, if the file says otherwise."""
+        known = self.known()
+        if slots is not None and slots.drones != known.drones:
+            self.write(replace(known, drones=slots.drones))
 
     def lock(self) -> Lock:
         """Makes the folder if need be; held until it is closed.
@@ -219,17 +283,34 @@ class HiveFolder:
 
     @property
     def supervised(self) -> bool:
-        """Return whether a process runs this hive on this machine, and follows its changes."""
+        """Return whether a process runs this hive on this machine."""
         with reading(self.path):
             return is_held(self.path)
 
     @property
     def finished(self) -> bool:
-        """Return whether all drones have crawled to the end, as of their last checkpoints."""
-        drones = self.known().drones
-        return bool(drones) and all(
-            self.figures(number).get("reason") == stats_file.FINISHED for number in drones
-        )
+        """Return whether all members have crawled to the end, as of their last checkpoints."""
+        look = self.look()
+        members = {*(look.map.drones if look.map is not None else self.known().drones)}
+        if look.order is not None:
+            members -= look.order.lost
+        return bool(members) and all(map(self.has_ended, members))
+
+    def has_ended(self, number: int) -> bool:
+        """Return whether nothing was left to do for this drone when it last ran."""
+        return self.figures(number).get("reason") == stats_file.FINISHED
+
+    @property
+    def is_changing(self) -> bool:
+        """Return whether the checkpoints have an order that is not carried out.
+
+        A drone that has given away all has ended, though a map may still have it among the leaving.
+        """
+        look = self.look()
+        if look.map is None:
+            return False
+        leaving = tuple(drone for drone in look.map.leaving if not self.has_ended(drone))
+        return replace(look, map=replace(look.map, leaving=leaving)).is_changing
 
     def running(self, number: int) -> bool:
         """Return whether a process has the JOBDIR of this drone."""

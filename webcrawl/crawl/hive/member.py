@@ -17,7 +17,7 @@ import msgpack
 
 from webcrawl.base.program import program
 from webcrawl.crawl.hive.errors import HiveError
-from webcrawl.crawl.hive.partition import Partition, SlotMap, Wanted
+from webcrawl.crawl.hive.partition import NOTHING_WANTED, Partition, SlotMap, Wanted
 from webcrawl.store.crawldb import CrawlDB, Part, SavedValue
 
 if TYPE_CHECKING:  # a crawl of its own looks for an identity, and loads none of these
@@ -102,6 +102,11 @@ def keep_map(db: CrawlDB, slots: SlotMap) -> None:
 OBEYED = "hive/obeyed"
 
 
+def obeyed_number(saved: bytes | None) -> int:
+    """Return the number of the last command that was carried out, as OBEYED has it."""
+    return 0 if saved is None else int(msgpack.unpackb(saved)[0])
+
+
 class Obeyed(Part):
     """Keeps the number of the last command that was carried out, and who shall share the web."""
 
@@ -118,8 +123,7 @@ class Obeyed(Part):
 
     def resize(self, members: Iterable[int], lost: Iterable[int] = ()) -> None:
         """Note that these drones shall share the web, and that the lost ones are gone for good."""
-        before = self.wanted.lost if self.wanted is not None else frozenset()
-        self.wanted = Wanted(frozenset(members), before.difference(members) | frozenset(lost))
+        self.wanted = (self.wanted or NOTHING_WANTED).followed_by(members, lost)
 
     def save(self) -> None:
         wanted = (

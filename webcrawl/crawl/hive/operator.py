@@ -9,9 +9,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from webcrawl.crawl.hive.errors import AnotherHive, ForeignMessage, legible
-from webcrawl.crawl.hive.partition import SlotMap
+from webcrawl.crawl.hive.partition import SlotMap, Wanted
 from webcrawl.crawl.hive.queen import DroneState, Report, unsettled
-from webcrawl.crawl.hive.registry import RESIZE, place_of, state_of
+from webcrawl.crawl.hive.registry import RESIZE, orders_in, place_of, state_of
 from webcrawl.crawl.hive.transport import ServerLook, Transport
 
 
@@ -30,8 +30,8 @@ class HiveLook:
     founders: int = 0  # how many drones the hive was founded with; 0: it is not known here
     queen: int | None = None
     bytes: int = 0  # of all streams
-    # the drones that somebody has asked for last; none if nobody has
-    wanted: frozenset[int] = frozenset()
+    # which drones shall be members, by each order that is in force, the last one at the end
+    orders: tuple[Wanted, ...] = ()
     states: frozenset[str] = frozenset()  # the ids of all drones' states
     fresh: bool = False  # the hive's founder had no state
 
@@ -42,6 +42,41 @@ class HiveLook:
         It does to the first drone that comes and has the state of an older hive.
         """
         return self.fresh and len(self.states) < self.founders
+
+    @property
+    def order(self) -> Wanted | None:
+        """Return the order that is in force, or None if the hive is as it was founded."""
+        return self.orders[-1] if self.orders else None
+
+    @property
+    def sharing(self) -> frozenset[int]:
+        """Return the drones that shall have the slots: by the order, or else by the map."""
+        if self.order is not None:
+            return self.order.sharing
+        return frozenset(self.map.drones) if self.map is not None else frozenset()
+
+    @property
+    def is_changing(self) -> bool:
+        """Return whether the order in force has not been carried out."""
+        if self.order is None or self.map is None:
+            return False
+        lost = self.order.lost
+        has_other_members = self.order.sharing != {*self.map.drones}
+        is_left = not lost.issuperset(self.map.leaving)
+        are_moving = any(
+            not lost.issuperset(report.moving)
+            for drone, report in self.reports.items()
+            if drone not in lost
+        )
+        return has_other_members or is_left or are_moving
+
+    def behind(self, command: int) -> list[int]:
+        """Return the drones that are alive, and have not said that a checkpoint has this command."""
+        return [
+            drone
+            for drone in sorted(self.leases)
+            if drone not in self.reports or self.reports[drone].applied < command
+        ]
 
     @property
     def drones(self) -> list[int]:
@@ -82,9 +117,10 @@ class Operator:
         return found
 
     async def resize(self, members: Collection[int], lost: Collection[int] = ()) -> int:
-        """Says who shall share the web from now on; returns the command's number.
+        """Order that these drones have all slots from now on; return the command's number.
 
-        The queen sees to the rest.
+        The queen does the rest. A server that is killed at once loses the order: it is safe when a
+        drone that stays has said that its checkpoint has it (`Report.applied`).
         """
         return await self.command(RESIZE, sorted(members), sorted(lost))
 
@@ -104,7 +140,7 @@ def _hive_look(found: ServerLook) -> HiveLook:
         fresh=founding is not None and founding.fresh,
         queen=found.queen,
         bytes=found.bytes,
-        wanted=registry.wanted,
+        orders=orders_in(registry.commands),
     )
 
 
@@ -143,4 +179,6 @@ def waits_for(look: HiveLook, members: Collection[int], lost: Collection[int] = 
     for drone in sorted(drones.difference(members)):
         if look.reports[drone].state != DroneState.RETIRED:
             return f"drone {drone}, which is handing over its hosts"
-    return ""
+    # A kill of all drones would bring back one that the map still has.
+    left = {*slots.leaving}.difference(lost)
+    return f"drone {min(left)}, which is leaving the hive" if left else ""

@@ -144,10 +144,25 @@ def _shared(before: Sequence[int], able: Sequence[int]) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The operator's wish: who shall have the slots, and whose state is gone for good."""
+    """An operator's order: which drones shall have the slots, and which states are gone for good."""
 
     members: frozenset[int]
+    # Given up by this order or an earlier order, and no member since
     lost: frozenset[int] = frozenset()
+    number: int = 0  # of the command; 0: it is not known here
+
+    @property
+    def sharing(self) -> frozenset[int]:
+        """Return the drones that have all slots once the order is carried out."""
+        return self.members - self.lost
+
+    def followed_by(self, members: Iterable[int], lost: Iterable[int], number: int = 0) -> Wanted:
+        """Return the next order. A drone that was given up stays lost until it is a member again."""
+        now = frozenset(members)
+        return Wanted(now, (self.lost - now) | frozenset(lost), number)
+
+
+NOTHING_WANTED = Wanted(frozenset())  # before the first order
 
 
 BY_DOMAIN, BY_HOST, BY_TLD = "domain", "host", "tld"

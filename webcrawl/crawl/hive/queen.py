@@ -253,11 +253,12 @@ class Queen:
         following = None
         waits = _awaited(view, wanted) if is_due else ""
         if is_due and not waits:
-            following = view.map.resized(wanted.members - wanted.lost, self._groups, wanted.lost)
+            following = view.map.resized(wanted.sharing, self._groups, wanted.lost)
         over = self._over(view, heard if all_heard else [], last_command)
         left = (released.difference(alive) | wanted.lost).intersection(slots.leaving)
         if left and following is None:
             following = slots.without(left)
+        may_forget = all_heard and _same_map(view)
         return Decisions(
             over=over,
             gave_nothing=over and _gave_nothing(heard, slots),
@@ -265,9 +266,7 @@ class Queen:
             map=following,
             waits=waits,
             lost=wanted.lost if following else frozenset(),
-            forgotten=wanted.lost.difference(slots.drones)
-            if all_heard and _same_map(view)
-            else frozenset(),
+            forgotten=wanted.lost.difference(slots.drones) if may_forget else frozenset(),
             released=released,
             notices=tuple(self._notices(now, view)),
             away=dict(self._away),
@@ -380,11 +379,13 @@ def _released(view: _View) -> frozenset[int]:
 
 def _is_due(view: _View, wanted: Wanted) -> bool:
     """Return whether a map is needed: with other members, or to end the wait for a lost drone."""
-    goal = wanted.members - wanted.lost
-    towards_lost = any(
+    if not wanted.sharing:
+        return False
+    has_other_members = wanted.sharing != {*view.map.drones}
+    waits_for_lost = any(
         wanted.lost.intersection(report.moving + report.towards) for report in view.heard()
     )
-    return bool(goal) and (goal != {*view.map.drones} or towards_lost)
+    return has_other_members or waits_for_lost
 
 
 def _awaited(view: _View, wanted: Wanted) -> str:
@@ -395,7 +396,7 @@ def _awaited(view: _View, wanted: Wanted) -> str:
     """
     for drone in sorted(view.lost.intersection(view.map.drones, view.alive)):
         return f"drone {drone}, which was given up but is running"
-    drones = (wanted.members - wanted.lost).union(view.taking_part())
+    drones = wanted.sharing.union(view.taking_part())
     return unsettled(view.reports, view.alive, view.map, drones, view.lost)
 
 
@@ -499,23 +500,42 @@ class Reign:
         }
 
     async def _act(self, decided: Decisions, beat: Beat) -> None:
+        """Do what was decided. A kill between two steps leaves the rest to the next queen.
+
+        She decides it again, from the same reports. A drone that is cut off, and still takes itself
+        for the queen, can change nothing: all that she does is done in the server, which she does
+        not reach. And the server takes no map that is older than its own.
+        """
+        self._tell_changes(decided)
+        if decided.map is not None:
+            await self._publish(decided.map, decided.lost)
+        await self._forget_lost(decided.forgotten.intersection(beat.members))
+        if decided.rest:
+            await self._server.let_rest()
+        # After the map: a released drone is forgotten, and no later look would find out that it
+        # has to leave the map.
+        await self._release(decided.released, beat)
+        if decided.over:
+            await self._server.command(OVER, *([True] if decided.gave_nothing else []))
+
+    def _tell_changes(self, decided: Decisions) -> None:
         for line in decided.notices:
             logger.warning("%s", line)
         if decided.waits and decided.waits != self._waits:
             logger.info("the change in the number of drones waits for %s", decided.waits)
         self._waits = decided.waits
-        if decided.map is not None:
-            for drone in sorted(decided.lost):
-                await self._server.give_up(drone)
-            await self._server.publish_map(decided.map)
-        for drone in sorted(decided.forgotten.intersection(beat.members)):
+
+    async def _publish(self, slots: SlotMap, lost: Collection[int]) -> None:
+        # First the states of lost drones are kept out. By the map other drones take their hosts. A
+        # lost drone that came back meanwhile would fetch from these hosts, too.
+        for drone in sorted(lost):
+            await self._server.give_up(drone)
+        await self._server.publish_map(slots)
+
+    async def _forget_lost(self, drones: Collection[int]) -> None:
+        for drone in sorted(drones):
             logger.warning("drone %d is lost: its hosts now belong to other drones", drone)
             await self._server.forget(drone)
-        if decided.rest:
-            await self._server.let_rest()
-        await self._release(decided.released, beat)
-        if decided.over:
-            await self._server.command(OVER, *([True] if decided.gave_nothing else []))
 
     async def _release(self, drones: frozenset[int], beat: Beat) -> None:
         """Ends drones that have nothing left, and forgets them when they are gone."""

@@ -18,7 +18,14 @@ from webcrawl.base.program import program
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.commands import checked
 from webcrawl.crawl.hive.errors import HiveError, NotNamed, legible
-from webcrawl.crawl.hive.partition import EARLIER_SLOTS, SLOTS, Groups, SlotMap
+from webcrawl.crawl.hive.partition import (
+    EARLIER_SLOTS,
+    NOTHING_WANTED,
+    SLOTS,
+    Groups,
+    SlotMap,
+    Wanted,
+)
 from webcrawl.store.crawldb import CrawlDB, Part, SavedValue
 
 # of the registry, the letters and their meaning: drones of two formats do not work together
@@ -54,6 +61,10 @@ class Command:
         except CommandError:
             return False
 
+    def pack(self) -> bytes:
+        """Return a command that lasts as the server has it (see steps.COMMAND)."""
+        return b"%d %b" % (self.number, msgpack.packb((self.name, self.args)))
+
     @classmethod
     def unpack(cls, data: bytes) -> Command:
         """Read a command of the server: a number, and behind a blank its name and arguments."""
@@ -71,6 +82,18 @@ def in_force(known: Iterable[bytes], heard: Iterable[bytes]) -> tuple[bytes, ...
     """Return the known commands and those heard that last, packed, in their order."""
     lasting = {*known, *(data for data in heard if Command.unpack(data).lasts)}
     return tuple(sorted(lasting, key=number_of))
+
+
+def orders_in(commands: Iterable[bytes]) -> tuple[Wanted, ...]:
+    """Return the orders for the members of the hive among these packed commands, in their order."""
+    found = []
+    before = NOTHING_WANTED
+    for command in map(Command.unpack, sorted(commands, key=number_of)):
+        if command.name == RESIZE:
+            members, lost = command.args
+            before = before.followed_by(members, lost, command.number)
+            found.append(before)
+    return tuple(found)
 
 
 def mark_of(name: str, args: tuple[Any, ...]) -> str:
@@ -157,12 +180,9 @@ class Registry:
     @property
     def wanted(self) -> frozenset[int]:
         """Return the drones that shall be members by the last command that says so, if any."""
-        wanted: frozenset[int] = frozenset()
         with legible():
-            for command in map(Command.unpack, self.commands):
-                if command.name == RESIZE:
-                    wanted = frozenset(command.args[0])
-        return wanted
+            orders = orders_in(self.commands)
+        return orders[-1].members if orders else frozenset()
 
 
 # The hive's record, its map, and the identity of each drone
@@ -321,6 +341,19 @@ COMPANIONS = "hive/companions"  # in the database
 def other_states(saved: bytes | None) -> Mapping[int, str]:
     """Return the state that each other drone had, as COMPANIONS has them."""
     return {} if saved is None else msgpack.unpackb(saved, strict_map_key=False)[1]
+
+
+def saved_commands(saved: bytes | None) -> tuple[bytes, ...]:
+    """Return the commands in force, packed, as COMPANIONS has them."""
+    if saved is None:
+        return ()
+    _, _, _, *commands = msgpack.unpackb(saved, strict_map_key=False)
+    return tuple(commands)
+
+
+def with_command(saved: bytes, command: Command) -> bytes:
+    """Return the value of COMPANIONS of a drone that has heard of one more command."""
+    return bytes(msgpack.packb((*msgpack.unpackb(saved, strict_map_key=False), command.pack())))
 
 
 class Companions(Part):

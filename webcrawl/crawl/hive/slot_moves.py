@@ -417,6 +417,10 @@ class Moving(Part):
         self._frontier.moves.freeze()
 
     def save(self) -> None:
+        """Write all in one value, with the checkpoint that has the letters too.
+
+        So a slot is here as a whole after a kill, or in letters as a whole.
+        """
         coming = self.coming.save()
         if self.map is None:
             return

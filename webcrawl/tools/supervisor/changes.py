@@ -6,8 +6,8 @@ import asyncio
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import aclosing, closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,10 +21,10 @@ from webcrawl.base.program import environment
 from webcrawl.base.readable import count
 from webcrawl.crawl.control.command import NotRunning
 from webcrawl.crawl.hive.errors import Away
-from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
+from webcrawl.crawl.hive.hive_folder import HiveFolder
 from webcrawl.crawl.hive.member import Identity
 from webcrawl.crawl.hive.operator import HiveLook, Operator, waits_for
-from webcrawl.crawl.hive.partition import MOST_DRONES
+from webcrawl.crawl.hive.partition import MOST_DRONES, NOTHING_WANTED, Wanted
 from webcrawl.crawl.hive.process import guarded, release
 from webcrawl.store.jobdir import stats_file
 from webcrawl.store.lock import is_held
@@ -33,10 +33,13 @@ from webcrawl.tools.supervisor.servers import DEFAULT, HiveTarget, MakeOperator
 
 ALIVE = "was alive within HIVE_LEASE seconds; without"
 LATER = "; the change continues when it is back"
+REPEAT = "; perhaps no drone has heard of the change: repeat the command when it is back"
+UNCHANGED = "nothing was changed: repeat the command with --yes to give it up"
 LOOKS = 0.5  # seconds between two
+QUIET = 5.0  # seconds in which all drones usually have an order in a checkpoint
 # seconds in which a server or drones that died are there again, if anybody starts them
 SILENCE = 15.0
-# the drones that shall share the web, by those that shall now
+# the drones that shall have the slots, by those that shall have them before
 Asked = Callable[[Collection[int]], tuple[int, ...]]
 Say = Callable[[str], Any]
 
@@ -64,38 +67,40 @@ def give_up(
     """
     must_run(target)
     check_given_up(target.look(), drone)
-    asked = partial(others, drone)
-    return asyncio.run(_changed(target.running(), target.folder, asked, lost, say, still))
+    return asyncio.run(
+        _changed(target.running(), target.folder, partial(others, drone), lost, say, still)
+    )
 
 
 def must_run(target: HiveTarget) -> None:
-    """Raise NotRunning if nobody runs the hive of a folder, so that no change would go on.
+    """Raise NotRunning if no launcher runs the hive of a folder: no change would go on.
 
-    One by its server may be.
+    A hive that only its server tells of may run anywhere.
     """
     if target.folder is not None and not target.folder.supervised:
         raise NotRunning(stopped(target.folder))
 
 
-def stopped(folder: HiveFolder) -> str:
-    """Return how a hive is that does not run, and what to do."""
+def stopped(folder: HiveFolder, order: Wanted | None = None) -> str:
+    """Return how a hive is that does not run, and what to do. `order`: a change under way."""
     state = "has finished" if folder.finished else "is not running"
-    wanted = folder.known().wanted
-    if not wanted:
+    if order is None and folder.is_changing:
+        order = folder.look().order
+    if order is None:
         return f"{folder.path}: the hive {state}: start it first"
-    change = f"the change to {count(len(wanted), 'drone')} is not complete"
+    change = f"the change to {count(len(order.sharing), 'drone')} is not complete"
     return f"{folder.path}: the hive {state}, and {change}: start the hive again to complete it"
 
 
 def check_given_up(look: HiveLook, drone: int) -> None:
     """CannotStart if this drone is no member, nor is to be one, or if no other is."""
     placed = {*look.map.drones, *look.map.leaving} if look.map is not None else set()
-    members = sorted(placed | look.wanted)
+    members = sorted(placed | look.sharing)
     if drone not in members:
         raise CannotStart(
             f"--drone {drone}: the hive has the drones {', '.join(map(str, members))}"
         )
-    others(drone, _wanted(look))
+    others(drone, look.sharing)
 
 
 def others(drone: int, drones: Collection[int]) -> tuple[int, ...]:
@@ -106,11 +111,6 @@ def others(drone: int, drones: Collection[int]) -> tuple[int, ...]:
     return left
 
 
-def _wanted(look: HiveLook) -> Collection[int]:
-    """Return the drones that shall share the web, as far as the server knows."""
-    return look.wanted or (look.map.drones if look.map is not None else ())
-
-
 async def _changed(
     make_operator: MakeOperator,
     folder: HiveFolder | None,
@@ -119,21 +119,29 @@ async def _changed(
     say: Say,
     still: Callable[[], None] = lambda: None,
 ) -> int:
-    """Wait until all is settled, however long: Ctrl-C ends the waiting, not the change."""
-    later = ""
+    """Order a change, and wait until all is settled, however long.
+
+    Ctrl-C ends the waiting. It does not end a change that the drones' checkpoints have.
+    """
+    advice = ""
     try:
         async with aclosing(make_operator()) as operator:
-            _check(look := await operator.look(), lost)
-            if folder is None:
-                members = asked(_wanted(look))
-            else:
-                members = _note(folder, lambda pending: asked(pending or _wanted(look)), lost)
-                later = LATER
-            await operator.resize(members, lost)
-            later = LATER
-            await _until_settled(ChangeWaiter(operator, folder, members, lost), say, still)
+            look = await operator.look()
+            _check(look, lost)
+            advice = REPEAT
+            order = await _ordered(operator, look, asked, lost)
+            waiting = ChangeWaiter(operator, folder, order)
+            said = ""
+            while waits := await waiting.look():
+                advice = LATER if waiting.is_noted else REPEAT
+                if waits != said and waiting.may_tell:
+                    say(f"waiting for {waits}")
+                    said = waits
+                still()
+                await asyncio.sleep(LOOKS)
     except Away as error:
-        raise CannotStart(f"the hive's server is {error.state}: {error}{later}") from error
+        raise CannotStart(f"the hive's server is {error.state}: {error}{advice}") from error
+    say(f"the hive now has {count(len(order.sharing), 'drone')}")
     return 0
 
 
@@ -146,113 +154,135 @@ def _check(look: HiveLook, lost: Collection[int]) -> None:
             raise CannotStart(f"the hive cannot be resized: {why}")
 
 
-def _note(folder: HiveFolder, asked: Asked, lost: Collection[int]) -> tuple[int, ...]:
-    """First record the wanted drones in hive.json. The hive's process reads them there and tells
-    the server.
+async def _ordered(
+    operator: Operator, look: HiveLook, asked: Asked, lost: Collection[int]
+) -> Wanted:
+    """Give the order, and return it as the server has it.
 
-    `asked` is called with the drones of a change still under way, which may have been requested at
-    the same moment.
+    The order names all members. So it would undo an order that came between the look and it. Then
+    it is given once more, from the members of that other order.
     """
-
-    def noted(known: Founding) -> Founding:
-        drones = tuple(drone for drone in known.drones if drone not in lost)
-        return replace(
-            known,
-            drones=drones,
-            lost=tuple(sorted({*known.lost, *lost})),
-            wanted=asked(known.wanted),
-        )
-
-    _, after = folder.change(noted)
-    return after.wanted
-
-
-async def _until_settled(waiting: ChangeWaiter, say: Say, still: Callable[[], None]) -> None:
-    said = ""
-    while waits := await waiting.look():
-        if waits != said:
-            say(f"waiting for {waits}")
-            said = waits
-        still()
-        await asyncio.sleep(LOOKS)
-    say(f"the hive now has {count(len(waiting.members), 'drone')}")
+    before = look.order
+    members = asked(look.sharing)
+    ours: set[int] = set()
+    while True:
+        number = await operator.resize(members, lost)
+        ours.add(number)
+        look = await operator.look()
+        order = next((one for one in look.orders if one.number == number), None)
+        theirs = [one for one in look.orders if one.number < number and one.number not in ours]
+        latest = theirs[-1] if theirs else None
+        if latest is None or latest == before or asked(latest.sharing) == members:
+            # Without it, the server was emptied since: ChangeWaiter tells whether a drone has it.
+            return order or NOTHING_WANTED.followed_by(members, lost, number)
+        before = latest
+        members = asked(latest.sharing)
 
 
 class ChangeWaiter:
-    """Waits for the end of a change.
-
-    The hive of a folder says it in hive.json; of any other the server alone is asked.
-    """
+    """Waits until an order is in the drones' checkpoints, and then until it is carried out."""
 
     def __init__(
         self,
         operator: Operator,
         folder: HiveFolder | None,
-        members: Collection[int],
-        lost: Collection[int],
+        order: Wanted,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """`folder`: of a hive that a launcher runs; None if only the server tells of it."""
         self._operator = operator
         self._folder = folder
-        self._lost = lost
+        self._order = order
         self._clock = clock
-        self.members = members
-        self._heard = clock()  # when anybody was there
+        self._begun = clock()
+        self._heard = self._begun  # when a drone was there last
+        self.is_noted = False  # the drones have the order in their checkpoints
+
+    @property
+    def may_tell(self) -> bool:
+        """Return whether to say what is waited for: not while the order is noted, as usual."""
+        return self.is_noted or self._clock() - self._begun >= QUIET
 
     async def look(self) -> str:
-        """Return the drones that the change waits for now, in words; empty once it has ended.
+        """Return the drones that the change waits for now, in words; empty once it is complete.
 
         Raise CannotStart if it does not go on.
         """
-        if self._folder is not None and self._has_ended(self._folder):
+        if self._folder is not None and not self._folder.supervised:
+            return self._look_at_the_end(self._folder)
+        look = await self._looked()
+        if look is None:
+            return "the hive's server"
+        if not self.is_noted:
+            behind = self._behind(look)
+            if behind:
+                return f"drone {behind[0]}, which has not noted the change yet"
+            self.is_noted = bool(look.leases)
+        return waits_for(look, self._order.sharing, self._order.lost)
+
+    def _behind(self, look: HiveLook) -> list[int]:
+        """Return the drones whose checkpoints have not got the order.
+
+        A server that is emptied hears of the order from drones that have it. Raise CannotStart if
+        no drone has it, and the server has lost it.
+        """
+        behind = look.behind(self._order.number)
+        is_lost = self._order.number not in {one.number for one in look.orders}
+        if is_lost and behind and len(behind) == len(look.leases):
+            raise CannotStart(
+                "the hive's server lost the change before a drone had noted it: repeat the command"
+            )
+        return [drone for drone in behind if drone not in self._order.lost]
+
+    def _look_at_the_end(self, folder: HiveFolder) -> str:
+        """Return the same of a hive whose launcher has ended, by its checkpoints."""
+        # Asked before they are read: the drones of a launcher that was killed end with one.
+        if any(map(folder.running, folder.all_drones())):
+            return "the drones, which are ending"
+        noted = folder.look().order
+        if noted is None or noted.number < self._order.number:
+            raise CannotStart(
+                f"{folder.path}: the hive ended before a drone had noted the change: start it, and "
+                "repeat the command"
+            )
+        # The crawl may have ended, and with it the change.
+        if folder.finished and not folder.is_changing:
             return ""
+        raise CannotStart(stopped(folder, self._order))
+
+    async def _looked(self) -> HiveLook | None:
+        """Return what the server knows, or None while the launcher starts its server again.
+
+        Raise CannotStart if the change does not go on.
+        """
         try:
             look = await self._operator.look()
-        except Away as error:
+        except Away:
             if self._folder is None or self._is_silent():
                 raise
-            return f"the hive's server, which is {error.state}"
-        self._check_drones(look)
-        if self._folder is None:
-            self._check_wanted(look.wanted)
-        waits = waits_for(look, self.members, self._lost)
-        if not waits and self._folder is not None:  # hive.json does not say yet that it has ended
-            return "the drones that leave the hive"
-        return waits
-
-    def _check_drones(self, look: HiveLook) -> None:
-        """Raise CannotStart if no drone has been there for a while."""
+            return None
         if look.leases:
             self._heard = self._clock()
         elif self._is_silent():
-            raise CannotStart(
-                "no drone of this hive is running any more: the change continues when they are started again"
-            )
+            advice = "the change continues when they are started again"
+            if not self.is_noted:
+                advice = "start them, and repeat the command"
+            raise CannotStart(f"no drone of this hive is running any more: {advice}")
+        self._check_order(look)
+        return look
 
-    def _check_wanted(self, wanted: Collection[int]) -> None:
+    def _check_order(self, look: HiveLook) -> None:
         """Raise CannotStart if the server has the order for another change by now."""
-        if wanted and {*wanted} - {*self._lost} != {*self.members}:
-            raise _overtaken(wanted)
-
-    def _has_ended(self, folder: HiveFolder) -> bool:
-        # asked before hive.json is read: the hive's process writes there last of all
-        supervised = folder.supervised
-        founding = folder.known()
-        if {*(founding.wanted or founding.drones)} != {*self.members}:
-            raise _overtaken(founding.wanted or founding.drones)
-        if founding.wanted and not supervised:
-            raise CannotStart(stopped(folder))
-        return not founding.wanted
+        if look.order is None or look.order.number <= self._order.number:
+            return
+        if look.order.sharing != self._order.sharing:
+            drones = ", ".join(map(str, sorted(look.order.sharing)))
+            raise CannotStart(f"another change was requested since then, to the drones {drones}")
+        self._order = look.order
 
     def _is_silent(self) -> bool:
         """Return whether no drone was there for longer than a restart takes."""
         return self._clock() - self._heard > SILENCE
-
-
-def _overtaken(wanted: Collection[int]) -> CannotStart:
-    return CannotStart(
-        f"another change was requested since then, to the drones {', '.join(map(str, sorted(wanted)))}"
-    )
 
 
 # -- a drone that shall not crawl any more, or cannot
@@ -262,15 +292,73 @@ def adopt_lost(target: HiveTarget, drone: int, say: Say, *, sure: bool, now: boo
     """Say what is lost with a drone's state, and give its part to the others if that is wanted."""
     if target.folder is not None and not target.folder.supervised:
         return _adopt_later(target.folder, drone, say, sure=sure)
-    for line in _losses(target.look(), drone):
-        say(line)
-    _say_what_follows(say)
+    look = target.look()
+    _check_silent(look, drone)
+    report = look.reports.get(drone)
+    if report is None:
+        _say_losses(say, look, drone, {}, "")
+    else:
+        letters = count(report.unacknowledged, "letter")
+        _say_losses(say, look, drone, report.figures, f"{report.jobdir} on {report.host}", letters)
     if not sure:
-        say("nothing was changed: repeat the command with --yes to give it up")
+        say(UNCHANGED)
         return 1
     if not now:
         _await_fence(target, drone, say)
     return give_up(target, drone, say, lost=(drone,))
+
+
+def _adopt_later(folder: HiveFolder, drone: int, say: Say, *, sure: bool) -> int:
+    """Adopt what is lost of a hive that does not run: its drones hear of it at their start."""
+    with closing(folder.lock()):
+        look = folder.look()
+        if look.order is not None and drone in look.order.lost:
+            raise CannotStart(f"--drone {drone}: was given up already: start the hive")
+        others(drone, look.sharing)
+        _say_losses(say, look, drone, folder.figures(drone), str(folder.drone(drone)))
+        if not sure:
+            say(UNCHANGED)
+            return 1
+        founding = folder.take_over_orders(folder.known())
+        left = others(drone, folder.look().sharing)
+        folder.order(left, (drone,))
+        noted = tuple(one for one in founding.drones if one != drone)
+        folder.write(replace(founding, drones=noted))
+        drones = count(len(left), "drone")
+        say(f"the other drones take over its hosts when the hive is started, with {drones}")
+        return 0
+
+
+def _say_losses(
+    say: Say,
+    look: HiveLook,
+    drone: int,
+    figures: Mapping[str, Any],
+    place: str,
+    letters: str = "the letters",
+) -> None:
+    """Say what is lost with a drone's state, by its last figures; none if they are not known.
+
+    Raise CannotStart if the hive has no such drone.
+    """
+    if look.map is None or drone not in {*look.map.drones, *look.map.leaving}:
+        raise CannotStart(f"--drone {drone}: this hive has no such drone")
+    slots = len(look.map.owned(drone))
+    say(
+        f"drone {drone} owns {slots} of {len(look.map.owners)} parts of the web; the "
+        "following is lost with its state:"
+    )
+    if not figures:
+        say("  its queued URLs, what it has seen, and its archive (it is not known how many)")
+    else:
+        queued = count(int(figures.get("queued", 0)), "URL")
+        say(f"  {queued} queued for {count(int(figures.get('hosts', 0)), 'host')}")
+        say(f"  {count(int(figures.get('pages', 0)), 'page')} in its archive, {place}")
+        say(f"  {letters} with links for other drones")
+    say("pages of these hosts are fetched again when a page links to them or a seed names them;")
+    say(
+        "the other drones send their unacknowledged links again, and seeds are read from the beginning"
+    )
 
 
 def _await_fence(target: HiveTarget, drone: int, say: Say) -> None:
@@ -302,49 +390,6 @@ def _open_fence(look: HiveLook, drone: int) -> float:
     if report is not None:
         return max(report.fence - report.lease, 0.0)
     return max((other.fence for other in look.reports.values()), default=defaults.HIVE_LEASE)
-
-
-def _adopt_later(folder: HiveFolder, drone: int, say: Say, *, sure: bool) -> int:
-    """Adopt what is lost of a hive that does not run: its drones hear of it at their start."""
-    lock = folder.lock()
-    try:
-        slots = folder.saved_map()
-        if drone not in {*folder.known().drones, *(slots.leaving if slots else ())}:
-            raise CannotStart(f"--drone {drone}: this hive has no such drone")
-        _without(folder.known(), drone)
-        figures = folder.figures(drone)
-        queued, pages = (int(figures.get(name, 0)) for name in ("queued", "pages"))
-        known = (
-            f"{count(queued, 'URL')} queued, {count(pages, 'page')}"
-            if figures
-            else "its URLs, its pages"
-        )
-        say(f"lost with the state of drone {drone} are {known},")
-        say("what it has seen, and links for other drones that had not arrived")
-        _say_what_follows(say)
-        if not sure:
-            say("nothing was changed: repeat the command with --yes to give it up")
-            return 1
-        _, after = folder.change(lambda now: _without(now, drone))
-        left = count(len(after.wanted or after.drones), "drone")
-        say(f"the other drones take over its hosts when the hive is started, with {left}")
-        return 0
-    finally:
-        lock.close()
-
-
-def _without(founding: Founding, drone: int) -> Founding:
-    """Return the founding without this drone; a change that has not ended goes on."""
-    wanted = others(drone, founding.wanted) if founding.wanted else ()
-    lost = tuple(sorted({*founding.lost, drone}))
-    return replace(founding, drones=others(drone, founding.drones), lost=lost, wanted=wanted)
-
-
-def _say_what_follows(say: Say) -> None:
-    say("pages of these hosts are fetched again when a page links to them or a seed names them;")
-    say(
-        "the other drones send their unacknowledged links again, and seeds are read from the beginning"
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -453,23 +498,3 @@ def drone_command(
 def _check_silent(look: HiveLook, drone: int) -> None:
     if drone in look.leases:
         raise CannotStart(f"--drone {drone}: it {ALIVE} --lost it hands over everything itself")
-
-
-def _losses(look: HiveLook, drone: int) -> Iterator[str]:
-    _check_silent(look, drone)
-    if look.map is None or drone not in {*look.map.drones, *look.map.leaving}:
-        raise CannotStart(f"--drone {drone}: this hive has no such drone")
-    slots = len(look.map.owned(drone))
-    yield (
-        f"drone {drone} owns {slots} of {len(look.map.owners)} parts of the web; the "
-        "following is lost with its state:"
-    )
-    report = look.reports.get(drone)
-    if report is None:
-        yield "  its queued URLs, what it has seen, and its archive (the server does not know how many)"
-    else:
-        figures = report.figures
-        queued = count(int(figures.get("queued", 0)), "URL")
-        yield f"  {queued} queued for {count(int(figures.get('hosts', 0)), 'host')}"
-        yield f"  {count(int(figures.get('pages', 0)), 'page')} in its archive, {report.jobdir} on {report.host}"
-        yield f"  {count(report.unacknowledged, 'letter')} with links for other drones"

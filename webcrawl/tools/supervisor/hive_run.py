@@ -32,7 +32,7 @@ from webcrawl.base.readable import ReadableFormatter, count
 from webcrawl.base.system import usable_cores
 from webcrawl.crawl.checks import read
 from webcrawl.crawl.default_jobdir import default_jobdir
-from webcrawl.crawl.hive.errors import AnotherHive
+from webcrawl.crawl.hive.errors import AnotherHive, HiveError
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, saved
 from webcrawl.crawl.hive.process import Child
 from webcrawl.crawl.hive.supervising import Supervisor
@@ -43,12 +43,7 @@ from webcrawl.crawl.progress import stopped_by
 from webcrawl.store.jobdir import stats_file
 from webcrawl.store.lock import LOCK
 from webcrawl.tools.supervisor import servers
-from webcrawl.tools.supervisor.watching import (
-    HiveProgress,
-    HiveWatch,
-    lost_in,
-    repeat_change,
-)
+from webcrawl.tools.supervisor.watching import HiveProgress, HiveWatch, drones_to_run
 
 ADDON = "webcrawl.WebcrawlAddon"
 DRONE = (*PYTHON, "-m", "scrapy", "crawl")
@@ -60,14 +55,14 @@ NOT_GIVEN = {  # by -s
 
 
 class HivePlan:
-    """What a hive is to be. `wanted`: how many drones; 0: as it has, or one per core."""
+    """What a hive is to be. `drones`: how many; 0: as it has, or one per core."""
 
     def __init__(
-        self, settings: Settings, spider: str, arguments: Mapping[str, str], wanted: int
+        self, settings: Settings, spider: str, arguments: Mapping[str, str], drones: int
     ) -> None:
         self._settings = settings
         self._arguments = arguments
-        self._wanted = wanted
+        self._drones = drones
         self._given = given_by_command(settings)
         for name in NOT_GIVEN.keys() & self._given.keys():
             raise CannotStart(f"-s {name}={self._given[name]}: {NOT_GIVEN[name]}")
@@ -83,28 +78,30 @@ class HivePlan:
             try:
                 self._refuse_another(before, name, partition)
             except CannotStart:
-                if self.folder.begun() or before.wanted or before.lost:
+                if self.folder.begun():
                     raise
             else:
                 return before
-        drones = self._wanted or len(usable_cores())
+        drones = self._drones or len(usable_cores())
         if left := self.folder.begun():
-            if self._wanted != len(left):
+            slots = self.folder.look().map
+            members = slots.drones if slots is not None else left
+            if self._drones != len(members):
                 raise CannotStart(
                     f"{self.folder.path}: hive.json is missing, but the folder holds "
-                    f"{count(len(left), 'drone')}: give "
-                    f"-n {len(left)} so that none is left out"
+                    f"{count(len(members), 'drone')}: give "
+                    f"-n {len(members)} so that none is left out"
                 )
-            return Founding(name, self._spider.name, partition, left[-1] + 1, left)
+            return Founding(name, self._spider.name, partition, left[-1] + 1, members)
         return Founding(name, self._spider.name, partition, drones, tuple(range(drones)))
 
     def _refuse_another(self, before: Founding, name: str, partition: str) -> None:
         path = self.folder.path
-        if self._wanted not in (0, len(before.drones)):
-            has = count(len(before.drones), "drone")
+        members = self.folder.look().sharing or before.drones
+        if self._drones not in (0, len(members)):
             raise CannotStart(
-                f"{path}: has {has}: start it without -n, then run `{program()} hive resize "
-                f"{path} -n {self._wanted}`"
+                f"{path}: has {count(len(members), 'drone')}: start it without -n, then run `{program()} hive resize "
+                f"{path} -n {self._drones}`"
             )
         if self._spider.name != before.spider:
             raise CannotStart(
@@ -217,22 +214,25 @@ class HiveRun:
                 refused.callback(shutil.rmtree, self._folder.path, ignore_errors=True)
             before = self._folder.read()
             founding = self._plan.founding(before)
-            drones = sorted(
-                self._folder.leaving(self._folder.saved_map(), founding).union(founding.drones)
-            )
+            is_new = founding is not before
+            drones = drones_to_run(self._folder, founding, self._folder.look())
             self._wait_for_the_last_run(drones)
             self._plan.check(founding)
             self._folder.check_logs(drones)
             self._url = opened.enter_context(self._server(founding))
-            asyncio.run(self._say_who_shares(founding))
+            asyncio.run(self._refuse_another_hive())
             check_own_files(self._settings, self._folder.path)
             choose_json(self._settings)
             check_log_file(self._settings)
-            if founding is not before:  # else `resize` may have written to it meanwhile
+            founding = self._folder.take_over_orders(founding)
+            # Before the first drone: a kill in between leaves a hive that no drone has entered, and
+            # that the next start may found in another way. Drones without hive.json would need the
+            # operator to say how many they are.
+            if founding != before:
                 self._folder.write(founding)
             refused.pop_all()  # from here on the folder is the hive's
             self._configure_log()
-            return self._crawl(founding, new=founding is not before)
+            return self._crawl(founding, is_new=is_new)
 
     def _wait_for_the_last_run(self, drones: Sequence[int]) -> None:
         """Wait for drones whose supervisor was killed: they end with a checkpoint."""
@@ -266,7 +266,7 @@ class HiveRun:
         for handler in logging.getLogger().handlers:
             handler.setFormatter(ReadableFormatter(formatter_for(self._settings, handler)))
 
-    def _crawl(self, founding: Founding, *, new: bool) -> int:
+    def _crawl(self, founding: Founding, *, is_new: bool) -> int:
         stamps: dict[int, tuple[int, int]] = {}  # of each drone's stats.json when it was started
 
         def start(number: int) -> Child:
@@ -280,24 +280,16 @@ class HiveRun:
 
         def reason(number: int) -> str | None:
             folder = self._folder.drone(number)
-            is_new = stats_file.stamp(folder) != stamps[number]
-            return stats_file.read(folder).get("reason") if is_new else None
+            has_written = stats_file.stamp(folder) != stamps[number]
+            return stats_file.read(folder).get("reason") if has_written else None
 
-        begun, before = time.monotonic(), int(saved(self._folder)["pages"])
-        drones = count(len(founding.drones), "drone")
-        said = (
-            f"a new hive of {drones}"
-            if new
-            else f"resumed by {drones} with {count(before, 'page')}"
-        )
-        change = (
-            f"; the change to {count(len(founding.wanted), 'drone')} continues"
-            if founding.wanted
-            else ""
-        )
-        logger.info("%s: %s%s", self._folder.path, said, change)
+        begun = time.monotonic()
+        before = int(saved(self._folder)["pages"])
         supervisor = Supervisor(start, reason)
         watching = HiveWatch(self._folder, self._operators, self._own, lambda: supervisor.ended)
+        drones = count(len(watching.drones), "drone")
+        said = f"a new hive of {drones}" if is_new else self._resumed(drones, before)
+        logger.info("%s: %s", self._folder.path, said)
         asyncio.run(self._watch(supervisor, watching))
         for number in SIGNALS:  # all is over
             signal.signal(number, signal.SIG_IGN)
@@ -336,18 +328,19 @@ class HiveRun:
                 log = self._folder.log(one["drone"])
                 yield f"drone {one['drone']} has fetched nothing: see its warnings in {log}"
 
-    async def _say_who_shares(self, founding: Founding) -> None:
-        """Said at each start: a server that nobody has used yet knows nothing of it.
+    def _resumed(self, drones: str, pages: int) -> str:
+        """Return how many drones resume, with how many pages, and the change that continues."""
+        said = f"resumed by {drones} with {count(pages, 'page')}"
+        if not self._folder.is_changing:
+            return said
+        goal = count(len(self._folder.look().sharing), "drone")
+        return f"{said}; the change to {goal} continues"
 
-        HiveError: it knows others.
-        """
+    async def _refuse_another_hive(self) -> None:
+        """Raise AnotherHive if the server has another hive of this name, unless that gives way."""
         try:
             async with aclosing(self._operators()) as operator:
-                look = await operator.look()
-                if lost := lost_in(founding):
-                    await operator.resize(founding.wanted or founding.drones, lost)
-                else:
-                    await repeat_change(operator, look, founding)
+                await operator.look()
         except AnotherHive as error:
             if not (error.gives_way and self._folder.begun()):
                 raise
@@ -376,11 +369,14 @@ class HiveRun:
             signal.signal(signal.SIGUSR1, signal.SIG_IGN)
             asking.cancel()
             await asyncio.gather(asking, return_exceptions=True)
-            if watching.trouble is None:
-                await watching.last()
 
     def _write(self, found: Mapping[str, Any]) -> None:
+        """Write the sums, and the members as the last checkpoints have them."""
         try:
             stats_file.write(self._folder.path, stats_file.plain(found))
         except OSError as error:
             logger.warning("%s: cannot be written: %s", self._folder.stats, error)
+        try:
+            self._folder.note_members(self._folder.look().map)
+        except HiveError as error:
+            logger.warning("%s", error)

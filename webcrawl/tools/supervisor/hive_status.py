@@ -41,96 +41,108 @@ def rows(target: HiveTarget) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Return a row for each drone, and what concerns all."""
     found: dict[int, dict[str, Any]] = {}
     stats: dict[int, Mapping[str, Any]] = {}
+    if target.folder is not None:
+        for drone in target.folder.all_drones():
+            stats[drone] = target.folder.figures(drone)
+            found[drone] = _from_file(drone, stats[drone], str(target.folder.drone(drone)))
     common: dict[str, Any] = {
         "name": target.name,
         "queen": None,
         "server_bytes": 0,
         "generation": 0,
+        **_by_checkpoints(target.folder),
+        **revisits(stats.values()),
     }
-    common |= _as_meant(target.folder)
-    if target.folder is not None:
-        for drone in target.folder.all_drones():
-            stats[drone] = target.folder.figures(drone)
-            found[drone] = _from_file(drone, stats[drone], str(target.folder.drone(drone)))
-    common |= revisits(stats.values())
-    make_operator = target.server()
-    if make_operator is None and target.folder is not None:
-        common |= _by_locks(target.folder, found, common)
-    elif make_operator is not None:
-        try:
-            before, now = asyncio.run(_two_looks(make_operator))
-        except AnotherHive:
-            common |= {**_by_locks(target.folder, found, common), "another": True}
-            return [found[drone] for drone in sorted(found)], common
-        except Away:  # a server of the hive's own, which is about to end, or to start again
-            common |= {**_by_locks(target.folder, found, common), "unnamed": False, "unheard": True}
-            return [found[drone] for drone in sorted(found)], common
-        common |= {
-            "queen": now.queen,
-            "server_bytes": now.bytes,
-            "generation": now.map.generation if now.map else 0,
-        }
-        common |= _as_found(now, common)
-        common |= revisits(
-            {**stats, **{drone: report.figures for drone, report in now.reports.items()}}.values()
-        )
-        here = target.folder.begun() if target.folder is not None else ()
-        for drone in now.drones:
-            # the server keeps what it said, but not when
-            unknown = _from_file(drone, {}, "") | {"seen": "-"}
-            row = _from_report(drone, before, now)
-            if drone in here and drone not in now.leases:
-                row.pop("place", None)  # the folder may have been moved since it said that
-            found[drone] = found.get(drone, unknown) | row
+    try:
+        looks = _looks(target)
+    except AnotherHive:
+        looks = None
+        why_old = "another"
+    except Away:  # a server of the hive's own, which is about to end, or to start again
+        looks = None
+        why_old = "unheard"
+    else:
+        why_old = "unnamed"
+    if looks is None:
+        common |= _by_locks(target.folder, found, common["state"])
+        common[why_old] = why_old == "another" or common["running"] > 0
+        return [found[drone] for drone in sorted(found)], common
+    before, now = looks
+    common |= _by_server(now, common)
+    reported = {drone: report.figures for drone, report in now.reports.items()}
+    common |= revisits({**stats, **reported}.values())
+    here = target.folder.begun() if target.folder is not None else ()
+    for drone in now.drones:
+        # the server keeps what it said, but not when
+        unknown = _from_file(drone, {}, "") | {"seen": "-"}
+        row = _from_report(drone, before, now)
+        if drone in here and drone not in now.leases:
+            row.pop("place", None)  # the folder may have been moved since it said that
+        found[drone] = found.get(drone, unknown) | row
     return [found[drone] for drone in sorted(found)], common
 
 
-def _as_meant(folder: HiveFolder | None) -> dict[str, Any]:
-    """Return the state by hive.json: how many drones are meant, and whether that changes."""
+def _looks(target: HiveTarget) -> tuple[HiveLook, HiveLook] | None:
+    """Return two looks at the server, or None if it is not named. May raise AnotherHive or Away."""
+    make_operator = target.server()
+    return None if make_operator is None else asyncio.run(_two_looks(make_operator))
+
+
+def _by_checkpoints(folder: HiveFolder | None) -> dict[str, Any]:
+    """Return the state by the folder: how many drones are meant, and whether that changes."""
     if folder is None:
         return {"state": STOPPED, "running": 0, "meant": 0, "changing": False}
-    founding = folder.known()
     if folder.supervised:
         state = RUNNING
     elif folder.finished:
         state = FINISHED
     else:
         state = STOPPED
-    meant = founding.wanted or founding.drones
-    return {"state": state, "running": 0, "meant": len(meant), "changing": bool(founding.wanted)}
+    meant = len(folder.look().sharing or folder.known().drones)
+    return {"state": state, "running": 0, "meant": meant, "changing": folder.is_changing}
 
 
 def _by_locks(
-    folder: HiveFolder | None, found: Mapping[int, dict[str, Any]], meant: Mapping[str, Any]
+    folder: HiveFolder | None, found: Mapping[int, dict[str, Any]], state: str
 ) -> dict[str, Any]:
-    """Return the state of a hive whose server does not tell it: running drones have locks."""
-    if folder is None:
-        return {}
-    there = [drone for drone in found if folder.running(drone)]
+    """Return the state of a hive whose server does not tell it: running drones have locks.
+
+    `state`: that of a hive without running drones.
+    """
+    there = [drone for drone in found if folder is not None and folder.running(drone)]
     for drone in there:
         found[drone]["state"] = RUNNING
-    return {
-        "state": RUNNING if there else meant["state"],
-        "running": len(there),
-        "unnamed": bool(there),
-    }
+    return {"state": RUNNING if there else state, "running": len(there)}
 
 
-def _as_found(look: HiveLook, meant: Mapping[str, Any]) -> dict[str, Any]:
+def _by_server(look: HiveLook, common: Mapping[str, Any]) -> dict[str, Any]:
     """Return the state by the server. Drones elsewhere may run without the hive's process here."""
     running = _number_at_work(look)
-    changing = meant["changing"] or _wants_others(look)
-    waits = waits_for(look, look.wanted) if changing and look.wanted else ""
-    placed = _placed(look)
-    is_finished = placed and all(_absent(look, drone) == FINISHED for drone in placed)
-    at_rest = FINISHED if is_finished else meant["state"]
+    members = {*look.map.drones} if look.map is not None else set()
+    is_finished = bool(members) and all(_absent(look, drone) == FINISHED for drone in members)
+    if running:
+        state = RUNNING
+    elif is_finished:
+        state = FINISHED
+    else:
+        state = common["state"]
     return {
-        "state": RUNNING if running else at_rest,
+        "queen": look.queen,
+        "server_bytes": look.bytes,
+        "generation": look.map.generation if look.map is not None else 0,
+        "state": state,
         "running": running,
-        "meant": meant["meant"] or len(look.wanted or placed),
-        "changing": changing,
-        "waits": waits,
+        "meant": len(look.sharing) or common["meant"],
+        "changing": look.is_changing if look.map is not None else common["changing"],
+        "waits": _waits(look),
     }
+
+
+def _waits(look: HiveLook) -> str:
+    """Return what a change of the members waits for, in words; empty if there is no change."""
+    if look.order is None or not look.is_changing:
+        return ""
+    return waits_for(look, look.order.sharing, look.order.lost)
 
 
 def _number_at_work(look: HiveLook) -> int:
@@ -138,16 +150,6 @@ def _number_at_work(look: HiveLook) -> int:
     return sum(
         drone in look.leases and report.state in AT_WORK for drone, report in look.reports.items()
     )
-
-
-def _placed(look: HiveLook) -> set[int]:
-    """Return the drones that have slots, or may get some."""
-    return {*look.map.drones} if look.map is not None else set()
-
-
-def _wants_others(look: HiveLook) -> bool:
-    """Return whether other drones are wanted than the map has."""
-    return look.map is not None and bool(look.wanted) and look.wanted != _placed(look)
 
 
 async def _two_looks(make_operator: MakeOperator) -> tuple[HiveLook, HiveLook]:
@@ -175,28 +177,34 @@ def _from_file(drone: int, figures: Mapping[str, Any], place: str) -> dict[str, 
 
 
 def _from_report(drone: int, before: HiveLook, now: HiveLook) -> dict[str, Any]:
-    """Return what the drone's report changes in its row."""
+    """Return what the server knows of the drone for its row, by two looks."""
+    is_alive = drone in now.leases
     report = now.reports.get(drone)
-    earlier = before.reports.get(drone)
-    left = now.leases.get(drone)
-    host, pid = now.places.get(drone, ("", 0))
-    row: dict[str, Any] = {}
     if report is None:
-        return row | {"state": "starting" if left is not None else _absent(now, drone)}
-    if left is not None and report.lease:  # one of an earlier version does not tell it
-        row["seen"] = f"{max(report.lease - left, 0):.0f} s ago"
-    where = report.host or host
-    row |= {
-        "state": _absent(now, drone) if left is None else _present(report),
+        return {"state": "starting" if is_alive else _absent(now, drone)}
+    row: dict[str, Any] = {
+        "state": _present(report) if is_alive else _absent(now, drone),
         "pages": report.figures.get("pages", 0),
         "queued": report.figures.get("queued", 0),
         "hosts": report.figures.get("hosts", 0),
         "letters": report.unacknowledged,
-        "place": f"{where}:{report.jobdir} ({pid or report.pid})" if where else report.jobdir,
+        "place": _place(drone, report, now),
     }
+    if is_alive and report.lease:  # one of an earlier version does not tell it
+        row["seen"] = f"{max(report.lease - now.leases[drone], 0):.0f} s ago"
+    earlier = before.reports.get(drone)
     if earlier is not None and earlier.run == report.run and report.beat > earlier.beat:
         row["rate"] = _rate(report, earlier)
     return row
+
+
+def _place(drone: int, report: Report, look: HiveLook) -> str:
+    """Return where a drone is: its machine if that is known, its folder, and its process."""
+    host, pid = look.places.get(drone, ("", 0))
+    machine = report.host or host
+    if not machine:
+        return report.jobdir
+    return f"{machine}:{report.jobdir} ({pid or report.pid})"
 
 
 def _present(report: Report) -> str:
@@ -294,14 +302,15 @@ def progress(look: HiveLook, left: Sequence[Mapping[str, Any]] = ()) -> Mapping[
     The sums include the drones that have `left`.
     """
     rows = [_progress_of(look, drone) for drone in look.drones]
-    there = {DroneState(row["state"]) for row in rows if row["drone"] in look.leases}
     reports = [look.reports[drone].figures for drone in look.drones if drone in look.reports]
     sums = total([*reports, *left])
+    numbers = {name: value for name, value in sums.items() if isinstance(value, (int, float))}
+    states = {DroneState(row["state"]) for row in rows if row["drone"] in look.leases}
     return {
-        **{name: value for name, value in sums.items() if isinstance(value, (int, float))},
-        "state": str(_state_of_all(there)),
+        **numbers,
+        "state": str(_state_of_all(states)),
         "seconds": max((row["seconds"] for row in rows), default=0.0),
-        "waits": waits_for(look, look.wanted) if look.wanted else "",
+        "waits": _waits(look),
         "drones": rows,
     }
 
@@ -315,20 +324,18 @@ def _state_of_all(states: AbstractSet[DroneState]) -> DroneState:
 
 
 def _progress_of(look: HiveLook, drone: int) -> dict[str, Any]:
+    host, _ = look.places.get(drone, ("", 0))
     report = look.reports.get(drone)
-    if drone not in look.leases:
-        state = _absent(look, drone)
-    elif report is None:
+    row: dict[str, Any]
+    if report is None:
+        row = {"seconds": 0.0, **dict.fromkeys(OF_EACH, 0), "trouble": "", "place": host}
         state = "running"
     else:
+        figures = {name: report.figures.get(name, 0) for name in OF_EACH}
+        place = f"{host}:{report.jobdir}"
+        seconds = round(report.seconds, 1)
+        row = {"seconds": seconds, **figures, "trouble": report.trouble, "place": place}
         state = str(report.state)
-    figures = report.figures if report is not None else {}
-    host, _ = look.places.get(drone, ("", 0))
-    return {
-        "drone": drone,
-        "state": state,
-        "seconds": round(report.seconds, 1) if report is not None else 0.0,
-        **{name: figures.get(name, 0) for name in OF_EACH},
-        "trouble": report.trouble if report is not None else "",
-        "place": f"{host}:{report.jobdir}" if report is not None else host,
-    }
+    if drone not in look.leases:
+        state = _absent(look, drone)
+    return {"drone": drone, "state": state, **row}

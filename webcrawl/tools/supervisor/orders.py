@@ -214,7 +214,7 @@ async def given(
             f"{name}: drones {', '.join(missed)} ended before they answered; they receive the "
             "command when they are back"
         )
-    done = [one for one in there if not _is_behind(look, one, number)]
+    done = [drone for drone in there if _has_carried_out(look, drone, number)]
     return f"{name}: done by {count(len(done), 'drone')}"
 
 
@@ -226,7 +226,7 @@ async def _look_after(operator: Operator, name: str, number: int) -> HiveLook:
     end = time.monotonic() + PATIENCE
     while True:
         look = await operator.look()
-        waiting = _behind(look, number)
+        waiting = look.behind(number)
         if not waiting:
             return look
         if time.monotonic() > end:
@@ -259,16 +259,11 @@ async def _ends(folder: HiveFolder | None) -> bool:
     return folder is not None and not folder.supervised
 
 
-def _behind(look: HiveLook, number: int) -> list[int]:
-    """Return the drones that are there and have not carried it out."""
-    return [drone for drone in look.leases if _is_behind(look, drone, number)]
-
-
-def _is_behind(look: HiveLook, drone: int, number: int) -> bool:
-    return drone not in look.reports or look.reports[drone].applied < number
+def _has_carried_out(look: HiveLook, drone: int, number: int) -> bool:
+    return drone in look.reports and look.reports[drone].applied >= number
 
 
 def _is_missed(look: HiveLook, drone: int, number: int) -> bool:
     """Return whether a drone of the hive has not carried it out; who gave all away need not."""
-    left = look.map is not None and drone not in {*look.map.drones, *look.map.leaving}
-    return not left and _is_behind(look, drone, number)
+    has_left = look.map is not None and drone not in {*look.map.drones, *look.map.leaving}
+    return not has_left and not _has_carried_out(look, drone, number)

@@ -1,4 +1,4 @@
-"""What a hive's process sees of it once a second; and how a change of its drones goes on."""
+"""What a hive's launcher sees of it once a second, and which drones it runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Any, cast
 
 from scrapy.settings import BaseSettings
@@ -15,7 +14,7 @@ from webcrawl.adapter.extensions.progress import ProgressDisplay
 from webcrawl.base.readable import count
 from webcrawl.crawl.hive.errors import Away, CannotRead, HiveError
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, saved, total
-from webcrawl.crawl.hive.operator import HiveLook, Operator, waits_for
+from webcrawl.crawl.hive.operator import HiveLook, Operator
 from webcrawl.crawl.hive.redis_server.embedded_server import EmbeddedServer
 from webcrawl.crawl.hive.supervising import Supervisor
 from webcrawl.tools.supervisor.servers import MakeOperator
@@ -23,63 +22,41 @@ from webcrawl.tools.supervisor.servers import MakeOperator
 logger = logging.getLogger(__name__)
 
 INTERVAL = 1.0  # seconds
-LAST = 2.0  # seconds for the look after the end
 
 
-# A change of the number of drones, which hive.json follows whatever dies meanwhile.
-#
-# `webcrawl hive resize` writes what is wanted, and waits. All else is for the process that runs the
-# hive: that process alone knows which drones have `ended` in this run because they had nothing left
-# to do. No look at the server can tell that after it was emptied.
-
-
-def to_run(
-    folder: HiveFolder, founding: Founding, look: HiveLook, ended: Collection[int]
+def drones_to_run(
+    folder: HiveFolder,
+    founding: Founding,
+    look: HiveLook,
+    ended: Collection[int] = (),
+    lost: Collection[int] = (),
 ) -> list[int]:
-    """Return the drones that are to run now. One that has left begins anew if wanted.
+    """Return the drones that are to run now: the members, those that leave, and those that join.
 
-    So does one that the map still has among the leaving, and of which the server knows nothing: it
-    has to say once more that it has nothing left. Whatever hive.json says, the crawl waits for it.
+    `ended`: drones that have ended in this run because nothing was left for them to do. `lost`:
+    drones that were given up, beside those of the order in force.
     """
-    leaving = folder.leaving(look.map, founding)
-    members = founding.wanted or founding.drones
-    left = {*ended}.difference(members, leaving - look.reports.keys())
-    return sorted(leaving.union(founding.drones) - left)
-
-
-def followed(
-    folder: HiveFolder, founding: Founding, look: HiveLook, ended: Collection[int]
-) -> Founding:
-    """Return the founding that hive.json is to have now.
-
-    The new drones come in when the server knows of the change, for it lets in only those that it
-    expects. Those that are to leave stay until they have ended; but not one that never came, and
-    now shall not.
-    """
-    wanted = {*founding.wanted}
-    if not wanted or look.wanted != wanted:
-        return founding
-    leaving = {
-        drone for drone in founding.drones if drone in look.drones or folder.figures(drone)
-    } - wanted
-    # the crawl may be over meanwhile
-    there = {**dict.fromkeys(wanted.intersection(ended), 0.0), **look.leases}
-    if leaving <= {*ended} and not waits_for(
-        replace(look, leases=there), wanted, lost_in(founding)
-    ):
-        return replace(founding, drones=tuple(sorted(wanted)), wanted=())
-    return replace(founding, drones=tuple(sorted(wanted | leaving)))
-
-
-def lost_in(founding: Founding) -> set[int]:
-    """Return the drones whose state is gone and whose number no drone has taken since."""
-    return {*founding.lost} - {*founding.drones} - {*founding.wanted}
-
-
-async def repeat_change(operator: Operator, look: HiveLook, founding: Founding) -> None:
-    """Tell a server who shall share the web if it does not know, or has lost it."""
-    if founding.wanted and look.wanted != {*founding.wanted}:
-        await operator.resize(founding.wanted, lost_in(founding))
+    if look.map is None:  # no drone has entered the hive yet
+        return [*founding.drones]
+    members = {*look.map.drones}
+    given_up = {*lost}
+    if look.order is not None:
+        given_up |= look.order.lost
+        # A new drone that came first to an emptied server would found a hive. So it waits until a
+        # drone has brought the order there.
+        if look.places:
+            members |= look.order.members
+    leaving = {*filter(folder.has, look.map.leaving)}
+    # The server may have let in a drone that a later order does not name. The queen waits until
+    # this drone has said that it has nothing.
+    let_in = {*filter(folder.has, look.drones)}
+    # A server that was emptied has lost what a leaving drone said last. So the drone runs once
+    # more, and says again that it has given away all.
+    unheard = leaving - look.reports.keys()
+    left = {*ended} - members - unheard
+    # A drone that holds a lease and has no state here runs on another machine.
+    elsewhere = {drone for drone in look.leases if not folder.has(drone)}
+    return sorted((members | leaving | let_in) - left - elsewhere - given_up)
 
 
 class HiveWatch:
@@ -97,8 +74,10 @@ class HiveWatch:
         self._make_operator = make_operator
         self._server = server
         self._ended = ended
-        self._seen = HiveLook(map=folder.saved_map())  # at first what the checkpoints know
-        self.drones = to_run(folder, folder.known(), self._seen, ended())
+        self._lost: frozenset[int] = frozenset()  # all that were given up, as far as was heard
+        self._is_changing = folder.is_changing
+        self.drones: list[int] = []  # that are to run
+        self._see(folder.look(), folder.known())  # at first what the checkpoints know
         self.figures: Mapping[str, Any] = saved(folder)
         # that may pass: of the last turn, and of this one
         self._troubles_before: set[str] = set()
@@ -122,8 +101,7 @@ class HiveWatch:
         self._troubles_before, self._troubles = self._troubles, set()
         try:
             # before a server is started again in a folder that is gone
-            known = self._folder.known()
-            self.drones = to_run(self._folder, known, self._seen, self._ended())
+            self._see(self._seen, self._folder.known())
             self._check_server()
             await self._look(operator)
         except (CannotRead, OSError) as error:  # the drones go on
@@ -134,17 +112,6 @@ class HiveWatch:
         if why not in self._troubles_before | self._troubles:
             logger.warning("%s", why)
         self._troubles.add(why)
-
-    async def last(self) -> None:
-        """See, when all drones have ended, whether a change of their number had, too."""
-        async with aclosing(self._make_operator()) as operator:
-            try:
-                async with asyncio.timeout(LAST):
-                    self._follow(await operator.look())
-            except (Away, TimeoutError):
-                pass
-            except HiveError as error:
-                self._say(str(error))
 
     def _check_server(self) -> None:
         try:
@@ -159,10 +126,8 @@ class HiveWatch:
         try:
             look = await operator.look()
             if look.map is not None:  # else the server has been emptied
-                self._seen = look
-            # read after the look: an order that the server has by now is in the file already
-            await repeat_change(operator, look, self._folder.known())
-            self._follow(look)
+                self._see(look, self._folder.known())
+                self._folder.note_members(look.map)
         except CannotRead:  # no file of the checkpoints either
             raise
         except Away:
@@ -176,13 +141,17 @@ class HiveWatch:
             for drone in self._folder.all_drones()
         )
 
-    def _follow(self, look: HiveLook) -> None:
-        # as hive.json is now: `webcrawl hive resize` may have been quicker than the server
-        before, now = self._folder.change(
-            lambda known: followed(self._folder, known, look, self._ended())
-        )
-        if before.wanted and not now.wanted:
-            logger.info("the hive now has %s", count(len(now.drones), "drone"))
+    def _see(self, look: HiveLook, founding: Founding) -> None:
+        """Decide by this look which drones are to run, and say when a change is complete."""
+        self._seen = look
+        if look.order is not None:
+            # A server that was emptied may hear of the order only from the second drone that comes.
+            # A drone that was given up must not be started meanwhile: its state would be empty.
+            self._lost = (self._lost - look.order.members) | look.order.lost
+            if self._is_changing and not look.is_changing:
+                logger.info("the hive now has %s", count(len(look.sharing), "drone"))
+            self._is_changing = look.is_changing
+        self.drones = drones_to_run(self._folder, founding, look, self._ended(), self._lost)
 
 
 class HiveProgress(ProgressDisplay):
