@@ -255,7 +255,8 @@ def test_killed_while_it_shrinks(start, server, tmp_path):
     found = crawled(job)
     assert status == 0, said
     assert (len(found), max(found.values())) == (64, 1)
-    assert (HiveFolder(job).known().drones, HiveFolder(job).is_changing) == ((0,), False)
+    folder = HiveFolder(job)
+    assert (folder.known().drones, folder.is_changing(folder.look())) == ((0,), False)
     assert "web: finished, 1 drone; " in hive("status", job)[1]
     assert hive("resize", job, "-n", 2)[2] == f"{job}: the hive has finished: start it first\n"
     assert command("scrapy", "verify", job).returncode == 0

@@ -137,7 +137,7 @@ def test_a_change_that_is_not_complete(tmp_path, slots, order, ended, changes):
         folder.drone(drone).mkdir()
         (folder.drone(drone) / "stats.json").write_text('{"reason": "finished"}')
 
-    assert folder.is_changing is changes
+    assert folder.is_changing(folder.look()) is changes
 
 
 class TestOrder:
@@ -214,7 +214,7 @@ class TestEarlierVersion:
         folder.write(replace(self.ABOUT, lost=lost, wanted=wanted))
         before = folder.known()
 
-        after = [folder.take_over_orders(before) for _ in range(2)]
+        after = [folder.take_over_orders(before, folder.look()) for _ in range(2)]
 
         assert after == [self.ABOUT] * 2
         orders = folder.look().orders
@@ -226,13 +226,15 @@ class TestEarlierVersion:
         folder = HiveFolder(tmp_path)
         checkpoint(folder, 0, SlotMap.fair(range(3)), (7, (0, 1), (2,)))
 
-        after = folder.take_over_orders(replace(self.ABOUT, lost=(2,), wanted=(0, 1)))
+        before = replace(self.ABOUT, lost=(2,), wanted=(0, 1))
+        after = folder.take_over_orders(before, folder.look())
 
         assert (after, len(folder.look().orders)) == (self.ABOUT, 1)
 
     def test_a_hive_that_no_drone_has_entered(self, tmp_path):
         """It is founded with the drones that were wanted."""
-        after = HiveFolder(tmp_path).take_over_orders(replace(self.ABOUT, wanted=(0, 1, 2)))
+        before = replace(self.ABOUT, wanted=(0, 1, 2))
+        after = HiveFolder(tmp_path).take_over_orders(before, HiveLook())
 
         assert after == replace(self.ABOUT, founders=3, drones=(0, 1, 2))
 

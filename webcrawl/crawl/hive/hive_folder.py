@@ -175,15 +175,15 @@ class HiveFolder:
                 last = max(last, obeyed_number(obeyed))
         return max(time.time_ns() // 1_000_000, last + 1)
 
-    def take_over_orders(self, founding: Founding) -> Founding:
+    def take_over_orders(self, founding: Founding, look: HiveLook) -> Founding:
         """Return the facts without the orders that only an earlier version wrote to hive.json.
 
-        The checkpoints get an order that they do not know; a kill before hive.json is written
-        repeats this.
+        The checkpoints get an order that they do not know by this look; a kill before hive.json is
+        written repeats this.
         """
         lost = {*founding.lost}.difference(founding.drones, founding.wanted)
         members = founding.wanted or founding.drones
-        order = self.look().order or NOTHING_WANTED
+        order = look.order or NOTHING_WANTED
         are_lost = order.lost >= lost
         are_wanted = not founding.wanted or order.members == {*founding.wanted}
         after = replace(founding, lost=(), wanted=())
@@ -287,10 +287,11 @@ class HiveFolder:
         with reading(self.path):
             return is_held(self.path)
 
-    @property
-    def finished(self) -> bool:
-        """Return whether all members have crawled to the end, as of their last checkpoints."""
-        look = self.look()
+    def finished(self, look: HiveLook) -> bool:
+        """Return whether all members have crawled to the end, as of their last checkpoints.
+
+        `look`: what `look` returns, which reads the checkpoints of all drones.
+        """
         members = {*(look.map.drones if look.map is not None else self.known().drones)}
         if look.order is not None:
             members -= look.order.lost
@@ -300,13 +301,11 @@ class HiveFolder:
         """Return whether nothing was left to do for this drone when it last ran."""
         return self.figures(number).get("reason") == stats_file.FINISHED
 
-    @property
-    def is_changing(self) -> bool:
+    def is_changing(self, look: HiveLook) -> bool:
         """Return whether the checkpoints have an order that is not carried out.
 
         A drone that has given away all has ended, though a map may still have it among the leaving.
         """
-        look = self.look()
         if look.map is None:
             return False
         leaving = tuple(drone for drone in look.map.leaving if not self.has_ended(drone))

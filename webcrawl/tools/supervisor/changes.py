@@ -83,9 +83,10 @@ def must_run(target: HiveTarget) -> None:
 
 def stopped(folder: HiveFolder, order: Wanted | None = None) -> str:
     """Return how a hive is that does not run, and what to do. `order`: a change under way."""
-    state = "has finished" if folder.finished else "is not running"
-    if order is None and folder.is_changing:
-        order = folder.look().order
+    look = folder.look()
+    state = "has finished" if folder.finished(look) else "is not running"
+    if order is None and folder.is_changing(look):
+        order = look.order
     if order is None:
         return f"{folder.path}: the hive {state}: start it first"
     change = f"the change to {count(len(order.sharing), 'drone')} is not complete"
@@ -239,14 +240,14 @@ class ChangeWaiter:
         # Asked before they are read: the drones of a launcher that was killed end with one.
         if any(map(folder.running, folder.all_drones())):
             return "the drones, which are ending"
-        noted = folder.look().order
-        if noted is None or noted.number < self._order.number:
+        look = folder.look()
+        if look.order is None or look.order.number < self._order.number:
             raise CannotStart(
                 f"{folder.path}: the hive ended before a drone had noted the change: start it, and "
                 "repeat the command"
             )
         # The crawl may have ended, and with it the change.
-        if folder.finished and not folder.is_changing:
+        if folder.finished(look) and not folder.is_changing(look):
             return ""
         raise CannotStart(stopped(folder, self._order))
 
@@ -319,7 +320,7 @@ def _adopt_later(folder: HiveFolder, drone: int, say: Say, *, sure: bool) -> int
         if not sure:
             say(UNCHANGED)
             return 1
-        founding = folder.take_over_orders(folder.known())
+        founding = folder.take_over_orders(folder.known(), look)
         left = others(drone, folder.look().sharing)
         folder.order(left, (drone,))
         noted = tuple(one for one in founding.drones if one != drone)

@@ -34,6 +34,7 @@ from webcrawl.crawl.checks import read
 from webcrawl.crawl.default_jobdir import default_jobdir
 from webcrawl.crawl.hive.errors import AnotherHive, HiveError
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, saved
+from webcrawl.crawl.hive.operator import HiveLook
 from webcrawl.crawl.hive.process import Child
 from webcrawl.crawl.hive.supervising import Supervisor
 from webcrawl.crawl.hive.transport import stream_memory
@@ -70,13 +71,16 @@ class HivePlan:
         self.folder = HiveFolder(Path(settings["JOBDIR"] or default_jobdir(spider)))
         check_name(self.folder.path)  # before a server is started in it
 
-    def founding(self, before: Founding | None) -> Founding:
-        """Return the founding of this hive. Raise CannotStart if it was another, with members."""
+    def founding(self, before: Founding | None, look: HiveLook) -> Founding:
+        """Return the founding of this hive. Raise CannotStart if it was another, with members.
+
+        `look`: at the checkpoints.
+        """
         name = self._settings.get("HIVE_NAME") or self._arguments.get("name", self._spider.name)
         partition = str(self._settings.get("HIVE_PARTITION") or "domain")
         if before is not None:
             try:
-                self._refuse_another(before, name, partition)
+                self._refuse_another(before, look, name, partition)
             except CannotStart:
                 if self.folder.begun():
                     raise
@@ -84,8 +88,7 @@ class HivePlan:
                 return before
         drones = self._drones or len(usable_cores())
         if left := self.folder.begun():
-            slots = self.folder.look().map
-            members = slots.drones if slots is not None else left
+            members = look.map.drones if look.map is not None else left
             if self._drones != len(members):
                 raise CannotStart(
                     f"{self.folder.path}: hive.json is missing, but the folder holds "
@@ -95,9 +98,9 @@ class HivePlan:
             return Founding(name, self._spider.name, partition, left[-1] + 1, members)
         return Founding(name, self._spider.name, partition, drones, tuple(range(drones)))
 
-    def _refuse_another(self, before: Founding, name: str, partition: str) -> None:
+    def _refuse_another(self, before: Founding, look: HiveLook, name: str, partition: str) -> None:
         path = self.folder.path
-        members = self.folder.look().sharing or before.drones
+        members = look.sharing or before.drones
         if self._drones not in (0, len(members)):
             raise CannotStart(
                 f"{path}: has {count(len(members), 'drone')}: start it without -n, then run `{program()} hive resize "
@@ -213,9 +216,10 @@ class HiveRun:
             if new and {*self._folder.path.iterdir()} <= {self._folder.path / LOCK}:
                 refused.callback(shutil.rmtree, self._folder.path, ignore_errors=True)
             before = self._folder.read()
-            founding = self._plan.founding(before)
+            look = self._folder.look()
+            founding = self._plan.founding(before, look)
             is_new = founding is not before
-            drones = drones_to_run(self._folder, founding, self._folder.look())
+            drones = drones_to_run(self._folder, founding, look)
             self._wait_for_the_last_run(drones)
             self._plan.check(founding)
             self._folder.check_logs(drones)
@@ -224,7 +228,7 @@ class HiveRun:
             check_own_files(self._settings, self._folder.path)
             choose_json(self._settings)
             check_log_file(self._settings)
-            founding = self._folder.take_over_orders(founding)
+            founding = self._folder.take_over_orders(founding, look)
             # Before the first drone: a kill in between leaves a hive that no drone has entered, and
             # that the next start may found in another way. Drones without hive.json would need the
             # operator to say how many they are.
@@ -287,8 +291,7 @@ class HiveRun:
         before = int(saved(self._folder)["pages"])
         supervisor = Supervisor(start, reason)
         watching = HiveWatch(self._folder, self._operators, self._own, lambda: supervisor.ended)
-        drones = count(len(watching.drones), "drone")
-        said = f"a new hive of {drones}" if is_new else self._resumed(drones, before)
+        said = _how_it_begins(watching, None if is_new else before)
         logger.info("%s: %s", self._folder.path, said)
         asyncio.run(self._watch(supervisor, watching))
         for number in SIGNALS:  # all is over
@@ -327,14 +330,6 @@ class HiveRun:
             if one.get("failures") and not (one.get("answers") or one.get("pages")):
                 log = self._folder.log(one["drone"])
                 yield f"drone {one['drone']} has fetched nothing: see its warnings in {log}"
-
-    def _resumed(self, drones: str, pages: int) -> str:
-        """Return how many drones resume, with how many pages, and the change that continues."""
-        said = f"resumed by {drones} with {count(pages, 'page')}"
-        if not self._folder.is_changing:
-            return said
-        goal = count(len(self._folder.look().sharing), "drone")
-        return f"{said}; the change to {goal} continues"
 
     async def _refuse_another_hive(self) -> None:
         """Raise AnotherHive if the server has another hive of this name, unless that gives way."""
@@ -380,3 +375,14 @@ class HiveRun:
             self._folder.note_members(self._folder.look().map)
         except HiveError as error:
             logger.warning("%s", error)
+
+
+def _how_it_begins(watching: HiveWatch, pages: int | None) -> str:
+    """Return how many drones begin, and with how many pages; None: the hive is new."""
+    drones = count(len(watching.drones), "drone")
+    if pages is None:
+        return f"a new hive of {drones}"
+    said = f"resumed by {drones} with {count(pages, 'page')}"
+    if not watching.goal:
+        return said
+    return f"{said}; the change to {count(watching.goal, 'drone')} continues"

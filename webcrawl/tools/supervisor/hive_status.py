@@ -92,14 +92,15 @@ def _by_checkpoints(folder: HiveFolder | None) -> dict[str, Any]:
     """Return the state by the folder: how many drones are meant, and whether that changes."""
     if folder is None:
         return {"state": STOPPED, "running": 0, "meant": 0, "changing": False}
+    look = folder.look()
     if folder.supervised:
         state = RUNNING
-    elif folder.finished:
+    elif folder.finished(look):
         state = FINISHED
     else:
         state = STOPPED
-    meant = len(folder.look().sharing or folder.known().drones)
-    return {"state": state, "running": 0, "meant": meant, "changing": folder.is_changing}
+    meant = len(look.sharing or folder.known().drones)
+    return {"state": state, "running": 0, "meant": meant, "changing": folder.is_changing(look)}
 
 
 def _by_locks(

@@ -75,9 +75,12 @@ class HiveWatch:
         self._server = server
         self._ended = ended
         self._lost: frozenset[int] = frozenset()  # all that were given up, as far as was heard
-        self._is_changing = folder.is_changing
+        saved_look = folder.look()
+        is_changing = folder.is_changing(saved_look)
+        # how many drones a change that is not complete leads to; 0: there is none
+        self.goal = len(saved_look.sharing) if is_changing else 0
         self.drones: list[int] = []  # that are to run
-        self._see(folder.look(), folder.known())  # at first what the checkpoints know
+        self._see(saved_look, folder.known(), is_changing=is_changing)
         self.figures: Mapping[str, Any] = saved(folder)
         # that may pass: of the last turn, and of this one
         self._troubles_before: set[str] = set()
@@ -101,7 +104,7 @@ class HiveWatch:
         self._troubles_before, self._troubles = self._troubles, set()
         try:
             # before a server is started again in a folder that is gone
-            self._see(self._seen, self._folder.known())
+            self._see(self._seen, self._folder.known(), is_changing=self.goal > 0)
             self._check_server()
             await self._look(operator)
         except (CannotRead, OSError) as error:  # the drones go on
@@ -126,7 +129,7 @@ class HiveWatch:
         try:
             look = await operator.look()
             if look.map is not None:  # else the server has been emptied
-                self._see(look, self._folder.known())
+                self._see(look, self._folder.known(), is_changing=look.is_changing)
                 self._folder.note_members(look.map)
         except CannotRead:  # no file of the checkpoints either
             raise
@@ -141,16 +144,16 @@ class HiveWatch:
             for drone in self._folder.all_drones()
         )
 
-    def _see(self, look: HiveLook, founding: Founding) -> None:
+    def _see(self, look: HiveLook, founding: Founding, *, is_changing: bool) -> None:
         """Decide by this look which drones are to run, and say when a change is complete."""
         self._seen = look
         if look.order is not None:
             # A server that was emptied may hear of the order only from the second drone that comes.
             # A drone that was given up must not be started meanwhile: its state would be empty.
             self._lost = (self._lost - look.order.members) | look.order.lost
-            if self._is_changing and not look.is_changing:
+            if self.goal and not is_changing:
                 logger.info("the hive now has %s", count(len(look.sharing), "drone"))
-            self._is_changing = look.is_changing
+            self.goal = len(look.sharing) if is_changing else 0
         self.drones = drones_to_run(self._folder, founding, look, self._ended(), self._lost)
 
 
