@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -259,6 +260,34 @@ def test_killed_while_it_shrinks(start, server, tmp_path):
     assert (folder.known().drones, folder.is_changing(folder.look())) == ((0,), False)
     assert "web: finished, 1 drone; " in hive("status", job)[1]
     assert hive("resize", job, "-n", 2)[2] == f"{job}: the hive has finished: start it first\n"
+    assert command("scrapy", "verify", job).returncode == 0
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_drone_that_is_given_up_while_nothing_runs(start, server, tmp_path, killed):
+    """The next start runs the other drone, which takes over all hosts, also if all is killed once
+    more before the map has changed.
+    """
+    job, slow = tmp_path / "job", {"POLITENESS_MIN_DELAY": 0.3}
+    first = start("-n", 2, CHECKPOINT_INTERVAL=1, **slow)
+    wait_until(lambda: server.log.count > 20)
+    first.send_signal(signal.SIGINT)
+    assert ended(first)[0] == 0
+    shutil.rmtree(job / "drone-1")
+    assert hive("adopt", job, "--drone", 1, "--lost", "--yes")[0] == 0
+    if killed:
+        again = start(CHECKPOINT_INTERVAL=3600, **slow)
+        wait_until((job / "drone-0/control.sock").is_socket)
+        kill_all(again)
+
+    status, said = ended(start(**slow))
+
+    assert status == 0, said
+    assert "resumed by 1 drone" in said
+    assert not (job / "drone-1").exists()
+    assert HiveFolder(job).look().map.drones == HiveFolder(job).known().drones == (0,)
+    hosts = {url.split("/")[2] for url in crawled(job)}
+    assert len(hosts) == 8
     assert command("scrapy", "verify", job).returncode == 0
 
 
