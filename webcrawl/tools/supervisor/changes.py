@@ -150,9 +150,12 @@ def _check(look: HiveLook, lost: Collection[int]) -> None:
     """Refuse what can be refused before anything changes."""
     if not look.leases:
         raise NotRunning("no drone of this hive is there")
-    for drone in () if lost else look.leases:  # what is lost is not given away
-        if drone in look.reports and (why := look.reports[drone].stays):
-            raise CannotStart(f"the hive cannot be resized: {why}")
+    if lost:  # no slot is given away
+        return
+    for drone in look.leases:
+        report = look.reports.get(drone)
+        if report is not None and report.stays:
+            raise CannotStart(f"the hive cannot be resized: {report.stays}")
 
 
 async def _ordered(
