@@ -12,6 +12,7 @@ from redis import Redis
 from redis.asyncio import Redis as AsyncRedis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
+from redis.crc import key_slot
 
 from tests.support.ports import free_port
 from webcrawl.crawl.hive.errors import Away, NewEpoch
@@ -21,6 +22,7 @@ from webcrawl.crawl.hive.redis_server.redis_transport import RedisTransport
 from webcrawl.crawl.hive.registry import Member
 
 LEASE = 30.0
+SLOTS = 1 << 14  # of a cluster
 
 
 def clients(url, **parameters):
@@ -115,6 +117,9 @@ class OwnServer:
     def __init__(self, folder, *options):
         folder.mkdir(exist_ok=True)
         self.folder, self.options, self.port = folder, options, free_port()
+        self.bus = (
+            options[options.index("--cluster-port") + 1] if "--cluster-port" in options else ""
+        )
         self.url = f"redis://127.0.0.1:{self.port}"
         self.start()
 
@@ -141,6 +146,73 @@ class OwnServer:
 
     def restart(self):
         """Ends it as a power cut does, and starts it with what is on its disk."""
+        self.kill()
+        self.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.kill()
+
+
+class OwnCluster:
+    """The same as a cluster of three nodes; each is a server that may be killed and started alone."""
+
+    def __init__(self, folder, *options):
+        folder.mkdir(exist_ok=True)
+        self.nodes = [
+            OwnServer(
+                folder / f"node-{number}",
+                *("--cluster-enabled", "yes", "--cluster-port", f"{free_port()}"),
+                *("--cluster-require-full-coverage", "no", *options),
+            )
+            for number in range(3)
+        ]
+        self.url = self.nodes[0].url
+        step = -(-SLOTS // len(self.nodes))
+        for number, node in enumerate(self.nodes):
+            with Redis.from_url(node.url) as client:
+                begin = number * step
+                client.execute_command("CLUSTER ADDSLOTSRANGE", begin, min(begin + step, SLOTS) - 1)
+                client.execute_command("CLUSTER SET-CONFIG-EPOCH", number + 1)
+                client.execute_command(
+                    "CLUSTER MEET", "127.0.0.1", self.nodes[0].port, self.nodes[0].bus
+                )
+        self.settle()
+
+    def settle(self):
+        """Waits until all nodes that run can be written to."""
+        for node in self.nodes:
+            if node.process.poll() is None:
+                with Redis.from_url(node.url) as client:
+                    for _ in range(1000):
+                        found = client.execute_command("CLUSTER INFO")
+                        known = int(found["cluster_known_nodes"])
+                        if found["cluster_state"] == "ok" and known >= len(self.nodes):
+                            break
+                        time.sleep(0.02)
+                    else:
+                        raise AssertionError(found)
+
+    def node_of(self, key):
+        """The node that has the slot of a key."""
+        return self.nodes[key_slot(key.encode()) * len(self.nodes) // SLOTS]
+
+    def kill(self):
+        for node in self.nodes:
+            node.kill()
+
+    def start(self):
+        for node in self.nodes:
+            node.start()
+        self.settle()
+
+    def empty(self):
+        for node in self.nodes:
+            node.empty()
+
+    def restart(self):
         self.kill()
         self.start()
 

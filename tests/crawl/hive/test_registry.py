@@ -6,12 +6,12 @@ from contextlib import closing
 import msgpack
 import pytest
 from redis import Redis
-from redis.asyncio.client import Pipeline
 from redis.exceptions import ConnectionError as Cut
 
 from tests.support.redis_server import beat, drones, emptied, joins, member, resumed, transport
 from webcrawl.crawl.hive.errors import Away, HiveError
 from webcrawl.crawl.hive.partition import EARLIER_SLOTS, SlotMap
+from webcrawl.crawl.hive.redis_server.redis_transport import RedisTransport
 from webcrawl.crawl.hive.redis_server.steps import Keys
 from webcrawl.crawl.hive.registry import RESIZE, Command, Companions, runs_elsewhere
 from webcrawl.store.crawldb import CrawlDB
@@ -147,16 +147,18 @@ async def test_an_entry_whose_answer_is_lost(url, monkeypatch):
     """A drone that does not know whether it has entered a hive founds it again if the server has
     lost it meanwhile.
     """
-    execute = Pipeline.execute
+    atomic = RedisTransport._atomic
 
-    async def lost(pipe, **options):
-        await execute(pipe, **options)
+    async def lost(self, *commands, seen="", **more):
+        answers = await atomic(self, *commands, seen=seen, **more)
+        if not seen:
+            return answers
         monkeypatch.undo()
         raise Cut("the connection")
 
     hive = await joins(url, member(0))
     server = transport(url)
-    monkeypatch.setattr(Pipeline, "execute", lost)
+    monkeypatch.setattr(RedisTransport, "_atomic", lost)
     with pytest.raises(Away):
         await server.join(member(1))
     emptied(url)

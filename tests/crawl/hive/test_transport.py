@@ -1,4 +1,4 @@
-"""What a transport has to do, with a real server, which is killed, too."""
+"""What a transport has to do, with a real server or a cluster, which are killed, too."""
 
 import asyncio
 from contextlib import suppress
@@ -6,6 +6,7 @@ from contextlib import suppress
 import pytest
 
 from tests.support.redis_server import (
+    OwnCluster,
     OwnServer,
     anew,
     beat,
@@ -21,7 +22,7 @@ from webcrawl.crawl.hive.letter import BEGINNING
 from webcrawl.crawl.hive.registry import RESIZE
 
 
-@pytest.fixture(name="server", scope="module", params=[OwnServer])
+@pytest.fixture(name="server", scope="module", params=[OwnServer, OwnCluster])
 def _server(request, tmp_path_factory):
     """Another transport's server is one more parameter."""
     with request.param(tmp_path_factory.mktemp("server")) as server:

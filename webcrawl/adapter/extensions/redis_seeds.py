@@ -175,8 +175,7 @@ class RedisSeeds:
         except StoreError as error:
             scheduler.fail(error)
             return
-        self._client = self._make_client()
-        self._taking: Taking = Taking(self._client, self._source, own, self._hand_on)
+        self._taking: Taking = Taking(self._make_client(), self._source, own, self._hand_on)
         scheduler.crawl.followers.add(self)
         scheduler.run.sources.append(self.expects)
         # a drone's seeds come from the hive's server, which is watched
@@ -204,8 +203,7 @@ class RedisSeeds:
         with suppress(Away, HiveError, TimeoutError):
             async with asyncio.timeout(LAST):
                 await self._taking.finish()
-        with suppress(OSError):
-            await self._client.aclose()
+        await self._taking.aclose()
 
     # -- beside the crawl
 

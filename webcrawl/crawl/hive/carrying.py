@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Protocol
 
-from webcrawl.crawl.hive.errors import Away, ForeignMessage, Full, LaterMap, NewEpoch
+from webcrawl.crawl.hive.errors import Away, ForeignMessage, Full, LaterMap, NewEpoch, PartAway
 from webcrawl.crawl.hive.letter import BEGINNING
 from webcrawl.crawl.hive.member import Post
 from webcrawl.crawl.hive.transport import Transport
@@ -161,7 +161,8 @@ class Carrying:
                 pause = FULL
                 if not self._full:
                     logger.warning(
-                        "the hive's server is full (%s): letters to other drones wait on this drone's disk",
+                        "the hive's server is %s (%s): letters to other drones wait on this drone's disk",
+                        error.state,
                         error,
                     )
                 self._full = True
@@ -172,11 +173,17 @@ class Carrying:
     async def send_all(self) -> None:
         """Sends what may be sent now."""
         outbox = self._post.outbox
+        away: PartAway | None = None
         for drone in list(outbox.drones()):
-            while letters := outbox.due(drone, LETTERS):
-                places = await self._server.send(drone, [letter.data for letter in letters])
-                for letter, place in zip(letters, places, strict=True):
-                    outbox.sent(drone, letter, place)
+            try:
+                while letters := outbox.due(drone, LETTERS):
+                    places = await self._server.send(drone, [letter.data for letter in letters])
+                    for letter, place in zip(letters, places, strict=True):
+                        outbox.sent(drone, letter, place)
+            except PartAway as error:  # the others' letters go on
+                away = error
+        if away is not None:
+            raise away
 
     async def into(self) -> None:
         """Takes in what others send."""

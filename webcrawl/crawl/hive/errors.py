@@ -95,6 +95,12 @@ class Full(Away):
     state = "full"
 
 
+class PartAway(Full):
+    """The part of the server with one drone's stream does not answer; others may."""
+
+    state = "partly unreachable"
+
+
 class NewEpoch(Exception):  # noqa: N818
     """The streams begin anew: unacknowledged letters are sent again, and old places are void."""
 

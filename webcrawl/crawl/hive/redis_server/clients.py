@@ -1,23 +1,31 @@
-"""Clients of a Redis or Valkey server: how they are made, what their errors mean, and whether the
-server can carry a hive.
+"""Clients of a Redis or Valkey server, or of a cluster of them: how they are made, what their errors
+mean, and whether the server can carry a hive.
 """
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from itertools import chain
 from typing import Any
 
+import redis
 from redis import exceptions
-from redis.asyncio import Redis
+from redis.asyncio import Redis, RedisCluster
+from redis.asyncio.connection import SSLConnection
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
+from redis.crc import key_slot
 
 from webcrawl.base.readable import url_without_credentials
 from webcrawl.crawl.hive.errors import Away, Full, HiveError
 
 OLDEST = (6, 2)  # XTRIM MINID, XADD NOMKSTREAM
+CLUSTERS = 8  # redis-py from which on clusters work
 # Patterns of redis-py's exceptions, and of words that servers of some versions say instead; looked
 # for in this order
 REFUSALS = {
@@ -25,24 +33,26 @@ REFUSALS = {
         "refuses the login (REDIS_PASSWORD_FILE names the file with the password)"
     ),
     "NoPermissionError|NOPERM| permission": "does not give its user the necessary rights",
-    "MovedError|CROSSSLOT|ClusterCrossSlot": "is part of a cluster, but a hive needs a standalone server",
     "CERTIFICATE_VERIFY_FAILED": "has a certificate that cannot be trusted",
     "WRONGTYPE": "has other data under a key of the hive",
 }
 MEMORY_FULL = "OutOfMemoryError|OOM|used memory > 'maxmemory'"
 NOT_NOW = (
     "ReadOnlyError|READONLY|MISCONF|LOADING|MASTERDOWN|MasterDown|CLUSTERDOWN|ClusterDown|TRYAGAIN|TryAgain"
-    "|BUSY|NOREPLICAS|UNBLOCKED"
+    "|BUSY|NOREPLICAS|UNBLOCKED|MovedError|AskError"
 )
-# in what uvloop raises if a connection ends between two steps; redis-py passes it on
-CLOSED = "closed"
+# in what uvloop raises if a connection ends between two steps, which redis-py passes on; and of what
+# the latter misses where another task has closed a connection to a cluster
+CLOSED = re.compile(r"closed|'NoneType' .* '(writelines|drain|read\w+|at_eof|_buffer)'")
 # after which command it was, with the beginning of its letter
 PIPELINED = "of pipeline caused error: "
 TUPLE = re.compile(r"""\((["'])(.*)\1,\)""")
 # answers are bytes, and of one form, whatever the server
 OURS = {"decode_responses": False, "protocol": 2}
 Client = Redis
+AnyClient = Redis | RedisCluster
 MakeClient = Callable[..., Client]
+ANSWERS, LONGEST = 3.0, 10.0  # seconds for a node of a cluster: others may be there
 
 
 def client_maker(params: Mapping[str, Any]) -> MakeClient:
@@ -81,18 +91,147 @@ class OtherServer(Exception):  # noqa: N818 - never shown
     """A new connection leads to another server process than the one before."""
 
 
+class KeyOf:
+    """Says which key a command of ours has: redis-py's own class asks a node, perhaps a dead one."""
+
+    async def initialize(self, node: Any) -> None:
+        """Learn nothing."""
+
+    async def get_keys(self, command: str, *args: Any) -> Sequence[Any]:
+        """Return the key that decides about the node."""
+        at = args.index(b"STREAMS") + 1 if command == "XREAD" else 0
+        return args[at : at + 1]
+
+
+async def reached(client: Client) -> AnyClient:
+    """Return a client of the whole cluster, if the server is a node of one; or else this client."""
+    server = await client.info("server")
+    if server.get("redis_mode", server.get("server_mode")) != "cluster":
+        return client
+    # earlier clients of clusters fail with one node
+    if int(redis.__version__.partition(".")[0]) < CLUSTERS:
+        raise HiveError(
+            f"REDIS_URL: the server is part of a cluster; pip install 'redis>={CLUSTERS}'"
+        )
+    pool = client.connection_pool
+    known = inspect.signature(RedisCluster).parameters
+    params = {name: value for name, value in pool.connection_kwargs.items() if name in known}
+    params |= {"retry": Retry(NoBackoff(), 0), "require_full_coverage": False}
+    params["ssl"] = issubclass(pool.connection_class, SSLConnection)
+    # any node is asked who has what, also one that is down
+    params["socket_connect_timeout"] = ANSWERS
+    params["socket_timeout"] = min(params.get("socket_timeout") or LONGEST, LONGEST)
+    own_connect = pool.connection_kwargs.get("redis_connect_func")
+    try:
+        cluster = RedisCluster(**params)
+        cluster.commands_parser = KeyOf()  # type: ignore[assignment]
+        cluster.get_connection_kwargs()["redis_connect_func"] = own_connect
+        await cluster.initialize()
+    except IndexError:
+        raise Away("no node of the cluster has slots") from None
+    finally:
+        await client.aclose()
+    return cluster
+
+
+async def closed(client: AnyClient) -> None:
+    """Close all connections, those too of a cluster whose nodes are looked for just now."""
+    with suppress(OSError, exceptions.RedisError):
+        await client.aclose()
+        if isinstance(client, RedisCluster):
+            await client.nodes_manager.aclose()
+            await client.nodes_manager.aclose("startup_nodes")
+
+
+async def infos(client: AnyClient, section: str) -> list[Mapping[str, Any]]:
+    """Return what the server says of itself, or each node of a cluster that answers."""
+    if not isinstance(client, RedisCluster):
+        return [await client.info(section)]
+    await client.initialize()
+    await client.nodes_manager.initialize()
+    asks = (client.info(section, target_nodes=node) for node in client.get_primaries())
+    soon = (asyncio.wait_for(ask, ANSWERS) for ask in asks)
+    found = await asyncio.gather(*soon, return_exceptions=True)
+    return [one for one in found if isinstance(one, Mapping)]
+
+
+def beside(source: str, own: str) -> str:
+    """Return a key for `own` that lies on the same node of a cluster as the user's key `source`."""
+    tag, is_closed, _ = source.partition("{")[2].partition("}")
+    plain = own.removeprefix("webcrawl:").replace("{", "").replace("}", "")
+    key = f"webcrawl:{{{tag if is_closed and tag else source}}}:{plain}"
+    if key_slot(key.encode()) != key_slot(source.encode()):
+        raise HiveError(f"{source}: in a cluster a key of seeds must not have such braces")
+    return key
+
+
+async def gathered(
+    client: AnyClient, commands: Sequence[tuple[Any, ...]], needed: int = 0
+) -> list[Any]:
+    """Return the answers to commands, or the errors, in one round trip to each node.
+
+    The errors of the first ones, which are `needed`, are raised, and some of all.
+    """
+    parts: dict[Any, list[int]] = defaultdict(list)
+    if isinstance(client, RedisCluster):
+        await client.initialize()
+    for number, command in enumerate(commands):
+        key = command[3] if command[0] == "EVAL" else command[1]
+        parts[node_of(client, key)].append(number)
+    work = [
+        _asked(client, [commands[one] for one in part], None if part[0] < needed else ANSWERS)
+        for part in parts.values()
+    ]
+    found = [answer for answers in await asyncio.gather(*work) for answer in answers]
+    answers = dict(zip(chain.from_iterable(parts.values()), found, strict=True))
+    if isinstance(client, RedisCluster) and any(isinstance(one, Exception) for one in found):
+        with suppress(Exception):  # another node may be in its place
+            async with asyncio.timeout(ANSWERS):
+                await client.nodes_manager.initialize()
+    for number, answer in sorted(answers.items()):
+        always = isinstance(answer, (OtherServer, exceptions.NoPermissionError))
+        if always or (isinstance(answer, Exception) and number < needed):
+            raise answer
+    return [answers[number] for number in range(len(commands))]
+
+
+def node_of(client: AnyClient, key: Any) -> str:
+    """Return the name of the node with a key, or nothing in one server."""
+    node = client.get_node_from_key(key) if isinstance(client, RedisCluster) else None
+    return node.name if node else ""
+
+
+async def _asked(
+    client: AnyClient, commands: Sequence[tuple[Any, ...]], limit: float | None
+) -> list[Any]:
+    pipe = client.pipeline(transaction=False)
+    for command in commands:
+        pipe.execute_command(*command)
+    try:
+        async with asyncio.timeout(limit):
+            return list(await pipe.execute(raise_on_error=False))
+    except (OtherServer, exceptions.RedisError, OSError, RuntimeError, AttributeError) as error:
+        return [error] * len(commands)
+
+
 @contextmanager
 def translated() -> Iterator[None]:
     """Raise Away or Full for an error that may pass, and HiveError for one that will not."""
     try:
         yield
-    except (exceptions.RedisError, OSError, TimeoutError) as error:
-        cause = error.__cause__ if isinstance(error, exceptions.ConnectionError) else None
+    except (
+        exceptions.RedisError,
+        exceptions.RedisClusterException,
+        OSError,
+        TimeoutError,
+    ) as error:
+        wraps = isinstance(error, (exceptions.ConnectionError, exceptions.RedisClusterException))
+        cause = error.__cause__ if wraps else None
         # heard at a Unix socket while logging in
         told = cause if isinstance(cause, exceptions.RedisError) else error
         raise _meaning(told, _words(told)) from error
-    except RuntimeError as error:
-        if CLOSED not in str(error):
+    except (RuntimeError, AttributeError) as error:
+        if not CLOSED.search(str(error)):
             raise
         raise Away("the connection was closed") from error
 
@@ -117,29 +256,27 @@ def _meaning(error: Exception, words: str) -> Exception:
     return Away(f"{type(error).__name__}: {words}")
 
 
-async def check(client: Client) -> int:
-    """Return the bytes that letters may take in this server.
+async def check(client: AnyClient) -> int:
+    """Return the bytes that letters may take in this server, or in all nodes of the cluster.
 
     Raise HiveError, in one line, if it cannot carry a hive.
     """
-    server = await client.info("server")
-    found = tuple(int(part) for part in str(server["redis_version"]).split(".")[:2])
-    if found < OLDEST:
-        raise HiveError(
-            f"REDIS_URL: the server is Redis {server['redis_version']}, but must be Redis 6.2 or "
-            "later, or Valkey"
-        )
-    if server.get("redis_mode", server.get("server_mode")) == "cluster":
-        raise HiveError(
-            "REDIS_URL: the server is part of a cluster, but a hive needs a standalone server"
-        )
-    memory = await client.info("memory")
-    limit: int = memory.get("maxmemory", 0)
-    policy = str(memory.get("maxmemory_policy", "noeviction"))
-    if limit and policy.startswith("allkeys"):
-        raise HiveError(
-            f"REDIS_URL: the server drops keys when it is full (maxmemory-policy {policy}); set it to noeviction"
-        )
-    # What is left is for the registry and for what clients are about to get; in a server without a
-    # limit, for other programs too
-    return limit * 4 // 5 if limit else int(memory.get("total_system_memory", 0)) // 2
+    for server in await infos(client, "server"):
+        found = tuple(int(part) for part in str(server["redis_version"]).split(".")[:2])
+        if found < OLDEST:
+            raise HiveError(
+                f"REDIS_URL: the server is Redis {server['redis_version']}, but must be Redis 6.2 or "
+                "later, or Valkey"
+            )
+    room = 0
+    for memory in await infos(client, "memory"):
+        limit: int = memory.get("maxmemory", 0)
+        policy = str(memory.get("maxmemory_policy", "noeviction"))
+        if limit and policy.startswith("allkeys"):
+            raise HiveError(
+                f"REDIS_URL: the server drops keys when it is full (maxmemory-policy {policy}); set it to noeviction"
+            )
+        # What is left is for the registry and for what clients are about to get; in a server without
+        # a limit, for other programs too
+        room += limit * 4 // 5 if limit else int(memory.get("total_system_memory", 0)) // 2
+    return room

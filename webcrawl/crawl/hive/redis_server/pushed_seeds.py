@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any
 
 from webcrawl.crawl.hive.errors import HiveError
+from webcrawl.crawl.hive.redis_server import clients
 from webcrawl.crawl.hive.redis_server.clients import Client, translated
 
 BATCH = 500
@@ -39,11 +40,12 @@ class Taking:
     def __init__(
         self, client: Client, source: str, own: str, hand_on: Callable[[bytes], None]
     ) -> None:
-        """`source`: the user's key; `own`: the drone's.
+        """`source`: the user's key; `own`: the drone's, which in a cluster lies beside the former.
 
         `hand_on` takes an entry into the crawl, and never waits.
         """
-        self._client = client
+        self._client: clients.AnyClient = client
+        self._first: Client | None = client
         self._source = source
         self._own = own
         self._hand_on = hand_on
@@ -62,6 +64,11 @@ class Taking:
         May raise Away or HiveError.
         """
         with translated():
+            if self._first is not None:
+                self._client = await clients.reached(self._first)
+                if self._client is not self._first:
+                    self._own = clients.beside(self._source, self._own)
+                self._first = None
             await self._remove()
             if self.is_full:
                 return 0
@@ -98,10 +105,8 @@ class Taking:
         done = self._safe
         if not done:
             return
-        pipe: Any = self._client.pipeline(transaction=False)
-        for entry in islice(self._held, done):
-            pipe.lrem(self._own, 1, entry)
-        await pipe.execute()
+        work = [("LREM", self._own, 1, entry) for entry in islice(self._held, done)]
+        await clients.gathered(self._client, work, needed=done)
         for _ in range(done):
             self._held.popleft()
         self._safe -= done
@@ -110,3 +115,7 @@ class Taking:
         """Removes what the last checkpoint has."""
         with translated():
             await self._remove()
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await clients.closed(self._client)

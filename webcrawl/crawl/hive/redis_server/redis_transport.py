@@ -1,9 +1,10 @@
-"""The transport by a Redis or Valkey server: a connection for reading letters, and one for the rest.
+"""The transport by a Redis or Valkey server, or by a cluster of them, which it finds out itself.
 
 redis-py reconnects without telling the caller, perhaps to a server that was restarted or restored
 meanwhile. So each new connection asks for the server's run_id before it sends anything else. If
 another process answers, or if the streams are gone, a new epoch begins: every method raises
-NewEpoch until `follow` says that the caller has begun anew, too. A server that was emptied learns
+NewEpoch until `follow` says that the caller has begun anew, too. The epoch of a cluster names all
+its nodes' run_ids: if one was restarted, all streams begin anew. A server that was emptied learns
 from the drone's checkpoint who the others are, so that a drone that lost its folder is not mistaken
 for the one that it was, and which commands are in force, for drones that come later.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import re
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -20,13 +22,14 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import msgpack
-from redis.exceptions import WatchError
+from redis.asyncio import RedisCluster
+from redis.exceptions import RedisClusterException
 
-from webcrawl.crawl.hive.errors import Away, Full, HiveError, NewEpoch, legible
+from webcrawl.crawl.hive.errors import Away, Full, HiveError, NewEpoch, PartAway, legible
 from webcrawl.crawl.hive.letter import BEGINNING, order
 from webcrawl.crawl.hive.partition import SlotMap
-from webcrawl.crawl.hive.redis_server import steps
-from webcrawl.crawl.hive.redis_server.clients import MakeClient, OtherServer, check, translated
+from webcrawl.crawl.hive.redis_server import clients, steps
+from webcrawl.crawl.hive.redis_server.clients import Client, MakeClient, OtherServer, translated
 from webcrawl.crawl.hive.registry import (
     Command,
     Entry,
@@ -53,6 +56,9 @@ REST = 5000  # milliseconds
 NOTHING = "0"  # a drone that was told of no change is told all
 SHORTEST_WAIT, LONGEST_WAIT = 0.01, 1.0  # seconds until a drone tries again to enter
 CHANCE = random.SystemRandom()
+# seconds after which a node is silent, and for which it is not asked again then
+PATIENCE, SKIPPED = 1.0, 10.0
+RUN_ID = re.compile(rb"run_id:(\w+)")
 T = TypeVar("T")
 
 
@@ -70,10 +76,12 @@ class RedisTransport:
     ) -> None:
         """`memory`: bytes that the streams of all drones may have, if not by their number."""
         self._keys = steps.Keys(name)
-        self._run_id: str | None = None  # of the epoch; None: any
-        self._client = make_client(redis_connect_func=self._connected)
-        # of its own: its one command waits
-        self._reader = make_client(redis_connect_func=self._connected)
+        self._run_ids: frozenset[str] | None = None  # of the epoch; None: any
+        first = make_client(redis_connect_func=self._connected)
+        # of its own: its one command waits; a cluster's client has many connections
+        self._reader: clients.AnyClient = make_client(redis_connect_func=self._connected)
+        self._client: clients.AnyClient = first
+        self._first: Client | None = first  # None: it is known whether it is a cluster
         self._memory = memory
         self._clock = clock
         self._pause = pause
@@ -85,15 +93,25 @@ class RedisTransport:
         self._room = 0  # bytes that the server has for letters
         self._bytes = 0  # of all streams, by the last beat
         self._sent = 0  # bytes that this drone has added since
+        self._skipped: dict[str, float] = {}  # until when, nodes that are away
         self._sample: int | None = None  # what this drone, as queen, has measured
         self._queen = False
         self._told_up_to = NOTHING  # the last change in the registry of which this drone was told
         self._hungry_bits, self._hungry = b"", frozenset[int]()
 
     async def open(self) -> None:
-        self._run_id = None  # any: `join` agrees on an epoch with it
+        self._run_ids = None  # any: `join` agrees on an epoch with it
         with translated():
-            self._room = await check(self._client)
+            await self._reach()
+            self._room = await clients.check(self._client)
+
+    async def _reach(self) -> None:
+        if self._first is not None:
+            self._client = await clients.reached(self._first)
+            if self._client is not self._first:
+                await clients.closed(self._reader)
+                self._reader = self._client
+            self._first = None
 
     async def join(self, member: Member, *, lease: float = 30.0) -> Member:
         await self.open()
@@ -117,8 +135,7 @@ class RedisTransport:
             async with asyncio.timeout(LEAVING):
                 await self._leave()
         for client in (self._client, self._reader):
-            with suppress(OSError):
-                await client.aclose()
+            await clients.closed(client)
 
     async def _leave(self) -> None:
         if self.member is not None:
@@ -131,21 +148,26 @@ class RedisTransport:
     async def _connected(self, connection: Any) -> None:
         """Compare the run_id that a new connection leads to with that of the epoch."""
         await connection.on_connect()
-        if self._run_id is None:
+        if self._run_ids is None:
             return
         await connection.send_command("INFO", "server")
-        if f"run_id:{self._run_id}".encode() not in await connection.read_response():
+        found = RUN_ID.search(await connection.read_response())
+        if found is None or found[1].decode() not in (self._run_ids or ()):
             await connection.disconnect()
             raise OtherServer
 
     async def _do(self, work: Callable[[], Awaitable[T]]) -> T:
         """Return what one round trip gives, by the epoch that the caller follows."""
         with translated():
+            await self._reach()
             for _ in range(2):
                 self._same()
                 try:
                     epoch, found = self._epoch, await work()
-                except OtherServer:
+                except (OtherServer, RedisClusterException) as error:
+                    # no node of the cluster is the one that it was
+                    if not isinstance(error.__cause__, OtherServer | None):
+                        raise
                     # if the epoch stays, only something of the registry was lost
                     await self._agree_and_enter()
                     continue
@@ -162,6 +184,8 @@ class RedisTransport:
             await self._agree()
             if self.member is not None:
                 await self._enter(lease)
+                # without its stream's node a drone is away
+                await self._client.exists(self._keys.stream(self._me.drone, self._me.epoch))
         except OtherServer:
             raise Away("the server was restarted just now") from None
 
@@ -171,16 +195,33 @@ class RedisTransport:
 
     async def _agree(self) -> None:
         """Finds the epoch of whatever server answers now, or begins one."""
-        self._run_id = None
-        keys, fresh = self._keys, os.urandom(8).hex()
-        values = (fresh, keys.streams(""), keys.acks(""), keys.reports, keys.changes(""))
-        found = await self._client.eval(steps.AGREE, 1, keys.epoch, *values)
-        self._agreed = found.decode()
-        self._run_id = self._agreed.partition(":")[0]
+        self._run_ids = None
+        keys, fresh, nodes = self._keys, os.urandom(8).hex(), ""
+        if isinstance(self._client, RedisCluster):
+            # of one that does not answer, the next connection will ask
+            nodes = ",".join(one["run_id"] for one in await clients.infos(self._client, "server"))
+        values = (fresh, keys.streams(""), keys.acks(""), keys.reports, keys.changes(""), nodes)
+        found, streams = await self._client.eval(steps.AGREE, 1, keys.epoch, *values)
+        former, self._agreed = self._agreed, found.decode()
+        self._run_ids = frozenset(self._agreed.partition(":")[0].split(","))
         self._sample = None
         self._bytes = 0
         self._sent = 0
+        self._skipped = {}
         self._told_up_to = NOTHING
+        if former not in ("", self._agreed) and self.member is not None:
+            mine = {self.member.drone}
+            drones = self.member.others.keys() | mine if _random(self._agreed) == fresh else mine
+            streams += [keys.stream(drone, _random(former)) for drone in drones]
+        if streams:  # of former epochs
+            await clients.gathered(self._client, [("UNLINK", stream) for stream in streams])
+
+    async def _atomic(self, *commands: Sequence[Any], seen: str = "") -> Any:
+        """Return the answers, and what the registry is like; None if it is not as it was `seen`."""
+        texts = [[one if isinstance(one, bytes) else str(one) for one in each] for each in commands]
+        packed = msgpack.packb(texts, use_bin_type=False)
+        keys = (self._keys.hive, self._keys.drones, self._keys.map)
+        return await self._client.eval(steps.ATOMIC, len(keys), *keys, seen, packed)
 
     # -- the registry
 
@@ -193,22 +234,19 @@ class RedisTransport:
         until = self._clock() + lease + 1
         written, tries = False, 0
         while not written:
-            async with self._client.pipeline() as opened:
-                pipe: Any = opened
-                await pipe.watch(keys.hive, keys.drones, keys.map)
-                registry = await self._registry(pipe)
-                if lease and await self._held(pipe, registry.drones.get(me.drone)):
-                    if self._clock() > until:
-                        raise HiveError(
-                            f"drone {me.drone} of this hive is already running on another machine"
-                        )
-                    await pipe.unwatch()
-                    await self._pause(1.0)
-                    continue
-                entry = entered(registry, me, self._heard, self._clock())
-                record, slots, drones = entry
-                self._heard = record
-                written = await self._write(pipe, registry, entry)
+            *found, seen = await self._atomic(*keys.registered, ("SMEMBERS", keys.gone))
+            registry = _found(found)
+            if lease and await self._held(registry.drones.get(me.drone)):
+                if self._clock() > until:
+                    raise HiveError(
+                        f"drone {me.drone} of this hive is already running on another machine"
+                    )
+                await self._pause(1.0)
+                continue
+            entry = entered(registry, me, self._heard, self._clock())
+            record, slots, drones = entry
+            self._heard = record
+            written = await self._write(seen, registry, entry)
             if not written:
                 # All drones of a hive may come at once, and one of them enters in a round trip:
                 # without a wait each of 1,000 would read the registry some 500 times
@@ -225,51 +263,42 @@ class RedisTransport:
             epoch=_random(self._agreed),
         )
 
-    async def _write(self, pipe: Any, before: Registry, entry: Entry) -> bool:
+    async def _write(self, seen: str, before: Registry, entry: Entry) -> bool:
         """Write what this drone knows to the registry; return False if that changed meanwhile."""
         me, keys = self._me, self._keys
         record, slots, drones = entry
         orders = {data: number_of(data) for data in {*me.commands}.difference(before.commands)}
         news = drones != before.drones or me.gone - before.gone or orders
         if (record, slots) == (before.record, before.map) and not news:
-            await pipe.unwatch()
             return True
-        changes = keys.changes(_random(self._agreed))
         changed = [steps.MEMBER + str(drone) for drone in _differing(drones, before.drones)]
-        pipe.multi()
+        work: list[Sequence[Any]] = []
+        kept = before.drones
         if record != before.record:
-            pipe.delete(keys.drones, keys.map)
-            pipe.set(keys.hive, record.pack())
+            work = [("DEL", keys.drones, keys.map), ("SET", keys.hive, record.pack())]
             changed = [steps.MEMBER + str(drone) for drone in drones.keys() | before.drones.keys()]
-        pipe.hset(keys.map, mapping={"generation": slots.generation, "slots": slots.pack()})
-        pipe.hset(keys.drones, mapping={str(drone): identity for drone, identity in drones.items()})
-        if out := before.drones.keys() - drones.keys():
-            pipe.hdel(keys.drones, *map(str, out))
+            kept = {}
+        work += [("HSET", keys.map, "generation", slots.generation, "slots", slots.pack())]
+        work += [
+            ("HSET", keys.drones, drone, drones[drone])
+            if drone in drones
+            else ("HDEL", keys.drones, drone)
+            for drone in _differing(drones, kept)
+        ]
+        work += [("SADD", keys.gone, state) for state in me.gone]
         if me.gone:
-            pipe.sadd(keys.gone, *me.gone)
             changed.append(steps.GONE)
         if changed:
-            pipe.eval(steps.CHANGED, 1, changes, *changed)
-        if orders:
-            pipe.zadd(keys.commands, orders)
-        try:
-            await pipe.execute()
-        except WatchError:
-            return False
-        return True
+            work += [("CHANGED", keys.changes(_random(self._agreed)), *changed)]
+        work += [("ZADD", keys.commands, number, data) for data, number in orders.items()]
+        return bool(await self._atomic(*work, seen=seen))
 
-    async def _registry(self, pipe: Any) -> Registry:
-        record, slots = await pipe.get(self._keys.hive), await pipe.hget(self._keys.map, "slots")
-        drones, gone = await pipe.hgetall(self._keys.drones), await pipe.smembers(self._keys.gone)
-        commands = await pipe.zrange(self._keys.commands, 0, -1)
-        return _found(record, slots, drones, commands, gone)
-
-    async def _held(self, pipe: Any, former: bytes | None) -> bool:
+    async def _held(self, former: bytes | None) -> bool:
         """Return whether the same state was alive a moment ago, on another machine."""
         me = self._me
         if former is None or not runs_elsewhere(former, me) or state_of(former) != me.state:
             return False
-        return bool(await pipe.exists(f"{self._keys.leases}{me.drone}"))
+        return bool(await self._client.exists(f"{self._keys.leases}{me.drone}"))
 
     # -- once a second
 
@@ -282,9 +311,11 @@ class RedisTransport:
         after: int = 0,
         hungry: bool = False,
     ) -> Beat:
-        found = await self._do(lambda: self._beat(report, lease, generation, after, int(hungry)))
+        found, there = await self._do(
+            lambda: self._beat(report, lease, generation, after, int(hungry))
+        )
         # First: what a beat has told is not told again
-        if not found[IS_OPEN]:
+        if not (found[IS_OPEN] and there):
             await self._do(lambda: self._open(self._me.drone))
         with legible():
             return self._told(found)
@@ -329,26 +360,29 @@ class RedisTransport:
         me, keys, epoch = self._me, self._keys, self._epoch
         lease_key = f"{keys.leases}{me.drone}"
         shared = (keys.epoch, keys.drones, keys.map, lease_key, keys.queen, keys.reports)
-        told = (keys.acks(epoch), keys.commands, keys.bytes, keys.stream(me.drone, epoch))
+        told = (keys.acks(epoch), keys.commands, keys.bytes, keys.hungry)
         others = (keys.gone, keys.rest, keys.hive, keys.streams(epoch), keys.changes(epoch))
-        names = (*shared, *told, *others, keys.hungry)
+        names = (*shared, *told, *others)
         sample = "" if self._sample is None else self._sample
         values = [
             *(self._agreed, me.drone, me.identity, me.state, int(lease * 1000), report),
             *(generation, after, sample, keys.leases, KEEP),
-            *(self._told_up_to, hungry),
+            *(self._told_up_to, hungry, keys.stream(me.drone, epoch)),
         ]
-        pipe = self._client.pipeline(transaction=False)
-        pipe.eval(steps.BEAT, len(names), *names, *values)
-        # streams may lie on other shards than the registry
-        for drone in me.others if self._queen else ():
-            pipe.execute_command("MEMORY", "USAGE", keys.stream(drone, epoch))
-            pipe.pexpire(keys.stream(drone, epoch), KEEP)
-        found, *sizes = await pipe.execute()
-        self._sample = sum(size or 0 for size in sizes[::2]) if self._queen else None
+        streams = [keys.stream(drone, epoch) for drone in me.others] if self._queen else []
+        work = [
+            ("EVAL", steps.BEAT, len(names), *names, *values),
+            ("EXISTS", keys.stream(me.drone, epoch)),
+            *(("MEMORY USAGE", stream) for stream in streams),
+            *(("PEXPIRE", stream, KEEP) for stream in streams),
+        ]
+        found, there, *rest = await clients.gathered(self._client, work, needed=2)
+        # the streams of a node that is away are not measured
+        sizes = [size for size in rest[: len(streams)] if isinstance(size, int)]
+        self._sample = sum(sizes) if self._queen else None
         if len(found) == 1:
             self._lost(found[0])
-        return found
+        return found, there
 
     def _lost(self, identity: bytes | None) -> None:
         """Raise the error that follows if the registry lacks us: it was emptied, or has another."""
@@ -377,27 +411,42 @@ class RedisTransport:
             raise Full(
                 f"the hive's streams have {have >> 20} MiB of at most {self._may_have >> 20} MiB"
             )
-        places = await self._do(lambda: self._add(drone, letters))
-        if None in places:
-            await self._do(lambda: self._open(drone))
+        begun = self._clock()
+        part = clients.node_of(self._client, self._keys.stream(drone, self._epoch))
+        if begun < self._skipped.get(part, 0):
+            raise PartAway(f"the node with the stream of drone {drone} did not answer just now")
+        try:
             places = await self._do(lambda: self._add(drone, letters))
             if None in places:
-                raise Away(f"the stream of drone {drone} keeps disappearing")
+                await self._do(lambda: self._open(drone))
+                places = await self._do(lambda: self._add(drone, letters))
+        except Away as error:
+            if isinstance(error, Full) or not isinstance(self._client, RedisCluster):
+                raise
+            if self._clock() - begun > PATIENCE:  # each drone there would cost that
+                self._skipped[part] = self._clock() + SKIPPED
+            raise PartAway(f"the node with the stream of drone {drone}: {error}") from error
+        if None in places:
+            raise Away(f"the stream of drone {drone} keeps disappearing")
         self._sent += size
         return [place.decode() for place in places]
 
     async def _add(self, drone: int, letters: Sequence[bytes]) -> list[Any]:
         stream = self._keys.stream(drone, self._epoch)
-        # all or none: a letter must not overtake another
-        pipe = self._client.pipeline(transaction=True)
-        for letter in letters:
-            pipe.xadd(stream, {FIELD: letter}, nomkstream=True)
-        return list(await pipe.execute())
+        return list(await self._client.eval(steps.SEND, 1, stream, *letters))
 
     async def _open(self, drone: int) -> None:
-        keys, epoch = self._keys, self._epoch
-        names = (keys.epoch, keys.streams(epoch), keys.stream(drone, epoch))
-        if not await self._client.eval(steps.OPEN, 3, *names, self._agreed):
+        """Make a drone's stream, and then have it be known: one known and missing was lost.
+
+        One that a kill leaves unknown, its drone's next beat makes known.
+        """
+        keys, epoch, client = self._keys, self._epoch, self._client
+        stream = keys.stream(drone, epoch)
+        registry = (2, keys.epoch, keys.streams(epoch), self._agreed, stream)
+        if known := await client.eval(steps.KNOW, *registry, ""):
+            made = await client.eval(steps.MAKE, 1, stream, known, KEEP)
+            known = await client.eval(steps.KNOW, *registry, made)
+        if not known:
             raise OtherServer
 
     async def read(self, after: str, most: int, wait: float) -> list[tuple[str, bytes]]:
@@ -416,13 +465,14 @@ class RedisTransport:
         await self._do(lambda: self._acknowledge(place))
 
     async def _acknowledge(self, place: str) -> None:
+        """Tell the others, and remove the letters: our checkpoint has them, whichever comes first."""
         keys, epoch, drone = self._keys, self._epoch, self._me.drone
         time_, _, number = place.partition("-")
-        names = (keys.epoch, keys.acks(epoch), keys.stream(drone, epoch), keys.changes(epoch))
+        names = (keys.epoch, keys.acks(epoch), keys.changes(epoch))
         behind = f"{time_}-{int(number) + 1}"
-        if not await self._client.eval(
-            steps.ACKNOWLEDGE, 4, *names, self._agreed, drone, place, behind
-        ):
+        note = ("EVAL", steps.ACKNOWLEDGE, 3, *names, self._agreed, drone, place)
+        trim = ("XTRIM", keys.stream(drone, epoch), "MINID", "=", behind)
+        if not (await clients.gathered(self._client, [note, trim], needed=2))[0]:
             raise OtherServer
 
     # -- what the queen or an operator tells all, and sees
@@ -445,31 +495,42 @@ class RedisTransport:
         async def gone() -> None:
             identity: Any = await self._client.hget(self._keys.drones, str(drone))
             if identity:
-                pipe = self._client.pipeline(transaction=True)
-                pipe.sadd(self._keys.gone, state_of(identity))
-                pipe.eval(steps.CHANGED, 1, self._keys.changes(self._epoch), steps.GONE)
-                await pipe.execute()
+                await self._atomic(
+                    ("SADD", self._keys.gone, state_of(identity)),
+                    ("CHANGED", self._keys.changes(self._epoch), steps.GONE),
+                )
 
         await self._do(gone)
 
     async def forget(self, drone: int) -> None:
-        keys = self._keys
-        stream = keys.stream(drone, self._epoch)
+        keys, epoch = self._keys, self._epoch
+        stream = keys.stream(drone, epoch)
 
         async def gone() -> None:
-            pipe = self._client.pipeline(transaction=True)
-            for key in (keys.drones, keys.reports, keys.acks(self._epoch)):
-                pipe.hdel(key, str(drone))
-            pipe.eval(steps.CHANGED, 1, keys.changes(self._epoch), f"{steps.MEMBER}{drone}")
-            pipe.setbit(keys.hungry, drone, 0)
-            pipe.srem(keys.streams(self._epoch), stream)
-            pipe.delete(stream, f"{keys.leases}{drone}")
-            pipe.eval(steps.ADOPT, 2, keys.taken(drone), keys.taken(self._me.drone))
-            await pipe.execute()
+            await self._adopt(drone)
+            # First: another drone that gets the number must not find it
+            await self._client.delete(stream)
+            await self._atomic(
+                *(("HDEL", key, drone) for key in (keys.drones, keys.reports, keys.acks(epoch))),
+                ("CHANGED", keys.changes(epoch), f"{steps.MEMBER}{drone}"),
+                ("SETBIT", keys.hungry, drone, 0),
+                ("SREM", keys.streams(epoch), stream),
+                ("DEL", f"{keys.leases}{drone}"),
+            )
 
         await self._do(gone)
         others = {one: state for one, state in self._me.others.items() if one != drone}
         self.member = replace(self._me, others=others)
+
+    async def _adopt(self, drone: int) -> None:
+        theirs, ours = self._keys.taken(drone), self._keys.taken(self._me.drone)
+        if not isinstance(self._client, RedisCluster):
+            await self._client.eval(steps.ADOPT, 2, theirs, ours)
+            return
+        pattern = clients.beside("*", theirs)  # beside the user's key, which is not known here
+        async for key in self._client.scan_iter(match=pattern, count=10_000):
+            source = key.decode().partition("{")[2].partition("}")[0]
+            await self._client.eval(steps.ADOPT, 2, key, clients.beside(source, ours))
 
     async def let_rest(self) -> None:
         await self._do(lambda: self._client.set(self._keys.rest, 1, px=REST))
@@ -479,24 +540,15 @@ class RedisTransport:
 
     async def _look(self) -> ServerLook:
         keys = self._keys
-        pipe = self._client.pipeline(transaction=True)
-        pipe.get(keys.hive)
-        pipe.hget(keys.map, "slots")
-        pipe.hgetall(keys.drones)
-        pipe.zrange(keys.commands, 0, -1)
-        pipe.hgetall(keys.reports)
-        pipe.get(keys.queen)
-        pipe.get(keys.bytes)
-        *registered, reports, queen, size = await pipe.execute()
-        registry = _found(*registered)
-        leases = self._client.pipeline(transaction=False)
-        for drone in registry.drones:
-            leases.pttl(f"{keys.leases}{drone}")
-        left = await leases.execute() if registry.drones else []
+        rest = (("HGETALL", keys.reports), ("GET", keys.queen), ("GET", keys.bytes))
+        *found, reports, queen, size, _ = await self._atomic(*keys.registered, *rest)
+        registry = _found(found)
+        asked = [("PTTL", f"{keys.leases}{drone}") for drone in registry.drones]
+        left = await clients.gathered(self._client, asked, needed=len(asked))
         with legible():
             return ServerLook(
                 registry,
-                {int(drone): report for drone, report in reports.items() if drone.isdigit()},
+                {int(drone): report for drone, report in _pairs(reports) if drone.isdigit()},
                 {
                     drone: ms / 1000
                     for drone, ms in zip(registry.drones, left, strict=True)
@@ -507,14 +559,15 @@ class RedisTransport:
             )
 
 
-def _found(record: Any, slots: Any, drones: Any, commands: Any, gone: Any = ()) -> Registry:
-    """Return what these values of the registry's keys say."""
+def _found(values: Sequence[Any]) -> Registry:
+    """Return what the registry's keys say."""
+    record, slots, drones, commands, *gone = values
     with legible():
         return Registry(
             HiveRecord.unpack(record) if record else None,
             SlotMap.unpack(slots) if slots else None,
-            {int(drone): identity for drone, identity in drones.items() if place_of(identity)},
-            frozenset(state.decode() for state in gone),
+            {int(drone): identity for drone, identity in _pairs(drones) if place_of(identity)},
+            frozenset(state.decode() for states in gone for state in states),
             [data for data in commands if Command.unpack(data)],
         )
 

@@ -1,7 +1,7 @@
 """What a Redis or Valkey server has of a hive: its keys, and its atomic steps.
 
-In a sharded server the keys of the registry lie on one shard, and each drone's stream on any: `{…}`
-is what decides.
+In a cluster the keys of the registry lie on one node, and each drone's stream on any: `{…}` is what
+decides. So a step is of the registry, or of one stream, and never of both.
 
 The steps are short Lua scripts, sent whole each time, so that none is missing after a restart. A
 server that is full refuses the first write of a script if that takes memory, and no later one. What
@@ -29,6 +29,10 @@ class Keys:
         self.bytes = registry + "bytes"  # of all streams
         self.hungry = registry + "hungry"  # a bit for each drone: it has nothing to do
         self.leases = registry + "lease:"  # and the drone: its state's id
+        self.registered = (
+            *(("GET", self.hive), ("HGET", self.map, "slots")),
+            *(("HGETALL", self.drones), ("ZRANGE", self.commands, "0", "-1")),
+        )
 
     def stream(self, drone: int, epoch: str) -> str:
         """Return the key of the letters for a drone."""
@@ -68,46 +72,82 @@ end
 # Scores are microseconds: they ascend over the loss of the set.
 PLACE, MEMBER, GONE = "a", "m", "g"
 
-CHANGED = f"""-- Notes that these have changed.
+ATOMIC = f"""-- Carries out commands, which ARGV[2] has packed, if the keys are as ARGV[1] says.
+-- Returns the answers, and behind them what to say the next time. An empty ARGV[1] says nothing.
 {_CHANGED}
-redis.call('ZREMRANGEBYRANK', KEYS[1], 1, 0) -- nothing, but with it a full server lets pass what follows
-for _, name in ipairs(ARGV) do changed(KEYS[1], name) end
-return 1
+local seen = ''
+for _, key in ipairs(KEYS) do
+  local kind = redis.call('TYPE', key).ok
+  local value = kind == 'string' and redis.call('GET', key) or
+    kind == 'hash' and table.concat(redis.call('HGETALL', key), ' ') or kind
+  seen = redis.sha1hex(seen .. value)
+end
+if ARGV[1] ~= '' and ARGV[1] ~= seen then return false end
+local answers = {{}}
+for i, command in ipairs(cmsgpack.unpack(ARGV[2])) do
+  if command[1] == 'CHANGED' then
+    redis.call('ZREMRANGEBYRANK', command[2], 1, 0) -- nothing, but with it a full server lets pass what follows
+    for at = 3, #command do changed(command[2], command[at]) end
+    answers[i] = 1
+  else answers[i] = redis.call(unpack(command)) end
+end
+answers[#answers + 1] = seen
+return answers
 """
 
-AGREE = """-- The epoch of this server process: the one that stands there, or if it is another process's, a new one.
+AGREE = """-- The epoch of these server processes: the one that stands there, or if one is not of it, a new one.
 local run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
-local epoch = redis.call('GET', KEYS[1])
-if epoch and string.sub(epoch, 1, #run + 1) == run .. ':' then return epoch end
+local epoch, ours, runs = redis.call('GET', KEYS[1]), true, run
+for other in string.gmatch(ARGV[6], '%x+') do
+  if other ~= run then runs = runs .. ',' .. other end
+end
+for one in string.gmatch(runs, '%x+') do
+  ours = ours and epoch and string.find(epoch, one, 1, true)
+end
+if ours then return {epoch, {}} end
+local streams = {}
 if epoch then -- restored from a copy: what was on the way is sent again, and what drones said was another time
   local old = string.match(epoch, ':(%x+)$') or ''
-  for _, stream in ipairs(redis.call('SMEMBERS', ARGV[2] .. old)) do redis.call('UNLINK', stream) end
+  streams = redis.call('SMEMBERS', ARGV[2] .. old)
   redis.call('UNLINK', ARGV[2] .. old, ARGV[3] .. old, ARGV[4], ARGV[5] .. old)
 end
-epoch = run .. ':' .. ARGV[1]
+epoch = runs .. ':' .. ARGV[1]
 redis.call('SET', KEYS[1], epoch)
-return epoch
+return {epoch, streams}
 """
 
-OPEN = """-- Makes a drone's stream, once in an epoch. Whoever removed one has removed letters: then a new epoch is due.
+# Making a stream, once in an epoch: KNOW, MAKE by what that says, KNOW by what MAKE says. Whoever
+# removed one has removed letters: then a new epoch is due.
+KNOW = """-- Whether a stream is known in this epoch (2) or not yet (1); 0: another epoch is due.
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-if redis.call('EXISTS', KEYS[3]) == 1 then return 1 end
-if redis.call('SISMEMBER', KEYS[2], KEYS[3]) == 1 then
-  redis.call('DEL', KEYS[1])
-  return 0
-end
-redis.call('SADD', KEYS[2], KEYS[3])
-redis.call('XADD', KEYS[3], '0-1', 'd', '')
-redis.call('XTRIM', KEYS[3], 'MAXLEN', '0')
+if ARGV[3] == '1' then redis.call('SADD', KEYS[2], ARGV[2]) end
+if ARGV[3] ~= '0' then return 1 + redis.call('SISMEMBER', KEYS[2], ARGV[2]) end
+redis.call('DEL', KEYS[1])
+return 0
+"""
+MAKE = """-- Makes a stream. One that was known before and is not there now was lost: 0.
+if redis.call('EXISTS', KEYS[1]) == 1 then return 1 end
+if ARGV[1] == '2' then return 0 end
+redis.call('XADD', KEYS[1], '0-1', 'd', '')
+redis.call('XTRIM', KEYS[1], 'MAXLEN', '0')
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return 1
 """
 
-ACKNOWLEDGE = f"""-- Publishes a drone's checkpointed place, and forgets the letters up to it.
+SEND = """-- Adds letters to a stream, all or none: a letter must not overtake another.
+local places = {}
+for i, letter in ipairs(ARGV) do
+  places[i] = redis.call('XADD', KEYS[1], 'NOMKSTREAM', '*', 'd', letter)
+end
+return places
+"""
+
+ACKNOWLEDGE = f"""-- Publishes a drone's checkpointed place.
 {_CHANGED}
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-redis.call('XTRIM', KEYS[3], 'MINID', '=', ARGV[4])
+redis.call('ZREMRANGEBYRANK', KEYS[3], 1, 0) -- nothing, but with it a full server lets pass what follows
 redis.call('HSET', KEYS[2], ARGV[2], ARGV[3])
-changed(KEYS[4], '{PLACE}' .. ARGV[2])
+changed(KEYS[3], '{PLACE}' .. ARGV[2])
 return 1
 """
 
@@ -117,7 +157,7 @@ if epoch ~= ARGV[1] or me ~= ARGV[3] then return {me} end
 redis.call('HDEL', KEYS[6], ARGV[2])
 redis.call('SET', KEYS[4], ARGV[4], 'PX', ARGV[5])
 redis.call('HSET', KEYS[6], ARGV[2], ARGV[6])
-redis.call('SETBIT', KEYS[16], ARGV[2], ARGV[13])
+redis.call('SETBIT', KEYS[10], ARGV[2], ARGV[13])
 local last = redis.call('ZRANGE', KEYS[15], -1, -1, 'WITHSCORES')[2] or '0'
 local begun = redis.call('ZRANGE', KEYS[15], 0, 0, 'WITHSCORES')[2]
 local all = not begun or tonumber(ARGV[12]) <= tonumber(begun)
@@ -143,21 +183,21 @@ local reports, alive = {}, {}
 if queen == ARGV[2] then
   redis.call('SET', KEYS[5], queen, 'PX', ARGV[5])
   if ARGV[9] ~= '' then redis.call('SET', KEYS[9], ARGV[9]) end
-  for _, key in ipairs({1, 2, 3, 6, 7, 8, 9, 11, 13, 14, 15, 16}) do redis.call('PEXPIRE', KEYS[key], ARGV[11]) end
+  for _, key in ipairs({1, 2, 3, 6, 7, 8, 9, 10, 11, 13, 14, 15}) do redis.call('PEXPIRE', KEYS[key], ARGV[11]) end
   reports = redis.call('HGETALL', KEYS[6])
   for _, drone in ipairs(redis.call('HKEYS', KEYS[2])) do
     if redis.call('EXISTS', ARGV[10] .. drone) == 1 then
       alive[#alive + 1] = drone
     elseif string.match(drone, '^%d%d?%d?%d?%d?$') then -- nobody hurries for a drone that is away
-      redis.call('SETBIT', KEYS[16], drone, 0)
+      redis.call('SETBIT', KEYS[10], drone, 0)
     end
   end
 end
 local map = false
 if redis.call('HGET', KEYS[3], 'generation') ~= ARGV[7] then map = redis.call('HGET', KEYS[3], 'slots') end
 local commands = redis.call('ZRANGEBYSCORE', KEYS[8], '(' .. ARGV[8], '+inf')
-local bytes, open = redis.call('GET', KEYS[9]), redis.call('EXISTS', KEYS[10])
-local rest, hungry = redis.call('EXISTS', KEYS[12]), redis.call('GET', KEYS[16])
+local bytes, open = redis.call('GET', KEYS[9]), redis.call('SISMEMBER', KEYS[14], ARGV[14])
+local rest, hungry = redis.call('EXISTS', KEYS[12]), redis.call('GET', KEYS[10])
 local told = {acks, reports, drones, alive, gone}
 return {epoch, map, queen, commands, bytes, open, rest, hungry, last, all and 1 or 0, told}
 """
