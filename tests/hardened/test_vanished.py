@@ -11,6 +11,7 @@ import shutil
 import pytest
 
 from tests.support.crawling import Crawl, copy_of, wait_until
+from tests.support.ports import free_port
 
 SETTINGS = {
     "POLITENESS_FACTOR": 0,
@@ -98,3 +99,22 @@ def test_what_is_taken_away_ends_the_crawl(tmp_path, simweb, take_away, name):
     assert len(re.findall(rf"CRITICAL: .*{re.escape(str(crawl.jobdir / name))}", said)) == 1
     assert "Traceback" not in said
     assert "everything is in" not in said
+
+
+def test_the_last_lines_of_a_crawl_that_got_nothing(tmp_path):
+    """They do not say that everything is in the folder, and say why the seed gave nothing."""
+    seed = f"127.0.0.1:{free_port()}"
+    settings = {**SETTINGS, "HOST_RETRY_WAIT": 60, "OUTAGE_END_WAIT": 900}
+    crawl = Crawl(tmp_path / "job", {"seeds": f"http://{seed}/"}, settings)
+
+    running = crawl.start()
+    wait_until(
+        lambda: crawl.output.exists() and f"WARNING: {seed}: " in crawl.output.read_text()
+    )
+    remove_log(crawl.jobdir)
+
+    assert running.wait() == 1
+    said = crawl.output.read_text()
+    assert "everything is in" not in said
+    assert f"{crawl.jobdir} has everything up to the last checkpoint\n" in said
+    assert f"nothing was fetched: {seed}: connection refused" in said

@@ -89,13 +89,14 @@ class Summary:
     def closed(self, reason: str = "") -> None:
         self._reason = reason
         lines = self.end(time.monotonic() - self._begun)
-        lines += [f"nothing was fetched: {line}" for line in self._fates()]
-        if scheduler_of(self._crawler).failed is not None:
+        has_failed = scheduler_of(self._crawler).failed is not None
+        if has_failed:
             # The figures are beyond what is kept
             del lines[-1:]
             if self._folder.exists():
                 lines.append(f"{self._folder} has everything up to the last checkpoint")
-        elif not values_of(self._crawler)["HIVE_DRONES"]:
+        lines += [f"nothing was fetched: {line}" for line in self._fates()]
+        if not has_failed and not values_of(self._crawler)["HIVE_DRONES"]:
             if self._crawl.parts.counters["answers"] and not self._fates():
                 lines += self.afterwards()
             lines += self.stopped(reason)
