@@ -13,7 +13,7 @@ from webcrawl.base.readable import count
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.frontier.outcomes import have_pages
-from webcrawl.net.errors import FetchError
+from webcrawl.net.errors import FetchError, NoNetwork, NoSocket, NotRunning
 from webcrawl.net.failure_words import in_words
 from webcrawl.urls.canonical import redirect_target
 from webcrawl.urls.filters.filter_protocol import Origin
@@ -59,7 +59,12 @@ class SeedFates:
         return have_pages(self._crawl.parts.statistics.outcomes, self._hops)
 
     def failed(self, link: Link, error: FetchError) -> None:
-        """Note a failed request of the crawl's; whether it comes again is not known yet."""
+        """Note a failed request of the crawl's; whether it comes again is not known yet.
+
+        What this machine lacked, its network or the process for the moment, says nothing of the seed.
+        """
+        if isinstance(error, (NoNetwork, NoSocket, NotRunning)):
+            return
         is_of_seed = not link.path.strip("RP")
         if not is_of_seed or len(self._words) >= HOSTS:
             return
