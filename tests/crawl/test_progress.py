@@ -2,7 +2,14 @@
 
 import pytest
 
-from webcrawl.crawl.progress import Rate, line, revisits_in_words, short_line, waits_for
+from webcrawl.crawl.progress import (
+    Rate,
+    line,
+    revisits_in_words,
+    short_line,
+    stopped_by,
+    waits_for,
+)
 
 FIGURES = {
     "pages": 350,
@@ -104,3 +111,17 @@ def test_the_line_of_a_terminal(many):
     ]
     assert len(troubled) <= 80
     assert troubled.startswith("no name server")
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        ("stopped", "stopped by command: run the same command to resume"),
+        ("closespider_timeout", "stopped by CLOSESPIDER_TIMEOUT: run the same command to resume"),
+        ("memusage_exceeded", "stopped by MEMUSAGE_LIMIT_MB: run the same command to resume"),
+        ("finished", ""),
+    ],
+)
+def test_what_stopped_a_run(reason, said):
+    """A run that an order or a limit has ended, the limit on memory too, says so."""
+    assert stopped_by(reason) == said

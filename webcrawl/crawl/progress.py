@@ -261,7 +261,11 @@ def waits_for(figures: Mapping[str, Any]) -> str:
     return str(figures.get("trouble") or figures.get("waits") or "")
 
 
-STOPPERS = {"shutdown": "a signal", "stopped": "command"}  # reasons that are no limits
+STOPPERS = {  # reasons that are no limits, or not named like their settings
+    "shutdown": "a signal",
+    "stopped": "command",
+    "memusage_exceeded": "MEMUSAGE_LIMIT_MB",
+}
 OVER_BYTES = "closespider_bytes"
 
 
