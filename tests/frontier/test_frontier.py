@@ -353,6 +353,17 @@ class TestFailures:
         assert len(drain(frontier, 0)) == 3
         assert frontier.counters[f"dropped/{Status.HOST_BUDGET}"] == 7
 
+    def test_a_robots_txt_that_ends_with_its_host_is_no_url(self, db):
+        """A robots.txt that waits for a host that ends is not counted among the URLs that ended."""
+        frontier = make(db, Limits(1, 10, host_pages=3))
+        told = []
+        frontier.core.dropped.append(lambda link, status: told.append(link.url))
+        add(frontier, *(f"http://a/{i}" for i in range(4)))
+        add(frontier, "http://a/robots.txt", path="P")
+        drain(frontier, 0)
+        assert sorted(told) == ["http://a/3", "http://a/robots.txt"]
+        assert frontier.counters[f"dropped/{Status.HOST_BUDGET}"] == 1
+
     @pytest.mark.parametrize(
         "first", [Outcome(200, short="disconnect"), Outcome(200, short="time"), Outcome(408)]
     )

@@ -244,7 +244,8 @@ class Core:
 
     def drop(self, link: Link, status: int) -> None:
         """End a URL that is not asked for, and that has left its queue."""
-        self.counters[f"dropped/{status}"] += 1
+        if not link.is_prerequisite:  # a robots.txt is none of the crawl's URLs
+            self.counters[f"dropped/{status}"] += 1
         for tell in self.dropped:
             tell(link, status)
 

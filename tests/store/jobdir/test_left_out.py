@@ -48,6 +48,13 @@ def test_urls_without_an_answer(counter):
     assert left_out({counter: 7}) == []
 
 
+def test_addresses_that_are_not_allowed():
+    """URLs that end with -5001 may have been excluded, or lead to a private address."""
+    assert in_words({"frontier/dropped/-5001": 2}) == (
+        "2 URLs (excluded after they were queued, or at addresses that are not allowed)"
+    )
+
+
 def test_a_filter_of_the_users_own():
     """A counter of a filter that is not known here is named all the same."""
     assert in_words({"refused/no_tuesdays": 2}) == "2 links (the filter no_tuesdays)"

@@ -184,7 +184,9 @@ RULES = {
     f"{FILTERED}trap_growth": SkipRule("trap_growth: paths that keep growing", Stage.FILTER),
     f"{FILTERED}trap_repeats": SkipRule("trap_repeats: repeated path segments", Stage.FILTER),
     f"{DROPPED}{Status.ROBOTS_FORBIDDEN}": SkipRule("forbidden by robots.txt", Stage.TURN),
-    f"{DROPPED}{Status.EXCLUDED}": SkipRule("excluded after they were queued", Stage.TURN),
+    f"{DROPPED}{Status.EXCLUDED}": SkipRule(
+        "excluded after they were queued, or at addresses that are not allowed", Stage.TURN
+    ),
     f"{DROPPED}{Status.DROPPED}": SkipRule("dropped with their hosts by command", Stage.TURN),
     f"{DROPPED}{Status.HOST_BUDGET}": SkipRule(
         "HOST_MAX_PAGES, or more than a host's sitemaps may bring", Stage.TURN
