@@ -104,6 +104,24 @@ def test_what_no_page_links_to_as_far_as_one_can_see(shallow, tmp_path, name, wh
     assert line in answer.details["odd"] + answer.details["looked"]
 
 
+@pytest.mark.parametrize("name", ["crawl.log", "links.log"])
+def test_what_no_page_links_to_as_far_as_a_short_log_says(shallow, tmp_path, name):
+    """Where a log ends before the last checkpoint's end, a note says so, and nobody says that no
+    page has the link.
+    """
+    job = shutil.copytree(shallow, tmp_path / "job")
+    log = job / "logs" / name
+    log.write_bytes(log.read_bytes()[:-100])
+
+    with OpenedCrawls(job) as crawls:
+        (answer,) = crawls.answers(["http://site0.test/nobody/knows/it.html"])
+
+    assert answer.reason == "the crawl has not found a link to it that it could follow"
+    assert answer.details["odd"] == [
+        f"logs/{name}: it ends 100 bytes too early: their information is missing here"
+    ]
+
+
 @pytest.mark.parametrize(
     ("note", "words"),
     [

@@ -5,6 +5,7 @@ Frontier, robots.txt rules and sheets are the crawl's own classes, on the checkp
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Container, Mapping
 from contextlib import ExitStack
 from functools import cached_property, partial
@@ -13,6 +14,7 @@ from typing import Any, Self, TypeVar
 
 from webcrawl.base.errors import RulesError
 from webcrawl.base.loading import load
+from webcrawl.base.readable import count
 from webcrawl.base.settings.checked_settings import CheckedSettings, with_values
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.control.in_force import META as IN_FORCE
@@ -118,12 +120,23 @@ class OpenedCrawl:
         self.ahead = ahead
         self.outputs = lengths(snapshot)
         for name in (CRAWL_LOG, SKIPPED_LOG, LINKS_LOG):
-            try:
-                if self.outputs.get(name):
-                    regular(self.jobdir / name).close()
-            except OSError as error:
-                self.odd.append(f"{name}: {error.strerror}: its information is missing here")
+            if lack := self._lack_of(name):
+                self.odd.append(f"{name}: {lack}")
                 self.is_all = False
+
+    def _lack_of(self, name: str) -> str:
+        """Return what this log lacks of what the last checkpoint noted; empty if nothing."""
+        noted = self.outputs.get(name, 0)
+        if not noted:
+            return ""
+        try:
+            with regular(self.jobdir / name) as file:
+                there = os.fstat(file.fileno()).st_size
+        except OSError as error:
+            return f"{error.strerror}: its information is missing here"
+        if there >= noted:
+            return ""
+        return f"it ends {count(noted - there, 'byte')} too early: their information is missing here"
 
     # -- the crawl's own parts, opened on the checkpoint
 
