@@ -4,12 +4,15 @@ from types import SimpleNamespace
 
 import pytest
 
+from webcrawl.base.model import Status
 from webcrawl.crawl.rules import limits_of, politeness_of
 from webcrawl.frontier.booking import Booking
 from webcrawl.frontier.host_facts import facts_of
 from webcrawl.frontier.hosts import Host
+from webcrawl.tools.why.answer import WhyAnswer
 from webcrawl.tools.why.facts import pace_of
 from webcrawl.tools.why.saved_settings import values_of
+from webcrawl.tools.why.why_text import text_of
 
 
 def paced(settings=(), live=None, **fields):
@@ -54,3 +57,30 @@ def test_a_host_that_is_slowed_down():
 def test_a_host_that_is_not(live):
     """Without strain it is the wait of politeness, whatever the host is left alone for besides."""
     assert paced(live=live).seconds == pytest.approx(3)
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (Status.HOST_RETIRED, "answers 408, 429 or 5xx"),
+        (Status.TIMEOUT, "no answer in time"),
+    ],
+)
+def test_how_it_failed(status, words):
+    """The last failure stands there in words. A host that reports errors is not given up."""
+    host = {
+        **{"host": "a.test", "paused": False, "health_in_words": "failing: 2 in a row"},
+        **{"pages": 1, "queued": 1, "connections": {"at_once": 1}, "next_turn": None},
+        **{"delay": {"seconds": 1, "because": "POLITENESS_MIN_DELAY = 1"}, "protocol": None},
+        **{"rendering": None, "last_failure": {"status": status, "at": "2026-11-29T10:00:00Z"}},
+        "origins": [],
+    }
+
+    details = {
+        **{"canonical": {"url": "", "changes": []}, "filters": [], "refused_by": None},
+        **{"seen": {"known": True, "where": ""}, "host": host, "now": "", "as_of": None},
+    }
+
+    text = text_of(WhyAnswer("http://a.test/", "queued", "", "", details))
+
+    assert f"last failed at 2026-11-29 10:00:00 UTC: {words}\n" in text

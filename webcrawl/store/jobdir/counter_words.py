@@ -115,6 +115,14 @@ def status(code: int) -> str:
         return "not a registered status"
 
 
+def failure(code: int) -> str:
+    """Return how the last request to a host that may be asked again has failed.
+
+    A host's record has HOST_RETIRED for all answers that report an error: its URLs would end so.
+    """
+    return "answers 408, 429 or 5xx" if code == Status.HOST_RETIRED else status(code)
+
+
 # -- what was left out
 
 FILTERED = "refused/"  # before the name of a URL filter, or of a reason for which a link is no URL

@@ -110,7 +110,7 @@ def _seed_without_line(url: str, state: CrawlHosts) -> list[Cell]:
     outcome = "no outcome yet"
     if status is not None:
         outcome += (
-            f": its host is set aside, {counter_words.status(status) if status else 'as it asked'}"
+            f": its host is set aside, {counter_words.failure(status) if status else 'as it asked'}"
         )
     return [url, outcome, 0, 0, 0, 0]
 
@@ -164,7 +164,7 @@ def _aside(source: ReportSource) -> Html:
     cells: list[list[Cell]] = []
     for host in source.state.aside:
         why = (
-            counter_words.status(host.status)
+            counter_words.failure(host.status)
             if host.status
             else walls.get(host.name, "asked to wait")
         )

@@ -7,6 +7,7 @@ from typing import Any
 
 from webcrawl.base.dates import moment
 from webcrawl.base.readable import count, readable
+from webcrawl.store.jobdir.counter_words import failure
 from webcrawl.tools.why.answer import WhyAnswer
 from webcrawl.tools.why.url_rules import PASSES, REFUSES, UNASKED
 
@@ -135,14 +136,14 @@ def _host(details: Mapping[str, Any]) -> Iterator[str]:
     if host["rendering"]:
         yield f"rendered: {host['rendering']}"
     if host["last_failure"]:
-        yield f"last failed at {moment(host['last_failure']['at'])} with {host['last_failure']['status']}"
+        yield f"last failed at {moment(host['last_failure']['at'])}: {failure(host['last_failure']['status'])}"
     yield from map(_origin, host["origins"])
 
 
 def _origin(origin: Mapping[str, Any]) -> str:
     """Return the line of an origin that fails or waits while others of its host do not."""
     last = origin["last_failure"]
-    status = f", the last with {last['status']}" if last and last["status"] else ""
+    status = f", the last one: {failure(last['status'])}" if last and last["status"] else ""
     until = f", not before {moment(origin['next_turn'])}" if origin["next_turn"] else ""
     queued = count(origin["queued"], "URL")
     return f"{origin['origin']} alone: {origin['health_in_words']}{status}; {queued} queued{until}"
