@@ -12,7 +12,7 @@ from webcrawl.content.formats.sniffing import UNNAMED, identified_type
 from webcrawl.store.jobdir.crawl_line import line
 from webcrawl.store.output import Output
 
-# A URL that ends so without a request was given up with its host.
+# A URL that ends so without a request in its turn was given up with its host.
 AWAY = frozenset(
     (
         *(Status.DNS_FAILED, Status.CONNECT_FAILED, Status.CONNECTION_LOST, Status.TIMEOUT),

@@ -90,7 +90,7 @@ ROWS = [
     ("{}; it ended so at {}", {"lines": [line(-9998)]}, ROBOTS),
     ("it ended with status {}", {"lines": [line(-777)]}, {"lines": [line(-1)]}),
     (
-        " (not requested, because its host was given up)",
+        " (not requested, or not again, because its host was given up)",
         {"lines": [line(-2, "given_up")]},
         {"lines": [line(-2)]},
     ),

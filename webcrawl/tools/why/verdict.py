@@ -479,7 +479,7 @@ def _ended(facts: UrlFacts, line: CrawlLine) -> UrlVerdict:
         )
     given_up = ""
     if GIVEN_UP in line.annotations:
-        given_up = " (not requested, because its host was given up)"
+        given_up = " (not requested, or not again, because its host was given up)"
     state = REFUSED if line.status in BY_RULE else DROPPED
     end = _excluded(facts) if line.status == Status.EXCLUDED else _end(line.status)
     said = f"{end}{given_up}, at {moment(line.time)}"
