@@ -223,3 +223,28 @@ def test_shapes(tmp_path):
     entry = etree.fromstring(feed.encode())[-1]
     assert entry[0].text == f"changed: {url}"
     assert entry[-1].text == "-One & two\n+One & three"
+
+
+@pytest.mark.parametrize(
+    ("figures", "said"),
+    [
+        ({"reason": "finished", "queued": 0}, ""),
+        ({"reason": "finished", "queued": 3}, "not complete, with 3 URLs queued"),
+        ({"reason": "store_failed", "queued": 0}, "not complete"),
+        ({"queued": 1}, "not complete, with 1 URL queued"),
+    ],
+)
+def test_a_crawl_that_is_not_complete(tmp_path, figures, said):
+    """A crawl that has ended with URLs of hosts that do not answer is named, and so is one that
+    failed. Of a page without an answer nobody says that it was not found.
+    """
+    before = archived(tmp_path / "before", answer("/", 200, b"one"), answer("/x", 200, b"two"))
+    after = archived(tmp_path / "after", answer("/", 200, b"one"))
+    (tmp_path / "after/stats.json").write_text(json.dumps(figures))
+
+    done = command("webcrawl", "diff", before, after)
+
+    what = f"{after}: {said}; what it has not fetched is listed as gone\n" if said else ""
+    assert done.stderr.startswith(what)
+    assert ("not complete" in done.stderr) == bool(said)
+    assert f"- {HOST}/x (the later crawl has no answer)" in done.stdout

@@ -86,7 +86,7 @@ class CrawlDiff:
         Raise NoArchive if there are none, TornRecord for a damaged file without an index.
         """
         self.unfinished: list[Path] = []
-        # crawls with URLs left, with their number, and whether it is the later one
+        # crawls with something left, the number of URLs, and whether it is the later one
         self.incomplete: list[tuple[Path, int, bool]] = []
         self._scratch = scratch
         self._alone = list(before) == list(after)
@@ -273,12 +273,15 @@ class CrawlDiff:
 
 
 def _incomplete(names: Sequence[str]) -> Iterator[tuple[Path, int]]:
-    """Yield the crawls among these folders that have URLs left, and how many."""
+    """Yield the crawls among these folders that have something left, and how many URLs.
+
+    A crawl may end with URLs of hosts that do not answer, and without one if it had not read its seeds.
+    """
     for name in names:
         crawl = Path(name)
         figures = stats_file.read(crawl) if crawl.is_dir() else {}
         left = int(figures.get("queued", 0))
-        if left and figures.get("reason") != stats_file.FINISHED:
+        if left or (figures and figures.get("reason") != stats_file.FINISHED):
             yield crawl, left
 
 

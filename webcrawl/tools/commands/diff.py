@@ -87,8 +87,9 @@ def _say_what_is_left_out(diff: CrawlDiff) -> None:
         sys.stderr.write(f"{readable(str(path))}: not finished, and left out\n")
     for folder, left, is_later in diff.incomplete:
         kind = "gone" if is_later else "added"
+        queued = f", with {count(left, 'URL')} queued" if left else ""
         sys.stderr.write(
-            f"{readable(str(folder))}: not complete, with {count(left, 'URL')} queued; what it "
+            f"{readable(str(folder))}: not complete{queued}; what it "
             f"has not fetched is listed as {kind}\n"
         )
 
@@ -115,7 +116,7 @@ def _note(one: Change) -> str:
     if one.kind == "moved":
         return f" -> {one.target}"
     if one.kind == "gone":
-        return f" ({one.status})" if one.status else " (not found by the later crawl)"
+        return f" ({one.status})" if one.status else " (the later crawl has no answer)"
     return ""
 
 
