@@ -48,6 +48,17 @@ class TestCrawls:
         assert 0 < noted < truth(root / "logs/crawl.log").outcomes[200]
         assert "running, or was killed" in page.text
 
+    def test_a_crawl_that_failed(self, tmp_path):
+        """A crawl whose disk was full is not said to run, to be killed, or to have had no trouble."""
+        CrawlDB(tmp_path / "state").close()
+        (tmp_path / "stats.json").write_text('{"reason": "store_failed"}')
+        page = made(tmp_path)
+
+        assert "The last run failed (store_failed); this report shows its last" in page.text
+        assert "running, or was killed" not in page.text
+        assert "could not keep what it did" in page.section("wrong")
+        assert "Nothing went wrong" not in page.section("wrong")
+
     def test_a_running_crawl(self, tmp_path):
         """The crawl that works is not held up, and the report is of its last checkpoint."""
         job = Job(tmp_path / "job")

@@ -19,6 +19,7 @@ from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawl_line import LOG
 from webcrawl.store.jobdir.crawls import absent_drones, hive_of
 from webcrawl.store.jobdir.job_dir import JobDir
+from webcrawl.store.jobdir.stats_file import STORE_FAILED
 from webcrawl.tools.report import documents, hosts, overview, revisits, waiting
 from webcrawl.tools.report.elements import note, standalone_page
 from webcrawl.tools.report.log_summary import LogFindings, SeedTable
@@ -163,8 +164,10 @@ def _state(source: ReportSource) -> Html:
         if source.drones
         else "its last checkpoint, of"
     )
+    has_failed = source.stats.get("reason") == STORE_FAILED
+    state = f"last run failed ({STORE_FAILED})" if has_failed else "crawl is running, or was killed"
     return join(
-        f"Spider {spider}. The crawl is running, or was killed; this report shows {each} ",
+        f"Spider {spider}. The {state}; this report shows {each} ",
         at,
         ". Later work is not counted.",
     )
