@@ -214,3 +214,12 @@ def test_what_rules_left_out(tmp_path):
         f"2 URLs (forbidden by robots.txt); scrapy why '{tmp_path}/my job' URL shows the rule"
     )
     assert len(last_lines(tmp_path, Counter({"refused/scope": 40_000}), 1.0)) == 2
+
+
+def test_sitemaps_that_are_not_there(tmp_path):
+    """Answers to requests for sitemaps are counted, and are not said to be sitemaps: three may be
+    errors.
+    """
+    figures = Counter({"sitemaps": 4, "sitemaps/urls": 50})
+
+    assert "4 answers to requests for sitemaps, with 50 links" in last_lines(tmp_path, figures, 1.0)

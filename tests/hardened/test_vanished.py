@@ -108,9 +108,7 @@ def test_the_last_lines_of_a_crawl_that_got_nothing(tmp_path):
     crawl = Crawl(tmp_path / "job", {"seeds": f"http://{seed}/"}, settings)
 
     running = crawl.start()
-    wait_until(
-        lambda: crawl.output.exists() and f"WARNING: {seed}: " in crawl.output.read_text()
-    )
+    wait_until(lambda: crawl.output.exists() and f"WARNING: {seed}: " in crawl.output.read_text())
     remove_log(crawl.jobdir)
 
     assert running.wait() == 1

@@ -160,9 +160,10 @@ def _below(prefix: str, figures: Figures) -> dict[str, Any]:
 
 
 def _sitemaps(figures: Figures) -> Iterator[str]:
-    """Yield the sitemaps that were fetched, and what they brought, over all runs."""
-    if sitemaps := figures.get("sitemaps", 0):
-        yield f"{count(sitemaps, 'sitemap')} with {count(figures.get('sitemaps/urls', 0), 'link')}"
+    """Yield the answers to requests for sitemaps, of any status, and what these brought, over all runs."""
+    if answers := figures.get("sitemaps", 0):
+        links = count(figures.get("sitemaps/urls", 0), "link")
+        yield f"{count(answers, 'answer')} to requests for sitemaps, with {links}"
 
 
 def _scripts(figures: Figures) -> Iterator[str]:

@@ -69,16 +69,28 @@ def test_a_host_that_is_not(live):
 def test_how_it_failed(status, words):
     """The last failure stands there in words. A host that reports errors is not given up."""
     host = {
-        **{"host": "a.test", "paused": False, "health_in_words": "failing: 2 in a row"},
-        **{"pages": 1, "queued": 1, "connections": {"at_once": 1}, "next_turn": None},
-        **{"delay": {"seconds": 1, "because": "POLITENESS_MIN_DELAY = 1"}, "protocol": None},
-        **{"rendering": None, "last_failure": {"status": status, "at": "2026-11-29T10:00:00Z"}},
+        "host": "a.test",
+        "paused": False,
+        "health_in_words": "failing: 2 in a row",
+        "pages": 1,
+        "queued": 1,
+        "connections": {"at_once": 1},
+        "next_turn": None,
+        "delay": {"seconds": 1, "because": "POLITENESS_MIN_DELAY = 1"},
+        "protocol": None,
+        "rendering": None,
+        "last_failure": {"status": status, "at": "2026-11-29T10:00:00Z"},
         "origins": [],
     }
 
     details = {
-        **{"canonical": {"url": "", "changes": []}, "filters": [], "refused_by": None},
-        **{"seen": {"known": True, "where": ""}, "host": host, "now": "", "as_of": None},
+        "canonical": {"url": "", "changes": []},
+        "filters": [],
+        "refused_by": None,
+        "seen": {"known": True, "where": ""},
+        "host": host,
+        "now": "",
+        "as_of": None,
     }
 
     text = text_of(WhyAnswer("http://a.test/", "queued", "", "", details))

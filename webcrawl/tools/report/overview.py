@@ -208,7 +208,9 @@ def wrong(source: ReportSource) -> Html:
         head = [TableColumn("Where"), TableColumn("What"), TableColumn("Attempts", "number")]
         parts.append(table("wrong-table", head, rows, "What went wrong, once per attempt"))
     if source.stats.get("reason") == stats_file.STORE_FAILED:
-        parts.append(note("The last run failed, because it could not keep what it did: see its log."))
+        parts.append(
+            note("The last run failed, because it could not keep what it did: see its log.")
+        )
     parts += _notes(source, WRONG)
     parts += _cut(source)
     if said := counter_words.in_words(source.figures):

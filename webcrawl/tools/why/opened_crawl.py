@@ -136,7 +136,9 @@ class OpenedCrawl:
             return f"{error.strerror}: its information is missing here"
         if there >= noted:
             return ""
-        return f"it ends {count(noted - there, 'byte')} too early: their information is missing here"
+        return (
+            f"it ends {count(noted - there, 'byte')} too early: their information is missing here"
+        )
 
     # -- the crawl's own parts, opened on the checkpoint
 
