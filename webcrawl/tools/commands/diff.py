@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
@@ -49,11 +49,14 @@ class Command(ToolCommand):
         from webcrawl.record.warc.archive_files import NoArchive  # noqa: PLC0415
         from webcrawl.record.warc.unpacking import TornRecord  # noqa: PLC0415
         from webcrawl.store.jobdir.index_line import BadLine  # noqa: PLC0415
+        from webcrawl.tools.absent_archives import absent_archives  # noqa: PLC0415
         from webcrawl.tools.crawl_diff import CrawlDiff  # noqa: PLC0415
 
         try:
             with tempfile.TemporaryDirectory(prefix="webcrawl-") as folder:
                 diff = CrawlDiff([args[0]], [args[-1]], Path(folder))
+                for line in chain.from_iterable(map(absent_archives, args)):
+                    sys.stderr.write(f"{line}\n")
                 try:
                     self._print(diff, opts)
                 finally:

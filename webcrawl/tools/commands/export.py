@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -379,12 +380,15 @@ class DerivedExport(ToolCommand):
             self.exitcode = ExitStatus.INTERRUPTED
 
     def _export_all(self, sources: list[str], folder: Path) -> None:
+        from webcrawl.tools.absent_archives import absent_archives  # noqa: PLC0415 - as below
         from webcrawl.tools.derived_archives import (  # noqa: PLC0415 - Scrapy imports every command for any
             Derived,
             archive_files_of,
         )
 
         files = archive_files_of(sources)
+        for line in chain.from_iterable(map(absent_archives, sources)):
+            complain(line)
         crawls = [crawl for source in sources for crawl in _crawls(Path(source))]
         forgotten = _forgotten(crawls)
         finished = [path for path in files if self._is_finished(path)]

@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
-from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrapy import Spider
@@ -70,6 +67,7 @@ class Command(CrawlCommand):
         from webcrawl.adapter.archive_reading import RereadingSpider  # noqa: PLC0415 - 0.4 s, here and below
         from webcrawl.record.shards import Shard  # noqa: PLC0415
         from webcrawl.record.warc.archive_files import NoArchive, archive_files  # noqa: PLC0415
+        from webcrawl.tools.absent_archives import absent_archives  # noqa: PLC0415
 
         if opts.shard is not None:
             try:
@@ -79,7 +77,7 @@ class Command(CrawlCommand):
             if not settings["JOBDIR"]:
                 name = f"process-{self._shard.number}-of-{self._shard.count}"
                 settings.set("JOBDIR", default_jobdir(name), "cmdline")
-        lines = [line for argument in args for line in _in_store(argument)]
+        lines = [line for argument in args for line in absent_archives(argument)]
         try:
             files, again = archive_files(args)
             self._files = files
@@ -140,17 +138,3 @@ class Command(CrawlCommand):
         stats = self._crawler.stats
         if not self.exitcode and stats is not None and stats.get_value(STAT, 0):
             self.exitcode = ExitStatus.FAILED
-
-
-def _in_store(argument: str) -> Iterator[str]:
-    """Yield a line for each crawl whose archive lies in a store, in part or whole."""
-    from webcrawl.record.objectstore.storing import not_looked_at  # noqa: PLC0415
-    from webcrawl.store.errors import StoreError  # noqa: PLC0415
-    from webcrawl.store.jobdir.crawls import crawls_of  # noqa: PLC0415
-
-    path = Path(argument)
-    if path.is_dir():
-        # a damaged state says nothing of archives, which can be read all the same
-        with suppress(StoreError):
-            for crawl in crawls_of(path.parent if path.name == "warc" else path):
-                yield from not_looked_at(crawl, "warc", (".warc.gz",))

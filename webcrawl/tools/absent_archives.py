@@ -1,0 +1,47 @@
+"""Says which archive files of a crawl its readers will not find: they are in a store, or away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from webcrawl.base.readable import count, readable
+from webcrawl.record.objectstore.storing import elsewhere, not_looked_at
+from webcrawl.store.errors import StoreError
+from webcrawl.store.jobdir.crawls import crawls_of, is_crawl
+from webcrawl.store.jobdir.index_line import ARCHIVE
+from webcrawl.store.jobdir.job_dir import JobDir
+from webcrawl.store.jobdir.snapshot import Snapshot
+from webcrawl.store.outputs import FINISHED
+
+FOLDER = "warc"
+
+
+def absent_archives(argument: str) -> Iterator[str]:
+    """Yield lines for the crawl or hive that the argument of a command names; none for others."""
+    path = Path(argument)
+    if not path.is_dir():
+        return
+    # a damaged state says nothing of archives, which can be read all the same
+    with suppress(StoreError):
+        for crawl in crawls_of(path.parent if path.name == FOLDER else path):
+            yield from _absent_of(crawl)
+
+
+def _absent_of(crawl: Path) -> Iterator[str]:
+    yield from not_looked_at(crawl, FOLDER, (ARCHIVE,))
+    if not is_crawl(crawl):
+        return
+    in_store = elsewhere(crawl)
+    finished = JobDir(crawl).read(_finished)
+    away = [name for name in finished if name not in in_store and not (crawl / name).exists()]
+    if away:
+        what = count(len(away), "finished archive file")
+        yield f"{readable(str(crawl))}: {what} no longer here, and left out ({away[0]}{', …' * (len(away) > 1)})"
+
+
+def _finished(snapshot: Snapshot) -> list[str]:
+    start = f"{FINISHED}{FOLDER}/"
+    rows = snapshot.rows("SELECT name FROM meta WHERE name GLOB ?", (f"{start}*{ARCHIVE}",))
+    return sorted(str(name).removeprefix(FINISHED) for (name,) in rows)
