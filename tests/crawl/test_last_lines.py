@@ -223,3 +223,16 @@ def test_sitemaps_that_are_not_there(tmp_path):
     figures = Counter({"sitemaps": 4, "sitemaps/urls": 50})
 
     assert "4 answers to requests for sitemaps, with 50 links" in last_lines(tmp_path, figures, 1.0)
+
+
+def test_a_pause_that_lasts(tmp_path):
+    """A crawl that a command has paused stays so in its next run, so a line names the command that
+    resumes it.
+    """
+    said = last_lines(tmp_path, Counter({"paused": True}), 1.0)
+
+    assert (
+        f"paused by command: the next run fetches nothing until `scrapy ctl {tmp_path} resume`"
+        in said
+    )
+    assert "paused by command" not in "".join(last_lines(tmp_path, Counter(), 1.0))

@@ -30,7 +30,8 @@ def test_a_file_that_was_moved(moved, tmp_path, words):
     done = command("webcrawl", *words, job, *more[words[0]])
 
     assert (
-        f"{job}: 1 finished archive file no longer here, and left out (warc/{name})\n" in done.stderr
+        f"{job}: 1 finished archive file no longer here, and left out (warc/{name})\n"
+        in done.stderr
     )
 
 

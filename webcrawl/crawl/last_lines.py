@@ -53,6 +53,7 @@ def last_lines(
         *sentences(figures, of=DONE),
         *_aside(figures),
         *_servers(figures),
+        *_pause(folder, figures),
     ]
     if left := counter_words.in_words(figures):
         lines.append(f"left out: {left}; {program()} why {_word(folder)} URL shows the rule")
@@ -67,6 +68,13 @@ def _servers(figures: Mapping[str, Any]) -> Iterator[str]:
     """Return the servers that do not answer at the end of this run, in words."""
     if away := figures.get("away"):
         yield f"{away}: restart it, then run the same command to resume"
+
+
+def _pause(folder: Path, figures: Mapping[str, Any]) -> Iterator[str]:
+    """Return that a command has paused the crawl: the next run fetches nothing, either."""
+    if figures.get("paused"):
+        resume = f"{program()} ctl {_word(folder)} resume"
+        yield f"paused by command: the next run fetches nothing until `{resume}`"
 
 
 def _aside(figures: Mapping[str, Any]) -> Iterator[str]:

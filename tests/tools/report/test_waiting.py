@@ -8,9 +8,8 @@ from webcrawl.tools.report.report_source import CrawlHosts, ReportSource, Waitin
 from webcrawl.tools.report.waiting import waiting
 
 
-def test_a_host_that_reports_errors(tmp_path):
-    """A host set aside for its answers is said to answer so, and not to be given up."""
-    state = CrawlHosts(hosts=1, aside=[WaitingHost("a.test", 2, 5, Status.HOST_RETIRED, 1e9)])
+def section_of(tmp_path, state):
+    """The section of a crawl with these hosts."""
     source = ReportSource(
         jobdir=tmp_path,
         key=bytes(16),
@@ -25,9 +24,27 @@ def test_a_host_that_reports_errors(tmp_path):
         state=state,
         aside=(2, 1),
     )
+    return str(waiting(source))
 
-    section = str(waiting(source))
+
+def test_a_host_that_reports_errors(tmp_path):
+    """A host set aside for its answers is said to answer so, and not to be given up."""
+    state = CrawlHosts(hosts=1, aside=[WaitingHost("a.test", 2, 5, Status.HOST_RETIRED, 1e9)])
+
+    section = section_of(tmp_path, state)
 
     assert "answers 408, 429 or 5xx" in section
     assert "host given up" not in section
     assert "No host was given up." in section
+
+
+def test_a_host_that_is_paused(tmp_path):
+    """A host that a command has paused did not ask to wait, and has no next try."""
+    paused = WaitingHost("a.test", 2, 0, 0, 1e9)
+
+    section = section_of(tmp_path, CrawlHosts(hosts=1, aside=[paused], paused={"a.test"}))
+
+    assert "<td>paused by command</td>" in section
+    assert "asked to wait" not in section
+    assert "2001-09-09" not in section
+    assert "2001-09-09" in section_of(tmp_path, CrawlHosts(hosts=1, aside=[paused]))

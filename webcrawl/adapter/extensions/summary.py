@@ -147,7 +147,9 @@ class Summary:
         errors = told.get_value("errors/unexpected", 0) if told is not None else 0
         waits = self._crawl.outlook.waits() if stats["queued"] > stats.get("aside", 0) else Waits()
         away = str(self._crawl.outlook.servers)
-        return {**stats, "errors": errors, "reason": self._reason, "waits": waits, "away": away}
+        paused = self._crawl.parts.in_force.paused
+        of_run = {"errors": errors, "reason": self._reason, "paused": paused}
+        return {**stats, **of_run, "waits": waits, "away": away}
 
     def _fates(self) -> list[str]:
         """Return why the seeds gave nothing, if they gave nothing."""

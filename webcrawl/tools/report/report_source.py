@@ -8,6 +8,7 @@ import shutil
 import struct
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from heapq import nlargest
 from itertools import chain
@@ -15,8 +16,12 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
+import msgpack
+
+from webcrawl.crawl.control.in_force import PAUSED_HOSTS
 from webcrawl.frontier.domain_table import FAMILIES
 from webcrawl.record.statistics import Statistics, joined
+from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir import meta_row, stats_file
 from webcrawl.store.jobdir.counter_words import FILTERED
 from webcrawl.store.jobdir.figures import merged
@@ -76,6 +81,7 @@ class CrawlHosts:
     aside: list[WaitingHost] = field(default_factory=list)  # those with most URLs
     # hosts that are set aside, as many as fit, and their status
     away: dict[str, int] = field(default_factory=dict)
+    paused: set[str] = field(default_factory=set)  # hosts that nobody asks before they are resumed
     queues: list[WaitingHost] = field(default_factory=list)  # the longest
     given_up: list[tuple[str, int]] = field(default_factory=list)
     given_up_by: Counter[int] = field(default_factory=Counter)
@@ -105,6 +111,7 @@ class CrawlHosts:
             whole.given_up += part.given_up
             whole.domains += part.domains
             whole.away |= part.away
+            whole.paused |= part.paused
         whole.cut()
         return whole
 
@@ -147,6 +154,10 @@ class CrawlHosts:
                 self.away[host.name] = status
 
 
+def _names(data: bytes) -> set[str]:
+    return set(map(str, msgpack.unpackb(data)))
+
+
 def _added(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
     return one[0] + other[0], one[1] + other[1]
 
@@ -163,6 +174,8 @@ def read_state(snapshot: Snapshot, ahead: float = 0.0) -> CrawlHosts:
     `ahead`: what the machine's clock shows beyond the crawl's.
     """
     state = CrawlHosts()
+    with suppress(DamagedFile):  # `webcrawl verify` names it
+        state.paused = meta_row.value(snapshot, PAUSED_HOSTS, _names, set[str]())
     for row in host_rows(snapshot):
         state.hosts += 1
         try:

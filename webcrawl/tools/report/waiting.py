@@ -23,6 +23,7 @@ LET_IN = (
     "lets this crawl in by its signed requests (Web Bot Auth: BOT_KEY, BOT_AGENT) or by its addresses; the page that "
     f"`{program()} identity page` makes has both."
 )
+PAUSED = "paused by command"
 MOST_SEEDS = 2000  # rows of the table
 SEED_HEAD = [
     *(
@@ -106,9 +107,12 @@ def _seed_row(row: SeedRow) -> list[Cell]:
 
 
 def _seed_without_line(url: str, state: CrawlHosts) -> list[Cell]:
-    status = state.away.get(host_if_any(url))
+    host = host_if_any(url)
+    status = state.away.get(host)
     outcome = "no outcome yet"
-    if status is not None:
+    if host in state.paused:
+        outcome += f": its host is {PAUSED}"
+    elif status is not None:
         outcome += (
             f": its host is set aside, {counter_words.failure(status) if status else 'as it asked'}"
         )
@@ -163,6 +167,9 @@ def _aside(source: ReportSource) -> Html:
     walls = {host.name: f"wall: {host.vendor}" for host in source.state.walls}
     cells: list[list[Cell]] = []
     for host in source.state.aside:
+        if host.name in source.state.paused:
+            cells.append([host.name, host.urls, host.failures, PAUSED, None])
+            continue
         why = (
             counter_words.failure(host.status)
             if host.status

@@ -129,7 +129,7 @@ def _host(details: Mapping[str, Any]) -> Iterator[str]:
     several = f", {at_once} requests at once" if at_once > 1 else ""
     yield f"one request every {host['delay']['seconds']:g} s ({host['delay']['because']}){several}"
     is_to_be_asked = host["queued"] or details.get("queue")
-    if host["next_turn"] and is_to_be_asked:
+    if host["next_turn"] and is_to_be_asked and not host["paused"]:
         yield f"not before {moment(host['next_turn'])}"
     if host["protocol"]:
         yield "speaks only HTTP/2"
