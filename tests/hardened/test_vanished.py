@@ -116,3 +116,19 @@ def test_the_last_lines_of_a_crawl_that_got_nothing(tmp_path):
     assert "everything is in" not in said
     assert f"{crawl.jobdir} has everything up to the last checkpoint\n" in said
     assert f"nothing was fetched: {seed}: connection refused" in said
+
+
+def test_a_signal_and_a_last_checkpoint_that_fails(tmp_path, simweb):
+    """If the last checkpoint fails, stats.json says so, and not that a signal ended the run well."""
+    server = simweb(4, 400, latency=0.05)
+    (tmp_path / "seeds.txt").write_text("\n".join(server.world.seeds()))
+    settings = {"DNS_NAMESERVERS": server.nameserver, **SETTINGS, "CHECKPOINT_INTERVAL": 600}
+    crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
+
+    running = crawl.start()
+    wait_until(lambda: server.log.count > 20)
+    remove_log(crawl.jobdir)
+    running.interrupt()
+
+    assert running.wait() == 1
+    assert json.loads((crawl.jobdir / "stats.json").read_text())["reason"] == "store_failed"

@@ -12,6 +12,7 @@ from webcrawl.adapter.listeners import listening_to_opening
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.crawl.stats_writing import StatsWriting
+from webcrawl.store.jobdir.stats_file import STORE_FAILED
 
 
 class Statistics:
@@ -35,7 +36,8 @@ class Statistics:
         self._writing.begin()
 
     def closed(self, reason: str) -> None:
-        self._writing.save(reason)
+        has_failed = scheduler_of(self._crawler).failed is not None  # its last checkpoint, perhaps
+        self._writing.save(STORE_FAILED if has_failed else reason)
 
     def _errors(self) -> int:
         stats = self._crawler.stats
