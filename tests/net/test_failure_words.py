@@ -14,6 +14,7 @@ from webcrawl.net.errors import (
     PortRefused,
     TimedOut,
     TlsFailed,
+    TlsTimeout,
 )
 from webcrawl.net.failure_words import guess, in_words
 from webcrawl.net.guard import AddressGuard, special_network
@@ -117,6 +118,10 @@ def because(error, cause):
         (
             ConnectTimeout("x"),
             "h.ogr:81: the server did not answer in time when the crawl tried to connect",
+        ),
+        (
+            TlsTimeout("x"),
+            "h.ogr:81: the server did not complete the TLS handshake in time",
         ),
         (
             TlsFailed("wrong version"),

@@ -189,6 +189,19 @@ class TestFailures:
             run(go(), loop)
         assert open_files() == before
 
+    def test_a_handshake_that_stalls_until_the_deadline(self, loop):
+        """A server that accepts the connection was reached, however short the whole time is."""
+
+        async def go():
+            async with (
+                serving(lambda *_: asyncio.sleep(60)) as port,
+                client(timeout=0.5, connect_timeout=60) as http,
+            ):
+                await http.fetch(f"https://127.0.0.1:{port}/")
+
+        with pytest.raises(TlsTimeout):
+            run(go(), loop)
+
     def test_a_connection_that_ends_in_the_handshake(self, loop):
         """A server that hangs up in the handshake is a failed connection."""
 

@@ -69,7 +69,7 @@ ATTEMPTS = {
     name_server_is_silent: DnsFailed,
     host_does_not_accept: ConnectTimeout,
     handshake_stalls: TlsTimeout,
-    nothing_before_the_deadline: ConnectTimeout,
+    nothing_before_the_deadline: TlsTimeout,
     ftp_does_not_greet: TimedOut,
     gopher_does_not_answer: TimedOut,
 }

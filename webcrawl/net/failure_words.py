@@ -22,6 +22,7 @@ from webcrawl.net.errors import (
     PortRefused,
     TimedOut,
     TlsFailed,
+    TlsTimeout,
 )
 from webcrawl.net.guard import special_network
 from webcrawl.urls.host_names import suffixes_of
@@ -54,6 +55,8 @@ WORDS: tuple[tuple[type[FetchError], str], ...] = (
     (NotHttp, "the server does not speak HTTP"),
     (EmptyAnswer, "the server closed the connection without an answer"),
     (TimedOut, "no answer in time"),
+    (ConnectTimeout, "the server did not answer in time when the crawl tried to connect"),
+    (TlsTimeout, "the server did not complete the TLS handshake in time"),
 )
 
 
@@ -97,7 +100,7 @@ def _server_failure(error: FetchError, url: str) -> str:
         return _unconnected(error, said)
     if isinstance(error.__cause__, ssl.SSLError):  # such as a certificate of ours that is wanted
         return f"the TLS connection broke off after the handshake ({str(error.__cause__)[:LOST]})"
-    return next((words for kind, words in WORDS if isinstance(error, kind)), said)
+    return _by_kind(error, said)
 
 
 def _way_to_http2(error: Http2Only, url: str) -> str:
@@ -112,15 +115,18 @@ def _unconnected(error: ConnectFailed, said: str) -> str:
     """Return why there is no connection to a server, to follow its name."""
     if isinstance(error, CertificateRefused):
         return f"{said}; -s DOWNLOAD_VERIFY_CERTIFICATES=0 accepts any certificate"
-    if isinstance(error, TlsFailed):
+    if isinstance(error, TlsFailed) and not isinstance(error, TlsTimeout):
         if "ALERT" in said:  # that is TLS
             return f"the server refused the TLS handshake ({said})"
         return f"the server does not speak TLS ({said}); did you mean http://?"
-    if isinstance(error, ConnectTimeout):
-        return "the server did not answer in time when the crawl tried to connect"
     if isinstance(error.__cause__, ConnectionRefusedError):
         return "connection refused: no server is listening there"
-    return said
+    return _by_kind(error, said)
+
+
+def _by_kind(error: FetchError, said: str) -> str:
+    """Return what is said of all errors of its kind, or else what it says itself."""
+    return next((words for kind, words in WORDS if isinstance(error, kind)), said)
 
 
 def refused_address(address: str, reason: str, host: str, allowed: Iterable[str]) -> str:

@@ -18,6 +18,7 @@ from webcrawl.net.errors import (
     Http2Only,
     TimedOut,
     TlsFailed,
+    TlsTimeout,
 )
 from webcrawl.net.http_answer import AnswerParser, Message
 from webcrawl.net.http_framing import Head
@@ -403,12 +404,15 @@ class HttpClient:
                 options.proxy, visit.target, options, visit.timings, visit.deadline, http2=http2
             )
         else:
+            before = visit.timings.connect  # of an earlier connection
             try:
                 async with until(visit.deadline):
                     connection = await self._opener.open(
                         visit.target, visit.timings, options.bind, http2=http2
                     )
             except TimeoutError as error:
+                if visit.timings.connect != before:
+                    raise TlsTimeout("no handshake within the deadline") from error
                 raise ConnectTimeout("no connection within the deadline") from error
         self.counters.opened += 1
         return connection
