@@ -69,14 +69,17 @@ def cut(jobdir, *, archive=True, **settings):
     return found
 
 
-def hive_cut(jobdirs, *, archive=True, moved=False, **settings):
+def hive_cut(jobdirs, *, archive=True, moved=False, stopped=False, **settings):
     """The cut that these drones have together: each URL is in one place, of one of them, and in one
     seen store.
 
     `moved`: slots have changed hands; their former owners still know what was seen, and have
-    answers to attempts.
+    answers to attempts. `stopped`: a process stood still for a while. An answer that its deadline cut
+    off meanwhile is archived, and is no attempt of the URL.
     """
-    parts = [_cut(jobdir, settings, archive=archive, moved=moved) for jobdir in jobdirs]
+    parts = [
+        _cut(jobdir, settings, archive=archive, moved=moved, stopped=stopped) for jobdir in jobdirs
+    ]
     whole = Cut()
     for part, _ in parts:
         for each in fields(Cut):
@@ -104,14 +107,15 @@ def opened(jobdir, settings):
             yield parts, copy
 
 
-def _cut(jobdir, settings, *, archive, moved=False):
+def _cut(jobdir, settings, *, archive, moved=False, stopped=False):
     """What is in this JOBDIR, and the key of a URL."""
     with opened(jobdir, settings) as (parts, copy):
         assert parts.db.query("PRAGMA integrity_check") == [("ok",)]
         for part in (parts.outputs, parts.seen, parts.content):
             damages = list(part.check())
             assert damages == [], damages
-        return _look(parts, copy, archive=archive, moved=moved), parts.pipeline.key
+        found = _look(parts, copy, archive=archive, moved=moved, stopped=stopped)
+        return found, parts.pipeline.key
 
 
 def _member(values, db):
@@ -124,7 +128,7 @@ def _member(values, db):
     return Membership(identity.drone, identity.name, db.get("key"), slots, partition)
 
 
-def _look(parts, jobdir, *, archive, moved):
+def _look(parts, jobdir, *, archive, moved, stopped):
     found = Cut()
     _read_log(jobdir / "logs/crawl.log", found)
     noted = dict(parts.db.query("SELECT path, length FROM output"))
@@ -133,7 +137,7 @@ def _look(parts, jobdir, *, archive, moved):
         # the next start removes the others
         if noted.get(name, noted.get(name.removesuffix(".open"))) is not None:
             found.files.append(path.name)
-            for url, is_excused in _captures(path):
+            for url, is_excused in _captures(path, stopped=stopped):
                 found.archived[url] += 1
                 found.excused[url] += is_excused
     _read_frontier(parts, found)
@@ -174,13 +178,15 @@ def _read_log(path, found):
         )
 
 
-def _captures(path):
-    """The URL of each answer, and whether it may be the host's fault: then crawl.log does not count
-    it as a try.
+def _captures(path, *, stopped):
+    """The URL of each answer, and whether it may be the host's fault, or that of a stopped process:
+    then crawl.log does not count it as a try.
     """
     for record in read(path):
         if record.kind in ("response", "revisit"):
-            yield record.fields["WARC-Target-URI"], int(record.block[9:12]) in UNWELL
+            is_late = stopped and record.fields.get("WARC-Truncated") == "time"
+            is_excused = is_late or int(record.block[9:12]) in UNWELL
+            yield record.fields["WARC-Target-URI"], is_excused
 
 
 def _read_frontier(parts, found):

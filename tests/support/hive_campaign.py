@@ -107,6 +107,7 @@ class Campaign:
     def freeze(self, seconds=None):
         """A drone stands still for longer than its lease."""
         drone = self._drone()
+        self.hive.stopped = True
         self._signal(drone, signal.SIGSTOP)
         time.sleep(self._chance.uniform(0.5, 3 * CALM) if seconds is None else seconds)
         self._signal(drone, signal.SIGCONT)

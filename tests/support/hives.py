@@ -51,6 +51,7 @@ class Hive:
         self.running = {}
         self.crawls = list(map(self._crawl, range(self.drones)))
         self.members, self.leaving, self.left = set(range(self.drones)), set(), False
+        self.stopped = False  # whether a process of it stood still for a while
 
     def _crawl(self, drone):
         settings = {
@@ -233,7 +234,10 @@ def assert_whole(hive, hits, *, killed=(), slack=0.001, patient=False):
     expected = hive.truth()
     way = str(hive.settings.get("HIVE_PARTITION", "domain"))
     whole = hive_cut(
-        hive.jobdirs, moved=len(hive.crawls) > hive.drones or hive.left, HIVE_PARTITION=way
+        hive.jobdirs,
+        moved=len(hive.crawls) > hive.drones or hive.left,
+        stopped=hive.stopped,
+        HIVE_PARTITION=way,
     )
     failing = _set_aside(expected, whole.queued) if patient else set()
     for found in (
