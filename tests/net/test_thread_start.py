@@ -40,7 +40,7 @@ def test_a_thread_that_dies_at_birth(monkeypatch):
     """
     for name in STARTERS:
         monkeypatch.setattr(threading, name, lambda *_, **__: 0, raising=False)
-    monkeypatch.setattr(worker, "LOOK", 0.01)
+    monkeypatch.setattr(worker, "CHECK_SECONDS", 0.01)
 
     with pytest.raises(RuntimeError, match="can't start new thread"):
         start_threads()

@@ -94,8 +94,8 @@ def test_a_thread_that_is_refused(monkeypatch):
 def test_a_thread_that_dies_at_birth(monkeypatch):
     """A thread that is gone before it says that it runs is not waited for."""
     monkeypatch.setattr(_thread, "start_new_thread", lambda *_: 0)
-    monkeypatch.setattr(worker, "LOOK", 0.01)
-    monkeypatch.setattr(worker, "PATIENCE", 1e9)
+    monkeypatch.setattr(worker, "CHECK_SECONDS", 0.01)
+    monkeypatch.setattr(worker, "START_SECONDS", 1e9)
 
     with pytest.raises(RuntimeError, match="can't start new thread: it gave no sign of life"):
         Worker()
@@ -105,8 +105,8 @@ def test_a_thread_that_says_nothing(monkeypatch):
     """A thread that lives and never says that it runs is not waited for without an end."""
     start, end = _thread.start_new_thread, threading.Event()
     monkeypatch.setattr(_thread, "start_new_thread", lambda *_: start(end.wait, ()))
-    monkeypatch.setattr(worker, "LOOK", 0.01)
-    monkeypatch.setattr(worker, "PATIENCE", 0.01)
+    monkeypatch.setattr(worker, "CHECK_SECONDS", 0.01)
+    monkeypatch.setattr(worker, "START_SECONDS", 0.01)
 
     with pytest.raises(RuntimeError, match="can't start new thread: it gave no sign of life"):
         Worker()
@@ -159,7 +159,7 @@ def test_more_than_lanes():
     """Each job is done once, however many share a thread."""
     done = []
 
-    side_by_side([partial(done.append, number) for number in range(100)], lanes=3)
+    side_by_side([partial(done.append, number) for number in range(100)], max_threads=3)
 
     assert sorted(done) == list(range(100))
 

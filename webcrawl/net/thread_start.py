@@ -6,7 +6,7 @@ from concurrent.futures import wait
 
 import pycares
 
-from webcrawl.store.worker import Birth, Worker
+from webcrawl.store.worker import ThreadStart, Worker
 
 
 def start_threads() -> None:
@@ -16,9 +16,9 @@ def start_threads() -> None:
     have died at birth for want of memory. So a worker does the waiting.
     """
     worker = Worker()
-    born = Birth()
+    start = ThreadStart()
     channel = worker.submit(_open_channel)
-    born.wait(lambda seconds: bool(wait([channel], seconds).done))
+    start.wait(lambda seconds: bool(wait([channel], seconds).done))
     worker.result(channel)
     worker.close()
 

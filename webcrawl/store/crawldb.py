@@ -17,7 +17,15 @@ from webcrawl.store import rowcrc
 from webcrawl.store.disk import Disk, remove_unnamed
 from webcrawl.store.errors import DamagedFile, StateLocked, StoreError
 from webcrawl.store.lock import Lock, Presence
-from webcrawl.store.schema import LATER, begin, check_header, connect, create, head_of, keep_private
+from webcrawl.store.schema import (
+    OPTIONAL_TABLES,
+    begin,
+    check_header,
+    connect,
+    create,
+    head_of,
+    keep_private,
+)
 from webcrawl.store.worker import Worker
 from webcrawl.store.write_ahead_log import LIMIT, WriteAheadLog, check_files, files
 
@@ -166,7 +174,7 @@ class CrawlDB:
         """Make these tables and indexes, which not every crawl has, unless they are there."""
         for name in names:
             if not self.query("SELECT 1 FROM sqlite_schema WHERE name = ?", (name,)):
-                self.execute(LATER[name])
+                self.execute(OPTIONAL_TABLES[name])
 
     def get(self, name: str) -> bytes | None:
         """Return the small value stored under this name, or None."""

@@ -23,7 +23,7 @@ V = TypeVar("V", bound=Value)
 
 
 class HostTable(Part, Generic[V]):
-    """`table` is one of schema.LATER with the columns host, data and crc.
+    """`table` is one of schema.OPTIONAL_TABLES with the columns host, data and crc.
 
     `new` makes the value of a new host.
     """

@@ -50,7 +50,7 @@ CREATE TABLE output (
 ) WITHOUT ROWID;
 """
 # Tables that a crawl makes when it first needs them: a state is whole with and without each.
-LATER = {
+OPTIONAL_TABLES = {
     "revisit": "CREATE TABLE revisit (id INTEGER PRIMARY KEY, data BLOB NOT NULL)",
     "ahead": "CREATE TABLE ahead (key INTEGER PRIMARY KEY, since INTEGER NOT NULL, data BLOB NOT NULL,"
     " crc INTEGER NOT NULL)",

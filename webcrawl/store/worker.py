@@ -26,28 +26,30 @@ Jobs = SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None]
 # bytes: address space, which a limit of memory counts; the system's default is eight times as much
 STACK = 1 << 20
 SYSTEMS = 0  # for the system's default
-PATIENCE = 30.0  # seconds in which the thread must say that it runs
-LOOK = 1.0  # seconds between two looks at whether it still lives
+START_SECONDS = 30.0  # in which a new thread must report that it runs
+CHECK_SECONDS = 1.0  # between two checks of whether a thread still lives
 
 
-class Birth:
-    """The birth of a thread that is started after this was made."""
+class ThreadStart:
+    """Waits for a thread that is started after this object was made, and notices its death."""
 
     def __init__(self) -> None:
-        self._before = thread_ids()
+        self._ids_before = thread_ids()
 
-    def wait(self, heard: Callable[[float], bool]) -> None:
-        """Return when `heard` reports the thread. `heard` waits for the seconds that it is given.
+    def wait(self, has_reported: Callable[[float], bool]) -> None:
+        """Return when the new thread has reported that it runs.
 
-        Raise RuntimeError if it is dead: no thread lives that did not live before, or it says
-        nothing for long.
+        `has_reported` waits for the report, at most for the seconds that it is given. Raise
+        RuntimeError if the thread is dead (no new thread lives), or reports nothing in
+        START_SECONDS.
         """
-        end = time.monotonic() + PATIENCE
-        while not heard(LOOK):
-            lives = thread_ids() - self._before  # looked at first, so that what it said last counts
-            if heard(0):
+        deadline = time.monotonic() + START_SECONDS
+        while not has_reported(CHECK_SECONDS):
+            # Before the last look at the report: a thread may report, and end at once
+            new_threads = thread_ids() - self._ids_before
+            if has_reported(0):
                 break
-            if not lives or time.monotonic() > end:
+            if not new_threads or time.monotonic() > deadline:
                 raise RuntimeError("can't start new thread: it gave no sign of life")
 
 
@@ -58,20 +60,23 @@ class Worker:
     """
 
     def __init__(self, *, stack: int = STACK) -> None:
+        """Start the thread, with `stack` bytes of stack, and wait until it runs."""
         self._jobs: Jobs = SimpleQueue()
-        begun = _thread.allocate_lock()
-        begun.acquire()
-        self._alive = _thread.allocate_lock()
-        self._alive.acquire()  # until the thread ends
-        born = Birth()
+        # Both locks are events that a dying thread can still set without memory: the thread
+        # releases the first when it begins, and the second when it ends
+        not_begun = _thread.allocate_lock()
+        not_begun.acquire()
+        self._not_ended = _thread.allocate_lock()
+        self._not_ended.acquire()
+        start = ThreadStart()
         # The size holds for all threads that the process starts from now on
-        before = threading.stack_size(stack)
+        size_before = threading.stack_size(stack)
         try:
             # 11 of 40 crawls that were short of memory hung in Thread.start
-            _thread.start_new_thread(_work, (self._jobs, begun, self._alive))
+            _thread.start_new_thread(_work, (self._jobs, not_begun, self._not_ended))
         finally:
-            threading.stack_size(before)
-        born.wait(lambda seconds: begun.acquire(timeout=seconds))
+            threading.stack_size(size_before)
+        start.wait(lambda seconds: not_begun.acquire(timeout=seconds))
 
     def __del__(self) -> None:
         self._jobs.put(None)
@@ -87,8 +92,9 @@ class Worker:
 
         Raise MemoryError if it never will: a thread that cannot even report an error dies.
         """
-        lives = self._alive.locked()  # looked at first, so that what it did last counts
-        if not (future.done() or lives):
+        # Before the look at the job: the thread may finish it, and end at once
+        is_alive = self._not_ended.locked()
+        if not (future.done() or is_alive):
             raise MemoryError("a worker thread has died")
         return future.done()
 
@@ -100,27 +106,32 @@ class Worker:
     def result(self, future: Future[T]) -> T:
         """Wait for this job, and return what it returned, or raise its error."""
         while not self.done(future):
-            wait([future], LOOK)
+            wait([future], CHECK_SECONDS)
         return future.result()
 
     def close(self) -> None:
         """Wait for all jobs, then end the thread. A second call does nothing."""
         self._jobs.put(None)
-        with self._alive:
+        with self._not_ended:  # which the thread releases at its end
             pass
 
 
-def _work(jobs: Jobs, begun: _thread.LockType, alive: _thread.LockType) -> None:
+def _work(jobs: Jobs, not_begun: _thread.LockType, not_ended: _thread.LockType) -> None:
+    """Run in the worker's thread: do the jobs up to the None that ends them.
+
+    Both locks are released as events: `not_begun` now, `not_ended` when the thread ends.
+    """
     try:
-        begun.release()
-        while one := jobs.get():
-            _do(*one)
-            del one  # its result may be large
+        not_begun.release()
+        while entry := jobs.get():
+            _do(*entry)
+            del entry  # its result may be large
     finally:
-        alive.release()
+        not_ended.release()
 
 
 def _do(future: Future[Any], job: Callable[[], Any]) -> None:
+    """Do a job that was not cancelled, and give its result or error to the future."""
     if not future.set_running_or_notify_cancel():
         return
     try:
@@ -133,15 +144,16 @@ def _do(future: Future[Any], job: Callable[[], Any]) -> None:
 
 # Threads that sync or rename at once. On a disk that takes 3 seconds per sync, a crawl with twelve
 # outputs closes in 67 seconds; with one sync after the other it took 154
-LANES = 16
+MAX_THREADS = 16
 
 Job = Callable[[], object]
 
 
-def side_by_side(jobs: Sequence[Job], lanes: int = LANES) -> None:
-    """Do all jobs in several threads, and return when all have ended.
+def side_by_side(jobs: Sequence[Job], max_threads: int = MAX_THREADS) -> None:
+    """Do all jobs, in this thread and as many others as are useful, and return when all have ended.
 
-    Raise the first error of a job then. If the system refuses threads, fewer do the work.
+    If jobs fail, the others are done all the same, and the first error is raised at the end. If
+    the system refuses threads, fewer do the work.
     """
     if len(jobs) < 2:
         for job in jobs:
@@ -150,24 +162,27 @@ def side_by_side(jobs: Sequence[Job], lanes: int = LANES) -> None:
     with ExitStack() as opened:
         workers: list[Worker] = []
         try:
-            while len(workers) < min(lanes, len(jobs)) - 1:
+            while len(workers) < min(max_threads, len(jobs)) - 1:
                 workers.append(Worker())
                 opened.callback(workers[-1].close)
         except (RuntimeError, MemoryError):  # no more threads: those that there are do it
             pass
-        ways = len(workers) + 1
+        # The jobs are dealt out like cards: the first share is this thread's
+        shares = [jobs[first :: len(workers) + 1] for first in range(len(workers) + 1)]
         under_way = [
-            worker.submit(_in_turn, jobs[at::ways]) for at, worker in enumerate(workers, start=1)
+            worker.submit(_errors_of, share)
+            for worker, share in zip(workers, shares[1:], strict=True)
         ]
-        errors = _in_turn(jobs[::ways])
+        errors = _errors_of(shares[0])
         for worker, future in zip(workers, under_way, strict=True):
-            found: list[Exception] = worker.result(future)
-            errors += found
+            workers_errors: list[Exception] = worker.result(future)
+            errors += workers_errors
     if errors:
         raise errors[0]
 
 
-def _in_turn(jobs: Sequence[Job]) -> list[Exception]:
+def _errors_of(jobs: Sequence[Job]) -> list[Exception]:
+    """Do these jobs one after the other, also after one has failed, and return their errors."""
     errors = []
     for job in jobs:
         try:

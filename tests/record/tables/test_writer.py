@@ -196,7 +196,7 @@ class TestFullDisk:
         prepared(job.db)
         job.close()
 
-        assert not job.tables.conversions._worker._alive.locked()
+        assert not job.tables.conversions._worker._not_ended.locked()
 
     def test_room_again(self, tmp_path):
         """A later checkpoint tries again."""

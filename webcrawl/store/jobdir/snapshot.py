@@ -23,24 +23,24 @@ from urllib.parse import quote
 from webcrawl.store.crawldb import ERRORS, CrawlDB, Part, is_damage
 from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile, StoreError
-from webcrawl.store.schema import HEAD, LATER, LAYOUT, TABLES, check_header
+from webcrawl.store.schema import HEAD, LAYOUT, OPTIONAL_TABLES, TABLES, check_header
 from webcrawl.store.write_ahead_log import check_files
 
 
 @dataclass(slots=True, eq=False)
 class _Shared:
-    """The descriptor that all readers of one file share."""
+    """What all readers of one file in this process have opened; closed with the last of them."""
 
     readers: int = 0
     opened: ExitStack = field(default_factory=ExitStack)
 
 
-_MUTEX = Lock()
-_SHARED: dict[Path, _Shared] = {}
+_MUTEX = Lock()  # for all _SHARED
+_SHARED: dict[Path, _Shared] = {}  # by the file with SQLite's locks
 
 
 class Descriptors:
-    """One reader of a file on which SQLite has locks.
+    """One reader of a file on which SQLite has locks: it opens files that must stay open for a while.
 
     It is made before SQLite opens the file, and closed after SQLite has closed it.
 
@@ -72,19 +72,19 @@ class Descriptors:
                 self._shared.opened.close()
 
 
-PAGE = re.compile(r"\bpage (\d+)")  # in a line of SQLite's own check
+PAGE_NUMBER = re.compile(r"\bpage (\d+)")  # in a line of SQLite's own check
 PAGE_SIZE = 8192  # bytes of a page of crawl.db
-PREFIX = 64  # bytes of a value that are contiguous on its page
+CONTIGUOUS = 64  # bytes at the beginning of a value that are surely together on its page
 # A crawl that is just opening its database recreates the log's index, or removes it with the log.
 # For some milliseconds a reader that must not write cannot read.
-PATIENCE, PAUSE = 10.0, 0.02  # seconds
+OPENING_SECONDS, PAUSE_SECONDS = 10.0, 0.02
 # Bytes of a log without frames. If its index has no owner, SQLite does not notice that this log is
 # empty, and retries endlessly (3.40, wal.c, walBeginShmUnreliable).
-HEADER = 32
-SEARCHES = 100  # of whole files: each takes one second per GiB
+LOG_HEADER_BYTES = 32
+MAX_SEARCHES = 100  # of whole files: each takes one second per GiB
 # The constant header fields of our databases (sqlite.org/fileformat2.html, 1.3); SQLite does not
-# check all of them.
-FIXED = {
+# check all of them. Offset -> bytes
+CONSTANT_FIELDS = {
     # page size, WAL for writer and reader, nothing reserved, fractions
     16: bytes.fromhex("2000 02 02 00 40 20 20"),
     44: (4).to_bytes(4, "big"),  # schema format
@@ -114,14 +114,17 @@ class Snapshot:
     """
 
     def __init__(self, state: Path) -> None:
+        """Open the database in a crawl's state folder, which may have to be tried for a while."""
         self.path = state / "crawl.db"
         self._log = Path(f"{self.path}-wal")
         self._searches = 0
         self._mapped: dict[Path, mmap] = {}
+        self._copy: TemporaryDirectory[str] | None = None  # of database and log, if one is needed
+        self._stamp_before: tuple[int, ...] | None = None  # if the database is read without a lock
         self._descriptors = Descriptors(self.path)
         try:
             self._file = self._opened_file()
-            self._begin(state)
+            self._open_with_patience(state)
         except BaseException:
             self._descriptors.close()
             raise
@@ -131,22 +134,26 @@ class Snapshot:
             raise DamagedFile(self.path, 0, "not a file")
         return self._descriptors.open()
 
-    def _begin(self, state: Path) -> None:
-        end = time.monotonic() + PATIENCE
+    def _open_with_patience(self, state: Path) -> None:
+        """Check the files, and begin the transaction; try again while a crawl is just starting.
+
+        Raise DamagedFile, or StoreError if it cannot be begun in OPENING_SECONDS.
+        """
+        deadline = time.monotonic() + OPENING_SECONDS
         while True:
             check_header(self.path, self._head())
             check_files(self.path)
-            self._copy: TemporaryDirectory[str] | None = None
-            self._still: tuple[int, ...] | None = None
+            # Of the last attempt
+            self._copy = self._stamp_before = None
             try:
-                self._db = self._open(state)
+                self._db = self._begin_transaction(state)
             except (*ERRORS, FileNotFoundError) as error:
                 self._remove_copy()
                 if is_damage(error):
                     raise self.damaged(str(error)) from error
-                if time.monotonic() > end:
+                if time.monotonic() > deadline:
                     raise StoreError(f"{self.path}: {error}") from error
-                time.sleep(PAUSE)
+                time.sleep(PAUSE_SECONDS)
             except DamagedFile:
                 self._remove_copy()
                 raise
@@ -156,9 +163,13 @@ class Snapshot:
     def _head(self) -> bytes:
         return os.pread(self._file.fileno(), HEAD, 0)
 
-    def _open(self, state: Path) -> sqlite3.Connection:
-        path, how = self._way_to_read(state)
-        uri = f"file:{quote(os.fsencode(path.absolute()))}?mode=ro&{how}"
+    def _begin_transaction(self, state: Path) -> sqlite3.Connection:
+        """Open the database in the way that the files demand, and begin the transaction.
+
+        Raise DamagedFile if its tables are not those of this version.
+        """
+        path, parameters = self._way_to_read(state)
+        uri = f"file:{quote(os.fsencode(path.absolute()))}?mode=ro&{parameters}"
         db = sqlite3.connect(uri, uri=True, isolation_level=None)
         try:
             db.execute("PRAGMA temp_store = MEMORY")
@@ -171,7 +182,10 @@ class Snapshot:
         return db
 
     def _way_to_read(self, state: Path) -> tuple[Path, str]:
-        """Return the database to open, and SQLite's parameters for it."""
+        """Return the database to open, and SQLite's parameters for it.
+
+        Makes the copy if one is needed, and takes the stamp if the database is read without a lock.
+        """
         if needs_copy(state):
             self._copy = TemporaryDirectory(prefix="webcrawl-verify-")
             for file in (self.path, self._log):
@@ -180,7 +194,7 @@ class Snapshot:
         has_log = self._log.exists() and (state / "crawl.db-shm").exists()
         if not has_log or self._has_no_frames():
             # SQLite takes no lock then, so a crawl that starts is noticed by `check_still` alone
-            self._still = self._stamp()
+            self._stamp_before = self._stamp()
             return self.path, "immutable=1"
         return self.path, "readonly_shm=1"
 
@@ -189,22 +203,26 @@ class Snapshot:
 
         In a running crawl it is that for an instant after a cut.
         """
-        if self._log.stat().st_size != HEADER:
+        if self._log.stat().st_size != LOG_HEADER_BYTES:
             return False
-        time.sleep(PAUSE)
-        return self._log.stat().st_size == HEADER
+        time.sleep(PAUSE_SECONDS)
+        return self._log.stat().st_size == LOG_HEADER_BYTES
 
     def _check_layout(self, db: sqlite3.Connection) -> None:
-        """Check the definitions of the tables: others would change what is read."""
+        """Raise DamagedFile if a table or index is missing, unknown, or defined in another way.
+
+        Rows of such tables would not mean what they mean in this version.
+        """
         found = set(db.execute(LAYOUT))
-        with closing(sqlite3.connect(":memory:")) as made:
-            made.executescript(TABLES)
-            needed = set(made.execute(LAYOUT))
-            made.executescript(";".join(LATER.values()))
-            possible = set(made.execute(LAYOUT))
-        odd = (needed - found) | (found - possible)
-        if odd:
-            name = min(str(row[1]) for row in odd)
+        # SQLite's own text of the definitions, from a database that is made for the comparison
+        with closing(sqlite3.connect(":memory:")) as model:
+            model.executescript(TABLES)
+            needed = set(model.execute(LAYOUT))
+            model.executescript(";".join(OPTIONAL_TABLES.values()))
+            possible = set(model.execute(LAYOUT))
+        differing = (needed - found) | (found - possible)
+        if differing:
+            name = min(str(row[1]) for row in differing)
             raise self.damaged(
                 f"table sqlite_schema, {name}: differs from the definition in this version"
             )
@@ -216,13 +234,14 @@ class Snapshot:
         self.close()
 
     def _stamp(self) -> tuple[int, ...]:
+        """Return numbers that change as soon as a crawl writes to the files."""
         about = self.path.stat()
         log = self._log.stat().st_size if self._log.exists() else 0
         return about.st_ino, about.st_size, about.st_mtime_ns, log
 
     def check_still(self) -> None:
         """Raise Changed if what was read without a lock may be a mixture of old and new."""
-        if self._still is not None and self._stamp() != self._still:
+        if self._stamp_before is not None and self._stamp() != self._stamp_before:
             raise Changed(
                 f"{self.path.parent}: a crawl started while this command was reading: run the command again"
             )
@@ -246,18 +265,22 @@ class Snapshot:
         return _bytes(found[0][0]) if found else None
 
     def damaged(self, why: str, offset: int = 0, value: object = None) -> DamagedFile:
-        """Return damage at this offset, or at the bytes of this value if they are found."""
+        """Return the damage `why`, for the caller to raise or report.
+
+        Its place is where the bytes of `value` are found in the log or the database, otherwise
+        `offset` in the database. Only MAX_SEARCHES values are looked for.
+        """
         self._searches += 1
-        if isinstance(value, bytes) and value and self._searches <= SEARCHES:
+        if isinstance(value, bytes) and value and self._searches <= MAX_SEARCHES:
             # The log first, from its end: it has the newest state of a page
             for path in (self._log, self.path):
-                at = self._last_place(path, value[:PREFIX])
-                if at >= 0:
-                    return DamagedFile(path, at, why)
+                found_at = self._last_place(path, value[:CONTIGUOUS])
+                if found_at >= 0:
+                    return DamagedFile(path, found_at, why)
         return DamagedFile(self.path, offset, why)
 
     def _last_place(self, path: Path, data: bytes) -> int:
-        """Return the last place at which the file has these bytes."""
+        """Return the last offset at which the file has these bytes; -1 if there is none."""
         try:
             # Bytes that are added to it later are not of this checkpoint
             if path not in self._mapped:
@@ -267,23 +290,26 @@ class Snapshot:
             return -1
 
     def check_head(self) -> Iterator[DamagedFile]:
-        """Check the header's constant fields."""
+        """Yield each constant field of the header that has another value."""
         head = self._head()
-        for at, fixed in FIXED.items():
-            if head[at : at + len(fixed)] != fixed:
-                yield self.damaged(
-                    f"header: {head[at : at + len(fixed)].hex()} instead of {fixed.hex()}", at
-                )
+        for offset, constant in CONSTANT_FIELDS.items():
+            field = head[offset : offset + len(constant)]
+            if field != constant:
+                yield self.damaged(f"header: {field.hex()} instead of {constant.hex()}", offset)
 
     def check(self) -> Iterator[DamagedFile]:
-        """Check the header, then every page with SQLite's integrity check."""
+        """Yield the damages of the header, then those that SQLite's integrity check of all pages finds.
+
+        Their places are the beginnings of the pages that SQLite names.
+        """
         yield from self.check_head()
         for (text,) in self.rows("PRAGMA integrity_check"):
             for line in text.splitlines():
                 # A line with asterisks is the heading of those that follow
-                if line == "ok" or line.startswith("***"):
+                is_no_damage = line == "ok" or line.startswith("***")
+                if is_no_damage:
                     continue
-                pages = PAGE.findall(line)
+                pages = PAGE_NUMBER.findall(line)
                 yield self.damaged(line, (int(pages[-1]) - 1) * PAGE_SIZE if pages else 0)
 
     def close(self) -> None:
