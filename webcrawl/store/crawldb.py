@@ -31,7 +31,7 @@ from webcrawl.store.write_ahead_log import LIMIT, WriteAheadLog, check_files, fi
 
 DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 SET = "INSERT OR REPLACE INTO meta VALUES (?, ?, ?)"
-SHORT = 0.5  # seconds of a pass ahead of a checkpoint in which little changes
+SHORT_PASS = 0.5  # seconds of a pass ahead of a checkpoint in which little changes
 # the latter when SQLite's message quotes damaged bytes
 ERRORS = (sqlite3.Error, UnicodeDecodeError)
 
@@ -42,8 +42,8 @@ def is_damage(error: BaseException) -> bool:
     if isinstance(error, UnicodeDecodeError) or "Could not decode to UTF-8" in str(error):
         return True
     # The low byte is the primary code; the others tell its causes apart
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    return isinstance(error, sqlite3.Error) and code in DAMAGE
+    primary_code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return isinstance(error, sqlite3.Error) and primary_code in DAMAGE
 
 
 class Part(Protocol):
@@ -71,6 +71,12 @@ class CrawlDB:
     """
 
     def __init__(self, folder: Path, disk: Disk | None = None, *, log_limit: int = LIMIT) -> None:
+        """Lock the folder, which is made if need be, start the worker, and open or create the
+        database.
+
+        Raise StateLocked if another process has it, DamagedFile or StoreError if it cannot be used;
+        then nothing stays open. `log_limit`: the bytes beyond which the write-ahead log is cut.
+        """
         self.folder = folder
         self.path = folder / "crawl.db"
         self.disk = disk or Disk()
@@ -82,7 +88,7 @@ class CrawlDB:
             folder.mkdir(parents=True, exist_ok=True)
             self._lock: Lock | None = Lock(folder)
         except OSError as error:
-            raise self._failed(error) from error
+            raise self._remember_failure(error) from error
         try:
             self.worker = Worker()  # for all work on files that can be done beside the event loop
             self._db, self._log = self._open(log_limit)
@@ -90,13 +96,18 @@ class CrawlDB:
             self._lock.close()
             self._lock = None
             if isinstance(error, (*ERRORS, OSError)):
-                raise self._failed(error) from error
+                raise self._remember_failure(error) from error
             raise
 
     def __repr__(self) -> str:
         return f"<CrawlDB {self.path} parts={len(self._parts)} failed={self._failure is not None}>"
 
     def _open(self, log_limit: int) -> tuple[sqlite3.Connection, WriteAheadLog]:
+        """Check or create the database, connect to it, and begin the write transaction.
+
+        Then its files are watched: each must stay at its path. Raise StateLocked if another program
+        is writing to it.
+        """
         if self.path.exists():
             # Before SQLite opens the file: it might already write to a foreign or cut database
             check_header(self.path, head_of(self.path))
@@ -130,10 +141,10 @@ class CrawlDB:
             try:
                 self._lock.add(folder)
             except OSError as error:
-                raise self._failed(error) from error
+                raise self._remember_failure(error) from error
         self.presence.add(folder)
 
-    def _begin(self) -> None:
+    def _begin_transaction(self) -> None:
         self._log.cut()
         begin(self._db)
 
@@ -142,29 +153,34 @@ class CrawlDB:
     def query(self, sql: str, args: Sequence[Any] = ()) -> list[Any]:
         """Return the rows of this SELECT, including uncommitted ones."""
         if self._failure is not None:
-            raise self._refusal(self._failure)
+            raise self._refusal_after(self._failure)
         try:
             return self._db.execute(sql, args).fetchall()
         except ERRORS as error:
-            raise self._failed(error) from error
+            raise self._remember_failure(error) from error
 
     def execute(self, sql: str, args: Sequence[Any] = ()) -> None:
         """Make one change in the open transaction."""
-        self._change(self._db.execute, sql, args)
+        self._run_change(self._db.execute, sql, args)
 
     def executemany(self, sql: str, rows: Iterable[Sequence[Any]]) -> None:
         """Make the same change for many rows."""
-        self._change(self._db.executemany, sql, rows)
+        self._run_change(self._db.executemany, sql, rows)
 
-    def _change(self, run: Callable[[str, Any], object], sql: str, args: object) -> None:
+    def _run_change(self, run: Callable[[str, Any], object], sql: str, args: object) -> None:
+        """Make a change in the open transaction, which is begun if the last COMMIT could not do
+        that.
+
+        After any error, also one of the iterator that gives the rows, only `close` works.
+        """
         if self._failure is not None:
-            raise self._refusal(self._failure)
+            raise self._refusal_after(self._failure)
         try:
             if not self._db.in_transaction:
-                self._begin()
+                self._begin_transaction()
             run(sql, args)
         except (sqlite3.Error, OSError) as error:
-            raise self._failed(error) from error
+            raise self._remember_failure(error) from error
         except BaseException as error:
             # Raised by the `rows` iterator: some rows are already written
             self._failure = error
@@ -209,14 +225,14 @@ class CrawlDB:
         """Remove the small values that `between` would give."""
         self.execute("DELETE FROM meta WHERE name >= ? AND name < ?", (first, end))
 
-    def _failed(self, error: BaseException) -> StoreError:
+    def _remember_failure(self, error: BaseException) -> StoreError:
         """Remember the error, and return it as a StoreError."""
         self._failure = error
         if is_damage(error):
             return DamagedFile(self.path, 0, str(error))
         return StoreError(f"{self.path}: {words_of(error)}")
 
-    def _refusal(self, failure: BaseException) -> StoreError:
+    def _refusal_after(self, failure: BaseException) -> StoreError:
         refusal = StoreError(
             f"{self.path}: cannot be used after an earlier error: {words_of(failure)}"
         )
@@ -241,10 +257,10 @@ class CrawlDB:
         """Do all that can be done ahead of a checkpoint, in slices; then sync the log in a thread.
 
         Changes meanwhile are left to `checkpoint`, in one turn of the event loop. So a pass that
-        took long is repeated, as long as each takes less than half of the one before. `once`: it is
-        not repeated, because nothing changes any more.
+        took long is repeated, as long as each takes less than half of the time of the one before.
+        `once`: it is not repeated, because nothing changes any more.
         """
-        before = float("inf")
+        seconds_before = float("inf")
         while True:
             begun = time.monotonic()
             for part in self._parts:
@@ -252,18 +268,19 @@ class CrawlDB:
             yield from self._log.sync_ahead()
             seconds = time.monotonic() - begun
             # With 10,000 queues, repeated passes leave 25 ms of CPU to `checkpoint`, one leaves 51
-            is_worth_another = SHORT < seconds < before / 2
+            is_worth_another = SHORT_PASS < seconds < seconds_before / 2
             if once or not is_worth_another:
                 return
-            before = seconds
+            seconds_before = seconds
 
     def checkpoint(self) -> None:
-        """Make all work since the last checkpoint durable.
+        """Save all parts and COMMIT: make all work since the last checkpoint durable.
 
-        If it raises, the last checkpoint stays in force.
+        Then discarded files are removed, and the next transaction begins. If it raises, the last
+        checkpoint stays in force, and only `close` works.
         """
         if self._failure is not None:
-            raise self._refusal(self._failure)
+            raise self._refusal_after(self._failure)
         try:
             with self.disk.waiting():
                 for part in self._parts:
@@ -279,7 +296,7 @@ class CrawlDB:
         except (sqlite3.Error, OSError) as error:
             # There is no second try: the kernel reports a failed sync once, and a further sync
             # would succeed without the bytes being on the disk
-            raise self._failed(error) from error
+            raise self._remember_failure(error) from error
         except BaseException as error:
             # raised by a part, or already recorded as the database's failure
             self._failure = self._failure or error
@@ -290,7 +307,7 @@ class CrawlDB:
         # `go_on` or with the next change
         if not self._log.is_long:
             self._log.copy_back()
-            self._begin_again()
+            self._try_to_begin()
 
     def go_on(self) -> Iterator[None]:
         """Shorten a log that is too long, in slices.
@@ -298,12 +315,15 @@ class CrawlDB:
         Call it after a checkpoint, or the next change waits for it.
         """
         yield from self._log.cut_ahead()
-        self._begin_again()
+        self._try_to_begin()
 
-    def _begin_again(self) -> None:
+    def _try_to_begin(self) -> None:
+        """Begin the next transaction, unless it is open. If that fails, the next change tries
+        again.
+        """
         if not self._db.in_transaction:
-            with contextlib.suppress(sqlite3.Error, OSError):  # the next change tries again
-                self._begin()
+            with contextlib.suppress(sqlite3.Error, OSError):
+                self._begin_transaction()
 
     def _remove_discarded(self) -> None:
         """Remove the files that a checkpoint no longer names; a failure does not affect it.
@@ -315,7 +335,11 @@ class CrawlDB:
         self._discarded.clear()
 
     def close(self) -> None:
-        """Discard all work since the last checkpoint. A second call does nothing."""
+        """End the worker and close all files, without a COMMIT: work since the last checkpoint is
+        lost.
+
+        A second call does nothing.
+        """
         lock, self._lock = self._lock, None
         if lock is None:
             return

@@ -31,8 +31,8 @@ def regular(path: str | os.PathLike[str]) -> BinaryIO:
 OTHERS = 0o077  # mode bits by which others than the owner reach a file
 
 
-def private_bytes(path: str | os.PathLike[str], longest: int) -> bytes:
-    """Return the content of a file with secrets, of at most `longest` bytes.
+def private_bytes(path: str | os.PathLike[str], max_bytes: int) -> bytes:
+    """Return the content of a file with secrets, of at most `max_bytes`.
 
     Raise OSError, or ValueError if others than its owner can reach the file, or if it is longer.
     The open file is checked, which cannot be swapped.
@@ -41,9 +41,9 @@ def private_bytes(path: str | os.PathLike[str], longest: int) -> bytes:
         mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
         if mode & OTHERS:
             raise ValueError(f"its mode is {mode:04o}, so others may read or change it: chmod 600")
-        data = file.read(longest + 1)
-    if len(data) > longest:
-        raise ValueError(f"it is too long: more than {longest} bytes")
+        data = file.read(max_bytes + 1)
+    if len(data) > max_bytes:
+        raise ValueError(f"it is too long: more than {max_bytes} bytes")
     return data
 
 
@@ -66,7 +66,7 @@ def to_append(path: str | os.PathLike[str], access: int) -> int:
 
 
 def own_folder(path: Path) -> None:
-    """Make a folder for what is under way.
+    """Make a private folder for what is under way, unless this user has one there.
 
     Raise PermissionError if there is something else, or another user's folder.
     """
@@ -74,14 +74,19 @@ def own_folder(path: Path) -> None:
         path.mkdir(0o700)
     except FileExistsError:
         # lstat: a link that another user has put here could lead to any folder of ours
-        found = path.lstat()
-        is_own = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
+        status = path.lstat()
+        is_own = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
         if not is_own:
             why = "it is not a folder of this user: choose another place"
             raise PermissionError(errno.EPERM, why, str(path)) from None
 
 
 def _opened(path: str | os.PathLike[str], flags: int, wanted: Callable[[int], bool]) -> int:
+    """Open a file without waiting, and return its descriptor, which blocks as usual from then on.
+
+    `wanted` tells by the mode of the opened file whether it is of the right kind; if not, raise
+    OSError (of the kind for a folder if it is one).
+    """
     try:
         # A start once waited without end for the other end of a pipe, and SIGTERM did not reach it
         descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK, 0o644)
@@ -114,7 +119,11 @@ class Disk:
 
     @contextlib.contextmanager
     def waiting(self) -> Iterator[None]:
-        """Add the time of a block that waits for the disk to `waited`. Nested blocks count once."""
+        """Add the time of the block, which waits for the disk, to `waited`, if it is the main
+        thread's.
+
+        Nested blocks count once.
+        """
         before = self.waited
         begun = self.clock()
         try:
@@ -203,7 +212,11 @@ class Appender:
         self._may_be_torn = may_be_torn
 
     def append(self, data: bytes) -> None:
-        """Raise OSError if the disk does not take all of the data."""
+        """Append all of the data, or nothing.
+
+        Raise OSError if the disk does not take all of it; what it took is cut off now or before the
+        next write.
+        """
         self.cut_back()
         self._may_be_torn = True
         try:

@@ -31,6 +31,10 @@ class HostTable(Part, Generic[V]):
     def __init__(
         self, db: CrawlDB, table: str, new: Callable[[], V], unpack: Callable[[bytes], V]
     ) -> None:
+        """Make the table unless it is there, and take part in the checkpoints of `db`.
+
+        `unpack` reads what `pack` of a value has written.
+        """
         self._db = db
         self._table = table
         self._new = new
@@ -63,18 +67,23 @@ class HostTable(Part, Generic[V]):
         return self._unpack(row[1])
 
     def _keep(self, host: str, found: V | None) -> V | None:
+        """Remember a host's value, or that it has none, and return it.
+
+        If more than CACHED hosts are remembered, those used longest ago are forgotten, and written
+        first if they were changed.
+        """
         self._known[host] = found
         self._known.move_to_end(host)
         while len(self._known) > CACHED:
-            old, value = self._known.popitem(last=False)
-            if old in self._changed and value is not None:
+            oldest, value = self._known.popitem(last=False)
+            if oldest in self._changed and value is not None:
                 # It goes into the open transaction: a crash before the checkpoint takes it back
-                self._changed.discard(old)
-                self._write([(old, value)])
+                self._changed.discard(oldest)
+                self._write([(oldest, value)])
         return found
 
-    def _write(self, some: list[tuple[str, V]]) -> None:
-        packed = [(host, value.pack()) for host, value in some]
+    def _write(self, hosts_and_values: list[tuple[str, V]]) -> None:
+        packed = [(host, value.pack()) for host, value in hosts_and_values]
         rows = [(host, data, rowcrc.of_host(host, data)) for host, data in packed]
         self._db.executemany(f"INSERT OR REPLACE INTO {self._table} VALUES (?, ?, ?)", rows)
 

@@ -23,7 +23,7 @@ from webcrawl.store.errors import DamagedFile
 PIECE = 4 << 20  # bytes read at once
 # bytes: no line of ours comes near it, but a damaged file may have no line ends at all
 LONGEST_LINE = 1 << 20
-LAST = b"\xff"  # comes after every line
+AFTER_ALL_LINES = b"\xff"  # comes after every line
 
 
 def seek_line(file: BinaryIO, place: int) -> int:
@@ -37,27 +37,34 @@ def seek_line(file: BinaryIO, place: int) -> int:
 
 
 def place_of(file: BinaryIO, end: int, start: bytes) -> int:
-    """Return a place before the first line that begins so, or comes after, in a sorted file."""
+    """Return an offset in a sorted file that is at or before its first line >= `start`.
+
+    `end`: the file's length.
+    """
 
     def line_at(place: int) -> bytes:
         seek_line(file, place)
-        return file.readline(LONGEST_LINE) or LAST
+        return file.readline(LONGEST_LINE) or AFTER_ALL_LINES
 
     return bisect_left(range(end), start, key=line_at)
 
 
 def pieces_between(file: BinaryIO, begin: int, end: int) -> Iterator[tuple[int, bytes]]:
-    """Give the whole lines between these places, many at a time, each time with their place."""
-    at = seek_line(file, begin)
+    """Yield the whole lines that begin between two offsets, many at a time, as (offset, lines
+    joined).
+
+    A piece without an end of line that is longer than LONGEST_LINE is damage, and left out.
+    """
+    offset = seek_line(file, begin)
     rest = b""
-    while data := file.read(min(PIECE, max(end - at - len(rest), 0))):
+    while data := file.read(min(PIECE, max(end - offset - len(rest), 0))):
         lines, newline, rest = (rest + data).rpartition(b"\n")
         if newline:
-            yield at, lines
-            at += len(lines) + 1
+            yield offset, lines
+            offset += len(lines) + 1
         elif len(rest) > LONGEST_LINE:
             # This is no line, but a damaged part, which must not grow in memory
-            at += len(rest)
+            offset += len(rest)
             rest = b""
 
 
@@ -92,23 +99,23 @@ def sort_lines(disk: Disk, source: Path, target: Path) -> None:
     """
     with (
         replacing(disk, target) as out,
-        _scratch(disk, target.with_name(target.name + RUNS)) as between,
+        _temporary_file(disk, target.with_name(target.name + RUNS)) as sorted_parts,
     ):
         # Sorted pieces are written, and merged from the disk: memory has one piece at a time
         bounds = [0]
         with source.open("rb") as file:
             while lines := file.readlines(RUN):
                 lines.sort()
-                disk.write(between, b"".join(lines))
+                disk.write(sorted_parts, b"".join(lines))
                 bounds.append(file.tell())
-        parts = [_lines(between, start, end) for start, end in pairwise(bounds)]
-        for piece in _pieces(merge(*parts)):
+        parts = [_lines_of_part(sorted_parts, start, end) for start, end in pairwise(bounds)]
+        for piece in _joined_lines(merge(*parts)):
             disk.write(out, piece)
 
 
 @contextlib.contextmanager
-def _scratch(disk: Disk, path: Path) -> Iterator[int]:
-    """Yield a new file, removed at the end."""
+def _temporary_file(disk: Disk, path: Path) -> Iterator[int]:
+    """Yield the descriptor of a new file, which is removed at the end."""
     # An attempt that was interrupted has left one
     disk.unlink(path)
     fd = disk.create(path)
@@ -120,7 +127,8 @@ def _scratch(disk: Disk, path: Path) -> Iterator[int]:
             disk.unlink(path)
 
 
-def _lines(fd: int, at: int, end: int) -> Iterator[bytes]:
+def _lines_of_part(fd: int, at: int, end: int) -> Iterator[bytes]:
+    """Yield the lines between two offsets of an open file, each with its end of line."""
     tail = b""
     while at < end and (piece := os.pread(fd, min(BLOCK_PIECE, end - at), at)):
         at += len(piece)
@@ -131,8 +139,8 @@ def _lines(fd: int, at: int, end: int) -> Iterator[bytes]:
         yield tail
 
 
-def _pieces(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the lines, joined to pieces that are worth a system call."""
+def _joined_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the lines again, joined to pieces of BLOCK_PIECE bytes that are worth a system call."""
     piece: list[bytes] = []
     size = 0
     for line in lines:
@@ -146,8 +154,8 @@ def _pieces(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 HEAD = struct.Struct("<II")
 BLOCK = 1 << 18  # bytes of lines
-AT_ONCE = 100  # lines that enter a block together, whose size is looked at afterwards
-MOST = 1 << 26  # bytes of a packed block: what is more is damage
+LINES_AT_ONCE = 100  # lines that enter a block together, whose size is looked at afterwards
+MAX_PACKED = 1 << 26  # bytes of a packed block: what is more is damage
 
 
 class BlockWriter:
@@ -159,22 +167,23 @@ class BlockWriter:
     def __init__(self, disk: Disk, path: Path) -> None:
         self._disk = disk
         self.path = path
-        self._waiting: list[bytes] = []
-        self._size = 0
-        self._bytes = 0
-        self._lines = 0
+        self._buffered: list[bytes] = []
+        self._buffered_bytes = 0
+        self._written_bytes = 0
+        self._written_lines = 0
         disk.unlink(path)
         self._fd = disk.create(path)
 
     @property
     def named(self) -> tuple[str, int, int]:
         """Return the file's name, and how many bytes and lines were written."""
-        return self.path.name, self._bytes, self._lines
+        return self.path.name, self._written_bytes, self._written_lines
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Write the block that ends the file and sync it; after any error remove the file instead."""
         is_whole = False
         try:
             if kind is None:
@@ -190,24 +199,24 @@ class BlockWriter:
 
     def write(self, lines: Sequence[bytes]) -> None:
         """Add lines; each ends in a line's end."""
-        for at in range(0, len(lines), AT_ONCE):
-            some = lines[at : at + AT_ONCE]
-            self._waiting.extend(some)
-            self._size += sum(map(len, some))
-            self._lines += len(some)
-            if self._size >= BLOCK:
+        for first in range(0, len(lines), LINES_AT_ONCE):
+            part = lines[first : first + LINES_AT_ONCE]
+            self._buffered.extend(part)
+            self._buffered_bytes += sum(map(len, part))
+            self._written_lines += len(part)
+            if self._buffered_bytes >= BLOCK:
                 self._flush()
 
     def _flush(self) -> None:
-        if self._waiting:
-            packed = pack(b"".join(self._waiting))
+        if self._buffered:
+            packed = pack(b"".join(self._buffered))
             self._put(HEAD.pack(len(packed), crc32(packed)) + packed)
-            self._waiting = []
-            self._size = 0
+            self._buffered = []
+            self._buffered_bytes = 0
 
     def _put(self, data: bytes) -> None:
         self._disk.write(self._fd, data)
-        self._bytes += len(data)
+        self._written_bytes += len(data)
 
 
 class BlockReader:
@@ -228,6 +237,11 @@ class BlockReader:
         return self
 
     def __next__(self) -> list[bytes]:
+        """Return the lines of the next block, each with its end of line.
+
+        Raise DamagedFile if the block is not as it was written, or if the file ends without the
+        last block.
+        """
         head = self._file.read(HEAD.size)
         if len(head) < HEAD.size:
             raise DamagedFile(self._path, self._at, "the file ends too early")
@@ -235,7 +249,7 @@ class BlockReader:
         if not size:
             raise StopIteration
         # A damaged size must not ask for gigabytes: without the bytes the checksum is wrong
-        packed = self._file.read(size) if size <= MOST else b""
+        packed = self._file.read(size) if size <= MAX_PACKED else b""
         if crc32(packed) != crc:
             raise DamagedFile(self._path, self._at, "wrong checksum")
         self._at += HEAD.size + size

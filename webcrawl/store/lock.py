@@ -15,7 +15,7 @@ from stat import S_ISREG
 from webcrawl.store.errors import StateLocked, TakenAway
 
 Identity = tuple[int, int]  # device and inode
-NOTHING: Identity = -1, -1
+NO_FILE: Identity = -1, -1
 LOCK = "lock"  # the file in each folder that is locked
 
 
@@ -36,31 +36,36 @@ class Presence:
 
     def __init__(self) -> None:
         self._expected: dict[Path, Identity] = {}
-        self._least: dict[Path, int] = {}  # bytes
+        self._min_bytes: dict[Path, int] = {}
 
-    def add(self, path: Path, least: int = 0) -> None:
+    def add(self, path: Path, min_bytes: int = 0) -> None:
         """Watch a path, which must lead to what it leads to now; to nothing is wrong already."""
-        self._expected[path] = identity(path) or NOTHING
-        self._least[path] = least
+        self._expected[path] = identity(path) or NO_FILE
+        self._min_bytes[path] = min_bytes
 
-    def lengthen(self, path: Path, least: int) -> None:
+    def lengthen(self, path: Path, min_bytes: int) -> None:
         """Set the bytes that the file must have."""
-        self._least[path] = least
+        self._min_bytes[path] = min_bytes
 
     def forget(self, path: Path) -> None:
         self._expected.pop(path, None)
-        self._least.pop(path, None)
+        self._min_bytes.pop(path, None)
 
     def check(self) -> None:
-        """Raise TakenAway if a path leads to another file, or to none. It takes 1.5 us per path."""
-        found: list[tuple[Path, str]] = []
+        """Raise TakenAway if a path leads to another file, or to none, or if its file is too short.
+
+        It takes 1.5 us per path.
+        """
+        changes: list[tuple[Path, str]] = []
         for path, expected in self._expected.items():
-            how = changed(path, self._least[path], expected)
-            if how is not None:
-                found.append((path, how))
-        if found:
+            change = changed(path, self._min_bytes[path], expected)
+            if change is not None:
+                changes.append((path, change))
+        if changes:
             # Paths below a folder that was moved lead nowhere, too: the message names the folder
-            raise TakenAway(*min(found, key=lambda one: len(one[0].parts)))
+            raise TakenAway(
+                *min(changes, key=lambda path_and_change: len(path_and_change[0].parts))
+            )
 
     def taken_away(self) -> TakenAway | None:
         """Return what `check` raises."""
@@ -71,20 +76,21 @@ class Presence:
         return None
 
 
-def changed(path: Path, least: int, expected: Identity | None = None) -> str | None:
-    """Return what happened to a file that must have at least these bytes; None if the file is well.
+def changed(path: Path, min_bytes: int, expected: Identity | None = None) -> str | None:
+    """Return what happened to the file at `path`, in words; None if the file is well.
 
-    Without an identity, it must be a file at least.
+    It is well if it has at least `min_bytes`, and is the file with the `expected` identity; without
+    one any regular file will do.
     """
     try:
-        about = path.stat()
+        status = path.stat()
     except OSError:
         return "moved or removed"
-    found = about.st_dev, about.st_ino
-    is_same = S_ISREG(about.st_mode) if expected is None else found == expected
+    present = status.st_dev, status.st_ino
+    is_same = S_ISREG(status.st_mode) if expected is None else present == expected
     if not is_same:
         return "replaced"
-    return "cut off" if about.st_size < least else None
+    return "cut off" if status.st_size < min_bytes else None
 
 
 # The errors of file systems that lock no folders, as NFS. The lock of the file and SQLite's remain
@@ -100,6 +106,12 @@ def is_held(folder: Path) -> bool:
 
 
 def _is_locked(path: Path) -> bool:
+    """Return whether another process holds a Lock on this file or folder; False if nothing is
+    there.
+
+    It asks for a shared lock without waiting, and gives up at once what it gets. A file system that
+    cannot lock folders has none.
+    """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):
@@ -128,13 +140,14 @@ class Lock:
     def __init__(self, path: Path) -> None:
         self._held: dict[Identity | None, int] = {}
         try:
-            self._begin(path)
+            self._lock_all(path)
         except BaseException:
             self.close()
             raise
 
-    def _begin(self, folder: Path) -> None:
-        self._take(folder / LOCK, os.O_RDWR | os.O_CREAT)
+    def _lock_all(self, folder: Path) -> None:
+        """Lock the file `lock` in this folder, which is made if need be, and then the folder."""
+        self._lock_file(folder / LOCK, os.O_RDWR | os.O_CREAT)
         self.add(folder)
 
     def __repr__(self) -> str:
@@ -143,21 +156,25 @@ class Lock:
     def add(self, folder: Path) -> None:
         """Lock another folder of the crawl too, if its file system (not NFS) can lock folders."""
         try:
-            self._take(folder, os.O_RDONLY | os.O_DIRECTORY)
+            self._lock_file(folder, os.O_RDONLY | os.O_DIRECTORY)
         except OSError as error:
             if error.errno not in UNSUPPORTED:
                 raise
 
-    def _take(self, path: Path, flags: int) -> None:
-        """Open and lock the file at `path`. Raise StateLocked if another process has the lock."""
+    def _lock_file(self, path: Path, flags: int) -> None:
+        """Open and lock the file or folder at `path`, and keep it open; do nothing if it is locked
+        by this Lock.
+
+        Raise StateLocked if another process has the lock.
+        """
         while True:
             fd = os.open(path, flags | os.O_CLOEXEC, 0o644)
-            here = identity(fd)
+            opened = identity(fd)
             # flock(2) locks per open file: a second descriptor would collide with our own lock
-            if here in self._held:
+            if opened in self._held:
                 os.close(fd)
                 return
-            self._held[here] = fd
+            self._held[opened] = fd
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
@@ -165,9 +182,9 @@ class Lock:
                 raise StateLocked(folder) from error
             # Before the lock was taken, its holder may have removed the file, and a third process
             # may have made and locked a new one at this path: then this lock excludes no process
-            if here == identity(path):
+            if opened == identity(path):
                 return
-            os.close(self._held.pop(here))
+            os.close(self._held.pop(opened))
 
     def close(self) -> None:
         """Release all. A second call does nothing."""

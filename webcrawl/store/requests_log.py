@@ -27,6 +27,10 @@ class SyncedLog:
     """A log of lines: what was written survives kill -9, and what was synced a power cut."""
 
     def __init__(self, disk: Disk, path: Path) -> None:
+        """Open the log for appending, and cut off the piece of a line at its end, if there is one.
+
+        Raise StoreError if the file cannot be made or opened.
+        """
         self._disk = disk
         self._path = path
         self._unsynced = True  # there may be lines of a run that was killed
@@ -62,13 +66,16 @@ class SyncedLog:
 
 
 def _length_of_whole_lines(fd: int) -> int:
-    """Return the number of bytes up to the end of the last line that has one."""
+    """Return the length of a file without what follows its last end of line.
+
+    It is searched from the end, BLOCK bytes at a time.
+    """
     end = os.fstat(fd).st_size
     while end:
         start = max(end - BLOCK, 0)
-        at = os.pread(fd, end - start, start).rfind(b"\n")
-        if at >= 0:
-            return start + at + 1
+        last_newline = os.pread(fd, end - start, start).rfind(b"\n")
+        if last_newline >= 0:
+            return start + last_newline + 1
         end = start
     return 0
 
@@ -95,6 +102,10 @@ class Windows(Part):
     """
 
     def __init__(self, db: CrawlDB, clock: Callable[[], float], asked: float = 0.0) -> None:
+        """Add a window to those saved if the last run ended without having said so.
+
+        `asked`: when the last request in requests.log was sent, 0 if there is none.
+        """
         self._db = db
         self._clock = clock
         saved = read(db.get(KEY))

@@ -53,29 +53,35 @@ class Run:
             raise
 
     def _open(self) -> None:
+        """Read header, trailer and tables of the file, and check that they fit each other and its
+        size.
+
+        Sets the number of keys and columns, and the first key and the checksum of each page. Raise
+        DamagedFile if anything is wrong.
+        """
         size = os.fstat(self._fd).st_size
         if size < HEADER.size + TRAILER.size:
             raise DamagedFile(self.path, size, "too short for a fingerprint file")
         head = HEADER.unpack(os.pread(self._fd, HEADER.size, 0))
-        at = size - TRAILER.size
+        trailer_at = size - TRAILER.size
         magic, version, columns, count, pages, crc = TRAILER.unpack(
-            os.pread(self._fd, TRAILER.size, at)
+            os.pread(self._fd, TRAILER.size, trailer_at)
         )
         if head[0] != MAGIC:
             raise DamagedFile(self.path, 0, "not a fingerprint file")
         is_known_form = version == VERSION and columns in (1, 2)
         if head != (magic, version, columns) or not is_known_form:
-            raise DamagedFile(self.path, at, "header and trailer do not match")
+            raise DamagedFile(self.path, trailer_at, "header and trailer do not match")
         self.count: int = count
         self.columns: int = columns
         self._page_bytes = PAGE * 8 * columns
         # The tables have the first key of each page, in 8 bytes, and its checksum, in 4
         tables_at = HEADER.size + pages * self._page_bytes
-        fills_file = tables_at + pages * 12 == at
+        fills_file = tables_at + pages * 12 == trailer_at
         fills_pages = (pages - 1) * PAGE < count <= pages * PAGE
         if not fills_file or not fills_pages:
             raise DamagedFile(
-                self.path, at, f"{size} bytes are not the right size for {count} keys"
+                self.path, trailer_at, f"{size} bytes are not the right size for {count} keys"
             )
         tables = os.pread(self._fd, pages * 12, tables_at)
         if trailer_crc(tables, columns, count) != crc:
@@ -89,13 +95,14 @@ class Run:
     def __repr__(self) -> str:
         return f"<Run {self.path.name} count={self.count} columns={self.columns}>"
 
-    def _read(self, first: int, last: int) -> Keys:
-        """Return the pages from `first` up to `last`, without that, as an array with one row per
-        column of the file.
+    def _read(self, first_page: int, end_page: int) -> Keys:
+        """Return the pages from `first_page` up to but not including `end_page`.
+
+        The array has one row per column of the file, without the padding of the last page.
         """
-        rows = np.empty((last - first, self.columns, PAGE), "<u8")
+        rows = np.empty((end_page - first_page, self.columns, PAGE), "<u8")
         view = memoryview(rows.data).cast("B")
-        at = HEADER.size + first * self._page_bytes
+        at = HEADER.size + first_page * self._page_bytes
         while view.nbytes:
             # It may give less than was asked for
             got = os.preadv(self._fd, [view], at)
@@ -103,94 +110,99 @@ class Run:
                 raise DamagedFile(self.path, at, "the file ends early")
             view = view[got:]
             at += got
-        real = min(last * PAGE, self.count) - first * PAGE
-        return rows.transpose(1, 0, 2).reshape(self.columns, -1)[:, :real]
+        real_keys = min(end_page * PAGE, self.count) - first_page * PAGE
+        return rows.transpose(1, 0, 2).reshape(self.columns, -1)[:, :real_keys]
 
     def between(self, low: int, high: int) -> Keys:
         """Return the rows with low <= key <= high."""
-        first = max(0, int(np.searchsorted(self._index, np.uint64(low), "left")) - 1)
-        last = int(np.searchsorted(self._index, np.uint64(high), "right"))
-        if last <= first:
+        first_page = max(0, int(np.searchsorted(self._index, np.uint64(low), "left")) - 1)
+        end_page = int(np.searchsorted(self._index, np.uint64(high), "right"))
+        if end_page <= first_page:
             return np.empty((self.columns, 0), np.uint64)
-        return between(self._read(first, last), low, high)
+        return between(self._read(first_page, end_page), low, high)
 
     def within(self, low: int, high: int) -> int:
-        """Return the least number of rows with low <= key <= high.
+        """Return a number of rows with low <= key <= high that the file has at the least.
 
-        Whole pages are counted, as nothing is read.
+        Nothing is read: only the pages that lie between them as a whole are counted.
         """
-        first = int(np.searchsorted(self._index, np.uint64(low), "left"))
-        last = int(np.searchsorted(self._index, np.uint64(high), "right"))
-        return max(last - first - 1, 0) * PAGE
+        first_page = int(np.searchsorted(self._index, np.uint64(low), "left"))
+        end_page = int(np.searchsorted(self._index, np.uint64(high), "right"))
+        return max(end_page - first_page - 1, 0) * PAGE
 
-    def first(self, low: int, high: int, most: int) -> Keys:
-        """Return the first rows with low <= key <= high, up to the number given.
+    def first(self, low: int, high: int, max_rows: int) -> Keys:
+        """Return the first `max_rows` rows with low <= key <= high.
 
         Only pages that may have them are read.
         """
-        first = max(0, int(np.searchsorted(self._index, np.uint64(low), "left")) - 1)
-        last = min(
-            int(np.searchsorted(self._index, np.uint64(high), "right")), first + 2 + most // PAGE
+        first_page = max(0, int(np.searchsorted(self._index, np.uint64(low), "left")) - 1)
+        end_page = min(
+            int(np.searchsorted(self._index, np.uint64(high), "right")),
+            first_page + 2 + max_rows // PAGE,
         )
-        if last <= first:
+        if end_page <= first_page:
             return np.empty((self.columns, 0), np.uint64)
-        return between(self._read(first, last), low, high)[:, :most]
+        return between(self._read(first_page, end_page), low, high)[:, :max_rows]
 
     def contains(self, keys: Keys, seconds: Keys | None = None) -> Mask:
-        """Return for each of these ascending keys (with these second values) whether the file
-        contains it.
+        """Return for each of these ascending keys whether the file has it, as a mask.
+
+        With `seconds`, whether it has the key with this second value.
         """
         if keys.dtype != np.uint64:
             # numpy compares uint64 with int64 as float64: wrong answers
             raise TypeError(f"keys must be uint64, not {keys.dtype}")
         found = np.zeros(len(keys), np.bool_)
         pages = np.searchsorted(self._index, keys, "right").astype(np.int64) - 1
-        at = int(np.searchsorted(pages, 0))
-        while at < len(keys):
-            end = _span_end(pages, at)
-            rows = self._read(int(pages[at]), int(pages[end - 1]) + 1)
+        first = int(np.searchsorted(pages, 0))
+        while first < len(keys):
+            span_end = _span_end(pages, first)
+            pages_read = self._read(int(pages[first]), int(pages[span_end - 1]) + 1)
             if seconds is None:
-                found[at:end] = contained(keys[at:end], rows[0])
+                found[first:span_end] = contained(keys[first:span_end], pages_read[0])
             else:
-                for i in range(at, end):
-                    found[i] = _pair_in(rows, keys[i], seconds[i]) or self._pair_before(
-                        pages[i], keys[i], seconds[i]
+                for row in range(first, span_end):
+                    found[row] = _pair_in(pages_read, keys[row], seconds[row]) or self._pair_before(
+                        pages[row], keys[row], seconds[row]
                     )
-            at = end
+            first = span_end
         return found
 
     def holds(self, key: int, second: int) -> bool:
         """Return whether the file contains this pair.
 
-        Usually reading NEAR keys shows that it is absent. Otherwise the whole page is searched.
+        Keys are spread evenly, so the key's place is estimated, and reading NEAR keys there usually
+        shows that it is absent. Otherwise the whole page is searched.
         """
         sought = np.uint64(key)
         page = int(np.searchsorted(self._index, sought, "right")) - 1
         if page < 0:
             return False
         # The last page is padded
-        real = min(PAGE, self.count - page * PAGE)
+        real_keys = min(PAGE, self.count - page * PAGE)
         low = int(self._index[page])
         high = int(self._index[page + 1]) if page + 1 < len(self._index) else 1 << 64
         # Keys are hashes, spread evenly: the place is right to within some dozen of 4,096 places
-        expected = real * (key - low) // max(high - low, 1)
-        first = max(0, min(expected - NEAR // 2, real - NEAR))
+        expected = real_keys * (key - low) // max(high - low, 1)
+        first = max(0, min(expected - NEAR // 2, real_keys - NEAR))
         data = os.pread(
-            self._fd, 8 * min(NEAR, real), HEADER.size + page * self._page_bytes + 8 * first
+            self._fd, 8 * min(NEAR, real_keys), HEADER.size + page * self._page_bytes + 8 * first
         )
-        near = np.frombuffer(data, "<u8", len(data) // 8)
-        where = int(np.searchsorted(near, sought))
-        is_behind = where == len(near)
-        may_be_there = first + where < real if is_behind else bool(near[where] == sought)
+        near_keys = np.frombuffer(data, "<u8", len(data) // 8)
+        position = int(np.searchsorted(near_keys, sought))
+        is_behind = position == len(near_keys)
+        may_be_there = (
+            first + position < real_keys if is_behind else bool(near_keys[position] == sought)
+        )
         # At 0 it may be before what was read
-        if where > 0 and not may_be_there:
+        if position > 0 and not may_be_there:
             return False
         return bool(self.contains(np.array([sought]), np.array([second], np.uint64))[0])
 
     def _pair_before(self, page: int, key: np.uint64, second: np.uint64) -> bool:
-        """Search earlier pages.
+        """Return whether an earlier page has the pair: equal keys may span several pages.
 
-        Equal keys may span several, though with 64 bits only by accident or attack.
+        With 64 bits that happens only by accident or attack.
         """
         while page > 0 and self._index[page] == key:
             page -= 1
@@ -199,21 +211,23 @@ class Run:
         return False
 
     def check(self) -> Iterator[DamagedFile]:
-        """Yield each page whose checksum or order is wrong."""
-        before = -1
+        """Yield each page whose checksum is wrong, or whose keys are not in order or not as in the
+        index.
+        """
+        last_key = -1
         for page, crc in enumerate(self._crcs):
-            at = HEADER.size + page * self._page_bytes
-            data = os.pread(self._fd, self._page_bytes, at)
+            page_at = HEADER.size + page * self._page_bytes
+            data = os.pread(self._fd, self._page_bytes, page_at)
             if zlib.crc32(data) != crc:
-                yield DamagedFile(self.path, at, "wrong checksum of a page")
+                yield DamagedFile(self.path, page_at, "wrong checksum of a page")
                 continue
             keys = np.frombuffer(data, "<u8", PAGE)
-            follows_page_before = int(keys[0]) >= before
+            follows_page_before = int(keys[0]) >= last_key
             is_ascending = not bool((keys[1:] < keys[:-1]).any())
             is_indexed = bool(keys[0] == self._index[page])
             if not (follows_page_before and is_ascending and is_indexed):
-                yield DamagedFile(self.path, at, "keys out of order")
-            before = int(keys[-1])
+                yield DamagedFile(self.path, page_at, "keys out of order")
+            last_key = int(keys[-1])
 
     def close(self) -> None:
         """Close the file. It may be called repeatedly; `count` remains valid."""
@@ -269,11 +283,14 @@ class RunWriter:
     """
 
     def __init__(self, disk: Disk, path: Path, columns: int = 1) -> None:
+        """Create the file, which must not exist, and write its header. `columns`: 2 with second
+        values.
+        """
         self.path = path
         self.count = 0
         self.columns = columns
         self._disk = disk
-        self._rest = np.empty((columns, 0), np.uint64)
+        self._rest = np.empty((columns, 0), np.uint64)  # rows that do not fill a page yet
         self._last = np.uint64(0)
         self._index: list[Keys] = []
         self._crcs: list[int] = []
@@ -289,7 +306,11 @@ class RunWriter:
         return f"<RunWriter {self.path.name} count={self.count} columns={self.columns}>"
 
     def append(self, *columns: Keys) -> None:
-        """Append keys, each above all before (equal only if the second values differ)."""
+        """Append rows: keys, and second values if there are two columns.
+
+        Each key is above all before, or equal with another second value; whole pages are written at
+        once. Raise ValueError if keys are out of order.
+        """
         rows = np.stack(columns)
         if rows.dtype != np.uint64 or len(rows) != self.columns:
             raise TypeError(
@@ -304,9 +325,9 @@ class RunWriter:
         self._last = keys[-1]
         self.count += len(keys)
         rows = np.concatenate((self._rest, rows), axis=1)
-        whole = rows.shape[1] // PAGE
-        self._write(rows[:, : whole * PAGE])
-        self._rest = rows[:, whole * PAGE :].copy()
+        whole_pages = rows.shape[1] // PAGE
+        self._write(rows[:, : whole_pages * PAGE])
+        self._rest = rows[:, whole_pages * PAGE :].copy()
 
     def _write(self, rows: Keys) -> None:
         if rows.shape[1] == 0:
@@ -323,7 +344,10 @@ class RunWriter:
         self._disk.write(self._fd, data)
 
     def finish(self) -> None:
-        """Complete and sync the file; the next checkpoint must name it."""
+        """Write the last page, padded, the tables and the trailer, and sync the file and its name.
+
+        The next checkpoint must name it.
+        """
         try:
             if self._rest.shape[1]:
                 pad = np.full((self.columns, PAGE - self._rest.shape[1]), LAST)

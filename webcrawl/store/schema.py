@@ -82,21 +82,28 @@ PRAGMA temp_store = MEMORY;
 
 
 def create(path: Path, disk: Disk) -> None:
-    """Create the database under a temporary name: no incomplete one is taken for a crawl's."""
+    """Create the database with its tables.
+
+    It gets its name when it is whole, so that no incomplete one is taken for a crawl's. Raise
+    DamagedFile if a log of a former database is there.
+    """
     for log in (Path(f"{path}-wal"), Path(f"{path}-journal")):
         if _has_bytes(log):  # SQLite would replay it into the new file
             raise DamagedFile(log, 0, f"a log was left behind without its {path.name}")
-    new = path.with_suffix(".new")
-    for leftover in (new, *(Path(f"{new}{suffix}") for suffix in ("-journal", "-wal", "-shm"))):
+    temporary = path.with_suffix(".new")
+    for leftover in (
+        temporary,
+        *(Path(f"{temporary}{suffix}") for suffix in ("-journal", "-wal", "-shm")),
+    ):
         disk.unlink(leftover)
-    with contextlib.closing(sqlite3.connect(new, isolation_level=None)) as db:
+    with contextlib.closing(sqlite3.connect(temporary, isolation_level=None)) as db:
         db.execute("PRAGMA page_size = 8192")
         db.executescript(f"BEGIN; {TABLES} COMMIT;")
         db.execute(f"PRAGMA application_id = {APPLICATION}")
         db.execute(f"PRAGMA user_version = {VERSION}")
         db.execute("PRAGMA journal_mode = WAL")  # now, so that the header records it from the start
-    disk.make_private(new)  # SQLite gives its log and its index the same mode
-    disk.rename(new, path)
+    disk.make_private(temporary)  # SQLite gives its log and its index the same mode
+    disk.rename(temporary, path)
 
 
 def keep_private(path: Path, disk: Disk) -> None:
@@ -123,8 +130,10 @@ def head_of(path: Path) -> bytes:
 
 
 def check_header(path: Path, head: bytes) -> None:
-    """Raise DamagedFile if this header is not of a whole crawl.db, StateVersion if it is of another
-    version.
+    """Raise an error if this header is not of a whole crawl.db of this version.
+
+    DamagedFile: it is no database of ours, or the file is shorter than the header says;
+    StateVersion: it is of another version.
     """
     if len(head) < HEAD or not head.startswith(b"SQLite format 3\0"):
         raise DamagedFile(path, 0, "not a SQLite database")
@@ -135,13 +144,15 @@ def check_header(path: Path, head: bytes) -> None:
     (version,) = struct.unpack_from(">I", head, 60)
     if version != VERSION:
         raise StateVersion(_of_another_version(path, version))
-    page, pages = struct.unpack_from(">H10xI", head, 16)
+    page_size, page_count = struct.unpack_from(">H10xI", head, 16)
     size = path.stat().st_size
     # SQLite reads the missing end of a last page as zeros. If there is a log, missing pages may
     # still come from it.
-    if size < page * pages and not _has_bytes(Path(f"{path}-wal")):
+    if size < page_size * page_count and not _has_bytes(Path(f"{path}-wal")):
         raise DamagedFile(
-            path, size, f"the file ends early: it should have {pages} pages of {page} bytes"
+            path,
+            size,
+            f"the file ends early: it should have {page_count} pages of {page_size} bytes",
         )
 
 

@@ -58,13 +58,17 @@ class WriteAheadLog:
     """
 
     def __init__(self, database: Path, worker: Worker, limit: int = LIMIT) -> None:
+        """Open a connection that only copies the log back: it stays open until `close`.
+
+        `limit`: the bytes beyond which `is_long` says that the log has to be cut.
+        """
         self._database = database
         self._worker = worker
         self._limit = limit
         self._path, _ = files(database)
         self._copying: Future[None] | None = None
         self.copied = _size(database)  # bytes that the database has had, which never become fewer
-        # for good: opened anew for each copy, it might find another crawl's files there
+        # Kept open: opened anew for each copy, it might find another crawl's files there
         self._db = sqlite3.connect(
             database, isolation_level=None, check_same_thread=False, timeout=60
         )
@@ -102,7 +106,7 @@ class WriteAheadLog:
 
     @property
     def is_long(self) -> bool:
-        """Return whether it is to be cut before the next transaction begins."""
+        """Return whether the log has to be cut before the next transaction begins."""
         return len(self) > self._limit
 
     def cut_ahead(self) -> Iterator[None]:
@@ -111,22 +115,26 @@ class WriteAheadLog:
             yield from self._worker.until_done(self._worker.submit(self._copy, "TRUNCATE"))
 
     def cut(self) -> None:
-        """Call it before a transaction begins. Waits until a log that is too long is cut."""
+        """Cut the log if it is too long, and wait for that; call it before a transaction begins."""
         if self.is_long:
             self._worker.result(self._worker.submit(self._copy, "TRUNCATE"))
 
     def wait(self) -> None:
-        """Wait until no copy is running."""
+        """Wait until the copy that runs in the worker's thread has ended."""
         if self._copying is not None:
             self._worker.result(self._copying)
 
-    def _copy(self, how: str = "PASSIVE") -> None:
-        """Copy committed pages into the database. A failure loses nothing: the log stays."""
+    def _copy(self, mode: str = "PASSIVE") -> None:
+        """Copy committed pages into the database, in the worker's thread.
+
+        `mode` is SQLite's: PASSIVE waits for no reader, TRUNCATE also cuts the log. A failure is
+        only logged: it loses nothing, because the log stays.
+        """
         try:
             # The database has lost its end: the log has what can still be saved of it
             if _size(self._database) < self.copied:
                 return
-            self._db.execute(f"PRAGMA wal_checkpoint({how})")
+            self._db.execute(f"PRAGMA wal_checkpoint({mode})")
         except (sqlite3.Error, MemoryError) as error:
             logger.warning(
                 "%s: its write-ahead log could not be copied back: %s",
@@ -141,15 +149,15 @@ def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-HEADER, FRAME = 32, 24  # bytes of the log's header, and of a frame's
+LOG_HEADER, FRAME_HEADER = 32, 24  # bytes of the log's header, and of a frame's
 MAGIC = 0x377F0682  # + 1: the checksums are of big-endian words
-BATCH = 256  # frames read at once: 2 MiB
+FRAMES_AT_ONCE = 256  # frames read at once: 2 MiB
 Words = npt.NDArray[np.uint32]
 Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(slots=True)
-class _Walk:
+class _ValidFrames:
     """The end of the valid part of the log, and what follows the first invalid frame."""
 
     frames: int = 0  # valid ones, from the first on
@@ -177,42 +185,50 @@ def check_log(path: Path) -> Iterator[DamagedFile]:
         if not path.exists():
             return
         with regular(path) as file:
-            head = file.read(HEADER)
-            damages = list(_check(path, file, head))
+            head = file.read(LOG_HEADER)
+            damages = list(_damage_of(path, file, head))
             file.seek(0)
-            if not damages or file.read(HEADER) == head:
+            if not damages or file.read(LOG_HEADER) == head:
                 break
     yield from damages
 
 
-def _check(path: Path, file: BinaryIO, head: bytes) -> Iterator[DamagedFile]:
+def _damage_of(path: Path, file: BinaryIO, head: bytes) -> Iterator[DamagedFile]:
+    """Yield the damage of this log, whose header is `head`, if there is one.
+
+    There is none if the valid frames reach as far as SQLite's index says that the log was synced,
+    and no finished transaction follows an invalid frame.
+    """
     # The salt changes whenever SQLite begins the log anew: an older index says nothing of this one
     salt = head[16:24]
-    synced = _synced(Path(str(path).removesuffix("-wal") + "-shm"), salt)
+    synced = _synced_frames(Path(str(path).removesuffix("-wal") + "-shm"), salt)
     end = file.seek(0, 2)
-    if end <= HEADER:
+    if end <= LOG_HEADER:
         if synced:
             yield DamagedFile(path, end, "the file ends early")
         return
-    magic, _, size = struct.unpack_from(">III", head)
+    magic, _, page_size = struct.unpack_from(">III", head)
     words = np.frombuffer(head[:24], "<u4" if magic == MAGIC else ">u4").astype(np.uint32)
-    sums = _sums(words.reshape(1, -1))[0].tolist()
+    header_sums = _checksums(words.reshape(1, -1))[0].tolist()
     is_log = magic in (MAGIC, MAGIC + 1)
-    if not is_log or list(struct.unpack_from(">II", head, 24)) != sums:
+    if not is_log or list(struct.unpack_from(">II", head, 24)) != header_sums:
         yield DamagedFile(path, 0, "wrong checksum of the log's header")
         return
-    walk = _walk(file, head, size, sums)
-    if walk.committed < synced or walk.hides_commits:
-        at = HEADER + walk.frames * (FRAME + size)
+    valid = _find_valid_frames(file, head, page_size, header_sums)
+    if valid.committed < synced or valid.hides_commits:
+        cut_off_at = LOG_HEADER + valid.frames * (FRAME_HEADER + page_size)
         yield DamagedFile(
-            path, at, "wrong checksum of a frame: SQLite would drop the checkpoints from here on"
+            path,
+            cut_off_at,
+            "wrong checksum of a frame: SQLite would drop the checkpoints from here on",
         )
 
 
-def _synced(index: Path, salt: bytes) -> int:
-    """Return the frames up to the last COMMIT by SQLite's index.
+def _synced_frames(index: Path, salt: bytes) -> int:
+    """Return how many frames SQLite's index knows up to the last COMMIT, which were all synced.
 
-    It is 0 if the index is torn or belongs to another log.
+    `salt` marks the log that the index has to be of. 0: the index is torn, missing, or of
+    another log.
     """
     if not index.exists():
         return 0
@@ -221,57 +237,73 @@ def _synced(index: Path, salt: bytes) -> int:
     # SQLite writes this header twice: while the copies differ, a writer is between them
     if len(data) < 96 or data[:48] != data[48:]:
         return 0
-    sums = _sums(np.frombuffer(data[:40], np.uint32).reshape(1, -1))[0].tolist()
+    sums = _checksums(np.frombuffer(data[:40], np.uint32).reshape(1, -1))[0].tolist()
     is_of_this_log = salt in (b"", data[32:40])
     is_sound = list(struct.unpack_from("=II", data, 40)) == sums
     return int(struct.unpack_from("=I", data, 16)[0]) if is_of_this_log and is_sound else 0
 
 
-def _walk(file: BinaryIO, head: bytes, size: int, sums: list[int]) -> _Walk:
-    walk = _Walk()
+def _find_valid_frames(
+    file: BinaryIO, head: bytes, page_size: int, header_sums: list[int]
+) -> _ValidFrames:
+    """Check the checksums of all frames, and return how far they are valid.
+
+    `head` is the log's header, `header_sums` are its two checksums, from which that of the first
+    frame goes on.
+    """
+    valid = _ValidFrames()
     order = "<u4" if struct.unpack_from(">I", head)[0] == MAGIC else ">u4"
     # Each frame's sum goes on from that of the frame before, the first one's from the header's
-    before = np.array([sums], np.uint32)
-    step = _power(1 + size // 8)
-    file.seek(HEADER)
-    while data := file.read(BATCH * (FRAME + size)):
-        count = len(data) // (FRAME + size)
-        frames = np.frombuffer(data, np.uint8, count * (FRAME + size)).reshape(count, FRAME + size)
+    sums_before = np.array([header_sums], np.uint32)
+    sum_step = _step_power(1 + page_size // 8)
+    file.seek(LOG_HEADER)
+    while data := file.read(FRAMES_AT_ONCE * (FRAME_HEADER + page_size)):
+        count = len(data) // (FRAME_HEADER + page_size)
+        frames = np.frombuffer(data, np.uint8, count * (FRAME_HEADER + page_size)).reshape(
+            count, FRAME_HEADER + page_size
+        )
         # The sum is of the first 8 bytes of a frame's header and of its page: not of salt and sum
         words = (
-            np.concatenate((frames[:, :8], frames[:, FRAME:]), axis=1).view(order).astype(np.uint32)
+            np.concatenate((frames[:, :8], frames[:, FRAME_HEADER:]), axis=1)
+            .view(order)
+            .astype(np.uint32)
         )
         stored = frames[:, 16:24].copy().view(">u4").astype(np.uint32)
-        seeds = np.concatenate((before, stored[:-1]))
-        right: Flags = np.all(_sums(words) + _times(step, seeds) == stored, axis=1)
+        seeds = np.concatenate((sums_before, stored[:-1]))
+        are_valid: Flags = np.all(
+            _checksums(words) + _transformed(sum_step, seeds) == stored, axis=1
+        )
         # A frame with another salt was left by the log before this one
-        right &= np.all(frames[:, 8:16] == np.frombuffer(head[16:24], np.uint8), axis=1)
+        are_valid &= np.all(frames[:, 8:16] == np.frombuffer(head[16:24], np.uint8), axis=1)
         # A COMMIT's frame has the size of the database in these bytes, any other frame has 0
-        _note(walk, right, np.any(frames[:, 4:8], axis=1))
+        _count_frames(valid, are_valid, np.any(frames[:, 4:8], axis=1))
         if not count:
             break
-        before = stored[-1:]
-    return walk
+        sums_before = stored[-1:]
+    return valid
 
 
-def _note(walk: _Walk, right: Flags, commits: Flags) -> None:
-    for good, commit in zip(right.tolist(), commits.tolist(), strict=True):
-        if not good:
-            walk.bad = True
-        elif not walk.bad:
-            walk.frames += 1
-            if commit:
-                walk.committed = walk.frames
+def _count_frames(valid: _ValidFrames, are_valid: Flags, are_commits: Flags) -> None:
+    """Add the next frames to what is known of the log: which are valid, and which end a
+    transaction.
+    """
+    for is_valid, is_commit in zip(are_valid.tolist(), are_commits.tolist(), strict=True):
+        if not is_valid:
+            valid.bad = True
+        elif not valid.bad:
+            valid.frames += 1
+            if is_commit:
+                valid.committed = valid.frames
         else:
-            walk.behind = walk.behind or walk.commits_behind > 0
-            walk.commits_behind += commit
+            valid.behind = valid.behind or valid.commits_behind > 0
+            valid.commits_behind += is_commit
 
 
 # -- SQLite's checksum: (a, b) -> (a + b + x, a + 2b + x + y) for each pair of words x, y. It is
 # linear, so a whole frame is a product with constants: 2 us where a loop takes 300.
 
 
-def _power(exponent: int) -> Words:
+def _step_power(exponent: int) -> Words:
     result, base = np.eye(2, dtype=np.uint32), np.array([[1, 1], [1, 2]], np.uint32)
     while exponent:
         if exponent & 1:
@@ -280,19 +312,22 @@ def _power(exponent: int) -> Words:
     return result
 
 
-def _times(matrix: Words, rows: Words) -> Words:
+def _transformed(matrix: Words, rows: Words) -> Words:
     product: Words = rows @ matrix.T
     return product
 
 
-def _sums(rows: Words) -> Words:
+def _checksums(rows: Words) -> Words:
     """Return the checksum of each row of words, with 0 as the initial value."""
-    return _times(_factors(rows.shape[1] // 2), rows)
+    return _transformed(_word_factors(rows.shape[1] // 2), rows)
 
 
 @lru_cache(4)
-def _factors(pairs: int) -> Words:
-    """Return the part of each word in both sums."""
+def _word_factors(pairs: int) -> Words:
+    """Return what each word of a row adds to its two checksums: a matrix of two rows.
+
+    `pairs` is half the number of words.
+    """
     columns = []
     # of the last pair: x to both, y to the second
     matrix = np.array([[1, 0], [1, 1]], np.uint32)
