@@ -12,7 +12,7 @@ from tests.support.faults import BreakingDisk, ForgetfulDisk
 from webcrawl.crawl.bound import BoundLook, Cause, judge
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import Disk, appending, own_folder, regular, replacing, rewrite
-from webcrawl.store.outputs import AT_ONCE, Outputs
+from webcrawl.store.outputs import BUFFER_BYTES, Outputs
 
 
 @pytest.fixture(name="disk", params=[Disk, BreakingDisk, ForgetfulDisk])
@@ -314,7 +314,7 @@ def test_a_slow_disk(tmp_path, slow):
     outputs = Outputs(db, tmp_path)
     output = outputs.open("one.log")
     before, begun = slow.waited, slow.now
-    output.write(b"x" * (AT_ONCE + 1))
+    output.write(b"x" * (BUFFER_BYTES + 1))
     assert slow.waited - before == 0.5
 
     output.write(b"y")

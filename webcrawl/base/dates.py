@@ -142,6 +142,11 @@ def _day(number: int) -> bytes:
 
 @lru_cache(_CACHED)
 def _read_day(text: bytes) -> int | None:
+    """Return the number of days from 1970 to a date such as `Sun, 06 Nov 1994`; None for another
+    form.
+
+    None also for a wrong weekday, and for a day that its month does not have.
+    """
     month = _NUMBERS.get(text[8:11])
     if month is None:
         return None
@@ -150,5 +155,4 @@ def _read_day(text: bytes) -> int | None:
         written = _day(number)
     except (ValueError, OverflowError):  # a year 0, a day "xx": not this form
         return None
-    # A wrong weekday or a 30th of February would be written otherwise
     return number if written == text else None

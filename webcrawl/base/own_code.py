@@ -27,9 +27,9 @@ NOUNS = {
     "URL_CACHE": "URL cache",
 }
 # difflib's ratios from which on two names count as similar
-MEANT = 0.55  # if a name is missing: `most_pages` and `most` have 0.57
-NEAR = 0.8  # `proces_item` and `process_item` have 0.96, `parse_item` and `parse` 0.67
-SHOWN = 100  # characters of a value in a message
+MEANT_RATIO = 0.55  # if a name is missing: `most_pages` and `most` have 0.57
+MISSPELT_RATIO = 0.8  # `proces_item` and `process_item` have 0.96, `parse_item` and `parse` 0.67
+SHOWN_CHARACTERS = 100  # characters of a value in a message
 BUILT_UPON = (OURS, "scrapy.")  # modules with classes that others are made of
 Found = TypeVar("Found")
 
@@ -93,7 +93,7 @@ def require(setting: str, path: str, thing: object, protocol: type) -> None:
 def hint(thing: object, name: str) -> str:
     """Return the end of a line about a missing name: the existing name that is nearly the same."""
     others = [one for one in dir(thing) if one[0] != "_" and one != name]
-    near = get_close_matches(name, others, 1, MEANT)
+    near = get_close_matches(name, others, 1, MEANT_RATIO)
     return f". It has {near[0]}; did you mean {name}?" if near else ""
 
 
@@ -120,12 +120,12 @@ def members(protocol: type) -> list[str]:
 
 
 def checked(
-    setting: str, call: Callable[..., Any], sound: Callable[[Any], Found], expected: str
+    setting: str, call: Callable[..., Any], as_sound: Callable[[Any], Found], expected: str
 ) -> Callable[..., Found]:
-    """Return the crawl's own method as it is, and a user's method with its results checked.
+    """Return a method of the crawl's own as it is, and a user's method with its results checked.
 
-    `sound` returns the result to go on with, or raises TypeError or ValueError. The caller gets an
-    OwnCodeError for that, and for any exception of the method, with the setting, the method, and
+    `as_sound` returns the value to go on with, or raises TypeError or ValueError. The caller gets
+    an OwnCodeError for that, and for any exception of the method, with the setting, the method, and
     the value.
     """
     owner = getattr(call, "__self__", call)
@@ -137,13 +137,13 @@ def checked(
             found = call(*arguments, **options)
         except BaseException as error:  # noqa: BLE001 - a panic of a library in Rust is no Exception
             raise_own(setting, name_of(call), error)
-        return answer(setting, name_of(call), found, sound, expected)
+        return answer(setting, name_of(call), found, as_sound, expected)
 
     return checked_call
 
 
 def raise_own(setting: str, name: str, error: BaseException) -> NoReturn:
-    """Raise an exception of the user's code as OwnCodeError.
+    """Raise an exception of the user's code as OwnCodeError, with its traceback.
 
     A lack of the machine and an exit are raised as they are.
     """
@@ -155,18 +155,18 @@ def raise_own(setting: str, name: str, error: BaseException) -> NoReturn:
 
 
 def answer(
-    setting: str, name: str, found: Any, sound: Callable[[Any], Found], expected: str
+    setting: str, name: str, returned: Any, as_sound: Callable[[Any], Found], expected: str
 ) -> Found:
-    """Return what `sound` makes of an answer.
+    """Return what `as_sound` makes of the value that the user's code named `name` has returned.
 
-    Raise OwnCodeError if it raises TypeError or ValueError.
+    Raise OwnCodeError, which says what was `expected`, if it raises TypeError or ValueError.
     """
-    # `from None`: how `sound` looked at the value says nothing to the user
+    # `from None`: how `as_sound` looked at the value says nothing to the user
     try:
-        return sound(found)
+        return as_sound(returned)
     except (TypeError, ValueError):
         raise OwnCodeError(
-            f"{setting}: {name} returned {shown(found)}: expected {expected}"
+            f"{setting}: {name} returned {shown(returned)}: expected {expected}"
         ) from None
 
 
@@ -189,7 +189,7 @@ def class_name(thing: object) -> str:
 def shown(value: object) -> str:
     """Return a value as a message shows it, shortened."""
     text = " ".join(repr(value).split())
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+    return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
 
 
 def number(found: Any) -> float:
@@ -264,7 +264,7 @@ def misspelt(kind: type, hooks: Collection[str]) -> Iterator[tuple[str, str]]:
     for name in defined:
         if name.startswith("_") or name in intended:
             continue
-        nearest = get_close_matches(name, hooks, 1, NEAR)
+        nearest = get_close_matches(name, hooks, 1, MISSPELT_RATIO)
         if nearest and nearest[0] not in defined:
             yield name, nearest[0]
 

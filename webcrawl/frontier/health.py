@@ -11,7 +11,7 @@ What follows from a block page (a wall, which a vendor's marks or its structure 
 
     the answer    is archived, and has a line in crawl.log with the annotation `wall:VENDOR`. No
                   link of it is followed, and no output behind `news` gets it
-    its host      has not failed. It is behind the wall after WALLS walled answers in a row, or after
+    its host      has not failed. It is behind the wall after WALL_ANSWERS such answers, or after
                   the first if it has never given a page. Then one URL at a time is asked for, as a
                   probe, at intervals that grow to a day (`gap`), and the host waits set aside
     its URL       goes to the end of its host's queue, without losing an attempt. Until the host is

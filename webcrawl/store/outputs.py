@@ -28,9 +28,9 @@ logger = logging.getLogger(__name__)
 
 NOTED = "SELECT path, length, bytes_crc, crc FROM output ORDER BY path"
 NOTE = "INSERT OR REPLACE INTO output VALUES (?, ?, ?, ?)"
-FORGET = "DELETE FROM output WHERE path = ?"
-USED = "DELETE FROM meta WHERE name = ?"
-AT_ONCE = 1 << 18  # bytes buffered per file: in a crawl, 64 KiB at a time cost twice as much
+DELETE_OUTPUT = "DELETE FROM output WHERE path = ?"
+DELETE_VALUE = "DELETE FROM meta WHERE name = ?"
+BUFFER_BYTES = 1 << 18  # bytes buffered per file: in a crawl, 64 KiB at a time cost twice as much
 FINISHED = "finished."  # before a file's name, in the table meta: the crawl needs it no more
 STORED = "stored."  # before such a name, too: where a copy lies (record/objectstore/storing.py)
 SORTED = ".cdxj"  # the ending of files whose lines are sorted when they get their final names
@@ -49,12 +49,17 @@ class Outputs:
     One that ends in SORTED is not renamed: its lines are written, sorted, under the final name.
     """
 
-    def __init__(self, db: CrawlDB, root: Path, at_once: int = AT_ONCE) -> None:
+    def __init__(self, db: CrawlDB, root: Path, at_once: int = BUFFER_BYTES) -> None:
+        """Read which files the last checkpoint has noted, check them, and cut each to its length.
+
+        Finished ones that still have `.open` get their final names. Raise DamagedFile before
+        anything is cut if a file is missing or too short. `at_once`: the bytes buffered per file.
+        """
         self._db = db
         self._root = root
         self._at_once = at_once
         db.own(root)
-        self._open: dict[str, Output] = {}
+        self._by_name: dict[str, Output] = {}
         self._syncing: Future[None] | None = None
         self._error: OSError | MemoryError | None = None
         self._noted: dict[str, Mark] = {}
@@ -67,43 +72,47 @@ class Outputs:
         damages = list(self.check())
         if damages:
             raise damages[0]
-        self._missed: set[str] = set()
+        self._told_missing: set[str] = set()
         self._adopted: dict[str, Mark] = {}  # until the next checkpoint
         self._replaced: set[str] = set()
-        self._placed: set[str] = set()  # new files whose folders were synced ahead
-        self._closers: list[Callable[[], None]] = []
-        self._shown: list[Callable[[], None]] = []
-        here = {name for name in self._noted if self._where(name).exists()}
-        self._unnamed = {name for name in here if not (root / name).exists()}  # still with .open
-        for name in here:
-            self._cut(self._where(name), self._noted[name][0])
-        self._tell_gone(
-            self._noted.keys() - here - {name.removeprefix(STORED) for name, _ in db.named(STORED)},
-            here,
+        self._folders_synced: set[str] = set()  # new files whose folders were synced ahead
+        self._before_close: list[Callable[[], None]] = []
+        self._before_show: list[Callable[[], None]] = []
+        present = {name for name in self._noted if self._present_path(name).exists()}
+        # those still with .open
+        self._waiting_for_names = {name for name in present if not (root / name).exists()}
+        for name in present:
+            self._cut_to_length(self._present_path(name), self._noted[name][0])
+        self._tell_missing(
+            self._noted.keys()
+            - present
+            - {name.removeprefix(STORED) for name, _ in db.named(STORED)},
+            present,
         )
-        self._rename()
+        self._give_committed_names()
         db.join(self)
 
     def __repr__(self) -> str:
-        return f"<Outputs {self._root} open={len(self._open)} noted={len(self._noted)}>"
+        return f"<Outputs {self._root} open={len(self._by_name)} noted={len(self._noted)}>"
 
-    def _tell_gone(self, gone: AbstractSet[str], here: AbstractSet[str]) -> None:
-        """Tell of finished files that are gone. Archives may be moved with their indexes.
+    def _tell_missing(self, gone: AbstractSet[str], here: AbstractSet[str]) -> None:
+        """Log how many finished files are gone, and warn of indexes without which archives are
+        here.
 
-        If only an index is gone, that was hardly meant.
+        Archives may be moved with their indexes. If only an index is gone, that was hardly meant.
         """
         if gone:
             files = count(len(gone), "finished file")
             logger.info("%s: %s missing; `%s verify` lists them", self._root, files, program())
-        lone = _indexes_without(gone, here)
-        if lone:
+        lone_indexes = _indexes_without(gone, here)
+        if lone_indexes:
             line = (
                 "%s: missing, though its archive is there (%d such): tools that use the index will "
                 "not find its pages"
             )
-            logger.warning(line, self._root / lone[0], len(lone))
+            logger.warning(line, self._root / lone_indexes[0], len(lone_indexes))
 
-    def _where(self, name: str) -> Path:
+    def _present_path(self, name: str) -> Path:
         """Return the present path of a noted file."""
         path = self._root / name
         if path.exists():
@@ -112,33 +121,39 @@ class Outputs:
         unfinished = self._root / f"{name}{OPEN}"
         return unfinished if unfinished.exists() else path
 
-    def _rename(self) -> None:
+    def _give_committed_names(self) -> None:
         """Give finished files their final names if a COMMIT has noted them.
 
         A failed rename is retried later. Raise TakenAway if a file is missing or cut off.
         """
-        if self._unnamed and self._committed():
-            self._name(sorted(self._unnamed))
+        if self._waiting_for_names and self._has_committed():
+            self._give_names(sorted(self._waiting_for_names))
 
-    def _name(self, names: list[str]) -> None:
+    def _give_names(self, names: list[str]) -> None:
         """Give files their final names, at once where possible.
 
         Lines are sorted of one file after the other, for that takes memory.
         """
         plain = [name for name in names if not name.endswith(SORTED)]
-        side_by_side([partial(self._name_one, name) for name in plain])
+        side_by_side([partial(self._give_name, name) for name in plain])
         for name in names:
             if name.endswith(SORTED):
-                self._name_one(name)
+                self._give_name(name)
 
-    def _name_one(self, name: str) -> None:
+    def _give_name(self, name: str) -> None:
+        """Give one file, which a COMMIT has noted as finished, its final name, with its lines
+        sorted if need be.
+
+        Without the rights or the room it keeps its `.open`, with a warning, until the next attempt.
+        Raise TakenAway if it was moved or cut off meanwhile.
+        """
         path = self._root / f"{name}{OPEN}"
         final = self._root / name
         if not final.exists():  # if it does, the last attempt failed when it was done
             # The file is the crawl's until it has its final name, and its owner's from then on
-            how = lock.changed(path, self._noted[name][0])
-            if how is not None:
-                raise TakenAway(path, how)
+            change = lock.changed(path, self._noted[name][0])
+            if change is not None:
+                raise TakenAway(path, change)
             try:
                 if name.endswith(SORTED):
                     sort_lines(self._db.disk, path, final)
@@ -151,22 +166,22 @@ class Outputs:
             remove_unnamed(self._db.disk, path)
         else:
             logger.info("%s: finished, %d bytes", final.name, self._noted[name][0])
-        self._unnamed.discard(name)
+        self._waiting_for_names.discard(name)
 
-    def _miss(self) -> None:
-        """Warn once of each file of a pipeline that does not run now, if it is gone.
+    def _warn_of_needed_files(self) -> None:
+        """Warn once of each noted file of a pipeline that does not run now, if it is gone.
 
-        It would be needed again.
+        A later run with that pipeline would need it.
         """
-        for name in self._noted.keys() - self._open.keys() - self._finished - self._missed:
+        for name in self._noted.keys() - self._by_name.keys() - self._finished - self._told_missing:
             if not (self._root / name).exists():
-                self._missed.add(name)
+                self._told_missing.add(name)
                 logger.warning(
                     "%s: moved or removed, but the crawl cannot be resumed without it: put it back",
                     self._root / name,
                 )
 
-    def _committed(self) -> bool:
+    def _has_committed(self) -> bool:
         """Return whether the COMMIT after the last `save` succeeded."""
         # After a failed one the database refuses all calls
         try:
@@ -175,7 +190,7 @@ class Outputs:
             return False
         return True
 
-    def _cut(self, path: Path, length: int) -> None:
+    def _cut_to_length(self, path: Path, length: int) -> None:
         if path.stat().st_size == length:
             return
         try:
@@ -188,11 +203,11 @@ class Outputs:
 
         A file that no checkpoint has noted is emptied first.
         """
-        output = self._open.get(path)
+        output = self._by_name.get(path)
         if output is not None and not output.closed:
             raise ValueError(f"{output.path}: is already open")
         is_finished = output is not None and output.finished
-        waits_for_its_name = path.removesuffix(OPEN) in self._unnamed
+        waits_for_its_name = path.removesuffix(OPEN) in self._waiting_for_names
         if is_finished or waits_for_its_name:
             raise ValueError(f"{self._root / path}: is already finished")
         if output is not None:
@@ -205,9 +220,9 @@ class Outputs:
         try:
             full.parent.mkdir(parents=True, exist_ok=True)
             if path not in self._noted and full.exists():
-                self._cut(full, 0)
+                self._cut_to_length(full, 0)
             mark = self._noted.get(path, NOTHING)
-            output = self._open[path] = Output(
+            output = self._by_name[path] = Output(
                 self._db.disk, full, mark, self._at_once, self._db.worker
             )
             self._db.presence.add(full)
@@ -225,27 +240,27 @@ class Outputs:
         Some may be gone.
         """
         for name in self._finished:
-            if name in self._noted and name not in self._unnamed:
+            if name in self._noted and name not in self._waiting_for_names:
                 yield name, self._noted[name]
 
     @property
     def unfinished(self) -> bool:
-        """Return whether a file waits for its end, as after a kill right before that of the crawl.
+        """Return whether a noted file waits for its end, or a batch of a stream to be sent.
 
-        A batch of a stream waits to be sent.
+        That is so after a kill right before the end of the crawl.
         """
         return any(name.endswith(OPEN) or name.startswith(STREAMS) for name in self._noted)
 
     def length(self, path: str) -> int:
         """Return the length of an open file, buffered bytes included."""
-        return self._open[path].tell()
+        return self._by_name[path].tell()
 
     def on_close(self, call: Callable[[], None]) -> None:
         """Register a function to be called first when the outputs are closed.
 
         A thread may still write files beside them.
         """
-        self._closers.append(call)
+        self._before_close.append(call)
 
     def adopt(self, path: str, mark: Mark, instead: str = "") -> None:
         """Take a whole, synced file that was written beside, at `path` with `.open`, as finished.
@@ -262,17 +277,17 @@ class Outputs:
 
     def on_show(self, call: Callable[[], None]) -> None:
         """Register a function to be called before files are shown: lines may be on their way."""
-        self._shown.append(call)
+        self._before_show.append(call)
 
     def show(self) -> None:
         """Write what is buffered and what is on its way, so that readers who follow a file see it."""
-        for call in self._shown:
+        for call in self._before_show:
             call()
         self.flush()
 
     def flush(self) -> None:
         """Write what is buffered."""
-        for output in self._open.values():
+        for output in self._by_name.values():
             output.flush()
 
     def sweep(self, pattern: str) -> None:
@@ -282,8 +297,8 @@ class Outputs:
         """
         for path in self._root.glob(pattern):
             name = path.relative_to(self._root).as_posix()
-            waits_for_its_name = name.removesuffix(OPEN) in self._unnamed
-            if name in self._noted or name in self._open or waits_for_its_name:
+            waits_for_its_name = name.removesuffix(OPEN) in self._waiting_for_names
+            if name in self._noted or name in self._by_name or waits_for_its_name:
                 continue
             try:
                 self._db.disk.unlink(path)
@@ -293,23 +308,27 @@ class Outputs:
     # -- the checkpoint
 
     def prepare(self) -> Iterator[None]:
-        """Name finished files, then sync, in a thread.
+        """Give finished files their names, and sync what is written, in the worker's thread.
 
         `save` syncs the little that is written meanwhile.
         """
-        self._miss()
+        self._warn_of_needed_files()
         self.flush()
-        ready = [output for output in self._open.values() if output.unsynced]
-        unnamed = sorted(self._unnamed) if self._unnamed and self._committed() else []
-        placed = self._open.keys() - self._noted.keys() - self._placed
+        ready = [output for output in self._by_name.values() if output.unsynced]
+        unnamed = (
+            sorted(self._waiting_for_names)
+            if self._waiting_for_names and self._has_committed()
+            else []
+        )
+        new_names = self._by_name.keys() - self._noted.keys() - self._folders_synced
         # A new file's name is in its folder: without a sync of that, a power failure takes the name
-        folders = self._folders_of(placed)
-        self._placed |= placed
+        folders = self._folders_of(new_names)
+        self._folders_synced |= new_names
         self._syncing = self._db.worker.submit(self._sync, ready, unnamed, folders)
         yield from self._db.worker.until_done(self._syncing)
 
     def _sync(self, outputs: list[Output], unnamed: list[str], folders: list[Path]) -> None:
-        self._name(unnamed)
+        self._give_names(unnamed)
         try:
             self._sync_all(outputs, folders)
         except (OSError, MemoryError) as error:
@@ -317,49 +336,56 @@ class Outputs:
             self._error = error
 
     def save(self) -> None:
+        """Write and sync what has come since `prepare`, and note the lengths in the open
+        transaction.
+
+        Descriptors of closed files are closed. Raise StoreError if a sync has failed, also that of
+        `prepare`.
+        """
         if self._syncing is not None:
             self._db.worker.result(self._syncing)
         if self._error is not None:
             raise StoreError(f"{self._root}: {words_of(self._error)}") from self._error
         # Pages that ended while the thread synced have written more since
         self.flush()
-        unsynced = [output for output in self._open.values() if output.unsynced]
+        unsynced = [output for output in self._by_name.values() if output.unsynced]
         self._sync_all(
-            unsynced, self._folders_of(self._open.keys() - self._noted.keys() - self._placed)
+            unsynced,
+            self._folders_of(self._by_name.keys() - self._noted.keys() - self._folders_synced),
         )
-        for output in self._open.values():
+        for output in self._by_name.values():
             # A file that is shorter from now on lacks bytes that a checkpoint has
             self._db.presence.lengthen(output.path, output.mark()[0])
-        self._note()
-        self._placed.clear()
+        self._note_lengths()
+        self._folders_synced.clear()
         self._forget_closed()
 
     def _forget_closed(self) -> None:
-        closed = [name for name, output in self._open.items() if output.closed]
+        closed = [name for name, output in self._by_name.items() if output.closed]
         if not closed:
             return
         self._db.presence.check()  # for the last time of these
         for name in closed:
-            output = self._open.pop(name)
+            output = self._by_name.pop(name)
             self._db.presence.forget(output.path)
             output.release()
 
-    def _note(self) -> None:
+    def _note_lengths(self) -> None:
         """Note how far each open file is the checkpoint's.
 
         A finished file has its final name from now on.
         """
-        marks = {name: output.mark() for name, output in self._open.items()}
-        finished = [name for name, output in self._open.items() if output.finished]
+        marks = {name: output.mark() for name, output in self._by_name.items()}
+        finished = [name for name, output in self._by_name.items() if output.finished]
         for name in finished:
-            self._finish(name, marks)
-        self._replace(marks)
+            self._note_as_finished(name, marks)
+        self._note_replacements(marks)
         if finished:
-            self._db.executemany(FORGET, [(name,) for name in finished])
-        self._write_changed(marks)
-        self._unnamed.update(name.removesuffix(OPEN) for name in finished)
+            self._db.executemany(DELETE_OUTPUT, [(name,) for name in finished])
+        self._write_changed_marks(marks)
+        self._waiting_for_names.update(name.removesuffix(OPEN) for name in finished)
 
-    def _finish(self, name: str, marks: dict[str, Mark]) -> None:
+    def _note_as_finished(self, name: str, marks: dict[str, Mark]) -> None:
         """Note a finished file under its final name."""
         # The rename follows: after a crash in between the next start finds the file with `.open`
         final = name.removesuffix(OPEN)
@@ -368,33 +394,33 @@ class Outputs:
         self._finished.add(final)
         self._db.set(FINISHED + final, b"")
 
-    def _write_changed(self, marks: dict[str, Mark]) -> None:
+    def _write_changed_marks(self, marks: dict[str, Mark]) -> None:
         changed = {name: mark for name, mark in marks.items() if mark != self._noted.get(name)}
         rows = [(name, *mark, rowcrc.output(name, *mark)) for name, mark in changed.items()]
         self._db.executemany(NOTE, rows)
         self._noted.update(changed)
 
-    def _replace(self, marks: dict[str, Mark]) -> None:
+    def _note_replacements(self, marks: dict[str, Mark]) -> None:
         """Note adopted files under their final names; the others are removed after the COMMIT."""
         for name in self._replaced:
             marks.pop(name, None)
             self._noted.pop(name, None)
             self._finished.discard(name)
-            self._unnamed.discard(name)
-            self._db.execute(FORGET, (name,))
-            self._db.execute(USED, (FINISHED + name,))
+            self._waiting_for_names.discard(name)
+            self._db.execute(DELETE_OUTPUT, (name,))
+            self._db.execute(DELETE_VALUE, (FINISHED + name,))
             # Not yet: a crash before the COMMIT goes back to a checkpoint that names it
-            self._db.discard(self._where(name))
+            self._db.discard(self._present_path(name))
         for name, mark in self._adopted.items():
             marks[name] = mark
             self._finished.add(name)
             self._db.set(FINISHED + name, b"")
-            self._unnamed.add(name)
+            self._waiting_for_names.add(name)
         self._replaced.clear()
         self._adopted.clear()
 
     def _sync_all(self, outputs: Sequence[Output], folders: Sequence[Path]) -> None:
-        """Sync all at once.
+        """Sync files and folders, many at once.
 
         Where a sync takes seconds, one after the other would hold up the crawl's end for minutes.
         """
@@ -415,21 +441,21 @@ class Outputs:
 
     def close(self) -> None:
         """Close all files. The next start truncates what no checkpoint has noted."""
-        for call in self._closers:
+        for call in self._before_close:
             call()
         try:
             if self._syncing is not None:
                 self._db.worker.result(self._syncing)
         finally:
-            for output in self._open.values():
+            for output in self._by_name.values():
                 output.release()
-            self._open.clear()
-        self._rename()  # what the last checkpoint has noted as finished
+            self._by_name.clear()
+        self._give_committed_names()  # what the last checkpoint has noted as finished
 
     def check(self) -> Iterator[DamagedFile]:
         """Yield each output that is shorter than noted, or missing although it is not finished."""
         for name, (length, _) in self._noted.items():
-            path = self._where(name)
+            path = self._present_path(name)
             if not path.exists():
                 if name in self._finished:
                     continue
@@ -441,15 +467,17 @@ class Outputs:
 
 
 def _indexes_without(gone: AbstractSet[str], here: AbstractSet[str]) -> list[str]:
-    """Return the indexes that are gone although their archives are here."""
+    """Return the indexes among the files that are gone whose archives are among those that are
+    here.
+    """
     names = sorted(here)
-    found = []
+    lone_indexes = []
     for name in sorted(gone):
         if not name.endswith(SORTED):
             continue
         # The archive of `a.cdxj` is `a.warc.gz`: the first name after `a.` shows whether it is here
         stem = f"{name.removesuffix(SORTED)}."
-        at = bisect(names, stem)
-        if at < len(names) and names[at].startswith(stem):
-            found.append(name)
-    return found
+        next_name = bisect(names, stem)
+        if next_name < len(names) and names[next_name].startswith(stem):
+            lone_indexes.append(name)
+    return lone_indexes

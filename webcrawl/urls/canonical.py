@@ -52,9 +52,10 @@ Heads = tuple[str | None, ...]
 
 
 def heads(base: str) -> Heads:
-    """Return the prefix of each kind of plain link on a page; None if the parser is needed.
+    """Return, for a page, what has to precede each kind of plain link to make it canonical.
 
-    `base` is the page's canonical URL, or empty.
+    The kinds are those of `match_plain`; None: links of this kind need the parser. `base` is the
+    page's canonical URL, or empty.
     """
     if not base.startswith("http"):
         # No base, or one of ftp or gopher: only a whole URL can do without the parser
@@ -73,9 +74,9 @@ _STEPS = 7  # the group of the leading ./ and ../
 
 @lru_cache(64)
 def above(directory: str, dots: str) -> str:
-    """Return the directory to which the leading ./ and ../ of a link lead, at most the root.
+    """Return the directory to which the leading ./ and ../ of a link in `directory` lead.
 
-    It and `directory`, from which they lead, are canonical URLs that end in a slash.
+    Both are canonical URLs that end in a slash; no ../ leads above the root.
     """
     steps = dots.count("..")
     root = directory.index("/", directory.index("//") + 2)
@@ -130,10 +131,10 @@ def canonical(link: str, base: str = "", max_length: int = LONGEST) -> str:
 def canonical_links(
     base: str, links: Iterable[str], invalid: Counter[str], max_length: int = MAX_LENGTH
 ) -> dict[str, str | None]:
-    """Map each distinct link of the page `base`, in order of appearance, to its canonical form.
+    """Return the canonical form of each distinct link of the page `base`, in order of appearance.
 
-    An invalid link maps to None, and its reason is counted in `invalid`. No string makes this
-    raise. A link that is plainly canonical already costs 0.5 us instead of the parser's 2
+    An invalid link has None, and its reason is counted in `invalid`; no string makes this raise. A
+    link that is plainly canonical already costs 0.5 us instead of the parser's 2
     (`benchmarks.urls`).
     """
     base, head = _start(base, max_length)
@@ -172,7 +173,7 @@ def _parsed(link: str, base: str, max_length: int) -> str:
 
 
 def _canonical_base(base: str, max_length: int) -> str:
-    """Return the canonical form of a base, or the empty string if it has none.
+    """Return the canonical form of a page's base URL, or the empty string if it has none.
 
     Nearly all are canonical already.
     """
@@ -195,7 +196,10 @@ def _encodes(link: str) -> bool:
 
 
 def _authority(rest: str) -> tuple[str, str]:
-    """Split what follows the scheme into host and port, without credentials, and path with query."""
+    """Split what follows a URL's scheme into host and port, and path with query.
+
+    Credentials are left out. Both are empty if there is no host.
+    """
     if not rest.startswith("//"):
         return "", ""
     authority, _, path = rest[2:].partition("/")
@@ -208,7 +212,10 @@ def _authority(rest: str) -> tuple[str, str]:
 
 
 def _gopher_authority(authority: str) -> str:
-    """Normalise the host as for http: the URL standard does not know gopher, and would not do it."""
+    """Return host and port of a gopher URL as the parser normalises those of http.
+
+    The URL standard does not know gopher, and would leave them as they are. Raise InvalidUrl.
+    """
     try:
         href = normalize_url(f"http://{authority}/")
     except ValueError as error:

@@ -51,7 +51,7 @@ class OptOut:
 
     @property
     def details(self) -> str:
-        """Return all but the rule, in words; empty if there is nothing to say."""
+        """Return all but the rule itself, in words; empty if nothing else is known."""
         parts = (
             f"since {said(self.since)}" if self.since else "",
             f"by {self.by}" if self.by else "",
@@ -79,30 +79,31 @@ class OptOut:
 NAMES = tuple(one.name for one in fields(OptOut))
 
 
-def noted(rule: str, comment: str) -> tuple[OptOut, str]:
-    """Parse the comment of a rule, such as `by: WHO why: TEXT until: DATE since: DATE forget: yes`.
+def read_comment(rule: str, comment: str) -> tuple[OptOut, str]:
+    """Return a rule's record, and the name of a date in its comment that cannot be read, or
+    nothing.
 
-    The parts may have any order. A comment that begins with none of these words is a reason as a
-    whole. The second value names a date that cannot be understood: the rule still holds, for good
-    if that date is its end.
+    The comment is such as `by: WHO why: TEXT until: DATE since: DATE forget: yes`, in any order;
+    one that begins with none of these words is a reason as a whole. With an unreadable date the
+    rule still holds, for good if that is its end.
     """
     comment = comment.strip()
-    first = _KEY.match(comment)
-    if first is None:
+    is_one_reason = _KEY.match(comment) is None
+    if is_one_reason:
         return OptOut(rule, why=comment, source=FILE), ""
-    found = {key.lower(): value.strip() for key, value in _pairs(comment)}
-    odd = ""
+    parts = {key.lower(): value.strip() for key, value in _pairs(comment)}
+    unreadable = ""
     times = dict.fromkeys(("since", "until"), 0.0)
     for name in times:
-        if not found.get(name):
+        if not parts.get(name):
             continue
         try:
-            times[name] = read_date(found[name], end=name == "until")
+            times[name] = read_date(parts[name], end=name == "until")
         except ValueError:
-            odd = name
-    by, why = found.get("by", ""), found.get("why", "")
-    forget = found.get("forget", "").lower() in _YES
-    return OptOut(rule, by=by, why=why, forget=forget, source=FILE, **times), odd
+            unreadable = name
+    by, why = parts.get("by", ""), parts.get("why", "")
+    forget = parts.get("forget", "").lower() in _YES
+    return OptOut(rule, by=by, why=why, forget=forget, source=FILE, **times), unreadable
 
 
 def _pairs(comment: str) -> Iterator[tuple[str, str]]:
@@ -113,19 +114,19 @@ def _pairs(comment: str) -> Iterator[tuple[str, str]]:
 def read_date(text: str, *, end: bool = False) -> float:
     """Return the seconds since 1970 of a date or time of ISO 8601. Raise ValueError if it is none.
 
-    Without a zone it is in UTC. `end`: a day or week counts to its end. In UTC its year has four
-    figures, too, so that it can be written again.
+    Without a zone it is in UTC. `end`: a day or week counts to its end. Its year in UTC must have
+    four figures, so that it can be written again.
     """
     days = 0  # a time of day is an end itself
     if end and _DAY.fullmatch(text):
         days = 1
     elif end and _WEEK.fullmatch(text):
         days = 7
-    found = datetime.fromisoformat(text)
-    if found.tzinfo is None:
-        found = found.replace(tzinfo=UTC)
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
     try:
-        return (found + timedelta(days=days)).astimezone(UTC).timestamp()
+        return (moment + timedelta(days=days)).astimezone(UTC).timestamp()
     # In UTC the year 1 or 9999 may become 0 or 10000
     except OverflowError as error:
         raise ValueError(text) from error
@@ -160,22 +161,24 @@ class ExclusionRules:
     def __init__(
         self, domains: Iterable[str] = (), prefixes: Iterable[str] = (), ends: float = inf
     ) -> None:
-        """`ends`: when the first of them is over."""
+        """`domains` exclude all names below them. `ends`: when the first of the rules is over."""
         self.ends = ends
         self._domains = frozenset(domains)
         self._prefixes: dict[str, tuple[str, ...]] = {}
         for prefix in prefixes:
             name, undotted = _undotted(prefix)
-            self._prefixes[name] = (*self._prefixes.get(name, ()), _respelled(undotted))
+            self._prefixes[name] = (*self._prefixes.get(name, ()), _one_spelling(undotted))
 
     def __str__(self) -> str:
         return f"{count(len(self._domains), 'domain')}, prefixes at {count(len(self._prefixes), 'host')}"
 
     def excludes(self, url: str) -> bool:
-        """Return whether this canonical URL is on the list."""
+        """Return whether a rule covers this canonical URL: a prefix of it, or a domain above its
+        host.
+        """
         name, undotted = _undotted(url)
         prefixes = self._prefixes.get(name)
-        if prefixes is not None and _respelled(undotted).startswith(prefixes):
+        if prefixes is not None and _one_spelling(undotted).startswith(prefixes):
             return True
         # From the host up: as many look-ups as its name has labels, however long the list is
         while name not in self._domains:
@@ -186,29 +189,30 @@ class ExclusionRules:
 
 
 def parse_exclusions(text: str, source: str, now: float = 0.0) -> ExclusionRules:
-    """Parse the text of a file. Raise RulesError with the number of a line that is not a rule.
+    """Return the rules in the text of a file. Raise RulesError with the number of a line that is
+    none.
 
     The error does not quote the line: an operator who gives `set URL_EXCLUDE_FILE` may name any
     file, and people who may not read that file see messages. Rules that have ended at `now` are
     left out.
     """
-    found = _Collected()
+    collected = _Collected()
     for number, line, comment in _lines(text):
         refuse_star(line, f"{source}, line {number}")
         # An unreadable `until` is 0, for good: who asks to be left out is left out
-        until = noted(line, comment)[0].until if comment else 0.0
+        until = read_comment(line, comment)[0].until if comment else 0.0
         try:
-            found.take(line, until, now)
+            collected.take(line, until, now)
         except InvalidUrl as error:
-            raise RulesError(f"{source}, line {number}: {_no_rule(error)}") from error
-    return ExclusionRules(found.domains, found.prefixes, found.ends)
+            raise RulesError(f"{source}, line {number}: {_not_a_rule(error)}") from error
+    return ExclusionRules(collected.domains, collected.prefixes, collected.ends)
 
 
 def refuse_star(rule: str, where: str) -> None:
-    """Raise RulesError for a * in a host or at the end, where it would not act as a wildcard.
+    """Raise RulesError, which says `where` the rule is, if it has a * that would be no wildcard.
 
-    Rules that an earlier version has accepted are not checked: they are in the state of their
-    crawl.
+    That is one in a host or at the end. Rules that an earlier version has accepted are not checked:
+    they are in the state of their crawl.
     """
     if has_scheme(rule):
         rule = rule.partition("://")[2]
@@ -221,16 +225,18 @@ def refuse_star(rule: str, where: str) -> None:
 
 
 def optouts_in(text: str, source: str) -> tuple[list[OptOut], list[str]]:
-    """Return the records of a file that can be parsed, and a line for each unclear detail."""
-    found, odd = [], []
+    """Return the records of all rules in a file, and a line about each date in it that cannot be
+    read.
+    """
+    records, complaints = [], []
     for number, line, comment in _lines(text):
-        record, unread = noted(line, comment)
-        found.append(record)
-        if unread:
-            odd.append(
-                f"{source}, line {number}: {unread} is not a date and is ignored; the rule itself holds"
+        record, unreadable_date = read_comment(line, comment)
+        records.append(record)
+        if unreadable_date:
+            complaints.append(
+                f"{source}, line {number}: {unreadable_date} is not a date and is ignored; the rule itself holds"
             )
-    return found, odd
+    return records, complaints
 
 
 def without_comment(rule: str) -> str:
@@ -239,19 +245,21 @@ def without_comment(rule: str) -> str:
 
 
 def rules_of(records: Iterable[OptOut], now: float = 0.0) -> ExclusionRules:
-    """Return the rules of the records that hold. Raise RulesError if one is not a rule."""
-    found = _Collected()
-    for one in records:
-        rule = without_comment(one.rule)
-        if len(one.rule.splitlines()) != 1 or not rule:
-            raise RulesError(f"{one.rule[:80]!r} is neither a domain nor a URL prefix")
+    """Return the rules of the records that hold at `now`. Raise RulesError if one is not a rule."""
+    collected = _Collected()
+    for record in records:
+        rule = without_comment(record.rule)
+        if len(record.rule.splitlines()) != 1 or not rule:
+            raise RulesError(f"{record.rule[:80]!r} is neither a domain nor a URL prefix")
         try:
-            found.take(rule, one.until, now)
+            collected.take(rule, record.until, now)
         except InvalidUrl as error:
             has_port = _PORT.fullmatch(rule)
             advice = f"; with a port, give a URL: http://{rule[:80]}/" if has_port else ""
-            raise RulesError(f"exclude: {one.rule[:80]!r} is {_no_rule(error)}{advice}") from error
-    return ExclusionRules(found.domains, found.prefixes, found.ends)
+            raise RulesError(
+                f"exclude: {record.rule[:80]!r} is {_not_a_rule(error)}{advice}"
+            ) from error
+    return ExclusionRules(collected.domains, collected.prefixes, collected.ends)
 
 
 class _Collected:
@@ -263,7 +271,10 @@ class _Collected:
         self.ends = inf  # when the first of them is over
 
     def take(self, rule: str, until: float, now: float) -> None:
-        """Add a rule, unless it is over; raise InvalidUrl if it is none, whether it is over or not."""
+        """Add a rule that ends at `until` (0: never), unless that is over at `now`.
+
+        Raise InvalidUrl if it is no rule, also for one that is over.
+        """
         prefixes = _prefixes(rule) if "/" in rule else []
         domains = [] if "/" in rule else [_domain(rule)]
         is_over = until and now >= until
@@ -288,12 +299,12 @@ _ENCODED = re.compile("%[0-9A-Fa-f]{2}")
 _PARTING = "/?#%"
 
 
-def _respelled(url: str) -> str:
+def _one_spelling(url: str) -> str:
     """Return one form for all spellings: servers and owners take `%7Ejoe` for `~joe`."""
-    return _ENCODED.sub(_decoded, url) if "%" in url else url
+    return _ENCODED.sub(_decoded_octet, url) if "%" in url else url
 
 
-def _decoded(octet: re.Match[str]) -> str:
+def _decoded_octet(octet: re.Match[str]) -> str:
     char = chr(int(octet[0][1:], 16))
     is_encoded_without_need = "!" <= char <= "~" and char not in _PARTING
     return char if is_encoded_without_need else octet[0].upper()
@@ -308,7 +319,7 @@ def _lines(text: str) -> Iterator[tuple[int, str, str]]:
             yield number, line, comment
 
 
-def _no_rule(error: InvalidUrl) -> str:
+def _not_a_rule(error: InvalidUrl) -> str:
     return f"neither a domain nor a URL prefix ({error.reason})"
 
 

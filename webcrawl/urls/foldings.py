@@ -153,8 +153,11 @@ class HostRules:
         return url[:start] + other + url[start + len(host) :]
 
     def _host(self, host: str) -> str:
+        """Return the host that stands for this one: its beginning, its end and then all of it
+        replaced.
+        """
         name = host
-        # Of each kind the longest rule alone: they are sorted so
+        # Of each kind the longest rule alone, which is the first: they are sorted so
         for start, other in self._starts.items():
             if name.startswith(start):
                 name = other + name[len(start) :]

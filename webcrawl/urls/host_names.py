@@ -137,6 +137,10 @@ class RegisteredDomains:
 
 
 def _domain(host: str) -> str:
+    """Return the registered domain of a host: the label before its public suffix, and this.
+
+    An IP address and a public suffix are their own domains.
+    """
     if host[0] == "[":  # an IPv6 address is its own domain
         return host
     undotted = host.rstrip(".")

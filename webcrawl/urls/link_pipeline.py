@@ -29,7 +29,7 @@ from webcrawl.urls.host_names import RegisteredDomains
 from webcrawl.urls.recent_urls import RecentUrls
 from webcrawl.urls.url_fingerprint import Fingerprints
 
-NARROWS = {  # settings by which a crawl keeps within bounds, and the filter that sees to it
+FILTER_OF_SETTING = {  # settings by which a crawl keeps within bounds, and the filter that sees to it
     "URL_SCOPE": "webcrawl.urls.filters.scope.ScopeFilter",
     "URL_EXCLUDE_FILE": "webcrawl.urls.filters.exclusion.ExclusionFilter",
     "URL_INCLUDE": "webcrawl.urls.filters.expressions.ExpressionFilter",
@@ -103,15 +103,15 @@ class LinkPipeline:
         links' discovery path. `heard` gets the page and all URLs, before any cache and any filter.
         `chain` takes the place of the ordinary one.
         """
-        found = canonical_links(base or page_url, links, self.filtered, self._max_length)
-        fresh = _distinct(found)
+        by_link = canonical_links(base or page_url, links, self.filtered, self._max_length)
+        urls = _distinct(by_link)
         # Before any cache: a domain's reputation counts known links, too
         if heard is not None:
-            heard(page_url, fresh)
+            heard(page_url, urls)
         if self.on_dropped is not None:
-            self._tell_invalid(
+            self._report_invalid_links(
                 self.on_dropped,
-                [link for link, url in found.items() if url is None],
+                [link for link, url in by_link.items() if url is None],
                 page_url,
                 base,
             )
@@ -119,13 +119,13 @@ class LinkPipeline:
         # from its links to the seen store, 149 without. What a filter kept out is not in the cache:
         # scope and depth may differ on another page, and drops are counted
         if lately is not None:
-            fresh = lately.unknown(fresh)
-        if not fresh:
-            return Candidates((), fresh, found)
+            urls = lately.unknown(urls)
+        if not urls:
+            return Candidates((), urls, by_link)
         origin = Origin(page_url, depth, path)
-        kept = (chain or self.chain).keep(fresh, origin, self.filtered, self.on_dropped)
+        kept = (chain or self.chain).keep(urls, origin, self.filtered, self.on_dropped)
         keys = self._fingerprints(self.compared(kept), kept) if kept else ()
-        return Candidates(keys, kept, found)
+        return Candidates(keys, kept, by_link)
 
     def passing(
         self, page_url: str, depth: int, links: Sequence[str], base: str, path: str
@@ -136,7 +136,7 @@ class LinkPipeline:
         kept = set(self.chain.keep(urls, Origin(page_url, depth, path), Counter()))
         return frozenset(link for link in links if found[link] in kept)
 
-    def _tell_invalid(
+    def _report_invalid_links(
         self, dropped: Dropped, links: Sequence[str], page_url: str, base: str
     ) -> None:
         # Each is parsed again for its reason: only a crawl that lists what it skips does so
@@ -192,7 +192,7 @@ def _check_bounds(settings: CheckedSettings, order: Container[str]) -> None:
     A list of one's own may lack a filter by mistake, and the crawl would leave its bounds without a
     word; with null it is left out on purpose.
     """
-    for name, path in NARROWS.items():
+    for name, path in FILTER_OF_SETTING.items():
         value = value_of(settings, name)
         # `any` is the scope of a crawl without bounds
         narrows = value and value != "any"

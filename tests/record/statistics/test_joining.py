@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.support.examples import in_campaign
 from webcrawl.record.statistics import Statistics, figures, joined
 from webcrawl.record.tally import HostTally, NameTally
-from webcrawl.store.jobdir.stats_file import MOST, SLOTS, Series, added_tables
+from webcrawl.store.jobdir.stats_file import MAX_SLOTS, MOST, Series, added_tables
 
 KEY = bytes(range(16))
 KINDS = ("text/html", "text/plain; charset=x", "image/png", "application/pdf")
@@ -131,7 +131,7 @@ class TestSeries:
         """When there are too many slots they become wider."""
         whole = Series.joined((self.fed(1_000_000, 10), self.fed(1_000_000 + 86_400_000, 10)))
 
-        assert len(whole.downloads) <= SLOTS
+        assert len(whole.downloads) <= MAX_SLOTS
         assert sum(whole.downloads) == 20
 
     def test_one_that_has_not_begun(self):

@@ -92,7 +92,7 @@ class TestResuming:
         """
         small = (
             mock.patch.multiple(seed_source, BLOCK=block),
-            mock.patch.multiple(seed_reader, LONGEST=longest),
+            mock.patch.multiple(seed_reader, LONGEST_LINE=longest),
         )
         with tempfile.TemporaryDirectory() as folder, small[0], small[1]:
             paths = [

@@ -269,6 +269,11 @@ class Size(WholeNumber):
         return f"a number of bytes from {self.least} to {self.most}, also as 500 kB or 2 GiB; 0 or none: no limit"
 
     def read(self, value: Any, /) -> int:
+        """Return the bytes that a value such as `2 MiB`, `500 kB` or a number stands for; 0 is no
+        limit.
+
+        Raise ValueError for what is no size, or one out of bounds.
+        """
         if is_none(value):
             return 0
         found = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
@@ -277,7 +282,6 @@ class Size(WholeNumber):
             base = 1024 if unit.endswith("iB") else 1000
             value = round(float(amount) * base ** _POWERS[unit[0].upper()])
         size = WholeNumber(0, self.most).read(value)
-        # 0 is no limit, which is no small one
         if 0 < size < self.least:
             raise ValueError
         return size

@@ -28,7 +28,7 @@ from webcrawl.crawl.hive.letter import EXACT, INBOX, LARGEST, LINKS, Kind, Lette
 from webcrawl.crawl.hive.outbox import END, NAME, RowName, read_name
 from webcrawl.frontier.host_origins import MAX_ORIGINS as RECORDS
 from webcrawl.store.errors import DamagedFile
-from webcrawl.store.jobdir.host_row import PLAIN as NUMBERS
+from webcrawl.store.jobdir.host_row import PLAIN_FIELDS as NUMBERS
 from webcrawl.store.jobdir.queue_row import link_flaw
 from webcrawl.store.jobdir.snapshot import Snapshot
 

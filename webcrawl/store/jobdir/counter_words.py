@@ -212,18 +212,19 @@ UNANSWERED = frozenset(f"{DROPPED}{status:d}" for status in (*FAILURES, Status.N
 
 
 def left_out(figures: Mapping[str, Any]) -> list[LeftOut]:
-    """Return what was left out over all runs, the largest number first.
+    """Return the rules by which anything was left out over all runs, with numbers, the largest
+    first.
 
-    `figures` are those of stats.json.
+    `figures` are those of stats.json. Counters of the same rule are added.
     """
     # Several counters may have one rule
     numbers: dict[SkipRule, int] = {}
     for counter, number in figures.items():
-        rule = _rule(counter)
+        rule = _rule_of(counter)
         if rule is not None and number:
             numbers[rule] = numbers.get(rule, 0) + int(number)
-    found = [LeftOut(number, rule) for rule, number in numbers.items()]
-    return sorted(found, key=lambda one: (-one.number, one.rule.words))
+    rules = [LeftOut(number, rule) for rule, number in numbers.items()]
+    return sorted(rules, key=lambda left_out: (-left_out.number, left_out.rule.words))
 
 
 def in_words(figures: Mapping[str, Any]) -> str:
@@ -237,10 +238,10 @@ def in_words(figures: Mapping[str, Any]) -> str:
     )
 
 
-def _rule(counter: str) -> SkipRule | None:
-    """Return the rule behind a counter; None if it is of no filter and no status.
+def _rule_of(counter: str) -> SkipRule | None:
+    """Return the rule by which a counter's links or URLs were left out; None for any other counter.
 
-    One is made up for what RULES does not list, such as a filter of the user's own.
+    What RULES does not list, such as a filter of the user's own, gets a rule with its name.
     """
     if rule := RULES.get(counter):
         return rule

@@ -102,20 +102,20 @@ def read(data: bytes) -> CrawlLine | None:
     if len(texts) != FIELDS:
         return None
     time, status, size, url, path, via, mime, _, fetched, digest, seed, notes = map(_text, texts)
-    begun, _, took = fetched.partition("+")
+    began, _, milliseconds = fetched.partition("+")
     if mime == NO_TYPE:
         mime = ""
     try:
-        at = read_iso(time)
+        ended = read_iso(time)
         code = int(status)
         length = int(size) if size else None
-        started = read_digits(begun) if begun else None
-        seconds = int(took or 0) / 1000
+        started = read_digits(began) if began else None
+        seconds = int(milliseconds or 0) / 1000
     except (ValueError, IndexError):
         return None
     text = " ".join(texts)
-    before = text, time, at, code, length, url, path, via, mime
-    return CrawlLine(*before, started, seconds, digest, seed, notes)
+    first_fields = text, time, ended, code, length, url, path, via, mime
+    return CrawlLine(*first_fields, started, seconds, digest, seed, notes)
 
 
 def fields(data: bytes) -> list[bytes] | None:

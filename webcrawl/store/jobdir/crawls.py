@@ -46,9 +46,7 @@ def crawls_of(jobdir: Path) -> list[Path]:
 def absent_drones(jobdir: Path) -> list[Path]:
     """Return the folders of a hive's drones whose crawls have not begun, or are not here.
 
-    None of a single crawl.
-
-    Raise StoreError if hive.json cannot be read.
+    A single crawl has none. Raise StoreError if hive.json cannot be read.
     """
     hive = hive_of(jobdir)
     folders = [folder_of(jobdir, drone) for drone in hive.drones] if hive is not None else []
@@ -56,21 +54,24 @@ def absent_drones(jobdir: Path) -> list[Path]:
 
 
 def hive_of(jobdir: Path) -> HiveDrones | None:
-    """Return the hive of a JOBDIR; None for a single crawl, and for a folder that is no crawl."""
-    found = _drones_in(jobdir)
+    """Return the hive of a JOBDIR; None for a single crawl, and for a folder that is no crawl.
+
+    Raise StoreError if hive.json cannot be read.
+    """
+    drones_here = _drones_in(jobdir)
     try:
         with regular(jobdir / HIVE) as file:
             data = file.read()
     except (FileNotFoundError, NotADirectoryError):
         # The folders of drones on many machines may have been copied into one, without hive.json
-        has_crawls_of_drones = any(is_crawl(folder_of(jobdir, drone)) for drone in found)
+        has_crawls_of_drones = any(is_crawl(folder_of(jobdir, drone)) for drone in drones_here)
         if is_crawl(jobdir) or not has_crawls_of_drones:
             return None
-        return HiveDrones(jobdir.resolve().name, tuple(sorted(found)))
+        return HiveDrones(jobdir.resolve().name, tuple(sorted(drones_here)))
     except OSError as error:
         raise StoreError(f"{jobdir / HIVE}: {error.strerror or error}") from error
-    name, drones = _read(jobdir / HIVE, data)
-    return HiveDrones(name, tuple(sorted(found.union(drones))))
+    name, drones = _read_hive_file(jobdir / HIVE, data)
+    return HiveDrones(name, tuple(sorted(drones_here.union(drones))))
 
 
 def folder_of(jobdir: Path, drone: int) -> Path:
@@ -100,7 +101,11 @@ def _drones_in(jobdir: Path) -> set[int]:
     return found
 
 
-def _read(path: Path, data: bytes) -> tuple[str, list[int]]:
+def _read_hive_file(path: Path, data: bytes) -> tuple[str, list[int]]:
+    """Return the name and the drones of a hive, which `data` of its hive.json has.
+
+    Raise DamagedFile if they are missing or wrong, StateVersion if the file is of another version.
+    """
     try:
         values = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -121,21 +126,22 @@ def _read(path: Path, data: bytes) -> tuple[str, list[int]]:
 
 
 def is_locked(jobdir: Path, locks: Path = LOCKS) -> bool:
-    """Return whether a process holds the lock of this crawl, by the system's list of locks if it
-    has one.
+    """Return whether a process holds the lock of this crawl, by the system's list of locks.
+
+    False where the system has no such list.
     """
     # To ask for the lock itself is to have it for a moment, in which a crawl cannot start
     try:
-        about = (jobdir / "state/lock").stat()
+        status = (jobdir / "state/lock").stat()
         text = locks.read_text(encoding="ascii", errors="replace")
     except OSError:
         return False
     # As the kernel writes it
-    file = f"{os.major(about.st_dev):02x}:{os.minor(about.st_dev):02x}:{about.st_ino}"
+    lock_id = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
     for line in text.splitlines():
         fields = line.split()
         # After an arrow comes a process that waits for the lock
         is_waiting = "->" in line
-        if not is_waiting and file in fields and "FLOCK" in line:
+        if not is_waiting and lock_id in fields and "FLOCK" in line:
             return True
     return False

@@ -285,18 +285,18 @@ def merged(stats: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     Each of `stats` is what a drone's stats.json has, or `Report.stats()`. `drones` has the main
     figures of each.
     """
-    each = [*stats]
+    drone_figures = [*stats]
     found: dict[str, Any] = {}
-    for key in dict.fromkeys(chain.from_iterable(each)):
+    for key in dict.fromkeys(chain.from_iterable(drone_figures)):
         rule: Rule = RULES.get(key, total)
-        value = rule([one.get(key) for one in each])
+        value = rule([drone.get(key) for drone in drone_figures])
         # The reason of a hive that runs is None
         if value is not None or key == "reason":
             found[key] = value
     if HIT_RATE in found:
         found[HIT_RATE] = _hit_rate(found)
-    drones = [{name: one[name] for name in MAIN if name in one} for one in each]
-    return {**found, **revisits(each), "drones": drones}
+    drones = [{name: drone[name] for name in MAIN if name in drone} for drone in drone_figures]
+    return {**found, **revisits(drone_figures), "drones": drones}
 
 
 def _hit_rate(figures: Mapping[str, Any]) -> float:

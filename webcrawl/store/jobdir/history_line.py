@@ -63,9 +63,9 @@ def _kind(status: int) -> str:
 
 
 def moment(figures: Mapping[str, Any], at: float) -> dict[str, Any]:
-    """Return a line of what `Crawl.glance` gives.
+    """Return the values for a line, of the figures that `Crawl.glance` gives at this time.
 
-    Its numbers only grow, except for those of the queue and the hosts.
+    They only grow, except for those of the queue and the hosts.
     """
     row: dict[str, Any] = {"at": round(at, 1)}
     row |= {name: figures.get(theirs, 0) for name, theirs in PLAIN.items()}
@@ -75,10 +75,10 @@ def moment(figures: Mapping[str, Any], at: float) -> dict[str, Any]:
         row["revisits"] = [round(getattr(revisits, name), 4) for name in REVISITS]
     row["mix"] = [figures.get("mix", {}).get(kind, 0) for kind in KINDS]
     # downloads by the number of bits of their duration
-    bins = list(figures.get("milliseconds", ()))
-    while bins and not bins[-1]:
-        bins.pop()
-    row["milliseconds"] = bins
+    durations = list(figures.get("milliseconds", ()))
+    while durations and not durations[-1]:
+        durations.pop()
+    row["milliseconds"] = durations
     return row
 
 
@@ -113,14 +113,14 @@ class RevisitMoment(NamedTuple):
         """Return the figures of crawls that share the web between them, as those of one."""
         sums = cls(*map(sum, zip(*each, strict=True)))
         # A drone that has just joined has 0 for both: it would pull the means down
-        known = [one for one in each if one.is_estimated]
+        estimated = [part for part in each if part.is_estimated]
         records = 0.0
         freshness = 0.0
         age = 0.0
-        for one in known:
-            records += one.records
-            freshness += one.records * one.freshness
-            age += one.records * one.age
+        for part in estimated:
+            records += part.records
+            freshness += part.records * part.freshness
+            age += part.records * part.age
         # Only the last two are no sums
         counts = sums[:-2]
         if not records:
@@ -164,7 +164,12 @@ T = TypeVar("T", bound=HasTime)
 
 
 def in_order(moments: Sequence[T]) -> list[T]:
-    """Return the moments without those of a time when the machine's clock was wrong."""
+    """Return the moments without those at which the machine's clock was wrong, so that times only
+    grow.
+
+    If the clock was set back, either the moments before or those after that are wrong: the fewer
+    ones.
+    """
     times = [one.at for one in moments]
     # If the clock was behind for a while, the moments before the latest one so far are wrong
     latest = [*accumulate(times, max)]

@@ -29,8 +29,8 @@ WALL = (str, float, int, tuple)
 LISTED = (int, bool, float, list, list)
 UNREADABLE = (ValueError, TypeError, KeyError, IndexError, struct.error)
 Row = tuple[str, int, bytes, int]
-PLAIN = 8  # fields of a FailedRow that are numbers
-LATER = 7  # the place of the retries in `data`
+PLAIN_FIELDS = 8  # fields of a FailedRow that are numbers
+RETRIES_PLACE = 7  # the place of the retries in `data`
 
 
 class HostState(IntEnum):
@@ -90,7 +90,7 @@ class HostLike(Protocol):
         """Return the record of the host's block page; None if it shows none."""
 
 
-WALLS = 3  # answers in a row: a host that has given pages before is behind a wall
+WALL_ANSWERS = 3  # answers in a row: a host that has given pages before is behind a wall
 
 
 class WallRow(NamedTuple):
@@ -108,7 +108,7 @@ def behind_wall(host: HostLike) -> bool:
     if host.wall is None:
         return False
     # The first answer decides for a host that has given no page yet
-    return host.wall.answers >= WALLS or not host.pages
+    return host.wall.answers >= WALL_ANSWERS or not host.pages
 
 
 def given_up(host: HostLike) -> bool:
@@ -116,15 +116,15 @@ def given_up(host: HostLike) -> bool:
     return host.retired not in (0, Status.HOST_BUDGET)
 
 
-def health_of(host: HostLike, most: int) -> Health:
+def health_of(host: HostLike, max_failures: int) -> Health:
     """Return the health of this host now.
 
-    `most` failures in a row set it aside: HOST_MAX_FAILURES.
+    `max_failures` in a row set it aside: HOST_MAX_FAILURES.
     """
     if given_up(host):
         return Health.GIVEN_UP
     if host.failures:
-        return Health.ASIDE if host.failures >= most else Health.FAILING
+        return Health.ASIDE if host.failures >= max_failures else Health.FAILING
     if behind_wall(host):
         return Health.WALLED
     return Health.SPENT if host.retired else Health.HEALTHY
@@ -153,7 +153,7 @@ def stored_row(fields: Iterable[Any]) -> FailedRow:
     """Return the row that was stored with these fields, or sent by another drone."""
     known = [*fields]
     # msgpack has lists alone. Older rows have no such field
-    known[PLAIN:] = map(tuple, known[PLAIN:])
+    known[PLAIN_FIELDS:] = map(tuple, known[PLAIN_FIELDS:])
     return FailedRow(*known)
 
 
@@ -173,7 +173,7 @@ class OriginRow(NamedTuple):
     @property
     def waiting(self) -> int:
         """Return the number of its URLs."""
-        return len(self.later) + sum(map(count_of, _served(self.queue, self.ranked)))
+        return len(self.later) + sum(map(count_of, _in_serving_order(self.queue, self.ranked)))
 
 
 def stored_origin(fields: Iterable[Any]) -> OriginRow:
@@ -216,7 +216,7 @@ class HostRow(NamedTuple):
     def queues(self) -> list[bytes]:
         """Return its saved queues, as they are served; then those of its origins."""
         parts: list[HostRow | OriginRow] = [self, *self.origins]
-        return [saved for part in parts for saved in _served(part.queue, part.ranked)]
+        return [saved for part in parts for saved in _in_serving_order(part.queue, part.ranked)]
 
     @property
     def waiting(self) -> int:
@@ -229,7 +229,7 @@ class HostRow(NamedTuple):
         return max(self.ready_at, self.aside)
 
 
-def _served(queue: bytes | None, ranked: Iterable[tuple[int, bytes]]) -> list[bytes]:
+def _in_serving_order(queue: bytes | None, ranked: Iterable[tuple[int, bytes]]) -> list[bytes]:
     """Return the saved queues in the order in which they are served."""
     queues = [*ranked]
     # The plain queue has the priority 0, which no other queue has
@@ -245,7 +245,10 @@ pack: Callable[[tuple[Any, ...]], bytes] = msgpack.packb
 
 
 def unpack(data: bytes) -> tuple[Any, ...]:
-    """Return the fields of a HostRow behind its state. Raise one of UNREADABLE if they are none."""
+    """Return the fields of a HostRow behind its state, from the packed `data` of a row.
+
+    Fields that older rows lack get their defaults. Raise one of UNREADABLE if these are none.
+    """
     (
         ready_at,
         times,
@@ -258,20 +261,20 @@ def unpack(data: bytes) -> tuple[Any, ...]:
         failed,
         aside,
         queue,
-        *more,
+        *later_fields,
     ) = msgpack.unpackb(data)
     # Each version of the program has added fields at the end, which older rows lack
-    ranked = saved_queues(*more[:1])
-    wall, missing = more[1:3] or (None, b"")
-    is_http2 = more[3:4] == [True]
-    listed = more[4] if len(more) > 4 else None
-    origins = [*map(stored_origin, more[5])] if len(more) > 5 else []
+    ranked = saved_queues(*later_fields[:1])
+    wall, missing = later_fields[1:3] or (None, b"")
+    is_http2 = later_fields[3:4] == [True]
+    listed = later_fields[4] if len(later_fields) > 4 else None
+    origins = [*map(stored_origin, later_fields[5])] if len(later_fields) > 5 else []
     if later:
         later = sorted((at, record) for at, record in later)
-    row = stored_row(failed) if failed is not None else None
-    first = ready_at, times, crawl_delay, failures, pages, retired, ip
+    failed_row = stored_row(failed) if failed is not None else None
+    plain_fields = ready_at, times, crawl_delay, failures, pages, retired, ip
     return (
-        *(*first, later, row, aside or 0.0, queue),
+        *(*plain_fields, later, failed_row, aside or 0.0, queue),
         *(ranked, stored_wall(wall), missing, is_http2, listed, origins),
     )
 
@@ -295,7 +298,10 @@ def saved_queues(ranked: Iterable[tuple[int, bytes]] | bytes = ()) -> list[tuple
 
 
 def read(row: Row) -> HostRow:
-    """Return the row's fields. Raise ValueError if the row is damaged."""
+    """Return the fields of a row, with the retries of its origins among its own.
+
+    Raise ValueError if the row is damaged.
+    """
     name, number, data, _ = row
     if not rowcrc.agrees(rowcrc.host, row):
         raise ValueError("wrong checksum")
@@ -306,8 +312,8 @@ def read(row: Row) -> HostRow:
     except UNREADABLE as error:
         raise ValueError(repr(error)) from error
     if origins := fields[-1]:
-        retries = [*fields[LATER], *chain.from_iterable(one.later for one in origins)]
-        fields = (*fields[:LATER], sorted(retries), *fields[LATER + 1 :])
+        retries = [*fields[RETRIES_PLACE], *chain.from_iterable(one.later for one in origins)]
+        fields = (*fields[:RETRIES_PLACE], sorted(retries), *fields[RETRIES_PLACE + 1 :])
     return HostRow(name, STATES[number], *fields)
 
 

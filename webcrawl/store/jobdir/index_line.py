@@ -145,7 +145,9 @@ class IndexLine(NamedTuple):
 
 
 def read(data: bytes) -> IndexLine:
-    """Return the fields of one record's line. Raise BadLine for anything else."""
+    """Return the fields of a line of CDXJ, of this crawler or another. Raise BadLine for anything
+    else.
+    """
     key, when, values = _parsed(data)
     try:
         status = str(values.get("status", ""))
@@ -216,10 +218,10 @@ class CaptureLine(NamedTuple):
 def read_line(data: bytes) -> CaptureLine | None:
     """Return the capture in a line of CDXJ or CDX; None if it is none of a page over HTTP.
 
-    Raise BadLine. None stands for a header of the file, for what a browser made of a page, and for
-    the answer to another request than GET. It also stands for a page that was found unmodified
-    where nothing says of which payload, as in a record of the 304 alone: the capture before it
-    stands.
+    None stands for a header of the file, for what a browser made of a page, for the answer to
+    another request than GET, and for a page that was found unmodified if nothing says of which
+    payload (a record of the 304 alone): then the capture before it stands. Raise BadLine for what
+    is no line.
     """
     is_header = data.startswith((b"!", b" CDX "))  # pywb's, and CDX's
     if is_header or not data.strip():
@@ -265,7 +267,7 @@ def _when_and_values(data: bytes) -> tuple[str, dict[str, Any]]:
     """Return the stamp of a line of CDX or CDXJ, and its fields by CDXJ's names."""
     columns = _CDX.fullmatch(data)
     if columns is not None:
-        return columns[2].decode(), _named(columns[3])
+        return columns[2].decode(), _named_columns(columns[3])
     _, when, values = _parsed(data)
     return when, values
 
@@ -275,10 +277,10 @@ def _is_file_name(name: str) -> bool:
     return "\0" not in name and bool(os.fsencode(name))
 
 
-def _named(columns: bytes) -> dict[str, str]:
+def _named_columns(columns: bytes) -> dict[str, str]:
     """Return the fields of a line of CDX from its third column on, by CDXJ's names.
 
-    Without a file, the file is `-`.
+    If the columns name no file, that is `-`.
     """
     words = columns.decode("utf-8", "replace").split(" ")
     if len(words) > 8:

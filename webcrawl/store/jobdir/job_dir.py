@@ -37,7 +37,7 @@ class JobDir:
 
     @classmethod
     def all(cls, path: Path) -> list[Self]:
-        """Return the crawl, or the drones of a hive whose crawls have begun.
+        """Return the single crawl in a folder, or the drones of a hive whose crawls have begun.
 
         Raise NoCrawl if there is none.
         """
@@ -55,16 +55,17 @@ class JobDir:
     def read(self, take: Callable[[Snapshot], T]) -> T:
         """Return what `take` makes of the last checkpoint.
 
-        The checkpoint is read again if a crawl is started on it meanwhile.
+        If a crawl is started meanwhile, it may have read a mixture: then it is called again with
+        the new checkpoint, TRIES times in all.
         """
-        for left in reversed(range(TRIES)):
+        for tries_left in reversed(range(TRIES)):
             try:
                 with self.snapshot() as snapshot:
                     found = take(snapshot)
                     snapshot.check_still()
                     return found
             except Changed:
-                if not left:
+                if not tries_left:
                     raise
         raise AssertionError  # the last try has raised
 

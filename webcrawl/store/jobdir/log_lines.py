@@ -33,7 +33,7 @@ from webcrawl.store.lines import LONGEST_LINE, lines_of
 from webcrawl.store.output import Output
 
 LINKS_LOG = "logs/links.log"
-MOST = 8 << 20  # characters of the lines of one page, or what FEW of them have
+MOST_CHARACTERS = 8 << 20  # characters of the lines of one page, or what FEW of them have
 CUT = "cut"  # the kind in the line that says how many more links the page has
 _ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
 _STRANGE = re.compile(rf"\\|{STRANGE}")
@@ -57,36 +57,39 @@ def page_lines(
     targets: Sequence[str],
     texts: Sequence[str],
 ) -> bytes:
-    """Return the lines of a page's links, given as columns.
+    """Return the lines of a page's links, given as columns; a last line counts those without room.
 
-    Nearly always one `join`, and one look for what needs escapes.
-
-    A call for each field would cost more than all else: a page has 40 lines.
+    Nearly always this takes one `join`, and one look for what needs escapes. A call for each field
+    would cost more than all else: a page has 40 lines.
     """
-    left = 0
+    without_room = 0
     if len(kinds) > FEW:
-        left = unlogged(page_url, kinds, addresses, targets, texts)
-    if not left:
-        return _link_lines(page_url, kinds, addresses, targets, texts)
-    first = [column[:-left] for column in (kinds, addresses, targets, texts)]
-    cut = _link_lines(page_url, (CUT,), ("",), ("",), (str(left),))
-    return _link_lines(page_url, *first) + cut
+        without_room = unlogged(page_url, kinds, addresses, targets, texts)
+    if not without_room:
+        return _escaped_lines(page_url, kinds, addresses, targets, texts)
+    fitting_columns = [column[:-without_room] for column in (kinds, addresses, targets, texts)]
+    last_line = _escaped_lines(page_url, (CUT,), ("",), ("",), (str(without_room),))
+    return _escaped_lines(page_url, *fitting_columns) + last_line
 
 
 def unlogged(page_url: str, *columns: Sequence[str]) -> int:
     """Return the number of a page's links, the last ones, that have no lines because there is no
     room for all.
     """
-    return len(columns[0]) - fitting(columns, len(page_url), MOST)
+    return len(columns[0]) - fitting(columns, len(page_url), MOST_CHARACTERS)
 
 
-def _link_lines(
+def _escaped_lines(
     page_url: str,
     kinds: Sequence[str],
     addresses: Sequence[str],
     targets: Sequence[str],
     texts: Sequence[str],
 ) -> bytes:
+    """Return a line for each link, with escapes where a field has a character that needs one.
+
+    The lines are first joined without, and then looked at as a whole: nearly none needs escapes.
+    """
     page = field(page_url)
     raws = [url_without_credentials(raw) if "@" in raw else raw for raw in addresses]
     text = _joined(page, raws, targets, kinds, texts)
@@ -172,7 +175,9 @@ def read_skipped(data: bytes) -> tuple[str, str, str]:
 
 
 REQUESTS_LOG = "logs/requests.log"
-TAIL = 1 << 16  # bytes of a log in which its last whole line is looked for: URLs are far shorter
+TAIL_BYTES = (
+    1 << 16
+)  # bytes of a log in which its last whole line is looked for: URLs are far shorter
 
 
 def request_line(
@@ -184,12 +189,12 @@ def request_line(
     needed: float = 0.0,
     rule: str = "",
 ) -> bytes:
-    """Return a line of time, method, URL, discovery path, earlier tries of the URL, the wait
-    before, and its rule.
+    """Return a line of time, method, URL, discovery path, earlier tries, seconds waited and needed,
+    and rule.
 
-    `waited`: seconds since the last answer of its host; None if none is known. `needed`:
-    those that the rule asks for: new, politeness, crawl-delay, failure, retry-after, or nothing if
-    no rule was asked.
+    `waited`: seconds since the last answer of its host; None if none is known. `needed`: the
+    seconds that the `rule` asks for, which is new, politeness, crawl-delay, failure or retry-after;
+    empty if no rule was asked.
     """
     path = link.hops if link is not None else ""
     tried = link.tried if link is not None else 0
@@ -199,16 +204,18 @@ def request_line(
 
 
 def last_sent(path: Path) -> float:
-    """Return the time of the last line of a log; 0 if it has none."""
+    """Return the time in the last whole line of this requests.log; 0 if it has none or cannot be
+    read.
+    """
     try:
         with regular(path) as file:
-            file.seek(max(file.seek(0, 2) - TAIL, 0))
-            lines = file.read(TAIL).split(b"\n")
+            file.seek(max(file.seek(0, 2) - TAIL_BYTES, 0))
+            lines = file.read(TAIL_BYTES).split(b"\n")
     except OSError:  # there is none, or the crawl says why not when it opens the log to write
         return 0.0
-    for one in reversed(lines):
+    for line in reversed(lines):
         try:
-            return read_iso(one.partition(b"\t")[0].decode("ascii"))
+            return read_iso(line.partition(b"\t")[0].decode("ascii"))
         except ValueError:  # torn, or empty
             continue
     return 0.0
@@ -262,14 +269,18 @@ SHAPES = {
 def check_lines(
     path: Path, file: BinaryIO, name: str, length: int, found: Counter[str]
 ) -> Iterator[DamagedFile]:
-    """Yield each line that does not have its fields."""
+    """Yield each line of a log (`name`) that does not have its fields, or is no UTF-8; count all in
+    `found`.
+
+    Only the first `length` bytes are looked at.
+    """
     fits = SHAPES[name].fullmatch
-    for at, line in lines_of(file, length):
+    for offset, line in lines_of(file, length):
         found["lines"] += 1
         found[name] += 1
         if not fits(line) or not _is_text(line):
             why = "not a line of this log" if line.endswith(b"\n") else "the last line is cut off"
-            yield DamagedFile(path, at, f"{why}: {line[:60]!r}")
+            yield DamagedFile(path, offset, f"{why}: {line[:60]!r}")
 
 
 def _is_text(line: bytes) -> bool:
@@ -296,7 +307,10 @@ TAGS_ROW = re.compile(r"[!-~]+\t\d+\t\d+")
 
 
 def check_tags(snapshot: Snapshot, path: Path) -> Iterator[DamagedFile]:
-    """Check tags.tsv, which may be missing: nothing reads it back, so a user may delete it."""
+    """Yield what is wrong with tags.tsv: a row of another form, or counts not of the checkpoint.
+
+    It may be missing: nothing reads it back, so a user may delete it.
+    """
     if not path.is_file():
         return
     lines = path.read_text(errors="replace").splitlines()
@@ -325,7 +339,10 @@ ERROR_BEGIN = re.compile(r"(?m)^(?=\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)")
 
 
 def last_errors(jobdir: Path, most: int) -> list[str]:
-    """Return the last errors, the latest first; none if there is no log, or it cannot be read."""
+    """Return the last `most` errors of errors.log, shortened, the latest first.
+
+    None if there is no log, or it cannot be read.
+    """
     try:
         with regular(jobdir / ERRORS_LOG) as file:
             size = file.seek(0, os.SEEK_END)
@@ -333,11 +350,11 @@ def last_errors(jobdir: Path, most: int) -> list[str]:
             text = file.read(ERRORS_TAIL).decode("utf-8", "replace")
     except OSError:
         return []
-    found = [one.strip() for one in ERROR_BEGIN.split(text)]
+    errors = [one.strip() for one in ERROR_BEGIN.split(text)]
     # The first one may be cut off
-    if start and found:
-        del found[0]
-    latest_first = [*filter(None, reversed(found))]
+    if start and errors:
+        del errors[0]
+    latest_first = [*filter(None, reversed(errors))]
     return [*map(_shortened, latest_first[:most])]
 
 

@@ -65,12 +65,12 @@ def eights(data: bytes) -> bytes:
     return data
 
 
-def readable(snapshot: Snapshot, name: str, odd: list[str]) -> dict[str, Any]:
-    """Return a mapping; empty if there is none, or if it is damaged, which a line in `odd` says."""
+def readable(snapshot: Snapshot, name: str, faults: list[str]) -> dict[str, Any]:
+    """Return a mapping; empty if there is none, or if it is damaged, which a line in `faults` says."""
     try:
         return value(snapshot, name, mapping, {})
     except DamagedFile:
-        odd.append(f"{name} in state/crawl.db cannot be read")
+        faults.append(f"{name} in state/crawl.db cannot be read")
         return {}
 
 
@@ -90,17 +90,17 @@ def _as_ports(found: re.Match[str]) -> str:
     return f"{first}" if behind == first + 1 else f"{first}-{behind - 1}"
 
 
-def terms(snapshot: Snapshot, odd: list[str] | None = None) -> dict[str, str]:
+def terms(snapshot: Snapshot, faults: list[str] | None = None) -> dict[str, str]:
     """Return the spider and settings of the last run.
 
-    Damaged ones add a line to `odd`, or raise DamagedFile.
+    If they are damaged, add a line to `faults`, or raise DamagedFile without such a list.
     """
     try:
         return value(snapshot, TERMS, read_terms, {})
     except DamagedFile:
-        if odd is None:
+        if faults is None:
             raise
-        odd.append(f"{TERMS} in state/crawl.db cannot be read")
+        faults.append(f"{TERMS} in state/crawl.db cannot be read")
         return {}
 
 
@@ -127,8 +127,8 @@ def _times(data: bytes) -> tuple[float, float]:
 
 
 def check(snapshot: Snapshot) -> Iterator[DamagedFile]:
-    """Yield the small values that lack their form: key, place in the seeds, counters, state of
-    filters and plug-ins.
+    """Yield the small values that lack their form: key, mappings, states of plug-ins and of the
+    archive.
     """
     data = snapshot.get(KEY)
     if data is not None and len(data) != KEY_BYTES:
@@ -155,8 +155,9 @@ def _check_plugins(snapshot: Snapshot) -> Iterator[DamagedFile]:
 
 
 def _check_archive(snapshot: Snapshot) -> Iterator[DamagedFile]:
-    """Yield the state of the archive if it is not a number and, after a blank, a noted output or
-    nothing.
+    """Yield the state of the archive if its form is wrong.
+
+    It is a number and, after a blank, the name of a noted output or nothing.
     """
     archive = (snapshot.get("warc") or b"0 ").decode(errors="replace")
     number, _, path = archive.partition(" ")

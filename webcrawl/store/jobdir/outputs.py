@@ -43,7 +43,11 @@ def check_lengths(snapshot: Snapshot, jobdir: Path) -> Iterator[DamagedFile]:
 def each_noted(
     snapshot: Snapshot, jobdir: Path, check: Check, absent: Absent
 ) -> Iterator[DamagedFile]:
-    """Check each file that the checkpoint names; `absent` judges a finished one that is not here."""
+    """Yield what is wrong with the files that the checkpoint names.
+
+    `check` yields the damages of a file that is here, `absent` those of a finished one that is not.
+    An unfinished one must be here.
+    """
     finished = {
         name
         for (name,) in snapshot.rows("SELECT name FROM meta WHERE name GLOB ?", (f"{FINISHED}*",))
@@ -65,7 +69,7 @@ def each_noted(
         if file is not None:
             with file:
                 yield from check(Path(file.name), file, name, (length, bytes_crc))
-        elif f"{FINISHED}{name}" in finished or _finished_since(jobdir, name):
+        elif f"{FINISHED}{name}" in finished or _has_finished_since(jobdir, name):
             yield from absent(name.removesuffix(OPEN), length)
         elif not _is_converted(jobdir, name):
             yield DamagedFile(jobdir / name, 0, f"missing, {length} bytes expected")
@@ -88,10 +92,10 @@ def open_noted(jobdir: Path, name: str) -> BinaryIO | None:
     return None
 
 
-def _finished_since(jobdir: Path, name: str) -> bool:
+def _has_finished_since(jobdir: Path, name: str) -> bool:
     """Return whether a running crawl has finished this file since the snapshot was taken.
 
-    Then it may be gone already.
+    Its owner may have taken it away since.
     """
     if not name.endswith(OPEN):
         return False

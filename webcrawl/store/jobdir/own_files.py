@@ -25,12 +25,16 @@ def is_own(path: Path, jobdir: Path) -> bool:
     if folder not in place.parents:
         return False
     logs = [f"logs/{name}.log" for name in LOGS.split()]
-    below = place.relative_to(folder)
-    first = folder / below.parts[0]
-    if number_of(first) is not None:
-        return is_own(place, first)
-    is_log = below.parent == Path("logs") and below.suffix == ".log"
+    path_in_jobdir = place.relative_to(folder)
+    first_folder = folder / path_in_jobdir.parts[0]
+    if number_of(first_folder) is not None:
+        return is_own(place, first_folder)
+    is_log = path_in_jobdir.parent == Path("logs") and path_in_jobdir.suffix == ".log"
     # What `hive` has each drone print: logs/drone-N.log
-    if is_log and number_of(below.with_suffix("")) is not None:
+    if is_log and number_of(path_in_jobdir.with_suffix("")) is not None:
         return True
-    return below.parts[0] in OWN or below.as_posix() in (*logs, TRACE, history_line.PATH)
+    return path_in_jobdir.parts[0] in OWN or path_in_jobdir.as_posix() in (
+        *logs,
+        TRACE,
+        history_line.PATH,
+    )

@@ -35,7 +35,7 @@ def frame(record: bytes) -> bytes:
 
 
 def bounds(data: bytes | bytearray, at: int) -> tuple[int, int]:
-    """Return begin and end of the record whose length is at `at`.
+    """Return where the record begins and ends whose length is at offset `at`.
 
     The end is beyond the data if the record is cut off.
     """
@@ -116,18 +116,21 @@ class SavedFifo:
 
 
 def unpack(saved: bytes, blocks: QueueBlocks, what: str = "a saved queue") -> SavedFifo:
-    """Return the inverse of `SavedFifo.pack`."""
+    """Return the queue that `SavedFifo.pack` has packed; its blocks are not read.
+
+    Raise DamagedFile, in which `what` names the queue, if it is cut off or its sizes are wrong.
+    """
     if len(saved) < HEAD.size:
         raise blocks.damaged(f"{what} is cut off")
-    packing, count, place, size = HEAD.unpack_from(saved)
+    packing, count, place, id_count = HEAD.unpack_from(saved)
     body = saved[HEAD.size :]
     if packing == ZSTD:
         body = blocks.unpack(body, what)
-    lacks_ids = len(body) < size * 8
-    lacks_its_block = place > 0 and size == 0  # the place is one in the first block
+    lacks_ids = len(body) < id_count * 8
+    lacks_its_block = place > 0 and id_count == 0  # the place is one in the first block
     if packing > ZSTD or lacks_ids or lacks_its_block:
         raise blocks.damaged(f"{what}: its sizes do not match its data")
-    return SavedFifo(count, place, array("Q", body[: size * 8]), body[size * 8 :])
+    return SavedFifo(count, place, array("Q", body[: id_count * 8]), body[id_count * 8 :])
 
 
 def count_of(saved: bytes | None) -> int:
@@ -151,22 +154,24 @@ class SavedQueues:
 
         Raise DamagedFile at the first damage, and at the end if their number is wrong.
         """
-        found = 0
+        count = 0
         queue = unpack(saved, self, f"{what}: a saved queue")
         self._named.extend(queue.ids)
         # A block is not rewritten when records are popped: the first one has some that are gone
-        place = queue.place
+        first_place = queue.place
         for number in queue.ids:
-            for record in self.cut(self.block(number, what), place, f"{what}, block {number}"):
-                found += 1
+            for record in self.cut(
+                self.block(number, what), first_place, f"{what}, block {number}"
+            ):
+                count += 1
                 yield record
-            place = 0
+            first_place = 0
         for record in self.cut(queue.rest, 0, what):
-            found += 1
+            count += 1
             yield record
-        if found != queue.count:
+        if count != queue.count:
             raise self.damaged(
-                f"{what}: the queue should hold {queue.count} records, but has {found}"
+                f"{what}: the queue should hold {queue.count} records, but has {count}"
             )
 
     def pieces(self, saved: bytes) -> Iterator[bytes]:
@@ -202,23 +207,27 @@ class SavedQueues:
         return self._snapshot.damaged(why)
 
     def cut(self, data: bytes, place: int, what: str) -> Iterator[bytes]:
-        """Yield the records from byte `place` on, where one must begin."""
-        at = 0
-        while at < len(data):
-            start, end = bounds(data, at)
-            is_within_record = at < place < end
+        """Yield the records that begin at byte `place` or behind it.
+
+        Raise DamagedFile, in which `what` names the queue, if no record begins there, or one is cut
+        off.
+        """
+        offset = 0
+        while offset < len(data):
+            start, end = bounds(data, offset)
+            is_within_record = offset < place < end
             if end > len(data) or is_within_record:
                 raise self.damaged(f"{what}: a record is cut off")
-            if at >= place:
+            if offset >= place:
                 yield data[start:end]
-            at = end
-        if at < place:
+            offset = end
+        if offset < place:
             raise self.damaged(
                 f"{what}: the queue should continue at byte {place}, but has only {len(data)} bytes"
             )
 
     def check_blocks(self, found: Counter[str]) -> Iterator[DamagedFile]:
-        """Yield blocks that no queue or more than one queue names.
+        """Yield the blocks that no queue or more than one queue names, and count all in `found`.
 
         Call it after reading all queues.
         """
@@ -230,13 +239,15 @@ class SavedQueues:
             )
         for (number,) in self._snapshot.rows(f"SELECT id FROM {self._table}"):
             found["blocks"] += 1
-            at = np.searchsorted(named, np.uint64(number))
-            if at == len(named) or named[at] != number:
+            position = np.searchsorted(named, np.uint64(number))
+            if position == len(named) or named[position] != number:
                 yield self.damaged(f"table {self._table}, block {number}: no queue refers to it")
 
 
 def link_flaw(record: bytes, host: str | None = None) -> str:
-    """Return why these bytes are not a link (of this host); empty if they are."""
+    """Return in words why these bytes are not a link (of this host, if one is given); empty if they
+    are.
+    """
     try:
         link = unpack_link(record)
         name = host_of(link.url)

@@ -143,16 +143,16 @@ def fresh(figures: RevisitFigures) -> str:
 
 
 def in_words(figures: RevisitFigures) -> str:
-    """Return the results of revisits, as one clause after the other."""
-    found = [
+    """Return how many pages were fetched again and with which results, as a line for people."""
+    results = [
         f"{figures.unchanged} unchanged",
         f"{figures.changed} changed",
         f"{figures.gone} gone",
     ]
     if figures.forgotten:
-        found.append(f"{figures.forgotten} forgotten")
+        results.append(f"{figures.forgotten} forgotten")
     share = f", about {fresh(figures)} of all copies fresh" if figures.sampled else ""
-    return f"{count(figures.taken, 'revisit')} of {count(figures.records, 'page')} ({', '.join(found)}){share}"
+    return f"{count(figures.taken, 'revisit')} of {count(figures.records, 'page')} ({', '.join(results)}){share}"
 
 
 def bin_of(seconds: float) -> int:

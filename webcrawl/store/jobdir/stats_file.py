@@ -12,14 +12,14 @@ from typing import Any
 from webcrawl.store.disk import regular, rewrite
 from webcrawl.store.errors import DamagedFile
 
-SLOTS = 720  # twelve minutes at first; a longer crawl has wider slots, and no more of them
-FIRST = 1000  # milliseconds of a slot at first
+MAX_SLOTS = 720  # twelve minutes at first; a longer crawl has wider slots, and no more of them
+FIRST_WIDTH = 1000  # milliseconds of a slot at first
 
 
 class Series:
     """Downloads, documents and bytes in slots of equal length, from the first download on."""
 
-    def __init__(self, slots: int = SLOTS, width: int = FIRST) -> None:
+    def __init__(self, slots: int = MAX_SLOTS, width: int = FIRST_WIDTH) -> None:
         self._slots = slots
         self.width = width
         # milliseconds since 1970, a multiple of the width at first; 0: nothing was added
@@ -29,7 +29,9 @@ class Series:
         self.sizes: list[int] = []
 
     def add(self, at: int, documents: int, size: int, downloads: int = 1) -> None:
-        """Add a download that ended at this time, in milliseconds."""
+        """Add downloads that ended at this time, in milliseconds: their number, documents and
+        bytes.
+        """
         if not self.start:
             self.start = at - at % self.width
         slot = (at - self.start) // self.width
@@ -43,7 +45,10 @@ class Series:
         self.sizes[slot] += size
 
     def _extend(self, at: int) -> int:
-        """Make room up to this time, and return its slot."""
+        """Make room up to this time, and return its slot.
+
+        If there were too many slots, each two become one, as often as is needed.
+        """
         while (slot := (at - self.start) // self.width) >= self._slots:
             self.width *= 2
             self.downloads, self.documents, self.sizes = map(
@@ -60,22 +65,22 @@ class Series:
 
     @classmethod
     def joined(cls, parts: Iterable[Series]) -> Series:
-        """Return the sums of several, in slots as wide as the widest of theirs, from the earliest
-        beginning on.
+        """Return the sums of several series, from the earliest beginning on.
 
-        Each of their slots goes into the one that has its middle.
+        Their slots are as wide as the widest of all; each old slot goes into the one that has its
+        middle.
         """
-        made, begun = cls(), [part for part in parts if part.start]
-        if begun:
-            made.width = max(part.width for part in begun)
-            made.start = min(part.start for part in begun)
-        for part in begun:
+        joined, begun_parts = cls(), [part for part in parts if part.start]
+        if begun_parts:
+            joined.width = max(part.width for part in begun_parts)
+            joined.start = min(part.start for part in begun_parts)
+        for part in begun_parts:
             slots = zip(part.downloads, part.documents, part.sizes, strict=True)
             for middle, (downloads, documents, size) in zip(
                 count(part.start + part.width // 2, part.width), slots
             ):
-                made.add(middle, documents, size, downloads)
-        return made
+                joined.add(middle, documents, size, downloads)
+        return joined
 
     def table(self) -> dict[str, Any]:
         """Return what stats.json has of it; times are in whole seconds there."""
@@ -152,45 +157,47 @@ def over_budget(figures: Mapping[str, float]) -> tuple[int, int]:
 
 
 def recognised(figures: Mapping[str, Any]) -> tuple[dict[str, int], dict[str, int]]:
-    """Return how many answers were walls, by vendor, and how many were no pages, by kind."""
+    """Return how many answers were block pages, by vendor, and how many were otherwise no pages, by
+    kind.
+    """
     walls: dict[str, int] = {}
-    others: dict[str, int] = {}
-    for name, many in figures.items():
-        if not name.startswith(RECOGNISED) or not many:
+    no_pages: dict[str, int] = {}
+    for name, number in figures.items():
+        if not name.startswith(RECOGNISED) or not number:
             continue
         kind = name.removeprefix(RECOGNISED)
         if kind.startswith(WALL):
-            walls[kind.removeprefix(WALL)] = many
+            walls[kind.removeprefix(WALL)] = number
         else:
-            others[kind] = many
-    return walls, others
+            no_pages[kind] = number
+    return walls, no_pages
 
 
 def without_page(outcomes: Mapping[Any, int]) -> dict[int, int]:
-    """Return how many URLs ended with which answer that is no page, by status.
+    """Return how many URLs ended with an answer that is no page, by its status.
 
-    In a file statuses are strings. Servers' errors are left out: they are counted apart.
+    `outcomes` has numbers by status, which is a string in a file. Servers' errors are left out:
+    they are counted apart.
     """
-    found = {int(status): many for status, many in outcomes.items() if many}
-    missing: dict[int, int] = {}
-    for status in sorted(found):
+    numbers = {int(status): number for status, number in outcomes.items() if number}
+    without: dict[int, int] = {}
+    for status in sorted(numbers):
         # A 304 is for an unchanged page, of which an earlier fetch has the text
         is_page = status < 300 or status == 304
         if not is_page and status not in SERVER_ERRORS:
-            missing[status] = found[status]
-    return missing
+            without[status] = numbers[status]
+    return without
 
 
 def stamp(jobdir: Path) -> tuple[int, int]:
-    """Return the stamp that changes when the figures are written.
-
-    An older file says nothing of a crawl.
+    """Return numbers that change when stats.json is written: its inode and time; zeros if it is
+    missing.
     """
     try:
-        about = (jobdir / NAME).stat()
+        status = (jobdir / NAME).stat()
     except FileNotFoundError:
         return 0, 0
-    return about.st_ino, about.st_mtime_ns
+    return status.st_ino, status.st_mtime_ns
 
 
 def check(jobdir: Path) -> Iterator[DamagedFile]:
@@ -242,7 +249,7 @@ def added_tables(figures: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     found = {name: merge(_under(name, each)) for name, merge in MERGES.items()}
     revisits = _under("revisits", each)
     if revisits:
-        found["revisits"] = _bins(revisits)
+        found["revisits"] = _summed_bins(revisits)
     return found
 
 
@@ -251,16 +258,16 @@ def _under(name: str, tables: Iterable[Mapping[str, Any]]) -> list[Any]:
     return [table[name] for table in tables if name in table]
 
 
-def _counts(each: list[Counts]) -> Counts:
+def _summed_counts(each: list[Counts]) -> Counts:
     return dict(sorted(added_names(each).items(), key=lambda item: int(item[0])))
 
 
-def _sizes(each: list[dict[str, Counts]]) -> dict[str, Counts]:
+def _summed_sizes(each: list[dict[str, Counts]]) -> dict[str, Counts]:
     groups = dict.fromkeys(chain.from_iterable(each))
-    return {group: _counts(_under(group, each)) for group in groups}
+    return {group: _summed_counts(_under(group, each)) for group in groups}
 
 
-def _summed(each: list[Rows]) -> Rows:
+def _summed_rows(each: list[Rows]) -> Rows:
     total: Rows = {}
     for one in each:
         for name, row in one.items():
@@ -268,33 +275,34 @@ def _summed(each: list[Rows]) -> Rows:
     return total
 
 
-def _first(each: list[Rows]) -> Rows:
-    """Return the most frequent names; of all others together the same figures."""
-    total = _summed(each)
+def _most_frequent(each: list[Rows]) -> Rows:
+    """Return the rows of the MOST most frequent names, and the sums of the other rows under OTHERS."""
+    total = _summed_rows(each)
     others = total.pop(OTHERS, [0, 0])
     ranked = sorted(total, key=lambda name: (-total[name][0], name))
     for name in ranked[MOST:]:
         others = [others[0] + total[name][0], others[1] + total[name][1]]
-    found = {name: total[name] for name in ranked[:MOST]}
+    frequent = {name: total[name] for name in ranked[:MOST]}
     if others[0]:
-        found[OTHERS] = others
-    return found
+        frequent[OTHERS] = others
+    return frequent
 
 
-def _hosts(each: list[dict[str, Any]]) -> dict[str, Any]:
+def _merged_hosts(each: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the table of hosts of a hive, of those of its drones: sums, bounds and largest rows."""
     lacks = [one["may_lack"] for one in each]
-    found: dict[str, Any] = {
+    merged: dict[str, Any] = {
         "with_documents": sum(one["with_documents"] for one in each),
         "exact": all(one["exact"] for one in each),
         # A host is crawled by one of them, so each crawl's bound holds for its own hosts alone
         "may_lack": [max((lack[at] for lack in lacks), default=0) for at in range(2)],
     }
     for name, column in RANKS.items():
-        found[name] = _most([one[name] for one in each], column)
-    return found
+        merged[name] = _largest_rows([one[name] for one in each], column)
+    return merged
 
 
-def _bins(each: list[dict[str, list[int]]]) -> dict[str, list[int]]:
+def _summed_bins(each: list[dict[str, list[int]]]) -> dict[str, list[int]]:
     """Return the sums of histograms with the same bins."""
     found = {}
     for name in each[0]:
@@ -303,20 +311,20 @@ def _bins(each: list[dict[str, list[int]]]) -> dict[str, list[int]]:
     return found
 
 
-def _most(each: list[Rows], column: int) -> Rows:
+def _largest_rows(each: list[Rows], column: int) -> Rows:
     """Return the largest rows. A host that has moved to another crawl has a row in both."""
-    total = _summed(each)
+    total = _summed_rows(each)
     largest = nlargest(MOST, total, lambda name: total[name][column])
     return {name: total[name] for name in largest}
 
 
 MERGES: dict[str, Callable[[list[Any]], Any]] = {  # in the order of stats.json
     **dict.fromkeys(("urls", "documents", "document_bytes", "duplicates", "duplicate_bytes"), sum),
-    **dict.fromkeys(("outcomes", "robots_txt"), _counts),
-    **dict.fromkeys(("truncated", "content_types"), _first),
-    "sizes": _sizes,
-    **dict.fromkeys(("milliseconds", "depths"), _counts),
-    "top_level_domains": _first,
-    "hosts": _hosts,
+    **dict.fromkeys(("outcomes", "robots_txt"), _summed_counts),
+    **dict.fromkeys(("truncated", "content_types"), _most_frequent),
+    "sizes": _summed_sizes,
+    **dict.fromkeys(("milliseconds", "depths"), _summed_counts),
+    "top_level_domains": _most_frequent,
+    "hosts": _merged_hosts,
     "series": lambda each: Series.joined(map(Series.of, each)).table(),
 }

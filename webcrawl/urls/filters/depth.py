@@ -43,6 +43,9 @@ class DepthFilter:
         return True
 
     def keep(self, urls: list[str], origin: Origin, /) -> list[str]:
+        """Return the links within the limit of all hosts, or within that of their own host where it
+        has one.
+        """
         if self.per_host is None or not origin.url:
             return self._within_limits(urls, origin)
         own_limits = self._own_limits(urls, self.per_host, origin)
@@ -64,7 +67,10 @@ class DepthFilter:
     def _own_limits(
         self, urls: list[str], per_host: Mapping[str, int | None], origin: Origin
     ) -> dict[str, int]:
-        """Return the limit of each link within its page's site whose host has a limit of its own."""
+        """Return the limits of links to hosts with a limit of their own, by URL.
+
+        Only links within their page's site have one.
+        """
         limits = {}
         home = self._domains(host_of(origin.url))
         for url in urls:

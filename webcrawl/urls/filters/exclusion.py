@@ -41,17 +41,21 @@ class ExclusionFilter:
     name = "excluded"
 
     def __init__(self, path: Path, interval: float, clock: Clock) -> None:
+        """Read the file. Raise RulesError if it is missing or has a line that is no rule.
+
+        `interval`: seconds between two looks at whether it has changed.
+        """
         self._path = path
         self._interval = interval
         self._clock = clock
-        self._looked = clock()
+        self._looked_at = clock()
         self._complaint = ""
-        self._stamp = 0, 0
+        self._file_stamp = 0, 0
         self._rules = ExclusionRules()
         self.text = ""
         self.read_at = 0.0
         with readable(path):
-            self._read(self._look())
+            self._read(self._stat_file())
 
     @classmethod
     def from_setup(cls, setup: Setup, /) -> Self | None:
@@ -59,20 +63,24 @@ class ExclusionFilter:
         return cls(Path(path), INTERVAL, setup.clock) if path else None
 
     def keep(self, urls: list[str], _origin: Origin, /) -> list[str]:
-        excludes = self._current().excludes
+        excludes = self._rules_in_force().excludes
         return [url for url in urls if not excludes(url)]
 
     def reject(self, url: str) -> bool:
-        return self._current().excludes(url)
+        return self._rules_in_force().excludes(url)
 
-    def _current(self) -> ExclusionRules:
+    def _rules_in_force(self) -> ExclusionRules:
+        """Return the rules that hold now.
+
+        The file is looked at again when it is time, and its text is parsed again when the `until`
+        of a rule has passed.
+        """
         now = self._clock()
         # Less than 0: the clock was set back
-        was_just_looked_at = 0 <= now - self._looked < self._interval
+        was_just_looked_at = 0 <= now - self._looked_at < self._interval
         if not was_just_looked_at:
-            self._looked = now
+            self._looked_at = now
             self._reread()
-        # The `until` of a rule has passed. The file has not changed, so its text is parsed again.
         if now >= self._rules.ends:
             self._rules = parse_exclusions(self.text, str(self._path), now)
         return self._rules
@@ -82,13 +90,18 @@ class ExclusionFilter:
         return optouts_in(self.text, str(self._path))[0]
 
     def _reread(self) -> None:
+        """Read the file again if it has changed.
+
+        If it is missing or bad, the rules before stay in force, and a warning says so once for each
+        error.
+        """
         try:
             with readable(self._path):
                 # A file that is missing now is read when it comes back
-                before, self._stamp = self._stamp, (0, 0)
-                stamp = self._look()
-                if stamp == before:
-                    self._stamp = before
+                stamp_before, self._file_stamp = self._file_stamp, (0, 0)
+                stamp = self._stat_file()
+                if stamp == stamp_before:
+                    self._file_stamp = stamp_before
                     return
                 self._read(stamp)
             self._complaint = ""
@@ -98,17 +111,20 @@ class ExclusionFilter:
                 logger.warning("%s; the previous exclusions stay in force", error)
             self._complaint = str(error)
 
-    def _look(self) -> tuple[int, int]:
-        found = self._path.stat()
+    def _stat_file(self) -> tuple[int, int]:
+        """Return the file's time and size, which change with its content. Raise OSError if it is no
+        file.
+        """
+        status = self._path.stat()
         # Reading a pipe would make the event loop wait for its writer
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file")
-        return found.st_mtime_ns, found.st_size
+        return status.st_mtime_ns, status.st_size
 
     def _read(self, stamp: tuple[int, int]) -> None:
         text, now = self._path.read_text(encoding="utf-8-sig"), self._clock()
         # Only now that the text was read: a lack of descriptors must not hide a change
-        self._stamp = stamp
+        self._file_stamp = stamp
         self._rules = parse_exclusions(text, str(self._path), now)
         self.text = text
         self.read_at = now
@@ -146,13 +162,13 @@ class CommandedFilter:
     def keep(self, urls: list[str], _origin: Origin, /) -> list[str]:
         if not self.records:
             return urls
-        excludes = self._current().excludes
+        excludes = self._rules_in_force().excludes
         return [url for url in urls if not excludes(url)]
 
     def reject(self, url: str) -> bool:
-        return bool(self.records) and self._current().excludes(url)
+        return bool(self.records) and self._rules_in_force().excludes(url)
 
-    def _current(self) -> ExclusionRules:
+    def _rules_in_force(self) -> ExclusionRules:
         if self._clock() >= self._rules.ends:
             self.use(self.records)
         return self._rules

@@ -117,27 +117,27 @@ class ByFunction:
         return [url for url in urls if self.keeps(url)]
 
 
-def keep_of(one: UrlFilter) -> Callable[[list[str], Origin], list[str]]:
-    """Return a filter's `keep`; that of a user's filter raises OwnCodeError for any error.
+def keep_of(url_filter: UrlFilter) -> Callable[[list[str], Origin], list[str]]:
+    """Return the `keep` of a filter; that of a user's filter raises OwnCodeError for any error.
 
     An error of a filter that ships with the crawl belongs to the page that has found a bug. An
     error of the user's filter must end the crawl: what it would have kept would be lost.
     """
-    if not (isinstance(one, ByFunction) or is_users(one)):
-        return one.keep
-    called = name_of(one.keeps if isinstance(one, ByFunction) else one.keep)
-    name = f"{called} of the filter {one.name}"
+    if not (isinstance(url_filter, ByFunction) or is_users(url_filter)):
+        return url_filter.keep
+    called = name_of(url_filter.keeps if isinstance(url_filter, ByFunction) else url_filter.keep)
+    name = f"{called} of the filter {url_filter.name}"
 
     def checked_keep(urls: list[str], origin: Origin) -> list[str]:
         given = set(urls)
 
-        def sound(found: object) -> list[str]:
-            if not isinstance(found, list) or not given.issuperset(found):
+        def sound(kept: object) -> list[str]:
+            if not isinstance(kept, list) or not given.issuperset(kept):
                 raise TypeError
-            return found
+            return kept
 
         try:
-            kept = one.keep(urls, origin)
+            kept = url_filter.keep(urls, origin)
         # A panic of a library in Rust is no Exception
         except BaseException as error:  # noqa: BLE001
             raise_own("URL_FILTERS", name, error)
@@ -147,28 +147,29 @@ def keep_of(one: UrlFilter) -> Callable[[list[str], Origin], list[str]]:
 
 
 def named_filter(path: str, setup: Setup) -> UrlFilter | None:
-    """Build one filter; None if the settings leave it nothing to do.
+    """Return the filter at this dotted path: a class is built for `setup`, a function is wrapped.
 
-    Raise RulesError if it is no filter.
+    None if the settings leave it nothing to do. Raise RulesError if it is no filter, or cannot be
+    built.
     """
-    named = load(path)
-    if inspect.isfunction(named):
-        return ByFunction(named, named.__name__)
+    loaded = load(path)
+    if inspect.isfunction(loaded):
+        return ByFunction(loaded, loaded.__name__)
     try:
-        made: Any = named.from_setup(setup) if hasattr(named, "from_setup") else named()
+        built: Any = loaded.from_setup(setup) if hasattr(loaded, "from_setup") else loaded()
     except RulesError:
         raise
     except Exception as error:  # anything may be wrong with a class of the user's own
         raise RulesError(f"URL_FILTERS: {path} cannot be created: {error!r}") from error
-    if made is None:
+    if built is None:
         return None
-    has_keep = callable(getattr(made, "keep", None))
-    has_name = isinstance(getattr(made, "name", None), str)
+    has_keep = callable(getattr(built, "keep", None))
+    has_name = isinstance(getattr(built, "name", None), str)
     if not (has_keep and has_name):
-        near = hint(made, "name" if has_keep else "keep")
+        similar_name = hint(built, "name" if has_keep else "keep")
         line = "a filter must have a name and a method keep(urls, origin) (docs/policies.md#url-filter)"
-        raise RulesError(f"URL_FILTERS: {path}: {line}{near}")
-    found: UrlFilter | None = made
+        raise RulesError(f"URL_FILTERS: {path}: {line}{similar_name}")
+    found: UrlFilter | None = built
     return found
 
 
@@ -190,7 +191,7 @@ class Lines:
         self._search = re2.compile(f"(?im)(?:{expression})", options).search
 
     def among(self, urls: list[str]) -> list[str]:
-        """Return the URLs that the expression matches, in their order."""
+        """Return the URLs that the expression matches, in their order: one search in all of them."""
         text = "\n".join(urls).encode()
         # A canonical URL has no line end, so a batch is a text of lines
         search, found = self._search, []
@@ -234,14 +235,17 @@ def _refuse_equal_names(names: list[str]) -> None:
 
 
 def _stages(filters: Sequence[UrlFilter]) -> list[tuple[Lines | None, list[tuple[str, Keep]]]]:
-    """Return runs of neighbours in the chain: filters that share one search, and the others."""
+    """Return the chain cut into runs of neighbours that share one search, and runs of the others.
+
+    Each has the search (None for the others), and the name and the `keep` of each of its filters.
+    """
     stages: list[tuple[Lines | None, list[tuple[str, Keep]]]] = []
     # With all default filters a page of 40 links takes 42 us, and 67 if each filter searches
     for is_screened, neighbours in groupby(filters, lambda one: isinstance(one, Suspects)):
-        run = [*neighbours]
+        filters_of_run = [*neighbours]
         # A filter without an expression, between two that have one, costs a second search
-        screen = _screen(run) if is_screened else None
-        stages.append((screen, [(one.name, keep_of(one)) for one in run]))
+        search = _joint_search(filters_of_run) if is_screened else None
+        stages.append((search, [(one.name, keep_of(one)) for one in filters_of_run]))
     return stages
 
 
@@ -263,19 +267,20 @@ class Chain:
         filtered: Counter[str],
         dropped: Dropped | None = None,
     ) -> list[str]:
-        """Return the URLs that pass all filters, in order, and count the others by filter.
+        """Return the URLs that pass all filters, in order.
 
-        `dropped`, if given, is told of the others.
+        `filtered` counts the others by filter, and `dropped`, if given, is told of them. Filters
+        with a joint search see only the URLs that this finds.
         """
-        for screen, filters in self._stages:
-            if screen is None:
-                urls = _apply(filters, urls, origin, filtered, dropped)
+        for search, filters in self._stages:
+            if search is None:
+                urls = _keep_in_turn(filters, urls, origin, filtered, dropped)
             else:
-                found = screen.among(urls)
+                suspects = search.among(urls)
                 # On most pages nothing is found, and the run of filters has cost one search
-                if found:
-                    kept = _apply(filters, found, origin, filtered, dropped)
-                    urls = leave_out(urls, set(found).difference(kept))
+                if suspects:
+                    kept = _keep_in_turn(filters, suspects, origin, filtered, dropped)
+                    urls = leave_out(urls, set(suspects).difference(kept))
             if not urls:
                 return urls
         return urls
@@ -313,17 +318,21 @@ class Chain:
                 one.restore(states[name])
 
 
-def _screen(filters: Sequence[UrlFilter]) -> Lines:
+def _joint_search(filters: Sequence[UrlFilter]) -> Lines:
     return Lines("|".join(f"(?:{one.suspects})" for one in filters if isinstance(one, Suspects)))
 
 
-def _apply(
+def _keep_in_turn(
     filters: Sequence[tuple[str, Keep]],
     urls: list[str],
     origin: Origin,
     filtered: Counter[str],
     dropped: Dropped | None,
 ) -> list[str]:
+    """Return the URLs that pass these filters one after the other, and count the others by filter.
+
+    `dropped`, if given, gets the filter's name, the URLs that it dropped, and their page.
+    """
     for name, keep in filters:
         kept = keep(urls, origin)
         if len(kept) < len(urls):

@@ -111,14 +111,18 @@ class ScopeFilter(PageScope):
     def __init__(
         self, scope: str, domains: RegisteredDomains, key: bytes, *, requisites: bool = False
     ) -> None:
+        """`requisites`: whether pages' requisites are fetched.
+
+        The scopes `host` and `domain` judge a link by its page: from a framed advertisement they
+        would lead through its whole site. So requisites' own links are followed on the seeds' sites
+        alone, and the seeds are remembered.
+        """
         if scope not in SCOPES:
             raise ValueError(f"URL_SCOPE: {scope!r} is not one of {', '.join(SCOPES)}")
         super().__init__(domains)
         self._scope = scope
         self.seeds = SeedDomains(key)
-        # The scopes `host` and `domain` judge a link by its page: from a framed advertisement they
-        # would lead through its whole site. So requisites are followed on the seeds' sites alone
-        self._remembers = scope == "seeds" or requisites
+        self._remembers_seeds = scope == "seeds" or requisites
 
     @classmethod
     def from_setup(cls, setup: Setup, /) -> Self | None:
@@ -135,7 +139,7 @@ class ScopeFilter(PageScope):
         return self._kept(urls, origin.url, own or self._scope)
 
     def _note_seeds(self, urls: list[str]) -> None:
-        if self._remembers:
+        if self._remembers_seeds:
             for url in urls:
                 self.seeds.add(self._home(url))
 

@@ -40,7 +40,11 @@ class BoundedSets:
         return self._held
 
     def admit(self, name: str, member: str) -> bool:
-        """Return whether the member is in the set of this name, or could still be added."""
+        """Return whether this member is in a set already, or there was room to add it.
+
+        The set is made if need be; if there are too many members in all, the sets used longest ago
+        are dropped.
+        """
         number = siphash(self._key, name)
         tags = self._sets.get(number)
         if tags is None:
@@ -67,7 +71,9 @@ class BoundedSets:
         )
 
     def restore(self, state: bytes) -> None:
-        """Restore what `state` returned under the same key."""
+        """Replace all sets by those that `state` returned under the same key. Raise ValueError for
+        other bytes.
+        """
         sets: OrderedDict[int, bytearray] = OrderedDict()
         held = place = 0
         while place < len(state):
@@ -161,15 +167,20 @@ class CalendarFilter:
         return cls(setup.clock) if setup.settings["TRAP_RULES"] else None
 
     def keep(self, urls: list[str], _origin: Origin, /) -> list[str]:
+        """Return the URLs without calendar pages of years that are more than AHEAD years in the
+        future.
+
+        Numbers that are FAR years ahead are no years.
+        """
         dated = self._dates.among(urls)
         if not dated:
             return urls
-        latest = gmtime(self._clock()).tm_year + AHEAD
-        far: set[str] = set()
+        last_year = gmtime(self._clock()).tm_year + AHEAD
+        too_far: set[str] = set()
         for url in dated:
-            if any(0 < year - latest < FAR for year in years(url)):
-                far.add(url)
-        return leave_out(urls, far)
+            if any(0 < year - last_year < FAR for year in years(url)):
+                too_far.add(url)
+        return leave_out(urls, too_far)
 
 
 SESSION = rf"[?&](?:{SESSION_PARAMETER})(?:&|$)|{SESSION_SEGMENT}"
@@ -204,6 +215,10 @@ class FamiliesFilter:
         return cls(settings["TRAP_MAX_PAGES"], setup.key, sessions=not folded)
 
     def keep(self, urls: list[str], _origin: Origin, /) -> list[str]:
+        """Return the URLs without those of families that have given their host's TRAP_MAX_PAGES.
+
+        Those that pass are counted from now on.
+        """
         suspects = self._suspects.among(urls)
         if not suspects:
             return urls

@@ -28,15 +28,15 @@ from webcrawl.urls.seeds.seed_source import (
 
 logger = logging.getLogger(__name__)
 
-LONGEST = 131_072  # bytes per line: twice the longest URL that URL_MAX_LENGTH can allow
+LONGEST_LINE = 131_072  # bytes per line: twice the longest URL that URL_MAX_LENGTH can allow
 
 
-def lines(blocks: Iterable[bytes], longest: int = LONGEST) -> Iterator[tuple[bytes, int]]:
+def lines(blocks: Iterable[bytes], max_bytes: int = LONGEST_LINE) -> Iterator[tuple[bytes, int]]:
     r"""Yield each line with its end, and the number of bytes dropped from its start.
 
-    The end is `\n`, `\r\n` or `\r`. A line over `longest` is not held: only its end is yielded,
-    with the count of the bytes before it. The lengths and the counts add up to the length of all
-    blocks.
+    The end is `\n`, `\r\n` or `\r`. A line over `max_bytes` is not held: only its end is
+    yielded, with the count of the bytes before it. The lengths and the counts add up to the length
+    of all blocks.
     """
     held, dropped = b"", 0
     for block in blocks:
@@ -44,13 +44,13 @@ def lines(blocks: Iterable[bytes], longest: int = LONGEST) -> Iterator[tuple[byt
         # hold back a last "\r" too: its "\n" may start the next block
         held = b"" if pieces[-1].endswith(b"\n") else pieces.pop()
         for piece in pieces:
-            if dropped or len(piece) > longest:
+            if dropped or len(piece) > max_bytes:
                 end = piece[-2:]
                 yield end, dropped + len(piece) - len(end)
                 dropped = 0
             else:
                 yield piece, 0
-        if len(held) > longest:
+        if len(held) > max_bytes:
             keep = held[-1:] if held.endswith(b"\r") else b""
             dropped += len(held) - len(keep)
             held = keep
@@ -135,8 +135,8 @@ class SeedList:
         self.source = source
         self._max_length = max_length
         self._rows = rows(source.kind, source.first)
-        self._first_bad = ""  # of this run
-        if not self._start(place):
+        self._first_bad_line = ""  # of this run
+        if not self._go_to(place):
             level = logging.INFO if changes else logging.WARNING
             logger.log(
                 level,
@@ -144,22 +144,22 @@ class SeedList:
                 source.path,
             )
             self.close()
-            self._start(ListPosition())
+            self._go_to(ListPosition())
 
     def next(self) -> Seed | None:
-        """Return the next seed, or None at the end of the list."""
-        at = self.at
+        """Return the next seed, or None at the end of the list; bad lines are counted."""
+        position = self.at
         for line, dropped in self._lines:
-            at.line += 1
-            at.offset += dropped + len(line)
+            position.line += 1
+            position.offset += dropped + len(line)
             self._last = line
             try:
-                seed = self._seed(line, dropped)
+                seed = self._seed_in(line, dropped)
             except BadLineError as why:
                 self._count_bad(why)
                 continue
             if seed is not None:
-                at.good += 1
+                position.good += 1
                 return seed
         return None
 
@@ -178,15 +178,19 @@ class SeedList:
             return
         why = "only blank lines, comments and headers"
         if at.bad:
-            why = f"bad lines: {at.bad}{self._first_bad}"
+            why = f"bad lines: {at.bad}{self._first_bad_line}"
         raise SeedError(f"{self.source.path}: contains no seed ({why})")
 
     def close(self) -> None:
         self._blocks.close()
 
-    def _seed(self, line: bytes, dropped: int) -> Seed | None:
+    def _seed_in(self, line: bytes, dropped: int) -> Seed | None:
+        """Return the seed in a line, or None if it has none: a blank line, a comment or a header.
+
+        `dropped`: bytes that are missing at its start. Raise BadLineError.
+        """
         if dropped:
-            raise BadLineError(f"is longer than {LONGEST} bytes")
+            raise BadLineError(f"is longer than {LONGEST_LINE} bytes")
         try:
             written = line.decode().strip()
         except UnicodeDecodeError as error:
@@ -197,38 +201,39 @@ class SeedList:
         return Seed(seed_url(text, self._max_length), self.at.line, self._rows.found(written))
 
     def _count_bad(self, why: BadLineError) -> None:
-        """Count a bad line, and log its number."""
+        """Count the present line as bad, and log its number if it is one of the first."""
         # Without the line itself: `seeds add` may name any file, and others see the log
         at = self.at
         at.bad += 1
-        self._first_bad = self._first_bad or f"; line {at.line} {why}"
+        self._first_bad_line = self._first_bad_line or f"; line {at.line} {why}"
         if at.bad <= LOGGED:
             logger.warning("%s: line %d %s", self.source.path, at.line, why)
         if at.bad == LOGGED:
             logger.warning("%s: further bad lines are counted but not logged", self.source.path)
 
-    def _start(self, place: ListPosition) -> bool:
-        """Go to this place.
+    def _go_to(self, place: ListPosition) -> bool:
+        """Go to the place up to which the list was read.
 
-        Returns False if the list no longer is what it was when the place was saved.
+        Return False if the list no longer is what it was when the place was saved: the line before
+        must be the same, and the first block too.
         """
         self.at = replace(place)
         # From the last line on that was read: its digest shows whether the list has changed
         self._blocks = self.source.blocks(place.offset - place.held)
-        begun = b""
-        while place.offset and len(begun) <= place.held:
+        read_again = b""
+        while place.offset and len(read_again) <= place.held:
             block = next(self._blocks, b"")
             if not block:
                 break
-            begun += block
-        self._last = begun[: place.held]
-        rest = begun[place.held :]
-        blocks = chain((rest,), self._blocks) if rest else self._blocks
-        self._lines: Iterator[tuple[bytes, int]] = lines(blocks, LONGEST)
+            read_again += block
+        self._last = read_again[: place.held]
+        rest_of_block = read_again[place.held :]
+        blocks = chain((rest_of_block,), self._blocks) if rest_of_block else self._blocks
+        self._lines: Iterator[tuple[bytes, int]] = lines(blocks, LONGEST_LINE)
         if not place.offset:
             return True
         # A last line without a line end may have been continued since
-        was_continued = rest and not self._last.endswith((b"\n", b"\r"))
+        was_continued = rest_of_block and not self._last.endswith((b"\n", b"\r"))
         return not was_continued and self.place() == place
 
 
@@ -242,6 +247,10 @@ class Seeds:
     """
 
     def __init__(self, src: str, limit: int | None = None, max_length: int = MAX_LENGTH) -> None:
+        """Open all lists that SRC names. Raise SeedError if one is unusable.
+
+        `limit`: seeds to take at most. `max_length`: that of a URL.
+        """
         paths = list_paths(src)
         if not paths:
             raise SeedError(f"{src!r} does not name a list of seeds")
@@ -254,30 +263,31 @@ class Seeds:
         self._max_length = max_length
         self.former = ""  # the SRC of the run before, if that was another
         self.unread = 0  # lists of which a part could not be read in this run
-        self._back: Position | None = None  # where the first that may be read later failed
+        # where the first list failed that may be read later
+        self._retry_position: Position | None = None
         self._list: SeedList
         self._ended = False
-        self._cut_off = False
-        self._begin(Position(src))
+        self._must_reopen = False
+        self._open_list(Position(src))
 
     @property
     def taken(self) -> int:
         """Return the number of seeds returned so far, including those of earlier runs."""
-        return self._before.good + self._list.at.good
+        return self._list_begin.good + self._list.at.good
 
     @property
     def bad(self) -> int:
         """Return the number of lines that should have given a seed and did not."""
-        return self._before.bad + self._list.at.bad
+        return self._list_begin.bad + self._list.at.bad
 
     @property
     def position(self) -> bytes:
         """Return the place after the last returned seed, for `resume` in this process or another."""
         # A list that the system does not let us read now: the next run goes back to it
-        if self._back is not None:
-            return self._back.pack()
+        if self._retry_position is not None:
+            return self._retry_position.pack()
         is_ended = self._ended or self.taken >= self._limit
-        return replace(self._before, place=self._list.place(), ended=is_ended).pack()
+        return replace(self._list_begin, place=self._list.place(), ended=is_ended).pack()
 
     def resume(self, position: bytes, *, in_turns: bool = False) -> None:
         """Continue after this position.
@@ -288,28 +298,28 @@ class Seeds:
         `in_turns`: the lists are segments, of which one follows the other. It is no change that
         they are others now. A warning says if the last ones were not read to their end.
         """
-        before = unpack(position)
-        src = self._before.src
-        is_expected = in_turns and before.ended
-        read = before.good + before.place.good
-        is_same_src = before.src == src
-        has_list = 0 <= before.file < len(self._sources)
-        self.former = "" if is_same_src or in_turns else before.src
+        saved = unpack(position)
+        src = self._list_begin.src
+        is_expected = in_turns and saved.ended
+        taken_before = saved.good + saved.place.good
+        is_same_src = saved.src == src
+        has_list = 0 <= saved.file < len(self._sources)
+        self.former = "" if is_same_src or in_turns else saved.src
         self.close()
-        self._begin(before if is_same_src and has_list else Position(src), expected=is_expected)
-        begins_anew = self.taken < read
+        self._open_list(saved if is_same_src and has_list else Position(src), expected=is_expected)
+        begins_anew = self.taken < taken_before
         if in_turns and not is_expected and begins_anew:
             unread = (
                 "the previous segment was not read to its end, so its URLs after the first %d are "
                 "not crawled: %s"
             )
-            logger.warning(unread, read, before.src)
+            logger.warning(unread, taken_before, saved.src)
 
     def restart(self) -> None:
         self.close()
         self.unread = 0
-        self._back = None
-        self._begin(Position(self._before.src))
+        self._retry_position = None
+        self._open_list(Position(self._list_begin.src))
 
     def close(self) -> None:
         self._list.close()
@@ -318,46 +328,53 @@ class Seeds:
         return self
 
     def __next__(self) -> Seed:
+        """Return the next seed of all lists, going from list to list.
+
+        Raise SeedError for a list that cannot be read (to its end): the next call goes on with the
+        next list. Raise OSError for a lack of this machine: the next call opens the same list
+        again.
+        """
         while not self._ended and self.taken < self._limit:
             try:
-                if self._cut_off:
+                if self._must_reopen:
                     self._list = SeedList(self._list.source, self._list.place(), self._max_length)
-                    self._cut_off = False
+                    self._must_reopen = False
                 if (seed := self._list.next()) is not None:
                     return seed
             except SeedError as error:
                 self.unread += 1
                 # The first such place is kept: seeds behind it are known to the seen store
-                if self._back is None and isinstance(error, AwayError):
-                    self._back = replace(self._before, place=self._list.place())
-                self._leave()
+                if self._retry_position is None and isinstance(error, AwayError):
+                    self._retry_position = replace(self._list_begin, place=self._list.place())
+                self._go_to_next_list()
                 raise
             except OSError:
-                self._cut_off = True
+                self._must_reopen = True
                 raise
             try:
                 self._list.check_end()
             finally:
-                self._leave()
+                self._go_to_next_list()
         self.close()
         raise StopIteration
 
-    def _begin(self, before: Position, *, expected: bool = False) -> None:
+    def _open_list(self, before: Position, *, expected: bool = False) -> None:
+        """Open the list at this position. `expected`: that it has changed is no surprise."""
         self._ended = False
-        self._cut_off = False
-        self._before = before
+        self._must_reopen = False
+        self._list_begin = before
         self._list = SeedList(
             self._sources[before.file], before.place, self._max_length, changes=expected
         )
 
-    def _leave(self) -> None:
-        """Go to the next list.
+    def _go_to_next_list(self) -> None:
+        """Close this list and open the next one.
 
         After the last one the place stays at its end, so that lines added later are found.
         """
-        before = self._before
+        before = self._list_begin
         if before.file + 1 < len(self._sources):
             self.close()
-            self._begin(Position(before.src, before.file + 1, self.taken, self.bad))
+            self._open_list(Position(before.src, before.file + 1, self.taken, self.bad))
         else:
             self._ended = True

@@ -140,6 +140,11 @@ class CsvRows:
         self._found = _places(UrlDiscovery._fields, names)
 
     def seed(self, line: str) -> str | None:
+        """Return the URL or domain in the column that has it; None for a blank line and the header.
+
+        Raise BadLineError if the line lacks that column, or, without a header, does not begin with
+        a rank.
+        """
         if not line or line == self.header:  # concatenated lists repeat it
             return None
         fields = _fields(line)
@@ -154,20 +159,25 @@ class CsvRows:
         return fields[self.column].strip()
 
     def found(self, line: str) -> UrlDiscovery | None:
+        """Return how the URL of this line was found; None if it is a seed, or the list is no
+        segment.
+
+        Raise BadLineError if the columns about that are missing or have impossible values.
+        """
         if len(self._found) < len(UrlDiscovery._fields):
             return None
         fields = _fields(line)
         if len(fields) <= max(self._found):
             raise BadLineError(f"has no column {max(self._found) + 1}")
-        found = UrlDiscovery(*(fields[at].strip() for at in self._found))
+        discovery = UrlDiscovery(*(fields[column].strip() for column in self._found))
         # A URL without a page that links to it is a seed of the segment
-        if not any(found[:2]):
+        if not any(discovery[:2]):
             return None
-        if not _FOUND.fullmatch("".join(f" {field}" for field in found)):
+        if not _FOUND.fullmatch("".join(f" {field}" for field in discovery)):
             raise BadLineError(
                 "has columns about how its URL was found, but no valid values in them"
             )
-        return found
+        return discovery
 
 
 def _places(wanted: Iterable[str], names: list[str]) -> list[int]:
@@ -209,10 +219,10 @@ _HOST = re.compile(
     re.IGNORECASE,
 )
 # Of our machine's making, whatever the list
-_OURS = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOMEM))
+_LACKS_OF_MACHINE = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOMEM))
 # What the unpackers raise for damaged files. ValueError: a NUL in the path; IndexError: a file
 # without a name in a zip; struct.error: a zip field that is cut short.
-_DAMAGE = (
+_DAMAGE_ERRORS = (
     EOFError, IndexError, NotImplementedError, ValueError, lzma.LZMAError, struct.error, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
 
@@ -257,12 +267,16 @@ class SeedFile:
     __slots__ = ("first", "kind", "packing", "path")
 
     def __init__(self, path: str) -> None:
+        """Read the first block of the list, which may be packed.
+
+        Raise SeedError if it is no list: its name, its kind of file, empty, damaged or binary.
+        """
         self.path = path
         self.packing = PurePath(path).suffix.lower()
         if self.packing not in (".gz", ".zip"):
             self.packing = ""
         with _as_seed_error(path):
-            self._must_be_a_file()
+            self._refuse_other_than_file()
             self.kind = self._kind()
             with closing(self._open()) as file:
                 self.first = b"".join(_blocks(file, BLOCK))
@@ -279,7 +293,7 @@ class SeedFile:
         with _as_seed_error(self.path), closing(self._open(offset)) as file:
             yield from _blocks(file)
 
-    def _must_be_a_file(self) -> None:
+    def _refuse_other_than_file(self) -> None:
         mode = Path(self.path).stat().st_mode
         if stat.S_ISDIR(mode):
             raise SeedError(f"{self.path}: is a directory")
@@ -287,7 +301,9 @@ class SeedFile:
             raise SeedError(f"{self.path}: is not a regular file")
 
     def _kind(self) -> str:
-        """Return `.csv` or `.txt` by the name without its packing, or that of a zip's only file."""
+        """Return `.csv` or `.txt`, by the name without its packing; of a zip also by its only
+        file's name.
+        """
         name = PurePath(self.path)
         names = [name.with_suffix("") if self.packing else name]
         if self.packing == ".zip":
@@ -303,6 +319,9 @@ class SeedFile:
         )
 
     def _member(self, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
+        """Return the only file in a zip. Raise SeedError if there are several, or if it is
+        encrypted.
+        """
         members = []
         for member in archive.infolist():
             # macOS adds a shadow of every file
@@ -319,6 +338,9 @@ class SeedFile:
         return member
 
     def _open(self, offset: int = 0) -> _Bytes:
+        """Open the list, unpacked and as UTF-8 without its byte order mark, at this offset of the
+        text.
+        """
         file = self._unpacked()
         try:
             mark = file.read(3)
@@ -383,11 +405,11 @@ def _as_seed_error(path: str) -> Iterator[None]:
     except gzip.BadGzipFile as error:  # an OSError, too
         raise SeedError(f"{path}: {_damage(error)}") from error
     except OSError as error:
-        if error.errno in _OURS:
+        if error.errno in _LACKS_OF_MACHINE:
             raise
         hint = f" (a host needs its scheme: http://{path})" if _HOST.fullmatch(path) else ""
         raise AwayError(f"{path}: {error.strerror or error}{hint}") from error
-    except _DAMAGE as error:
+    except _DAMAGE_ERRORS as error:
         raise SeedError(f"{path}: {_damage(error)}") from error
 
 

@@ -85,6 +85,11 @@ class _Bytes(Protocol):
 
 
 def _fetch(url: str, path: Path) -> None:
+    """Download the list to `path`, with a progress bar.
+
+    Raise _Unusable if there is no connection, an error of the server, or too little or too much of
+    a body.
+    """
     try:
         request = Request(url, headers={"User-Agent": "webcrawl"})  # noqa: S310 - the user's setting
         answer: HTTPResponse = _opener(url).open(request, timeout=TIMEOUT)
@@ -111,6 +116,11 @@ def _opener(url: str) -> OpenerDirector:
 
 
 def _copy(answer: HTTPResponse, file: IO[bytes], url: str, size: int) -> None:
+    """Write the answer's body to the file, and show how far it is.
+
+    `size`: its bytes, if the server has named them, else 0. Raise _Unusable if the body ends early
+    or is too large.
+    """
     from rich.console import Console  # noqa: PLC0415 - rich would cost every start 0.04 s
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn  # noqa: PLC0415
 
@@ -122,14 +132,14 @@ def _copy(answer: HTTPResponse, file: IO[bytes], url: str, size: int) -> None:
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         bar = bars.add_task(url, total=size or None)
-        count = 0
+        written = 0
         while block := _read(answer, url):
-            count += file.write(block)
-            bars.update(bar, completed=count)
-            if count > MOST:
+            written += file.write(block)
+            bars.update(bar, completed=written)
+            if written > MOST:
                 raise _Unusable(f"{url} is larger than {MOST} bytes")
-    if count < size:
-        raise _Unusable(f"cannot be downloaded: {url}: ended after {count} of {size} bytes")
+    if written < size:
+        raise _Unusable(f"cannot be downloaded: {url}: ended after {written} of {size} bytes")
 
 
 def _read(answer: HTTPResponse, url: str) -> bytes:
