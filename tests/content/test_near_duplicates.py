@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from webcrawl.content.near_duplicates import (
     DISTANCE,
-    LOOKED_AT,
+    MAX_COMPARED,
     PAIRS,
     Clusters,
     fingerprint,
@@ -227,11 +227,13 @@ def test_memory_is_bounded():
 def test_texts_that_share_a_block_on_purpose_cost_no_more():
     """Only the latest of them are compared."""
     clusters = Clusters(4)
-    names = [chance << 20 | 7 for chance in random.Random(1).sample(range(1 << 44), 2 * LOOKED_AT)]
+    names = [
+        chance << 20 | 7 for chance in random.Random(1).sample(range(1 << 44), 2 * MAX_COMPARED)
+    ]
     for name in names:
         clusters.of(name)
 
     in_other_blocks = 1 << 13 | 1 << 26 | 1 << 39 | 1 << 52
-    assert clusters.of(names[-LOOKED_AT] ^ in_other_blocks) == names[-LOOKED_AT]
+    assert clusters.of(names[-MAX_COMPARED] ^ in_other_blocks) == names[-MAX_COMPARED]
     too_old = names[0] ^ in_other_blocks
     assert clusters.of(too_old) == too_old

@@ -12,7 +12,7 @@ from unittest.mock import MagicMock
 import pytest
 
 from tests.support.places import ROOT
-from webcrawl.store.crawldb import SHORT, CrawlDB, SavedValue
+from webcrawl.store.crawldb import SHORT_PASS, CrawlDB, SavedValue
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile, StateLocked, StateVersion, StoreError
 from webcrawl.store.schema import APPLICATION, TABLES
@@ -263,7 +263,9 @@ class Counter:
 
 
 class TestCheckpoint:
-    @pytest.mark.parametrize(("seconds", "passes"), [([SHORT / 2], 1), ([8, 3, 2], 3), ([8, 5], 2)])
+    @pytest.mark.parametrize(
+        ("seconds", "passes"), [([SHORT_PASS / 2], 1), ([8, 3, 2], 3), ([8, 5], 2)]
+    )
     def test_what_changes_while_it_is_prepared_is_prepared_too(
         self, tmp_path, monkeypatch, seconds, passes
     ):

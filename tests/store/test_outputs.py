@@ -47,7 +47,7 @@ class TestWriting:
         """
         forgotten = []
         disk = Disk()
-        monkeypatch.setattr("webcrawl.store.output.WINDOW", 100)
+        monkeypatch.setattr("webcrawl.store.output.LET_GO_BYTES", 100)
         monkeypatch.setattr(
             disk,
             "let_go",

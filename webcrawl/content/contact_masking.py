@@ -37,6 +37,7 @@ def _number(found: re.Match[str]) -> str:
 
 
 def _is_phone(written: str) -> bool:
+    """Return whether a run of digits, as `written`, is a telephone number by its form alone."""
     digits = sum(map(str.isdigit, written))
     # 00 stands for the + of a country code
     has_length = SHORTEST <= digits <= LONGEST_CODE + 2

@@ -29,13 +29,13 @@ from webcrawl.content.token_count import token_counter
 from webcrawl.content.worker import DocumentWorker, Job, WorkerDied, command_of
 
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
-_BLANK = re.compile(r"[ \t]+$", re.MULTILINE)
-_EMPTY = re.compile(r"\n{3,}")
+_BLANKS_AT_LINE_END = re.compile(r"[ \t]+$", re.MULTILINE)
+_EMPTY_LINES = re.compile(r"\n{3,}")
 # lines of the markup, indented: Markdown's lists take less
-_BROKEN = re.compile(r"(?<=\S)\n[ \t]{5,}(?=\S)")
+_BROKEN_LINE = re.compile(r"(?<=\S)\n[ \t]{5,}(?=\S)")
 FENCE = "```"
 HIDDEN = "\u02cb\u02ce\u02cb"  # in the place of a page's own FENCE: what is then fenced is code
-_LISTED = re.compile(r" *(?:[-*]|\d+\.) ")
+_LIST_ITEM = re.compile(r" *(?:[-*]|\d+\.) ")
 _FENCES = re.compile("`{3,}")
 UNDECODABLE = "undecodable"  # a flaw: the text is mostly U+FFFD
 LONGEST = 1 << 20  # characters of text: the addresses of links may swell it to many times what came
@@ -58,7 +58,11 @@ class DocumentBody:
 
 
 def extracted(body: DocumentBody) -> dict[str, Any]:
-    """Return title, author, date, licence, text, its language, fingerprint and measures for JSON."""
+    """Return all that JSON has of a document, or its flaw.
+
+    These are title, author, date, licence, text, the language of the text, its fingerprint and
+    measures.
+    """
     about = _read(body)
     whole = _clean(about["text"])
     if is_undecodable(whole):
@@ -105,10 +109,15 @@ def _read(body: DocumentBody) -> dict[str, Any]:
 
         return office_text(body.data, body.office)
     decoded = decode(body.data, body.encoding)
-    return _main(decoded, body) if body.is_markup else {"text": decoded}
+    return _main_text(decoded, body) if body.is_markup else {"text": decoded}
 
 
-def _main(markup: str, body: DocumentBody) -> dict[str, Any]:
+def _main_text(markup: str, body: DocumentBody) -> dict[str, Any]:
+    """Return the main text of an HTML page as Markdown, with title, author, date and licence.
+
+    `text` has the code blocks as they were written, `prose` has none. The first candidate for the
+    main part that has enough text is taken; the text is empty if there is none.
+    """
     from trafilatura import bare_extraction  # noqa: PLC0415 - optional, and slow to load
 
     try:  # given text, trafilatura takes many a page without <html> for none
@@ -120,15 +129,15 @@ def _main(markup: str, body: DocumentBody) -> dict[str, Any]:
         return {"text": ""}
     # trafilatura takes all for relative to the host
     tree.make_links_absolute(body.url, handle_failures="ignore")
-    codes = dict(_codes(tree))
+    code_by_key = dict(_take_code_blocks(tree))
     for cell in tree.iter("td", "th"):  # of a list in a cell trafilatura takes nothing
         for item in cell.iter("li"):
             item.tag = "p"
         etree.strip_tags(cell, "ul", "ol")
-    found: Any = None  # a dict, if asked for
-    for one in candidates(tree):
-        found = bare_extraction(
-            one,
+    extract: Any = None  # a dict, if asked for
+    for candidate in candidates(tree):
+        extract = bare_extraction(
+            candidate,
             url=body.url,
             include_comments=False,
             include_formatting=True,
@@ -142,12 +151,14 @@ def _main(markup: str, body: DocumentBody) -> dict[str, Any]:
                 "max_date": body.fetched,
             },
         )
-        if found is not None and len(found.text or "") >= LEAST:
+        if extract is not None and len(extract.text or "") >= LEAST:
             break
-    if found is None:  # it has no text
+    if extract is None:  # it has no text
         return {"text": ""}
-    prose, text = _with_codes(found.text or "", codes)
-    named = {name: getattr(found, name) or None for name in ("title", "author", "date", "license")}
+    prose, text = _put_code_back(extract.text or "", code_by_key)
+    named = {
+        name: getattr(extract, name) or None for name in ("title", "author", "date", "license")
+    }
     return {
         "prose": prose,
         "text": text,
@@ -155,11 +166,11 @@ def _main(markup: str, body: DocumentBody) -> dict[str, Any]:
     }
 
 
-def _codes(tree: Any) -> Iterator[tuple[str, str]]:
-    """Yield each block of code as written, by its characters without blanks, and mark it.
+def _take_code_blocks(tree: Any) -> Iterator[tuple[str, str]]:
+    """Make trafilatura leave blocks of code in place, and yield each as written, with its key.
 
-    The tree is changed so that trafilatura leaves the code in place. It drops empty lines of code,
-    so the text gets the code as written afterwards.
+    trafilatura drops empty lines of code, so `_put_code_back` puts the code as written into the
+    text; the key is the code without blanks. The tree is changed.
     """
     blocks = [*tree.iter("pre")]
     boxes = {block.getparent() for block in blocks}
@@ -186,41 +197,41 @@ def _codes(tree: Any) -> Iterator[tuple[str, str]]:
         yield "".join(text.split()), text
 
 
-def _with_codes(text: str, codes: Mapping[str, str]) -> tuple[str, str]:
+def _put_code_back(text: str, code_by_key: Mapping[str, str]) -> tuple[str, str]:
     """Return the text without blocks of code, and the text with them as they were written.
 
-    A block stands on lines of its own, also in a list.
+    `code_by_key`: the code of `_take_code_blocks`. A block stands on lines of its own, also in a list.
     """
     # Every second part is code
     parts = text.split(FENCE)
-    for at in range(len(parts)):
-        if at % 2 == 0:
-            parts[at] = _BROKEN.sub(" ", parts[at]).replace(HIDDEN, FENCE)
+    for index in range(len(parts)):
+        if index % 2 == 0:
+            parts[index] = _BROKEN_LINE.sub(" ", parts[index]).replace(HIDDEN, FENCE)
             continue
-        written = codes.get("".join(parts[at].split()), parts[at].strip("\n"))
+        written = code_by_key.get("".join(parts[index].split()), parts[index].strip("\n"))
         code = written.replace(HIDDEN, FENCE)
-        before = parts[at - 1].rpartition("\n")[2]
-        if before.startswith("|"):  # a table has no room for lines
-            parts[at] = f"`{' '.join(code.split())}`"
+        line_before = parts[index - 1].rpartition("\n")[2]
+        if line_before.startswith("|"):  # a table has no room for lines
+            parts[index] = f"`{' '.join(code.split())}`"
             continue
         # Longer than any run of its marks in the code, which would end the block
         fence = max([FENCE, *(f"{run}`" for run in _FENCES.findall(code))], key=len)
-        mark = _LISTED.match(before)
-        parts[at] = f"{fence}\n{code}\n{fence}"
-        if mark is not None:
-            parts[at] = indent(parts[at], " " * len(mark[0]))
-        if before.strip():
-            parts[at] = f"\n{parts[at]}"
+        list_item = _LIST_ITEM.match(line_before)
+        parts[index] = f"{fence}\n{code}\n{fence}"
+        if list_item is not None:
+            parts[index] = indent(parts[index], " " * len(list_item[0]))
+        if line_before.strip():
+            parts[index] = f"\n{parts[index]}"
     return "".join(parts[::2]), "".join(parts)
 
 
 def _clean(text: str) -> str:
     text = _CONTROLS.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
-    return _EMPTY.sub("\n\n", _BLANK.sub("", text)).strip()
+    return _EMPTY_LINES.sub("\n\n", _BLANKS_AT_LINE_END.sub("", text)).strip()
 
 
 MEMORY = 1 << 30  # bytes of address space
-HARD = 6.0  # seconds of CPU time for a page, after which it is killed
+CPU_SECONDS = 6.0  # seconds of CPU time for a page, after which it is killed
 JOB = "webcrawl.content.document_extraction:document_job"
 BROKEN = {"flaw": "died"}  # of a page that takes too long, or brings the process down
 
@@ -229,6 +240,10 @@ def document_job() -> Job:
     """Return the job that makes documents. If the libraries fail for a page, the error is its flaw."""
 
     def read(data: bytes) -> dict[str, Any]:
+        """Return the fields of the document, or its flaw.
+
+        `data` is a line of JSON with all other fields of a DocumentBody, and then the body.
+        """
         head, _, body = data.partition(b"\n")
         try:
             return extracted(DocumentBody(**json.loads(head), data=body))
@@ -245,7 +260,7 @@ def document_job() -> Job:
             "", b"<p>loads the libraries, while there is room for them", "UTF-8", True, "2000-01-01"
         )
     )
-    return Job(read, MEMORY, HARD)
+    return Job(read, MEMORY, CPU_SECONDS)
 
 
 class DocumentProcess(DocumentWorker):
@@ -253,7 +268,9 @@ class DocumentProcess(DocumentWorker):
 
     def __init__(self, command: tuple[str, ...] = ()) -> None:
         # Each of numpy's threads takes address space
-        super().__init__("documents", command or command_of(JOB), HARD, OPENBLAS_NUM_THREADS="1")
+        super().__init__(
+            "documents", command or command_of(JOB), CPU_SECONDS, OPENBLAS_NUM_THREADS="1"
+        )
 
     def document(self, head: dict[str, Any], body: bytes) -> dict[str, Any]:
         """Return the fields that `extracted` returns for a body, or its `flaw`.

@@ -43,6 +43,9 @@ def image_of(body: bytes) -> Image | None:
 
 
 def _by_library(name: str, body: bytes) -> Image | None:
+    """Return name and size of an image of this format, as imagesize reads them; None for a damaged
+    head.
+    """
     try:
         width, height = imagesize.get(io.BytesIO(body), exif_rotation=False)
     except Exception:  # noqa: BLE001 - damaged headers raise whatever the reading of them raises

@@ -57,7 +57,7 @@ class JoinedClusters:
         share two blocks. Raise ValueError if there are too many fingerprints.
         """
         self._added.close()
-        self._distinct = self._sorted_once()
+        self._distinct = self._sorted_distinct()
         size = len(self._distinct)
         if size > MOST:
             raise ValueError(f"{size} different fingerprints: at most {MOST} can be joined")
@@ -65,8 +65,8 @@ class JoinedClusters:
         for begin, end in _pieces(size):
             self._parents[begin:end] = np.arange(begin, end)
         for order in _orders(distance):
-            for one, other in self._near(order, distance):
-                self._unite(self._places(one), self._places(other))
+            for first, second in self._near_pairs(order, distance):
+                self._join_pairs(self._places(first), self._places(second))
         for begin, end in _pieces(size):
             places = np.arange(begin, end, dtype=np.uint32)
             self.count += int(np.count_nonzero(self._roots(places) == places))
@@ -75,8 +75,10 @@ class JoinedClusters:
         """Return the names of the clusters of fingerprints that were added."""
         return self._distinct[self._parents[self._places(fingerprints)]]
 
-    def _sorted_once(self) -> Fingerprints:
-        """Return what was added in ascending order, each fingerprint once."""
+    def _sorted_distinct(self) -> Fingerprints:
+        """Sort what was added, and return each fingerprint once, in a file. The file before is
+        removed.
+        """
         path = self._folder / "added"
         added = self._map(path, np.uint64)
         # It sorts in the file, whose pages the kernel writes back as it needs memory
@@ -91,7 +93,9 @@ class JoinedClusters:
         path.unlink()
         return self._map(self._folder / "distinct", np.uint64)
 
-    def _near(self, order: _BitOrder, distance: int) -> Iterator[tuple[Fingerprints, Fingerprints]]:
+    def _near_pairs(
+        self, order: _BitOrder, distance: int
+    ) -> Iterator[tuple[Fingerprints, Fingerprints]]:
         """Yield all pairs of fingerprints that are near, and agree in the highest bits of `order`."""
         keys = self._mapped("keys", np.uint64, len(self._distinct))
         for begin, end in _pieces(len(keys)):
@@ -106,7 +110,7 @@ class JoinedClusters:
     def _places(self, fingerprints: Fingerprints) -> Places:
         return np.searchsorted(self._distinct, fingerprints).astype(np.uint32)
 
-    def _unite(self, one: Places, other: Places) -> None:
+    def _join_pairs(self, one: Places, other: Places) -> None:
         """Put the clusters of each pair together: the larger root follows the smaller one.
 
         A root that is to follow several follows the smallest; the others are looked at again.

@@ -64,8 +64,8 @@ def near_duplicates(fingerprints: Fingerprints, distance: int = DISTANCE) -> Nea
     distinct, counts = np.unique(fingerprints, return_counts=True)
     equal = int(counts[counts > 1].sum())
     near = counts > 1
-    for one, other in combinations(_blocks(distance + 2), 2):
-        mask = np.uint64(one | other)
+    for first_block, second_block in combinations(_blocks(distance + 2), 2):
+        mask = np.uint64(first_block | second_block)
         key_order = np.argsort(distinct & mask).astype(np.uint32)
         for here, there in neighbours(distinct[key_order], mask, distance):
             near[key_order[here]] = near[key_order[there]] = True
@@ -138,9 +138,9 @@ def fingerprint(text: str) -> int | None:
         return None
     # The samples: the smallest hash in each 64th of all numbers; of an empty one the next, which
     # its turn makes another
-    least = np.searchsorted(pairs, _BINS)
-    least[least == len(pairs)] = 0
-    bits = (_mixed(pairs[least] ^ _TURNS) & _1).astype(np.uint8)
+    samples = np.searchsorted(pairs, _BINS)
+    samples[samples == len(pairs)] = 0
+    bits = (_mixed(pairs[samples] ^ _TURNS) & _1).astype(np.uint8)
     return int.from_bytes(np.packbits(bits).tobytes())
 
 
@@ -161,7 +161,7 @@ def _pairs(text: str) -> _Hashes:
 
 LIMIT = 1 << 18  # first texts that are remembered at most, at some 130 bytes each
 # The latest of those with the same block of bits: pages that share one on purpose cost no more
-LOOKED_AT = 1000
+MAX_COMPARED = 1000
 
 
 class Clusters:
@@ -191,8 +191,8 @@ class Clusters:
         return fingerprint
 
     def _sharing(self, key: tuple[int, int]) -> Iterable[int]:
-        yield from self._new.get(key, ())[-LOOKED_AT:]
-        yield from self._old.get(key, ())[-LOOKED_AT:]
+        yield from self._new.get(key, ())[-MAX_COMPARED:]
+        yield from self._old.get(key, ())[-MAX_COMPARED:]
 
     def _add(self, fingerprint: int, keys: Iterable[tuple[int, int]]) -> None:
         if self._count >= self._half:

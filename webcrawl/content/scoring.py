@@ -26,7 +26,7 @@ from webcrawl.content.html.text_language import (
     likely_language,
 )
 from webcrawl.content.page import Page
-from webcrawl.content.worker import SHARED, DocumentWorker, Job, WorkerDied, command_of
+from webcrawl.content.worker import PROCESSOR_SHARES, DocumentWorker, Job, WorkerDied, command_of
 from webcrawl.urls.canonical import canonical_links
 
 
@@ -88,11 +88,11 @@ def tongues(html: bytes, base: str, wanted: Collection[str]) -> dict[str, float]
 
 
 # seconds of processor time for a batch; the clock ends it long before, unless many threads work
-HARD = 600.0
-ANCHORS = 256  # links of a page whose words are scored
-WORDS = 200  # characters of these
-KNOWN = 1 << 15  # words of links whose scores are remembered: menus come again and again
-LONGEST = 200  # characters of what went wrong
+CPU_SECONDS = 600.0
+MAX_ANCHORS = 256  # links of a page whose words are scored
+MAX_ANCHOR_CHARS = 200  # characters of these
+MAX_KNOWN = 1 << 15  # words of links whose scores are remembered: menus come again and again
+MAX_ERROR_CHARS = 200  # characters of what went wrong
 Score = tuple[float | None, str]  # and why there is none
 Scorer = Callable[[Sequence[Document]], Iterable[Any]]
 
@@ -102,7 +102,7 @@ def scores(scorer: Scorer, documents: Sequence[Document]) -> list[Score]:
     if not documents:
         return []
     try:
-        return [(score, "") for score in _checked(scorer(documents), len(documents))]
+        return [(score, "") for score in _checked_scores(scorer(documents), len(documents))]
     except Exception as error:  # noqa: BLE001 - the user's code
         if len(documents) == 1:
             return [(None, _words_of(error))]
@@ -110,16 +110,20 @@ def scores(scorer: Scorer, documents: Sequence[Document]) -> list[Score]:
     return [scores(scorer, [one])[0] for one in documents]
 
 
-def _checked(given: Iterable[Any], wanted: int) -> list[float | None]:
-    found = [None if one is None else float(one) for one in given]
-    if len(found) != wanted:
-        raise ValueError(f"the scorer returned {len(found)} scores for {wanted} documents")
-    for score in found:
+def _checked_scores(returned: Iterable[Any], expected: int) -> list[float | None]:
+    """Return a scorer's answer as numbers; None stays None.
+
+    Raise ValueError if their number is not the `expected` one, or one is not from 0 to 1.
+    """
+    numbers = [None if one is None else float(one) for one in returned]
+    if len(numbers) != expected:
+        raise ValueError(f"the scorer returned {len(numbers)} scores for {expected} documents")
+    for score in numbers:
         # nan is not between them either
         is_score = score is None or 0 <= score <= 1
         if not is_score:
             raise ValueError(f"{score} is not a score from 0 to 1")
-    return found
+    return numbers
 
 
 class PageScoring:
@@ -136,18 +140,18 @@ class PageScoring:
 
     def scored(self, pages: Sequence[Page]) -> list[list[Any]]:
         """Return the fields of a `PageScores` for each page."""
-        read = [self._read(page) for page in pages]
-        fitting = [fits(one.language, self._wanted) for one, _ in read]
+        documents = [self._read(page) for page in pages]
+        fitting = [fits(document.language, self._wanted) for document, _ in documents]
         if self._scorer is None:
             found: list[Score] = [(fit, "") for fit in fitting]
-            words: list[dict[str, float]] = [{} for _ in read]
+            words: list[dict[str, float]] = [{} for _ in documents]
         else:
-            found = scores(self._scorer, [one for one, _ in read])
+            found = scores(self._scorer, [document for document, _ in documents])
             words = self._anchors(self._scorer, pages)
         return [
-            [score, one.language, fit, anchors, named, flaw]
-            for (one, named), fit, (score, flaw), anchors in zip(
-                read, fitting, found, words, strict=True
+            [score, document.language, fit, anchors, language_scores, flaw]
+            for (document, language_scores), fit, (score, flaw), anchors in zip(
+                documents, fitting, found, words, strict=True
             )
         ]
 
@@ -164,14 +168,14 @@ class PageScoring:
         anchors = [*map(_anchor_texts, pages)]
         # Pages of one site have most of them in common
         texts = dict.fromkeys(chain.from_iterable(one.values() for one in anchors))
-        self._learn(scorer, texts)
+        self._score_unknown(scorer, texts)
         return [*map(self._known_scores, anchors)]
 
-    def _learn(self, scorer: Scorer, texts: Iterable[str]) -> None:
-        """Score the texts that have no known score. At most KNOWN scores are remembered."""
+    def _score_unknown(self, scorer: Scorer, texts: Iterable[str]) -> None:
+        """Score the texts that have no known score, and remember at most MAX_KNOWN scores."""
         wanted = [*texts]
         new = [text for text in wanted if text not in self._known]
-        if len(self._known) + len(new) > KNOWN:
+        if len(self._known) + len(new) > MAX_KNOWN:
             self._known.clear()
             # The old scores are gone, so those that were known are scored again
             new = wanted
@@ -186,17 +190,18 @@ class PageScoring:
 
 
 def _anchor_texts(page: Page) -> dict[str, str]:
-    """Return the anchor texts of a page's first ANCHORS linked URLs, of each URL the last one."""
+    """Return the anchor texts of a page's first MAX_ANCHORS linked URLs, of each URL the last one."""
     columns = page.columns
     texts: dict[str, str] = {}
     for kind, url, text in zip(columns.kinds, columns.targets, columns.texts, strict=True):
         is_anchor = kind == "a" and url
         if is_anchor and text.strip():
-            texts[url] = text[:WORDS]
-    return dict(islice(texts.items(), ANCHORS))
+            texts[url] = text[:MAX_ANCHOR_CHARS]
+    return dict(islice(texts.items(), MAX_ANCHORS))
 
 
 def page_of(url: str, content_type: str, body: bytes) -> Page:
+    """Return a page with this body for the scorer; what it does not know of the answer is empty."""
     headers = [(b"content-type", content_type.encode("latin-1", "replace"))]
     return Page(
         url,
@@ -224,6 +229,11 @@ def score_job(path: str, languages: str) -> Job:
     scoring: PageScoring | None = None
 
     def read(data: bytes) -> Any:
+        """Return the fields of the scores of each page of a batch, or what is wrong with the
+        scorer.
+
+        The scorer is made with the first batch, which has no pages.
+        """
         nonlocal scoring
         if scoring is None:
             try:
@@ -237,15 +247,15 @@ def score_job(path: str, languages: str) -> Job:
             at += size
         return scoring.scored(pages)
 
-    return Job(read, memory=None, seconds=HARD)
+    return Job(read, memory=None, seconds=CPU_SECONDS)
 
 
 def _words_of(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:LONGEST]
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:MAX_ERROR_CHARS]
 
 
 WALL, START = 20.0, 120.0  # seconds for a batch, and for a scorer to load what it needs
-DEATHS = 2  # of the process over one batch, after which the rest of it has no score
+MAX_DEATHS = 2  # of the process over one batch, after which the rest of it has no score
 DIED = PageScores(None, flaw="the scorer's process died, or took too long")
 
 
@@ -264,7 +274,9 @@ class ScoreProcess(DocumentWorker):
 
     def __init__(self, scorer: str, languages: Sequence[str], *, wall: float = WALL) -> None:
         super().__init__(
-            "pages to score them", command_of(JOB, scorer, ",".join(languages)), wall / SHARED
+            "pages to score them",
+            command_of(JOB, scorer, ",".join(languages)),
+            wall / PROCESSOR_SHARES,
         )
         self._of_batch = wall
 
@@ -282,7 +294,7 @@ class ScoreProcess(DocumentWorker):
         found: list[PageScores] = []
         for body in bodies:
             # A scorer that dies of every body would take a start for each
-            if deaths > DEATHS:
+            if deaths > MAX_DEATHS:
                 found.append(DIED)
                 continue
             try:
@@ -299,14 +311,14 @@ class ScoreProcess(DocumentWorker):
             raise WorkerDied(self._what)
         return found
 
-    def _open(self) -> None:
+    def _start_process(self) -> None:
         """Start a process, and send an empty batch, whose answer tells what the scorer lacks."""
-        super()._open()
-        self._wall = START
+        super()._start_process()
+        self._answer_seconds = START
         try:
-            answer = self._ask(b"[]\n")
+            answer = self._exchange(b"[]\n")
         finally:
-            self._wall = self._of_batch
+            self._answer_seconds = self._of_batch
         if isinstance(answer, str):
             raise OSError(answer)
 

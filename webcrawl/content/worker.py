@@ -29,10 +29,11 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 SIZE = struct.Struct("<Q")
 READY = b"R"
-SHARED = 10  # times the processor time that a worker may take: it may have to share its processor
-TRIES = 30  # to start a process, with PAUSE seconds between them
-PAUSE = 1.0
-LARGEST = 1 << 26  # bytes of an answer
+# times the processor time that a worker may take: it may have to share its processor
+PROCESSOR_SHARES = 10
+START_TRIES = 30  # to start a process, with PAUSE_SECONDS between them
+PAUSE_SECONDS = 1.0
+LARGEST_ANSWER = 1 << 26  # bytes of an answer
 
 
 def command_of(job: str, *arguments: str) -> tuple[str, ...]:
@@ -50,7 +51,7 @@ class WorkerDied(Exception):  # noqa: N818 - reads as what it is
 class DocumentWorker:
     """Sends one body at a time to a process, which starts with the first body and after each death."""
 
-    tries = TRIES
+    tries = START_TRIES
 
     def __init__(self, what: str, command: tuple[str, ...], seconds: float, **environ: str) -> None:
         """Name the bodies and the command of the process.
@@ -61,27 +62,28 @@ class DocumentWorker:
         self._what = what
         self._command = command
         self._environ = environ
-        self._wall = SHARED * seconds
+        self._answer_seconds = PROCESSOR_SHARES * seconds
         self._process: subprocess.Popen[bytes] | None = None
-        self._wire: socket.socket | None = None
+        self._socket: socket.socket | None = None
         self._closed = False
 
     def ask(self, body: bytes, read: Callable[[Any], T]) -> T:
         """Return what `read` makes of the worker's answer, which is a JSON value.
 
-        Raise WorkerDied also if `read` raises ValueError. Raise OSError if no process can be
-        started for a while: that is not caused by the body.
+        If the process was killed from outside, the body is sent once more, to another one. Raise
+        WorkerDied if the process ended over the body, or if `read` raises ValueError. Raise OSError
+        if no process can be started for a while: that is not caused by the body.
         """
-        for last in (False, True):
-            self._start()
+        for is_last_try in (False, True):
+            self._ensure_running()
             try:
-                return read(self._ask(body))
+                return read(self._exchange(body))
             except (OSError, ValueError) as error:
-                ended = self._end()
+                exit_status = self._end_process()
                 # Another process has killed it, perhaps for want of memory. No body causes that:
                 # the worker's own limits end it in other ways
-                is_body_innocent = ended == -signal.SIGKILL and not self._closed
-                if is_body_innocent and not last:
+                is_body_innocent = exit_status == -signal.SIGKILL and not self._closed
+                if is_body_innocent and not is_last_try:
                     continue
                 raise WorkerDied(self._what) from error
         raise AssertionError
@@ -97,63 +99,80 @@ class DocumentWorker:
     def close(self) -> None:
         """End the process, and wait for its end. Do not call it while a body is read."""
         self.kill()
-        self._end()
+        self._end_process()
 
-    def _ask(self, body: bytes) -> Any:
-        wire = self._wire
-        if wire is None:
+    def _exchange(self, body: bytes) -> Any:
+        """Send the body to the running process, and return its answer.
+
+        Raise OSError or ValueError if there is none within the seconds for it, or no usable one.
+        """
+        connection = self._socket
+        if connection is None:
             raise OSError("the worker process could not be started")
-        wire.settimeout(self._wall)
-        wire.sendall(SIZE.pack(len(body)) + body)
-        (size,) = SIZE.unpack(self._exactly(wire, SIZE.size))
-        if size > LARGEST:
+        connection.settimeout(self._answer_seconds)
+        connection.sendall(SIZE.pack(len(body)) + body)
+        (size,) = SIZE.unpack(self._exactly(connection, SIZE.size))
+        if size > LARGEST_ANSWER:
             raise ValueError("the worker's answer is too large")
-        return json.loads(self._exactly(wire, size))
+        return json.loads(self._exactly(connection, size))
 
-    def _exactly(self, wire: socket.socket, size: int) -> bytes:
-        pieces, end = bytearray(), time.monotonic() + self._wall
-        while len(pieces) < size:
-            wire.settimeout(max(end - time.monotonic(), 0.001))
-            piece = wire.recv(min(size - len(pieces), 1 << 20))
+    def _exactly(self, connection: socket.socket, size: int) -> bytes:
+        """Read this number of bytes from the process.
+
+        Raise TimeoutError after the seconds for an answer, ConnectionResetError if the process has
+        ended.
+        """
+        received, deadline = bytearray(), time.monotonic() + self._answer_seconds
+        while len(received) < size:
+            connection.settimeout(max(deadline - time.monotonic(), 0.001))
+            piece = connection.recv(min(size - len(received), 1 << 20))
             if not piece:
                 raise ConnectionResetError("the worker has ended")
-            pieces += piece
-        return bytes(pieces)
+            received += piece
+        return bytes(received)
 
-    def _start(self) -> None:
+    def _ensure_running(self) -> None:
+        """Start a process unless one runs; try again for START_TRIES with pauses if none can be
+        started.
+
+        Raise OSError then, or if the worker is closed meanwhile.
+        """
         if self._process is not None and self._process.poll() is None:
             return
-        self._end()
+        self._end_process()
         if self._closed:
             raise OSError("the worker was closed while it was starting")
         for attempt in range(1, self.tries + 1):
             try:
-                self._open()
+                self._start_process()
             except OSError as error:
-                self._end()
+                self._end_process()
                 if attempt == self.tries or self._closed:
                     raise OSError(
                         f"no process could be started to read {self._what}: {error}"
                     ) from error
                 if attempt == 1:
-                    rest = (self.tries - 1) * PAUSE
+                    seconds_left = (self.tries - 1) * PAUSE_SECONDS
                     logger.warning(
                         "No process could be started to read %s: %s; retrying for %d s",
                         self._what,
                         error,
-                        rest,
+                        seconds_left,
                     )
-                time.sleep(PAUSE)
+                time.sleep(PAUSE_SECONDS)
             else:
                 break
         if self._closed:  # meanwhile, when there was no process yet to kill
-            self._end()
+            self._end_process()
             raise OSError("the worker was closed while it was starting")
 
-    def _open(self) -> None:
-        """Start the worker, and wait until it is ready."""
+    def _start_process(self) -> None:
+        """Start the process, and wait until it says that it is ready.
+
+        Raise OSError if it cannot be started, or ends at once.
+        """
         ours, theirs = socket.socketpair()
-        self._wire = ours
+        self._socket = ours
         with theirs:
             # Not multiprocessing: to fork a process that has threads is unsafe, and its pools hang
             # when a worker is killed
@@ -165,25 +184,28 @@ class DocumentWorker:
                 env=environment() | self._environ,
                 start_new_session=True,  # Ctrl-C is the crawl's
             )
-        ours.settimeout(self._wall)
+        ours.settimeout(self._answer_seconds)
         if ours.recv(1) != READY:
             raise ConnectionResetError("the process ended as soon as it was started")
 
-    def _end(self) -> int | None:
-        """End the process if it runs, and return how it ended."""
-        if self._wire is not None:
-            self._wire.close()
-            self._wire = None
+    def _end_process(self) -> int | None:
+        """Close the connection, end the process if it runs, and return its exit status.
+
+        None if there is no process, or if it had to be killed here.
+        """
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
         process, self._process = self._process, None
         if process is None:
             return None
         try:
-            ended = process.wait(0.2)  # one that its limits ended may not be gone yet
+            exit_status = process.wait(0.2)  # one that its limits ended may not be gone yet
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
             return None
-        return ended
+        return exit_status
 
 
 class Job(NamedTuple):
@@ -197,32 +219,35 @@ class Job(NamedTuple):
 
 
 def serve(job: Job) -> None:
-    """Answer one body after the other, within the limits of the job."""
-    wire = socket.socket(fileno=0)
+    """Set the limits of the job for this process, and answer bodies until the other end is closed.
+
+    A body that takes more than its seconds ends the process.
+    """
+    connection = socket.socket(fileno=0)
     limits = {resource.RLIMIT_CORE: 0}
     if job.memory is not None:
         limits[resource.RLIMIT_AS] = job.memory
         limits[resource.RLIMIT_FSIZE] = 0
     if job.files is not None:
         limits[resource.RLIMIT_NOFILE] = job.files
-    for limit, most in limits.items():
-        resource.setrlimit(limit, (most, most))
+    for limit, value in limits.items():
+        resource.setrlimit(limit, (value, value))
     # The timer's signal ends the process at once, also within a library's call
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
-    wire.sendall(READY)
-    while head := _exactly(wire, SIZE.size):
-        body = _exactly(wire, *SIZE.unpack(head))
+    connection.sendall(READY)
+    while packed_size := _exactly(connection, SIZE.size):
+        body = _exactly(connection, *SIZE.unpack(packed_size))
         signal.setitimer(signal.ITIMER_PROF, job.seconds)
         answer = json.dumps(job.read(body)).encode()
         signal.setitimer(signal.ITIMER_PROF, 0)
-        wire.sendall(SIZE.pack(len(answer)) + answer)
+        connection.sendall(SIZE.pack(len(answer)) + answer)
 
 
-def _exactly(wire: socket.socket, size: int) -> bytes:
+def _exactly(connection: socket.socket, size: int) -> bytes:
     """Read exactly this number of bytes; return none if the other end is closed."""
     pieces, left = [], size
     while left:
-        piece = wire.recv(min(left, 1 << 20))
+        piece = connection.recv(min(left, 1 << 20))
         if not piece:
             return b""
         pieces.append(piece)

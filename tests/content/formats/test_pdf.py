@@ -223,7 +223,7 @@ class TestWhatItSurvives:
 
     def test_a_worker_that_says_nothing(self, monkeypatch, started):
         """It is given a while, and then ended."""
-        monkeypatch.setattr(worker, "SHARED", 0.05)
+        monkeypatch.setattr(worker, "PROCESSOR_SHARES", 0.05)
         reader = fake("signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)")
 
         assert reader.read(pdf(), URL).note == "pdf:died"
@@ -262,7 +262,7 @@ class TestWhatItSurvives:
 class TestOurOwnLack:
     def test_no_process(self, monkeypatch):
         """It is waited for a while, and then told: no PDF is charged with it."""
-        monkeypatch.setattr(worker, "PAUSE", 0.001)
+        monkeypatch.setattr(worker, "PAUSE_SECONDS", 0.001)
         reader = PdfProcess(("/no/such/program",))
 
         with pytest.raises(
@@ -284,8 +284,8 @@ class TestOurOwnLack:
 
     def test_a_process_that_ends_at_once(self, monkeypatch):
         """So is a library that cannot be loaded."""
-        monkeypatch.setattr(worker, "PAUSE", 0.001)
-        monkeypatch.setattr(worker, "TRIES", 2)
+        monkeypatch.setattr(worker, "PAUSE_SECONDS", 0.001)
+        monkeypatch.setattr(worker, "START_TRIES", 2)
         reader = PdfProcess((sys.executable, "-c", "import no_such_library"))
 
         with pytest.raises(OSError, match="ended as soon as it was started"):
@@ -294,7 +294,7 @@ class TestOurOwnLack:
 
     def test_a_passing_lack(self, monkeypatch, caplog):
         """What is there again after a moment was only waited for."""
-        monkeypatch.setattr(worker, "PAUSE", 0.001)
+        monkeypatch.setattr(worker, "PAUSE_SECONDS", 0.001)
         reader, tries, start = PdfProcess(), [], subprocess.Popen
 
         def first_fails(*args, **options):

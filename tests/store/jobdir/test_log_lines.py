@@ -19,7 +19,7 @@ from webcrawl.store.jobdir.crawl_line import line
 from webcrawl.store.jobdir.log_lines import (
     ERROR_LINES,
     ERRORS_TAIL,
-    MOST,
+    MOST_CHARACTERS,
     SHAPES,
     field,
     last_errors,
@@ -348,7 +348,7 @@ def test_a_page_of_equal_links_below_a_long_url():
 
     data = page_lines(page, *columns)
 
-    assert len(data) < MOST + 10_000
+    assert len(data) < MOST_CHARACTERS + 10_000
     *first, last = data.decode().splitlines()
     assert set(first) == {f"{page}\ty\t{page}y\ta\t"}
     assert last == f"{page}\t\t\tcut\t{count - len(first)}"

@@ -125,14 +125,18 @@ class DocumentReader:
         agent: str = "",
         structured: bool = False,
     ) -> None:
+        """`wanted`: the kinds of links to read. `agent`: our name in robots meta elements.
+
+        `anchor_text` and `structured`: whether texts of links and structured data are read, too.
+        """
         self.wanted = frozenset(wanted)
         self._html = LinkReader(
             self.wanted, anchor_text=anchor_text, agent=agent, structured=structured
         )
         self._formats = self.wanted & set(OF_DOCUMENTS)
         self._of_headers = self.wanted & OF_HEADERS
-        self._packed = bool(self._formats & {"sitemap", "feed"})
-        self._whole = anchor_text and self.wanted >= ALL_LOGGED
+        self._reads_listings = bool(self._formats & {"sitemap", "feed"})
+        self._logs_all = anchor_text and self.wanted >= ALL_LOGGED
 
     def links(
         self,
@@ -149,18 +153,18 @@ class DocumentReader:
         """
         if MARKDOWN in self.wanted and is_markdown(content_type, url):
             encoding = encoding or encoding_of(body, content_type, url)
-            return markdown_links(body, url, encoding, whole=self._whole)
+            return markdown_links(body, url, encoding, whole=self._logs_all)
         if not self._formats:
             return self._html.links(body, content_type, url, encoding)
-        if self._packed and is_packed(content_type, body):
+        if self._reads_listings and is_packed(content_type, body):
             body, content_type = unpacked(body), ""
         form = form_of(content_type, body)
         if KINDS_OF.get(form) not in self._formats:
             return self._html.links(body, content_type, url, encoding)
         if form == "xlink":
             links = self._kept(xml_stream.xlinks(body, content_type, url))
-            return DocumentLinks(url, encoding or "utf-8", links=links, whole=self._whole)
-        found = DocumentLinks(_location(headers, url), encoding or "utf-8", whole=self._whole)
+            return DocumentLinks(url, encoding or "utf-8", links=links, whole=self._logs_all)
+        found = DocumentLinks(_location(headers, url), encoding or "utf-8", whole=self._logs_all)
         if form == "text":
             self._fill(found, listings.read_list(body))
         elif form == "json":

@@ -139,15 +139,19 @@ class _ListingTarget:
         self.elements = 0
         self._path: list[str] = []
         self._text: list[str] | None = None  # of the element that is being read
-        self._room = 0  # characters that this text may still have
+        self._chars_left = 0  # characters that this text may still have
         self._depth = 0  # of the element that is being read
-        self._count = 0  # of holders that were read
-        self._within = 0  # holders that are open
-        self._first = 0  # index of the current holder's first entry
-        self._said: dict[str, str] = {}  # texts of the current holder, by element
+        self._holders_read = 0
+        self._open_holders = 0  # holders that are open
+        self._first_of_holder = 0  # index of the current holder's first entry
+        self._holder_texts: dict[str, str] = {}  # texts of the current holder, by element
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        # Without its namespace: many sitemaps and feeds have a wrong one
+        """Take the start of an element: note the entry that it holds, its addresses, or that its
+        text counts.
+
+        Names count without their namespaces: many sitemaps and feeds have a wrong one.
+        """
         name = tag.rpartition("}")[2].rpartition(":")[2]
         self.elements += 1
         if not self.listing.form:
@@ -158,17 +162,17 @@ class _ListingTarget:
             attributes = _cdf_attributes(attributes)
         self._path.append(name)
         self._bases.start(attributes)
-        if self._holds(name):
-            self._hold(name)
+        if self._is_holder(name):
+            self._open_holder(name)
         if name in ATTRIBUTES:
             attribute, role, kind = ATTRIBUTES[name]
             self._add(attributes.get(attribute), role, kind)
         elif "href" in attributes:
-            self._related(name, attributes)
+            self._add_relation(name, attributes)
         elif name in TEXTS and not (name == "guid" and _is_opaque(attributes)):
-            self._listen()
+            self._begin_text()
         if is_cdf and "lastmod" in attributes:
-            self._said["modified"] = attributes["lastmod"]
+            self._holder_texts["modified"] = attributes["lastmod"]
 
     def _recognise_form(self, name: str) -> None:
         """Take the element as the listing's root, if it is the root of a known format."""
@@ -177,22 +181,25 @@ class _ListingTarget:
         elif name in FORMS:
             self.listing.form = name
 
-    def _holds(self, name: str) -> bool:
+    def _is_holder(self, name: str) -> bool:
         """Return whether the element holds entries."""
         # A feed has the address of an image there
         if name == "url" and self.listing.form in FEEDS:
             return False
         return name in HOLDERS
 
-    def _hold(self, name: str) -> None:
-        self._within += 1
-        self._first = len(self.listing.entries)
-        self._said = {}
+    def _open_holder(self, name: str) -> None:
+        self._open_holders += 1
+        self._first_of_holder = len(self.listing.entries)
+        self._holder_texts = {}
         self._text = None
         if name == "sitemap":  # real indexes have addresses without a <loc>
-            self._listen()
+            self._begin_text()
 
     def end(self, tag: str) -> None:
+        """Take the end of an element: read its text if it counts, and close its entry if it holds
+        one.
+        """
         del tag
         text = ""
         if self._text is not None and len(self._path) == self._depth:
@@ -200,30 +207,30 @@ class _ListingTarget:
             self._text = None
         name = self._path.pop() if self._path else ""
         parent = self._path[-1] if self._path else ""
-        if self._holds(name):
-            self._within -= 1
+        if self._is_holder(name):
+            self._open_holders -= 1
             if name == "sitemap":
                 self._read_sitemap(text)
-            self._finish()
+            self._close_holder()
         elif text:
-            self._read(name, parent, text)
+            self._take_text(name, parent, text)
         self._bases.end()
 
     def data(self, text: str) -> None:
-        if self._text is not None and self._room > 0:
-            self._text.append(text[: self._room])
-            self._room -= len(text)
+        if self._text is not None and self._chars_left > 0:
+            self._text.append(text[: self._chars_left])
+            self._chars_left -= len(text)
 
     def pi(self, target: str, text: str | None = None) -> None: ...
 
     def close(self) -> None: ...
 
-    def _listen(self) -> None:
+    def _begin_text(self) -> None:
         self._text = []
-        self._room = LONGEST
+        self._chars_left = LONGEST
         self._depth = len(self._path)
 
-    def _read(self, name: str, parent: str, text: str) -> None:
+    def _take_text(self, name: str, parent: str, text: str) -> None:
         """Take the text of the element `name` within `parent`."""
         if name in ADDRESSES:
             role_and_kind = _role_and_kind(name, parent)
@@ -238,7 +245,7 @@ class _ListingTarget:
             return
         if parent in HOLDERS:
             # The first of several counts
-            self._said.setdefault(name, text)
+            self._holder_texts.setdefault(name, text)
 
     def _read_guid(self, text: str) -> None:
         """Add an identifier that is an absolute address."""
@@ -247,11 +254,11 @@ class _ListingTarget:
 
     def _read_sitemap(self, text: str) -> None:
         """Add the address that stands in a <sitemap> without a <loc>."""
-        has_no_loc = len(self.listing.entries) == self._first
+        has_no_loc = len(self.listing.entries) == self._first_of_holder
         if has_no_loc and text.startswith("http"):
             self._add(text, "sitemap", "sitemap")
 
-    def _related(self, name: str, attributes: dict[str, str]) -> None:
+    def _add_relation(self, name: str, attributes: dict[str, str]) -> None:
         """Add the address that an element has in its href, if the element is a link."""
         address = attributes["href"]
         form = self.listing.form
@@ -279,7 +286,7 @@ class _ListingTarget:
 
         Outside any item, the link is to the feed's own page.
         """
-        return "item" if self._within else "home"
+        return "item" if self._open_holders else "home"
 
     def _add(self, url: str | None, role: str, kind: str) -> None:
         address = (url or "").strip()
@@ -287,23 +294,23 @@ class _ListingTarget:
             self.listing.entries.append(ListingEntry(self._bases.absolute(address), kind, role))
             self.full = len(self.listing.entries) >= LINKS
 
-    def _finish(self) -> None:
+    def _close_holder(self) -> None:
         """Give the entries of a holder the date and the title that it has."""
-        said, entries = self._said, self.listing.entries
+        said, entries = self._holder_texts, self.listing.entries
         if _is_address(said.get("id", "")):
-            has_item = any(entry.role == "item" for entry in entries[self._first :])
+            has_item = any(entry.role == "item" for entry in entries[self._first_of_holder :])
             if not has_item:
                 self._add(said["id"], "item", "feed")  # as other readers of Atom have it
         modified = _first_date(said.get(name, "") for name in DATES)
         title = _short_title(said.get("title", ""))
-        for entry in entries[self._first :]:
+        for entry in entries[self._first_of_holder :]:
             if entry.role in ("item", "sitemap", "guid"):
                 entry.modified = modified
                 entry.title = title
-        self._first = len(entries)
-        self._said = {}
-        self._count += 1
-        self.full = self.full or self._count >= ENTRIES
+        self._first_of_holder = len(entries)
+        self._holder_texts = {}
+        self._holders_read += 1
+        self.full = self.full or self._holders_read >= ENTRIES
 
 
 def _role_and_kind(name: str, parent: str) -> tuple[str, str] | None:

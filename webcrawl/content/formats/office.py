@@ -202,18 +202,21 @@ def _style_names(packed: PackedFile, main: str) -> dict[str, str]:
 
 
 def _word_blocks(body: Any, names: dict[str, str]) -> Iterator[str]:
+    """Yield each paragraph of a DOCX body as Markdown. `names`: the names of the styles by their
+    ids.
+    """
     for paragraph in body.iter(f"{WORD}p"):
         if _is_unseen(paragraph):
             continue
-        text = _runs(paragraph, WORD)
+        text = _paragraph_text(paragraph, WORD)
         style = paragraph.find(f"{WORD}pPr/{WORD}pStyle")
         name = "" if style is None else names.get(style.get(f"{WORD}val"), "")
         is_item = paragraph.find(f"{WORD}pPr/{WORD}numPr") is not None
         if text:
-            yield f"{_mark(name, is_item=is_item)}{text}"
+            yield f"{_markdown_prefix(name, is_item=is_item)}{text}"
 
 
-def _mark(style: str, *, is_item: bool) -> str:
+def _markdown_prefix(style: str, *, is_item: bool) -> str:
     """Return how Markdown begins a paragraph of this style."""
     kind, _, level = style.partition(" ")
     if kind == "title":
@@ -226,7 +229,7 @@ def _mark(style: str, *, is_item: bool) -> str:
     return ""
 
 
-def _runs(paragraph: Any, space: str) -> str:
+def _paragraph_text(paragraph: Any, space: str) -> str:
     """Return the text of a paragraph's own runs, with their tabs and line breaks."""
     parts = []
     names = [f"{space}{name}" for name in ("t", *SIGNS)]
@@ -249,14 +252,17 @@ def _presentation(packed: PackedFile) -> Contents:
     places = [
         related.get(one.get(RELATION), "") for one in packed.tree(main).iter(f"{SLIDES}sldId")
     ]
-    return *_core(packed), packed.all_of(places, _slide)
+    return *_core(packed), packed.all_of(places, _slide_blocks)
 
 
-def _slide(packed: PackedFile, place: str) -> Iterator[str]:
+def _slide_blocks(packed: PackedFile, place: str) -> Iterator[str]:
+    """Yield the texts of the shapes on a slide as Markdown, titles as headings. `place`: its
+    member.
+    """
     for shape in packed.tree(place).iter(f"{SLIDES}sp", f"{SLIDES}graphicFrame"):
         if _is_unseen(shape):
             continue
-        lines = [_runs(paragraph, DRAWING) for paragraph in shape.iter(f"{DRAWING}p")]
+        lines = [_paragraph_text(paragraph, DRAWING) for paragraph in shape.iter(f"{DRAWING}p")]
         text = "\n".join(filter(None, lines))
         if not text:
             continue
@@ -285,23 +291,24 @@ def _text(element: Any) -> str:
 
 def _open_document(packed: PackedFile) -> Contents:
     title, author = _dublin(packed.tree("meta.xml")) if packed.has("meta.xml") else ("", "")
-    return title, author, _open_blocks(packed.tree("content.xml"))
+    return title, author, _odt_blocks(packed.tree("content.xml"))
 
 
-def _open_blocks(root: Any) -> Iterator[str]:
-    for one in root.iter(*PARAGRAPHS):
-        text = _own_text(one)
-        if not text or _is_unseen(one):
+def _odt_blocks(root: Any) -> Iterator[str]:
+    """Yield each heading and paragraph of an ODT text as Markdown; items of lists have their mark."""
+    for element in root.iter(*PARAGRAPHS):
+        text = _text_of_element(element)
+        if not text or _is_unseen(element):
             continue
-        if one.tag == f"{TEXT}h":
-            level = one.get(f"{TEXT}outline-level", "1")
-            yield f"{_mark(f'heading {level}', is_item=False)}{text}"
+        if element.tag == f"{TEXT}h":
+            level = element.get(f"{TEXT}outline-level", "1")
+            yield f"{_markdown_prefix(f'heading {level}', is_item=False)}{text}"
         else:
-            is_item = next(one.iterancestors(f"{TEXT}list-item"), None) is not None
-            yield f"{_mark('', is_item=is_item)}{text}"
+            is_item = next(element.iterancestors(f"{TEXT}list-item"), None) is not None
+            yield f"{_markdown_prefix('', is_item=is_item)}{text}"
 
 
-def _own_text(paragraph: Any) -> str:
+def _text_of_element(paragraph: Any) -> str:
     """Return the text of a paragraph without that of notes and boxes in it, which have their own."""
     parts = [paragraph.text or ""]
     walk = etree.iterwalk(paragraph, events=("start", "end"))
@@ -325,20 +332,25 @@ def _has_own_text(element: Any) -> bool:
     return element.tag in PARAGRAPHS or element.tag in UNSEEN
 
 
-def _book(packed: PackedFile) -> Contents:
+def _epub_contents(packed: PackedFile) -> Contents:
+    """Return title, author and chapters of an EPUB, in the order in which it is read.
+
+    Raise NotReadable if it names no book, or if a chapter is encrypted.
+    """
     places = packed.tree("META-INF/container.xml").xpath("//*[local-name()='rootfile']/@full-path")
     if not places:
         raise NotReadable("META-INF/container.xml: names no book")
     book = packed.tree(places[0])
     folder = posixpath.dirname(places[0])
     files = {
-        one.get("id"): _member(folder, unquote(one.get("href", ""))) for one in book.iter("{*}item")
+        element.get("id"): _member(folder, unquote(element.get("href", "")))
+        for element in book.iter("{*}item")
     }
-    idrefs = [one.get("idref", "") for one in book.iter("{*}itemref")]
-    chapters = [files.get(one, one) for one in idrefs]
+    idrefs = [element.get("idref", "") for element in book.iter("{*}itemref")]
+    chapters = [files.get(idref, idref) for idref in idrefs]
     if locked := _encrypted(packed).intersection(chapters):
         raise NotReadable(f"{min(locked)}: is encrypted")
-    return *_dublin(book), packed.all_of(chapters, _chapter)
+    return *_dublin(book), packed.all_of(chapters, _chapter_blocks)
 
 
 def _encrypted(packed: PackedFile) -> set[str]:
@@ -349,7 +361,7 @@ def _encrypted(packed: PackedFile) -> set[str]:
     return {posixpath.normpath(unquote(one.get("URI", ""))) for one in references}
 
 
-def _chapter(packed: PackedFile, place: str) -> Iterator[str]:
+def _chapter_blocks(packed: PackedFile, place: str) -> Iterator[str]:
     """Yield the headings, items and paragraphs of a chapter in XHTML; it may be as HTML often is."""
     data = packed.read(place)
     encoding = "utf-16" if data.startswith((BOM_UTF16_BE, BOM_UTF16_LE)) else "utf-8"
@@ -369,7 +381,7 @@ def _chapter(packed: PackedFile, place: str) -> Iterator[str]:
         if one.tag not in INLINE:
             text = " ".join("".join(pieces).split())
             if text:
-                yield f"{_mark(style, is_item=style == 'li')}{text}"
+                yield f"{_markdown_prefix(style, is_item=style == 'li')}{text}"
             pieces.clear()
             style = _style(one if begins else one.getparent())
         piece = one.text if begins else one.tail
@@ -392,5 +404,5 @@ KINDS: dict[str, Callable[[PackedFile], Contents]] = {  # by media type
     f"{_MICROSOFT}wordprocessingml.document": _word,
     f"{_MICROSOFT}presentationml.presentation": _presentation,
     "application/vnd.oasis.opendocument.text": _open_document,
-    "application/epub+zip": _book,
+    "application/epub+zip": _epub_contents,
 }

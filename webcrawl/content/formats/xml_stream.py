@@ -176,6 +176,11 @@ class _LinkTarget:
         self._bases = Bases(url)
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
+        """Add the address of an element, if it has one.
+
+        It is in `href` (SVG's own goes before XLink's, as SVG 2 has it), `xlink:href`, or an
+        inclusion.
+        """
         self.elements += 1
         self._bases.start(attributes)
         if not attributes:
@@ -184,7 +189,6 @@ class _LinkTarget:
         is_svg = tag.startswith(SVG)
         if is_svg:
             kind = OF_SVG.get(tag.removeprefix(SVG), kind)
-        # SVG 2: its own href goes before XLink's
         if is_svg and "href" in attributes:
             self._add(attributes["href"], kind)
         elif XLINK in attributes:

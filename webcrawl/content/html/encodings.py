@@ -136,7 +136,7 @@ def declared(body: bytes, length: int = PRESCANNED) -> str | None:
         return "utf-16le"
     if head.startswith(b"\0<\0?\0x"):
         return "utf-16be"
-    return _meta(head) or xml_declared(head)
+    return _encoding_in_meta(head) or xml_declared(head)
 
 
 def xml_declared(head: bytes) -> str | None:
@@ -163,28 +163,37 @@ def from_content(content: str) -> str | None:
     return lookup(label) if label else None
 
 
-def _meta(head: bytes) -> str | None:
-    at = 0
-    while tag := _TAG.search(head, at):
+def _encoding_in_meta(head: bytes) -> str | None:
+    """Return the encoding that a <meta> at the beginning of a page declares, as the standard's
+    prescan finds it.
+
+    None if there is none.
+    """
+    place = 0
+    while tag := _TAG.search(head, place):
         if tag["comment"]:
-            at = head.find(b"-->", tag.end() - 2)  # they may be the dashes of `<!--`
+            place = head.find(b"-->", tag.end() - 2)  # they may be the dashes of `<!--`
         elif tag["meta"]:
-            found, at = _meta_element(head, tag.end())
-            if found:
-                return found
+            encoding, place = _encoding_of_element(head, tag.end())
+            if encoding:
+                return encoding
         elif tag["tag"]:
             name_end = _AFTER_NAME.search(head, tag.end())
-            at = _attributes(head, name_end.start(), {}) if name_end else 0
+            place = _read_attributes(head, name_end.start(), {}) if name_end else 0
         else:
-            at = head.find(b">", tag.start() + 1)
-        if at <= tag.start():  # out of bytes
+            place = head.find(b">", tag.start() + 1)
+        if place <= tag.start():  # out of bytes
             return None
     return None
 
 
-def _meta_element(head: bytes, at: int) -> tuple[str | None, int]:
+def _encoding_of_element(head: bytes, at: int) -> tuple[str | None, int]:
+    """Return the encoding that the <meta> whose attributes begin here declares, and where it ends.
+
+    None if it declares none; the end is 0 if the bytes end before it.
+    """
     attributes: dict[bytes, bytes] = {}
-    end = _attributes(head, at, attributes)
+    end = _read_attributes(head, at, attributes)
     if not end:
         return None, 0
     if b"charset" in attributes:  # wins over content, whichever comes first
@@ -196,7 +205,7 @@ def _meta_element(head: bytes, at: int) -> tuple[str | None, int]:
     return _ascii_based(encoding), end
 
 
-def _attributes(head: bytes, at: int, found: dict[bytes, bytes]) -> int:
+def _read_attributes(head: bytes, at: int, found: dict[bytes, bytes]) -> int:
     """Read a tag's attributes, the first of each name; return the tag's end, or 0 if there is none."""
     while attribute := _ATTRIBUTE.match(head, at):
         at = attribute.end()

@@ -78,7 +78,7 @@ class LinkCollector:
         self._room = room
         self._left = {}
         if self._with_texts or "a" not in self._wanted or not self._wanted.isdisjoint(OF_ALL):
-            self._read_all(elements)
+            self._read_elements(elements)
         else:
             self._read_plain(elements)
         self._found.meta_robots = frozenset(self._robots)
@@ -99,7 +99,12 @@ class LinkCollector:
             elif "xlink:href" in attributes:  # SVG's older name
                 self._add("a", attributes["xlink:href"] or "", attributes)
 
-    def _read_all(self, elements: Iterable[Element]) -> None:
+    def _read_elements(self, elements: Iterable[Element]) -> None:
+        """Read the links of all elements of a document that the selector has found.
+
+        Each is read by the rule of its tag; with texts, the texts of the new links are tidied at
+        the end.
+        """
         first = len(self._links)
         wants_anchors = "a" in self._wanted
         wants_of_all = not self._wanted.isdisjoint(OF_ALL)
@@ -108,7 +113,7 @@ class LinkCollector:
             if element.tag != "a":
                 self._element(element.tag or "", attributes, element)
             elif wants_anchors:
-                self._anchor(attributes, element)
+                self._add_anchor(attributes, element)
             if wants_of_all:
                 self._style_and_data(attributes)
         if self._with_texts:
@@ -124,7 +129,8 @@ class LinkCollector:
         for url in embedded_addresses.data_urls(attributes):
             self._add("data", url, attributes)
 
-    def _anchor(self, attributes: Attributes, element: Element) -> None:
+    def _add_anchor(self, attributes: Attributes, element: Element) -> None:
+        """Add the link of an <a>, with its text as long as the page's characters of text last."""
         name = "href" if "href" in attributes else "xlink:href"
         if name not in attributes:
             return
@@ -133,24 +139,25 @@ class LinkCollector:
             text = element.text_lexbor()
             self._chars_left -= len(text)
             if len(text) >= ANCHOR_TEXT:
-                text = _long(text)
+                text = _shortened_anchor_text(text)
         self._links.append(("a", attributes[name] or "", text, attributes.get("rel") or ""))
 
     def _element(self, tag: str, attributes: Attributes, element: Element) -> None:
+        """Read the links of an element that is no anchor, by the rule of its tag."""
         if tag == "meta":
-            self._meta(attributes)
+            self._read_meta(attributes)
         elif tag in ONCE:
-            self._once(tag, attributes, element)
+            self._read_first_only(tag, attributes, element)
         elif tag == "link":
-            self._link(attributes)
+            self._read_link_element(attributes)
             self._srcset(tag, attributes)
         elif tag == "style" and "style" in self._wanted:
             self._style(self._markup(element))
         else:
-            self._urls(tag, attributes, element)
+            self._add_urls(tag, attributes, element)
             self._srcset(tag, attributes)
 
-    def _once(self, tag: str, attributes: Attributes, element: Element) -> None:
+    def _read_first_only(self, tag: str, attributes: Attributes, element: Element) -> None:
         """Read an element that documents rarely have more than once: html, base, noframes, title."""
         if tag == "html":
             self._found.language = self._found.language or _language(attributes)
@@ -164,7 +171,7 @@ class LinkCollector:
             self._titled = True
             self._found.title = " ".join(element.text().split())[:TITLE]
 
-    def _urls(self, tag: str, attributes: Attributes, element: Element) -> None:
+    def _add_urls(self, tag: str, attributes: Attributes, element: Element) -> None:
         """Add the addresses in the attributes that the table names for this element."""
         for name, kind in self._table.get(tag, ()):
             if name not in attributes:
@@ -181,13 +188,16 @@ class LinkCollector:
         for url in embedded_addresses.srcset_urls(attributes.get(link_kinds.SRCSETS[tag]) or ""):
             self._add("srcset", url, attributes)
 
-    def _link(self, attributes: Attributes) -> None:
+    def _read_link_element(self, attributes: Attributes) -> None:
+        """Read a <link>: a licence it states, another address of the page, or a link of a wanted
+        kind.
+        """
         if "href" not in attributes:
             return
         href = attributes["href"] or ""
         rels = (attributes.get("rel") or "").lower().split()
         if LICENSE in rels and _type(attributes) == RSL:
-            self._say(LICENSE, href)
+            self._note_statement(LICENSE, href)
         kind = self._kind_of_link(rels, attributes)
         self._note_other_address(kind, href)
         if kind in self._wanted:
@@ -212,7 +222,8 @@ class LinkCollector:
         leads_to_markdown = media_type in MARKDOWN_TYPES
         return MARKDOWN if leads_to_markdown and MARKDOWN in self._wanted else "link"
 
-    def _meta(self, attributes: Attributes) -> None:
+    def _read_meta(self, attributes: Attributes) -> None:
+        """Read a <meta>: robots directives, statements that are asked for by name, and a refresh."""
         content = attributes.get("content")
         if not content:
             return
@@ -220,7 +231,7 @@ class LinkCollector:
         if name == "robots":
             self._robots |= {part.strip(SPACE) for part in content.lower().split(",")} - {""}
         elif name in self._names:
-            self._say(name, content)
+            self._note_statement(name, content)
         pragma = attributes.get("http-equiv")
         if pragma and pragma.lower() == "refresh":
             self._refresh(content)
@@ -234,7 +245,7 @@ class LinkCollector:
         if url and "refresh" in self._wanted:  # without a URL the page itself is loaded again
             self._add("refresh", url, {})
 
-    def _say(self, name: str, content: str) -> None:
+    def _note_statement(self, name: str, content: str) -> None:
         if len(self._said) < MOST_SAID:
             self._said.append((name, content[:LONGEST_SAID]))
 
@@ -304,7 +315,7 @@ def _type(attributes: Attributes) -> str:
     return (attributes.get("type") or "").strip(SPACE).lower()
 
 
-def _long(text: str) -> str:
+def _shortened_anchor_text(text: str) -> str:
     """Return the beginning of an anchor's text. What no output shows need not be read."""
     return " ".join(text[: 8 * ANCHOR_TEXT].split())[:ANCHOR_TEXT]
 

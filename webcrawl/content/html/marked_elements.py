@@ -43,6 +43,11 @@ class MarkedElements:
     """The elements of a document, and the room that all values of it share."""
 
     def __init__(self, found: Found) -> None:
+        """Take the first MOST of the elements that a tree has, with the place of the nearest one
+        around each.
+
+        From these come the children of each, and the number of properties around it.
+        """
         elements, nearest = found
         self.dropped = Counter[str]()  # values, by reason
         if len(elements) > MOST:
@@ -53,15 +58,15 @@ class MarkedElements:
         self.children: list[list[int]] = [[] for _ in self.elements]
         self._room = ROOM
         self._texts: dict[int, str] = {}
-        self._properties: list[int] = []  # around each element, itself included
-        for at, place in enumerate(self.nearest):
+        self._properties_around: list[int] = []  # around each element, itself included
+        for number, parent in enumerate(self.nearest):
             around = 0
-            if place >= 0:
-                self.children[place].append(at)
-                around = self._properties[place]
-            attributes = self.attributes[at]
+            if parent >= 0:
+                self.children[parent].append(number)
+                around = self._properties_around[parent]
+            attributes = self.attributes[number]
             is_property = "itemprop" in attributes or "property" in attributes
-            self._properties.append(around + is_property)
+            self._properties_around.append(around + is_property)
 
     @classmethod
     def of(cls, text: bytes, kind: str, root: LexborNode | None) -> Self | None:
@@ -99,7 +104,7 @@ class MarkedElements:
         """Return the text of an element, its white space collapsed."""
         if at not in self._texts:
             self._texts[at] = ""
-            if self._properties[at] > TEXTS:
+            if self._properties_around[at] > TEXTS:
                 self.dropped["deep"] += 1
             else:
                 self._texts[at] = " ".join(self.elements[at].text().split())
@@ -139,6 +144,11 @@ def _lexbor(selector: str, _thread: int) -> LexborTree:
 
 
 def _of_plain(root: etree._Element, names: Sequence[str]) -> Found:
+    """Return the elements with one of these attributes in libxml2's tree, and the nearest one
+    around each.
+
+    <meta> and <script> count too. Templates are taken out of the tree.
+    """
     drop_templates(root)
     wanted = frozenset(names)
     nodes = []

@@ -30,8 +30,9 @@ def parse(header: str) -> MimeType | None:
 
 @lru_cache(1024)  # a crawl meets few different ones
 def _parse(header: str) -> MimeType | None:
-    head, _, rest = header.strip(SPACE).partition(";")
-    kind, slash, subtype = head.partition("/")
+    """Return the media type in a Content-Type, with its parameters; None if it has no valid one."""
+    essence, _, rest = header.strip(SPACE).partition(";")
+    kind, slash, subtype = essence.partition("/")
     subtype = subtype.rstrip(SPACE)
     if not slash or not _TOKEN.fullmatch(kind) or not _TOKEN.fullmatch(subtype):
         return None

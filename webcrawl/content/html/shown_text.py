@@ -150,23 +150,23 @@ def _link(about: PageDescription, element: Element) -> None:
         about.canonical = value_of(attributes, "href").strip(SPACE)
 
 
-def _meta(about: PageDescription, element: Element) -> None:
+def _read_meta(about: PageDescription, element: Element) -> None:
+    """Take description, language and Open Graph's properties from a <meta>, unless they are known."""
     attributes = element.attributes
     content = _clean(attributes.get("content"))
     if not content:
         return
     name = value_of(attributes, "name").strip(SPACE).lower()
     pragma = value_of(attributes, "http-equiv").lower()
-    # Of several the first one counts
     if name == "description":
         about.description = about.description or content
     elif pragma == "content-language":
         about.language = about.language or content
     # Open Graph's properties are written as names, too
-    _open_graph(about, attributes.get("property") or name, content)
+    _read_open_graph(about, attributes.get("property") or name, content)
 
 
-def _open_graph(about: PageDescription, name: str, content: str) -> None:
+def _read_open_graph(about: PageDescription, name: str, content: str) -> None:
     key = name.strip(SPACE).lower()
     if key.startswith("og:") and len(about.open_graph) < MOST:
         about.open_graph.append((key[:LONGEST], content))
@@ -187,7 +187,7 @@ _XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 _READ: dict[str, Callable[[PageDescription, Element], None]] = {
     "html": _html,
     "link": _link,
-    "meta": _meta,
+    "meta": _read_meta,
     **dict.fromkeys(HEADINGS, _heading),
 }
 

@@ -66,18 +66,21 @@ _CROWDED = b"<a" + ATTRIBUTES * b" x=1" + b">"  # all automata find this
 
 
 def _automaton(pattern: str) -> re2._Regexp[bytes]:
+    """Return an RE2 expression for bytes, whose automata are made already.
+
+    RE2 makes them at the first match, under a lock that it never releases if memory ends meanwhile:
+    the next search would wait for ever. So they are made before memory can be short.
+    """
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
     options.never_capture = True
     options.max_mem = 64 << 20
-    found = re2.compile(pattern.encode(), options)
-    # RE2 makes its automata at the first match, under a lock that it never releases if memory ends
-    # meanwhile: the next search would wait for ever. So they are made before memory can be short.
-    found.search(_CROWDED)
-    return found
+    expression = re2.compile(pattern.encode(), options)
+    expression.search(_CROWDED)
+    return expression
 
 
-def _exact(pattern: str) -> re.Pattern[bytes]:
+def _python_expression(pattern: str) -> re.Pattern[bytes]:
     return re.compile(pattern.encode())
 
 
@@ -88,19 +91,20 @@ LARGE_TAG = _automaton(_LARGE)
 SUSPECT = _automaton(f"{_LARGE}|<{FORMATTING}{GAP}")
 CROWDED_TAG = _automaton(f"<{TAG_FIRST}{TAG_NAME}*{_ATTRIBUTE}{{{ATTRIBUTES}}}")
 
-FORMATTING_OR_ANCHOR = _exact(f"<(?:(?P<anchor>{ANCHOR})|{FORMATTING}){_REST}")
-FORMATTING_ALONE = _exact(f"<(?P<anchor>){FORMATTING}{_REST}")  # the same groups
-REST_OF_TAG = _exact(f"{_GAP_OR_ATTRIBUTE}*+>")
-START_OF_TAG = _exact(f"<{TAG_FIRST}{TAG_NAME}*+(?={GAP})")
-ATTRIBUTES_OF_TAG = _exact(f"{_GAP_OR_ATTRIBUTE}{{0,{2 * ATTRIBUTES}}}+")  # gaps count as well
+FORMATTING_OR_ANCHOR = _python_expression(f"<(?:(?P<anchor>{ANCHOR})|{FORMATTING}){_REST}")
+FORMATTING_ALONE = _python_expression(f"<(?P<anchor>){FORMATTING}{_REST}")  # the same groups
+REST_OF_TAG = _python_expression(f"{_GAP_OR_ATTRIBUTE}*+>")
+START_OF_TAG = _python_expression(f"<{TAG_FIRST}{TAG_NAME}*+(?={GAP})")
+# gaps count as well
+ATTRIBUTES_OF_TAG = _python_expression(f"{_GAP_OR_ATTRIBUTE}{{0,{2 * ATTRIBUTES}}}+")
 
 
 MANY_TAGS = 12_000  # nested, they take lexbor 0.2 s at worst
 # bytes of formatting tags times all tags: at worst 190 MB of elements opened again
-COPIES = 4_000_000
-HARMLESS = 2_500  # with so few tags, small anchors do no harm
-LONG = 64 << 10  # in shorter bodies the attributes of one tag cost 0.3 s at worst
-REACH = 64 << 10  # bytes of a tag in which its attributes are counted
+MAX_COPIED_BYTES = 4_000_000
+HARMLESS_TAGS = 2_500  # with so few tags, small anchors do no harm
+LONG_BODY = 64 << 10  # in shorter bodies the attributes of one tag cost 0.3 s at worst
+MEASURED_BYTES = 64 << 10  # of a tag, in which its attributes are counted
 
 
 def heavy(body: bytes) -> bool:
@@ -108,62 +112,69 @@ def heavy(body: bytes) -> bool:
     # Three times as fast as bytes.count
     tags = int(np.count_nonzero(np.frombuffer(body, np.uint8) == 0x3C))
     # No tag is longer than the body
-    if tags * len(body) <= COPIES:
+    if tags * len(body) <= MAX_COPIED_BYTES:
         return False
     # An ordinary page ends here, after a search of 7 us
-    if tags <= HARMLESS and not SUSPECT.search(body):
+    if tags <= HARMLESS_TAGS and not SUSPECT.search(body):
         return False
     if tags > MANY_TAGS:
         return True
-    counts_anchors = tags > HARMLESS or bool(LARGE_TAG.search(body))
+    counts_anchors = tags > HARMLESS_TAGS or bool(LARGE_TAG.search(body))
     pattern = FORMATTING_OR_ANCHOR if counts_anchors else FORMATTING_ALONE
-    return _copied(body, pattern) * tags > COPIES
+    return _copied_bytes(body, pattern) * tags > MAX_COPIED_BYTES
 
 
-def _copied(body: bytes, tag: re.Pattern[bytes]) -> int:
-    """Return the bytes that may be opened again at every tag.
+def _copied_bytes(body: bytes, tag: re.Pattern[bytes]) -> int:
+    """Return how many bytes of this page the parser may open again at every tag, at the most.
 
     These are all formatting tags, and the largest anchor. Every place where such a tag may begin is
     measured, even inside a comment: that only raises the bound.
     """
-    anchor = 0
+    largest_anchor = 0
     formatting = 0
     are_plain = True
-    for name, rest in tag.findall(body):
-        if name:
-            anchor = max(anchor, len(rest))
+    for anchor_name, rest_of_tag in tag.findall(body):
+        if anchor_name:
+            largest_anchor = max(largest_anchor, len(rest_of_tag))
         else:
-            formatting += len(rest)
-        if not rest:
+            formatting += len(rest_of_tag)
+        if not rest_of_tag:
             are_plain = False
     if are_plain:
-        return anchor + formatting
-    return anchor + formatting + _odd(body, tag)
+        return largest_anchor + formatting
+    return largest_anchor + formatting + _bytes_of_odd_tags(body, tag)
 
 
-def _odd(body: bytes, tag: re.Pattern[bytes]) -> int:
-    """Return `_copied` for tags with odd attributes. A tag without an end counts as COPIES bytes."""
+def _bytes_of_odd_tags(body: bytes, tag: re.Pattern[bytes]) -> int:
+    """Return the bytes of those tags whose attributes the quick expression does not know.
+
+    A tag without an end counts as MAX_COPIED_BYTES.
+    """
     size = 0
-    for found in tag.finditer(body):
-        if not found["rest"]:
-            rest = REST_OF_TAG.match(body, found.end(), found.end() + REACH)
-            size += rest.end() - found.start() if rest else COPIES
-            if size > COPIES:
+    for start in tag.finditer(body):
+        if not start["rest"]:
+            rest = REST_OF_TAG.match(body, start.end(), start.end() + MEASURED_BYTES)
+            size += rest.end() - start.start() if rest else MAX_COPIED_BYTES
+            if size > MAX_COPIED_BYTES:
                 break
     return size
 
 
 def defused(body: bytes) -> bytes:
-    """Return the body, with every tag that has more than ATTRIBUTES attributes turned into text."""
+    """Return the body, with every tag that has more than ATTRIBUTES attributes turned into text.
+
+    Their `<` becomes a blank. In a body of tags within tags, only what comes before them is kept.
+    """
     if not CROWDED_TAG.search(body):
         return body
     changed = bytearray(body)
-    spent = 0
+    measured = 0
     for tag in START_OF_TAG.finditer(body):
-        attributes = ATTRIBUTES_OF_TAG.match(body, tag.end(), tag.end() + REACH)
+        attributes = ATTRIBUTES_OF_TAG.match(body, tag.end(), tag.end() + MEASURED_BYTES)
         end = attributes.end() if attributes else tag.end()
-        spent += end - tag.end()
-        if spent > 4 * len(body):  # tags within tags within tags: keep only what comes before them
+        measured += end - tag.end()
+        # Tags within tags within tags: keep only what comes before them
+        if measured > 4 * len(body):
             return bytes(changed[: tag.start()])
         if body[end : end + 1] != b">":
             changed[tag.start()] = 0x20

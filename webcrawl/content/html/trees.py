@@ -82,7 +82,7 @@ class ElementReader:
 
 def defused(text: bytes) -> bytes:
     """Return the document without crowded tags: attributes of one tag cost quadratic time."""
-    return tree_guard.defused(text) if len(text) > tree_guard.LONG else text
+    return tree_guard.defused(text) if len(text) > tree_guard.LONG_BODY else text
 
 
 def document(body: bytes, content_type: str, encoding: str) -> tuple[bytes, str]:
@@ -321,20 +321,25 @@ class _References:
 
     def __init__(self, declared: Mapping[bytes, bytes], room: int) -> None:
         self._declared = declared
-        self._room = room
+        self._bytes_left = room
         self._expanded: dict[bytes, bytes] = {}
         self._nested = 0
 
     def sound(self, xml: bytes) -> bytes:
-        return _REFERENCE.sub(self._replaced, xml)
+        return _REFERENCE.sub(self._sound_reference, xml)
 
-    def _replaced(self, found: re.Match[bytes]) -> bytes:
+    def _sound_reference(self, found: re.Match[bytes]) -> bytes:
+        """Return what stands for a reference, so that libxml2 keeps it: itself, a number, or its
+        text.
+
+        An `&` that begins no reference is escaped; comments and CDATA sections stay as they are.
+        """
         decimal, hexadecimal, name = found.groups()
         is_reference = found[0].startswith(b"&")  # and no CDATA section or comment
         if name in _PREDEFINED or not is_reference:
             return found[0]
         if name in self._declared:
-            return self._entity(name)
+            return self._expanded_entity(name)
         if name is not None:
             # HTML's names are characters even without a document type: feeds have `&eacute;`
             return _html_entity(name) or b"&amp;" + found[0][1:]
@@ -343,22 +348,26 @@ class _References:
         # An `&` that begins no reference is text, as in `?a=1&b=2`
         return b"&amp;"
 
-    def _entity(self, name: bytes) -> bytes:
-        """Return the text of an entity, with its own references replaced."""
+    def _expanded_entity(self, name: bytes) -> bytes:
+        """Return the text of a declared entity, with its own references replaced.
+
+        It is empty if it is too long, nested too deep, refers to itself, or if all texts together
+        grow too long.
+        """
         if name not in self._expanded and self._nested < NESTED:
             self._nested += 1
             # Until its text is known it is empty: an entity that refers to itself becomes nothing
             self._expanded[name] = b""
             # XML 1.0, 4.5: before it is read again
-            literal = _REFERENCE.sub(_character, self._declared[name])
+            literal = _REFERENCE.sub(_resolved_character, self._declared[name])
             text = self.sound(literal)
             self._nested -= 1
             if b"<" not in text:  # in an attribute its quotes are text
                 text = text.replace(b'"', b"&#34;").replace(b"'", b"&#39;")
             self._expanded[name] = text if len(text) <= LONGEST_ENTITY else b""
         text = self._expanded.get(name, b"")
-        self._room -= len(text)
-        return text if self._room >= 0 else b""
+        self._bytes_left -= len(text)
+        return text if self._bytes_left >= 0 else b""
 
 
 def _html_entity(name: bytes) -> bytes:
@@ -367,7 +376,7 @@ def _html_entity(name: bytes) -> bytes:
     return b"".join(b"&#%d;" % ord(char) for char in text)
 
 
-def _character(found: re.Match[bytes]) -> bytes:
+def _resolved_character(found: re.Match[bytes]) -> bytes:
     """Return the character that a reference stands for; any other reference as it is."""
     return chr(_number(found)).encode() if found[1] or found[2] else found[0]
 

@@ -93,6 +93,11 @@ class MarkTable:
     """All marks, words and names. Raises OSError, or ValueError for a table that is wrong."""
 
     def __init__(self, tables: Iterable[Mapping[str, Any]]) -> None:
+        """Compile all marks, words and names of these tables into one search per purpose.
+
+        The search of `glance` has the marks' expressions and the hints: numbers of its expressions
+        are the keys of `_groups` and `_hints`. Raise ValueError for a row that is none.
+        """
         tables = list(tables)
         # The expressions that are a mark together
         self._groups: list[tuple[frozenset[int], Mark]] = []
@@ -130,6 +135,11 @@ class MarkTable:
         return cls([*map(_table, paths), _table(OWN)])
 
     def _add(self, row: Mapping[str, Any]) -> None:
+        """Add the marks of one row of a table: each expression of `any`, all of `all` together,
+        each header.
+
+        Raise ValueError if the row is none.
+        """
         kind = row.get("is")
         if not isinstance(kind, str) or not KIND.fullmatch(kind):
             raise ValueError(f"a mark has `is` = {kind!r}, which is not a known kind")
@@ -201,6 +211,7 @@ def _of(tables: Iterable[Mapping[str, Any]], key: str, name: str) -> list[str]:
 
 
 def _table(path: Path | Traversable) -> Mapping[str, Any]:
+    """Read and check a table of marks. Raise ValueError if it is none, or of another version."""
     table = tomllib.loads(path.read_text(encoding="utf-8"))
     if unknown := table.keys() - KEYS:
         raise ValueError(f"unknown key {min(unknown)!r} in the table of marks")

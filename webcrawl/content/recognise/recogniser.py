@@ -112,31 +112,33 @@ class Recogniser:
 
     def _kind_of_markup(self, status: int, body: bytes, kind: str, marks: list[Mark]) -> str:
         """Return the kind of an answer that is a document. `marks`: those of its headers."""
-        glance, is_lean = self._look(status, body, kind)
+        glance, is_lean = self._search_beginning(status, body, kind)
         if glance.marks:
             marks += _fitting(glance.marks, status)
         if status == BLOCKED:
             return marks[0].kind if marks else BY_STATUS[BLOCKED]
         # A parse takes 0.3 ms, and found nothing in most pages with few links
-        is_parsed = marks or self._is_worth_a_look(status, body, glance.hints, lean=is_lean)
+        is_parsed = marks or self._needs_parsing(status, body, glance.hints, lean=is_lean)
         if not is_parsed:
             return PAGE
         return self._kind_of_document(status, body, kind, marks)
 
-    def _look(self, status: int, body: bytes, kind: str) -> tuple[MarkSearchResult, bool]:
-        """Search the beginning of a body, or the whole of a lean one.
+    def _search_beginning(
+        self, status: int, body: bytes, kind: str
+    ) -> tuple[MarkSearchResult, bool]:
+        """Search the beginning of a body, or the whole of a lean one, for marks and hints.
 
         Return what was found, and whether the body is lean.
         """
         size = SEARCHED_ERROR_BYTES if status >= 400 else SEARCHED_BYTES
-        glance = self._glance(body[:size], body, kind)
+        found = self._glance(body[:size], body, kind)
         is_searched = len(body) <= size
-        if is_searched and not glance.hints:
-            return glance, False  # whether it is lean matters only to hints
-        is_lean = len(body) <= SEARCHED_LEAN_BYTES and _is_lean(body, glance.hints)
+        if is_searched and not found.hints:
+            return found, False  # whether it is lean matters only to hints
+        is_lean = len(body) <= SEARCHED_LEAN_BYTES and _is_lean(body, found.hints)
         if is_lean and not is_searched:
-            glance = self._glance(body, body, kind)
-        return glance, is_lean
+            found = self._glance(body, body, kind)
+        return found, is_lean
 
     def _kind_of_document(self, status: int, body: bytes, kind: str, marks: list[Mark]) -> str:
         """Parse a body of the media type `kind`, and return the kind of the answer, or PAGE."""
@@ -186,10 +188,12 @@ class Recogniser:
             beginning = encodings.decode(beginning, encoding_of(body, kind, "")).encode()
         return self._marks.glance(beginning)
 
-    def _is_worth_a_look(
+    def _needs_parsing(
         self, status: int, body: bytes, hints: AbstractSet[str], *, lean: bool
     ) -> bool:
-        """Return whether a document without a mark may be something else than a page."""
+        """Return whether a document without a mark may be something else than a page, so that it is
+        parsed.
+        """
         # Without words of its own it is a rate limit by its status
         if status == 429:
             return True

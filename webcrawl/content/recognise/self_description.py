@@ -190,6 +190,12 @@ class OwnWords:
 
     @classmethod
     def of(cls, answer: HtmlAnswer) -> OwnWords:
+        """Return the words by which an answer describes itself: its headline, its parts, its
+        sentences.
+
+        In a short answer all headings count as the headline, and in a short failure or login all
+        text.
+        """
         shape = answer.shape
         headline = f"{shape.title}\n{shape.heading}"
         title_parts = "\n".join((*TITLE_SEPARATOR.split(shape.title), shape.heading))
