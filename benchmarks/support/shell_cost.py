@@ -37,10 +37,10 @@ SHELL = '<!doctype html><title>App</title><div id="root"></div><script src="/app
 class Unknown(Recogniser):
     """Takes no page for a shell, and looks for none."""
 
-    def _is_worth_a_look(
+    def _needs_parsing(
         self, status: int, body: bytes, hints: AbstractSet[str], *, lean: bool
     ) -> bool:
-        return bool(hints or status == 429) and super()._is_worth_a_look(
+        return bool(hints or status == 429) and super()._needs_parsing(
             status, body, hints, lean=lean
         )
 

@@ -18,7 +18,7 @@ from webcrawl.base.loading import load
 from webcrawl.base.model import Timings
 from webcrawl.base.page_values import PageScores
 from webcrawl.content.html.text_language import (
-    ENOUGH,
+    MIN_CHARACTERS,
     LIKELY,
     SAME,
     contradicts,
@@ -57,7 +57,7 @@ def language_of(text: str, declared: str) -> str:
     unlikely. The measure is that of `contradicts_language`.
     """
     said = subtag(declared)
-    if len(text) < ENOUGH or not knows_languages():
+    if len(text) < MIN_CHARACTERS or not knows_languages():
         return said
     if said and not contradicts(said, text):
         return said

@@ -30,31 +30,31 @@ def chunks(text: str, size: int) -> Iterator[TextChunk]:
 
     They do not overlap, and nothing but white space is between them.
     """
-    path: list[tuple[int, str]] = []
+    headings_above: list[tuple[int, str]] = []
     begin = 0
-    last = 0  # where the last heading ends: one without text stays with what follows
+    last_heading_end = 0  # where the last heading ends: one without text stays with what follows
     for heading in _headings(text):
-        at = heading.start()
+        heading_start = heading.start()
         level = len(heading["level"])
-        if text[last:at].strip():
-            yield from _cut(text, begin, at, [name for _, name in path], size)
-            begin = at
-        last = heading.end()
-        while path and path[-1][0] >= level:
-            path.pop()
-        path.append((level, heading["title"].strip()[:TITLE]))
-    yield from _cut(text, begin, len(text), [name for _, name in path], size)
+        if text[last_heading_end:heading_start].strip():
+            yield from _cut(text, begin, heading_start, [name for _, name in headings_above], size)
+            begin = heading_start
+        last_heading_end = heading.end()
+        while headings_above and headings_above[-1][0] >= level:
+            headings_above.pop()
+        headings_above.append((level, heading["title"].strip()[:TITLE]))
+    yield from _cut(text, begin, len(text), [name for _, name in headings_above], size)
 
 
 def _headings(text: str) -> Iterator[re.Match[str]]:
     """Yield the first headings that are not code."""
     # The marks that began the block of code around a line
     fence = ""
-    found = 0
+    count = 0
     for mark in _MARK.finditer(text):
         if not mark["fence"]:
-            if not fence and found < MOST:
-                found += 1
+            if not fence and count < MOST:
+                count += 1
                 yield mark
             continue
         if not fence:

@@ -66,7 +66,7 @@ def quality(text: str) -> list[float | int | bool]:
     lines = [*filter(None, map(str.strip, text.split("\n")))]
     paragraphs = [*filter(None, map(str.strip, text.split("\n\n")))]
     ellipses = sum(map(text.count, ELLIPSES))
-    again = _again(lines)
+    repeated_lines = _repeated_parts(lines)
     letters = max(1, sum(map(len, words)))
     # In the order of COLUMNS
     return [
@@ -79,11 +79,11 @@ def quality(text: str) -> list[float | int | bool]:
         _share(line.endswith(ELLIPSES) for line in lines),
         _share(line.endswith(ENDS) for line in lines),
         _share(len(line) <= SHORT for line in lines),
-        len(again) / max(1, len(lines)),
-        sum(map(len, again)) / max(1, sum(map(len, lines))),
-        len(_again(paragraphs)) / max(1, len(paragraphs)),
-        *(_top(words, size) / letters for size in TOP),
-        *(_repeated(words, size) / letters for size in REPEATED),
+        len(repeated_lines) / max(1, len(lines)),
+        sum(map(len, repeated_lines)) / max(1, sum(map(len, lines))),
+        len(_repeated_parts(paragraphs)) / max(1, len(paragraphs)),
+        *(_letters_of_top_run(words, size) / letters for size in TOP),
+        *(_letters_repeated(words, size) / letters for size in REPEATED),
         "{" in text,
         "lorem ipsum" in text.lower(),
     ]
@@ -94,14 +94,14 @@ def _share(found: Iterable[bool]) -> float:
     return sum(values) / max(1, len(values))
 
 
-def _again(parts: Sequence[str]) -> list[str]:
+def _repeated_parts(parts: Sequence[str]) -> list[str]:
     """Return the parts that have occurred before, in their order."""
     # Backwards, so that the first of equal parts stays
     first = {part: at for at, part in reversed(list(enumerate(parts)))}
     return [part for at, part in enumerate(parts) if first[part] < at]
 
 
-def _top(words: Sequence[str], size: int) -> int:
+def _letters_of_top_run(words: Sequence[str], size: int) -> int:
     """Return the letters of the run of `size` words that takes most; 0 if none comes twice.
 
     The letters are counted at all places of the run.
@@ -110,19 +110,19 @@ def _top(words: Sequence[str], size: int) -> int:
     return max((times * sum(map(len, run)) for run, times in runs.items() if times > 1), default=0)
 
 
-def _repeated(words: Sequence[str], size: int) -> int:
-    """Return how many letters are in runs of `size` words that came before, each letter once."""
+def _letters_repeated(words: Sequence[str], words_in_run: int) -> int:
+    """Return how many letters, each once, are in runs of so many words that came before."""
     ends = [0]
     for word in words:
         ends.append(ends[-1] + len(word))
     seen: set[tuple[str, ...]] = set()
-    letters = at = 0
-    while at + size <= len(words):
-        run = tuple(words[at : at + size])
+    letters = place = 0
+    while place + words_in_run <= len(words):
+        run = tuple(words[place : place + words_in_run])
         if run in seen:
-            letters += ends[at + size] - ends[at]
-            at += size
+            letters += ends[place + words_in_run] - ends[place]
+            place += words_in_run
         else:
             seen.add(run)
-            at += 1
+            place += 1
     return letters

@@ -25,10 +25,10 @@ def identity(file: Path | int) -> Identity | None:
     None if there is none.
     """
     try:
-        about = file.stat() if isinstance(file, Path) else os.fstat(file)
+        status = file.stat() if isinstance(file, Path) else os.fstat(file)
     except OSError:
         return None
-    return about.st_dev, about.st_ino
+    return status.st_dev, status.st_ino
 
 
 class Presence:

@@ -32,35 +32,35 @@ def contents(
     `seconds` of CPU time, and a page that cannot be read is left out. Raise ValueError if this is
     no PDF, or one that needs a password.
     """
-    found: dict[str, None] = {}
+    addresses: dict[str, None] = {}
     pieces: list[str] = []
     pdfium = _pdfium()
-    whole = True
-    room = CHARACTERS  # that addresses may still have
-    left = TEXT  # characters that the text may still have
+    is_whole = True
+    address_chars_left = CHARACTERS  # that addresses may still have
+    text_chars_left = TEXT  # characters that the text may still have
     with _document(body) as document:
         title = _title(pdfium, document)
         for opened in _pages(document, seconds):
-            is_full = len(found) >= MOST or room <= 0
+            is_full = len(addresses) >= MOST or address_chars_left <= 0
             if opened is None:
-                whole = False
+                is_whole = False
                 continue
             page, textpage = opened
             reads_links = links and not is_full
-            reads_text = text and left > 0
+            reads_text = text and text_chars_left > 0
             if not reads_links and not reads_text:
-                whole = False
+                is_whole = False
                 break
             if reads_links:
                 for url in (*_annotated(pdfium, document, page), *_written(pdfium, textpage)):
-                    is_new = 0 < len(url) <= LONGEST and url not in found
-                    if is_new and room > 0:
-                        found[url] = None
-                        room -= len(url)
+                    is_new = 0 < len(url) <= LONGEST and url not in addresses
+                    if is_new and address_chars_left > 0:
+                        addresses[url] = None
+                        address_chars_left -= len(url)
             if reads_text:
-                pieces.append(_HYPHEN.sub("", textpage.get_text_bounded()[:left]))
-                left -= len(pieces[-1]) + 1
-    return list(found)[:MOST], title, "\n".join(pieces), whole
+                pieces.append(_HYPHEN.sub("", textpage.get_text_bounded()[:text_chars_left]))
+                text_chars_left -= len(pieces[-1]) + 1
+    return list(addresses)[:MOST], title, "\n".join(pieces), is_whole
 
 
 def text(body: bytes) -> str:
@@ -94,14 +94,14 @@ def _pages(document: Any, seconds: float) -> Iterator[tuple[Any, Any] | None]:
     """
     from pypdfium2 import PdfiumError  # noqa: PLC0415 - optional
 
-    end = time.process_time() + seconds
-    for at in range(len(document)):
-        if time.process_time() > end:
+    deadline = time.process_time() + seconds
+    for number in range(len(document)):
+        if time.process_time() > deadline:
             yield None
             return
         with ExitStack() as opened:
             try:
-                page = opened.enter_context(closing(document[at]))
+                page = opened.enter_context(closing(document[number]))
                 textpage = opened.enter_context(closing(page.get_textpage()))
             except PdfiumError:
                 yield None
@@ -122,10 +122,10 @@ def _annotated(pdfium: Any, document: Any, page: Any) -> Iterator[str]:
     while pdfium.FPDFLink_Enumerate(page.raw, ctypes.byref(at), ctypes.byref(link)):
         action = pdfium.FPDFLink_GetAction(link)
         if action and pdfium.FPDFAction_GetType(action) == pdfium.PDFACTION_URI:
-            yield _filled(partial(pdfium.FPDFAction_GetURIPath, document.raw, action))
+            yield _text_from_buffer(partial(pdfium.FPDFAction_GetURIPath, document.raw, action))
 
 
-def _filled(fill: Callable[[Any, int], int]) -> str:
+def _text_from_buffer(fill: Callable[[Any, int], int]) -> str:
     size = fill(None, 0)
     if not 0 < size <= LONGEST:
         return ""
@@ -136,21 +136,21 @@ def _filled(fill: Callable[[Any, int], int]) -> str:
 
 def _written(pdfium: Any, textpage: Any) -> Iterator[str]:
     """Yield what pdfium takes for an address in the text, put together over the ends of lines."""
-    found = pdfium.FPDFLink_LoadWebLinks(textpage.raw)
+    web_links = pdfium.FPDFLink_LoadWebLinks(textpage.raw)
     try:
-        for at in range(min(pdfium.FPDFLink_CountWebLinks(found), MOST)):
-            size = pdfium.FPDFLink_GetURL(found, at, None, 0)  # of two bytes each
+        for number in range(min(pdfium.FPDFLink_CountWebLinks(web_links), MOST)):
+            size = pdfium.FPDFLink_GetURL(web_links, number, None, 0)  # of two bytes each
             if 0 < size <= LONGEST:
                 buffer = (ctypes.c_ushort * size)()
-                pdfium.FPDFLink_GetURL(found, at, buffer, size)
+                pdfium.FPDFLink_GetURL(web_links, number, buffer, size)
                 yield bytes(buffer).decode("utf-16-le", "replace").rstrip("\0").strip()
     finally:
-        pdfium.FPDFLink_CloseWebLinks(found)
+        pdfium.FPDFLink_CloseWebLinks(web_links)
 
 
 MEMORY = 512 << 20  # bytes of address space
 # seconds of CPU time for a PDF: after the first no page is begun, at the second it is killed
-SOFT, HARD = 3.0, 6.0
+LAST_PAGE_SECONDS, KILLED_SECONDS = 3.0, 6.0
 CUT = "pdf:cut"  # a note: there may be more
 JOB = "webcrawl.content.formats.pdf:pdf_job"
 OF_LINKS, OF_TEXT = "links", "text"
@@ -161,7 +161,9 @@ def pdf_job(*wanted: str) -> Job:
 
     def read(body: bytes) -> tuple[list[str], str, str, str]:
         try:
-            found = contents(body, links=OF_LINKS in wanted, text=OF_TEXT in wanted, seconds=SOFT)
+            found = contents(
+                body, links=OF_LINKS in wanted, text=OF_TEXT in wanted, seconds=LAST_PAGE_SECONDS
+            )
         except ValueError:
             return [], "", "", "pdf:unreadable"
         links, title, text, whole = found
@@ -170,7 +172,7 @@ def pdf_job(*wanted: str) -> Job:
     codecs.lookup("utf-16-le")  # the one codec that Python loads late, while files can be opened
     read(b"")  # loads the library, while there is room
     # A PDF that takes over its reader can open no file and no socket
-    return Job(read, MEMORY, HARD, files=0)
+    return Job(read, MEMORY, KILLED_SECONDS, files=0)
 
 
 # pdfium is C++, which may crash, and 200 KB of a PDF can unpack to gigabytes: hence a process with
@@ -183,7 +185,9 @@ class PdfProcess(DocumentWorker):
     ) -> None:
         """Read the `links` of each PDF, its `text`, or both."""
         super().__init__(
-            "PDFs", command or command_of(JOB, *[OF_LINKS] * links, *[OF_TEXT] * text), HARD
+            "PDFs",
+            command or command_of(JOB, *[OF_LINKS] * links, *[OF_TEXT] * text),
+            KILLED_SECONDS,
         )
 
     def read(self, body: bytes, url: str) -> DocumentLinks:

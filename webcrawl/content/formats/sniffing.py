@@ -35,14 +35,14 @@ def unpacked(body: bytes) -> bytes:
     try:
         first = inflate.decompress(body, MOST)
     except zlib.error:
-        return _salvaged(body, MOST)
+        return _unpacked_beginning(body, MOST)
     rest = inflate.unused_data
     if not rest.startswith(GZIP):
         return first
-    return first + _salvaged(rest, MOST - len(first))
+    return first + _unpacked_beginning(rest, MOST - len(first))
 
 
-def _salvaged(body: bytes, most: int) -> bytes:
+def _unpacked_beginning(body: bytes, most: int) -> bytes:
     """Return the contents up to any damage, and about `most` bytes of them."""
     inflate = zlib.decompressobj(GZIPPED)
     members = 1

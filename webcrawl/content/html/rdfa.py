@@ -85,32 +85,36 @@ class Rdfa:
         self._items = [self._of_page.item]
 
     def items(self) -> list[Item]:
-        """Return the items that are not a property's value, and have a type or properties."""
+        """Return the items of the page that are no property's value, and have a type or properties."""
         has_rdfa = self._marked.has("property") or self._marked.has("typeof")
         if not has_rdfa:
             return []
         # In document order, so that the scope around an element is known before its own
         scopes: list[_Scope] = []
-        for at, place in enumerate(self._marked.nearest):
-            around = scopes[place] if place >= 0 else self._of_page
-            scopes.append(self._scope(at, around))
+        for number, parent in enumerate(self._marked.nearest):
+            scope_around = scopes[parent] if parent >= 0 else self._of_page
+            scopes.append(self._read_element(number, scope_around))
         # An element with an address alone begins an item that says nothing
         return [item for item in self._items if "type" in item or item["properties"]]
 
-    def _scope(self, at: int, around: _Scope) -> _Scope:
-        """Read one element, and return what holds for those within it: RDFa Core 1.1, 7.5."""
+    def _read_element(self, number: int, scope_around: _Scope) -> _Scope:
+        """Read the element with this number, and return what holds for those within it.
+
+        As RDFa Core 1.1, 7.5: a property's value goes to the item around it, and an element with a
+        type or an address begins an item of its own.
+        """
         marked = self._marked
-        attributes = marked.attributes[at]
-        scope = _declared(attributes, around)
+        attributes = marked.attributes[number]
+        scope = _declared(attributes, scope_around)
         names = scope.property_names(attributes)
         is_property = "property" in attributes and "content" not in attributes
         if is_property and "typeof" not in attributes:
             # Its value is a text or an address, and it begins no item
             if names:
-                marked.add(scope.item, names, self._value(at, scope))
+                marked.add(scope.item, names, self._value(number, scope))
             return scope
-        inner = scope
-        item = self._subject(attributes, scope)
+        scope_within = scope
+        item = self._item_begun_by(attributes, scope)
         if item is not None:
             if scope.nested >= NESTED:
                 marked.dropped["deep"] += 1
@@ -119,14 +123,14 @@ class Rdfa:
                 marked.add(scope.item, names, item)
             else:
                 self._items.append(item)
-            inner = _Scope(item, scope.nested + 1, scope.vocabulary, scope.prefixes)
+            scope_within = _Scope(item, scope.nested + 1, scope.vocabulary, scope.prefixes)
         if not is_property:
-            marked.add(inner.item, names, value_of(attributes, "content"))
-        return inner
+            marked.add(scope_within.item, names, value_of(attributes, "content"))
+        return scope_within
 
-    def _subject(self, attributes: Mapping[str, str | None], scope: _Scope) -> Item | None:
+    def _item_begun_by(self, attributes: Mapping[str, str | None], scope: _Scope) -> Item | None:
         """Return the item that an element begins, or None if it begins none."""
-        address = self._named(attributes, scope)
+        address = self._address_of_subject(attributes, scope)
         begins_item = "typeof" in attributes or address
         if not begins_item:
             return None
@@ -142,7 +146,7 @@ class Rdfa:
         item["properties"] = {}
         return item
 
-    def _named(self, attributes: Mapping[str, str | None], scope: _Scope) -> str:
+    def _address_of_subject(self, attributes: Mapping[str, str | None], scope: _Scope) -> str:
         """Return the address of what an element is about; empty if it names nothing."""
         resource = value_of(attributes, "resource").strip(SPACE)
         if resource:
@@ -160,19 +164,19 @@ class Rdfa:
         attributes = self._marked.attributes[at]
         if "datetime" in attributes:
             return value_of(attributes, "datetime")
-        return self._named(attributes, scope) or self._marked.text(at)
+        return self._address_of_subject(attributes, scope) or self._marked.text(at)
 
 
-def _declared(attributes: Mapping[str, str | None], around: _Scope) -> _Scope:
+def _declared(attributes: Mapping[str, str | None], scope_around: _Scope) -> _Scope:
     """Return the scope of an element: what it declares, and what is declared around it."""
     if "vocab" not in attributes and "prefix" not in attributes:
-        return around
-    vocabulary = around.vocabulary
+        return scope_around
+    vocabulary = scope_around.vocabulary
     if "vocab" in attributes:
         vocabulary = value_of(attributes, "vocab").strip(SPACE)
-    prefixes = around.prefixes
+    prefixes = scope_around.prefixes
     # An element's own prefixes hold beside those around it, and before them
     declared = _PREFIX.findall(value_of(attributes, "prefix"))
     if declared and len(prefixes) < PREFIXES:
         prefixes = {**prefixes, **{prefix.lower(): start for prefix, start in declared}}
-    return _Scope(around.item, around.nested, vocabulary, prefixes)
+    return _Scope(scope_around.item, scope_around.nested, vocabulary, prefixes)

@@ -149,10 +149,10 @@ MARKS: dict[str, tuple[LetterMark, ...]] = {
 }
 """The letters that tell a script's languages apart. The order counts: the first mark that a text has decides."""
 
-KANA = 0.1  # share of kana in Han and kana: Japanese has more, even in tables
+JAPANESE_KANA = 0.1  # share of kana in Han and kana: Japanese has more, even in tables
 # The same share: fewer kana are a name in a Chinese text, and do not support a declaration as
 # Japanese
-MENTIONED = 0.01
+MIN_KANA = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +190,7 @@ class ScriptCounts:
         """Return whether there are kana beside the Han: Japanese is hardly ever in Han alone."""
         kana = self._has("Kana")
         both = kana + self._has("Han")
-        return self._are_enough(both) and kana >= MENTIONED * both
+        return self._are_enough(both) and kana >= MIN_KANA * both
 
     def _has(self, script: str) -> int:
         return self.letters.get(script, 0)
@@ -206,25 +206,25 @@ def writing_of(text: str) -> ScriptCounts | None:
     if len(text.encode(errors="replace")) <= FEW_BYTES * len(text):
         return None
     letters = _letters(text)
-    together = _together(letters)
-    if not together:
+    by_script = _without_latin(letters)
+    if not by_script:
         return None
-    script = max(together, key=together.__getitem__)
-    if together[script] < DECIDES * sum(letters.values()):
+    script = max(by_script, key=by_script.__getitem__)
+    if by_script[script] < DECIDES * sum(letters.values()):
         return ScriptCounts(letters)
-    usual = LANGUAGES[script][0]
+    usual_language = LANGUAGES[script][0]
     marks = MARKS.get(script, ())
-    marked = _marked(text, marks, together[script])
-    if marked:
-        return ScriptCounts(letters, script, marked, is_marked=True)
+    marked_language = _marked(text, marks, by_script[script])
+    if marked_language:
+        return ScriptCounts(letters, script, marked_language, is_marked=True)
     # The text has no mark. That decides if the usual language has none either
-    has_usual_no_mark = usual not in {mark.language for mark in marks}
-    return ScriptCounts(letters, script, usual, is_marked=has_usual_no_mark)
+    has_usual_no_mark = usual_language not in {mark.language for mark in marks}
+    return ScriptCounts(letters, script, usual_language, is_marked=has_usual_no_mark)
 
 
 def _letters(text: str) -> dict[str, int]:
     codes = np.frombuffer(text.encode("utf-32-le", "replace"), "<u4")
-    counts = np.bincount(_blocks()[codes // BLOCK], minlength=len(SCRIPTS) + 1)
+    counts = np.bincount(_script_of_block()[codes // BLOCK], minlength=len(SCRIPTS) + 1)
     return {
         script: int(found) * (SYLLABLES if script in EAST_ASIAN else 1)
         for script, found in zip(SCRIPTS, counts[1:], strict=True)
@@ -232,13 +232,13 @@ def _letters(text: str) -> dict[str, int]:
     }
 
 
-def _together(letters: dict[str, int]) -> dict[str, int]:
+def _without_latin(letters: dict[str, int]) -> dict[str, int]:
     """Return the letters by script, without Latin, and with Han and kana as one script."""
     found = {script: many for script, many in letters.items() if script != "Latin"}
     kana = found.pop("Kana", 0)
     both = kana + found.pop("Han", 0)
     if both:
-        is_japanese = kana >= KANA * both
+        is_japanese = kana >= JAPANESE_KANA * both
         found["Kana" if is_japanese else "Han"] = both
     return found
 
@@ -259,10 +259,10 @@ def _judged(script: str) -> frozenset[str]:
 
 
 @cache
-def _blocks() -> NDArray[np.uint8]:
-    """Return the script's number for each block of code points: from 1, or 0 if there is none.
+def _script_of_block() -> NDArray[np.uint8]:
+    """Return the number of the script of each block of code points, as an array.
 
-    Signs, digits and rare scripts have none.
+    Numbers are from 1, in the order of SCRIPTS; signs, digits and rare scripts have 0.
     """
     table = np.zeros(0x110000 // BLOCK, np.uint8)
     for number, script in enumerate(SCRIPTS, 1):
@@ -303,23 +303,23 @@ def guessed_language(text: str) -> str:
     return likely_language(text)[0]
 
 
-ENOUGH = 200  # characters, at least, of a text that may contradict a declaration
+MIN_CHARACTERS = 200  # characters, at least, of a text that may contradict a declaration
 # resiliparse's measures, which are smaller for surer results
 SURE = 600  # texts in other scripts have larger measures
 LIKELY = 800  # up to this 254 of 262 texts that declare nothing were in the language it names
 UNLIKELY = 1200  # the detector names no language with a larger measure
 # The measure of the declared language has to be larger by this: if the other language is sure, or
 # else
-APART, FAR = 20, 100
+SURE_GAP, UNSURE_GAP = 20, 100
 # Codes under which the detector knows these languages
 SAME = {"nb": "no", "nn": "no", "iw": "he", "in": "id", "ji": "yi", "fil": "tl"}
 # Languages that the detector does not tell apart
-NEAR = ({"ja", "zh"}, {"hr", "sr"}, {"no", "da"}, {"cs", "sk"}, {"gl", "pt"})
+ALIKE = ({"ja", "zh"}, {"hr", "sr"}, {"no", "da"}, {"cs", "sk"}, {"gl", "pt"})
 
 
 def contradicts(declared: str, text: str) -> bool:
     """Return whether a text is surely in another language than the declared one, an IETF tag."""
-    if len(text) < ENOUGH:
+    if len(text) < MIN_CHARACTERS:
         return False
     subtag = declared.replace("_", "-").partition("-")[0].strip().lower()
     language = SAME.get(subtag, subtag)
@@ -340,13 +340,13 @@ def _detects_another(language: str, text: str) -> bool:
     measures = _measures(text[:LONGEST])
     if not measures:
         return False
-    found = min(measures, key=measures.__getitem__)
+    other = min(measures, key=measures.__getitem__)
     # By both measures: of 21 short texts with each of 20 wrong declarations 409 of 420 are marked,
     # 340 by the sureness of the found language alone
-    least = APART if measures[found] <= SURE else FAR
-    if measures.get(language, UNLIKELY) - measures[found] < least:
+    min_gap = SURE_GAP if measures[other] <= SURE else UNSURE_GAP
+    if measures.get(language, UNLIKELY) - measures[other] < min_gap:
         return False
-    return not any({found, language} <= near for near in NEAR)
+    return not any({other, language} <= alike for alike in ALIKE)
 
 
 def _measures(text: str) -> dict[str, int]:

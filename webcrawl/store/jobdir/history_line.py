@@ -109,11 +109,11 @@ class RevisitMoment(NamedTuple):
         return bool(self.freshness or self.age)
 
     @classmethod
-    def together(cls, each: Sequence[RevisitMoment]) -> RevisitMoment:
+    def together(cls, parts: Sequence[RevisitMoment]) -> RevisitMoment:
         """Return the figures of crawls that share the web between them, as those of one."""
-        sums = cls(*map(sum, zip(*each, strict=True)))
+        sums = cls(*map(sum, zip(*parts, strict=True)))
         # A drone that has just joined has 0 for both: it would pull the means down
-        estimated = [part for part in each if part.is_estimated]
+        estimated = [part for part in parts if part.is_estimated]
         records = 0.0
         freshness = 0.0
         age = 0.0
@@ -170,13 +170,13 @@ def in_order(moments: Sequence[T]) -> list[T]:
     If the clock was set back, either the moments before or those after that are wrong: the fewer
     ones.
     """
-    times = [one.at for one in moments]
+    times = [moment.at for moment in moments]
     # If the clock was behind for a while, the moments before the latest one so far are wrong
     latest = [*accumulate(times, max)]
     # If it was ahead, those after the earliest one that is still to come
     earliest = [*accumulate(reversed(times), min)][::-1]
-    if_behind = [one for one, at in zip(moments, latest, strict=True) if one.at == at]
-    if_ahead = [one for one, at in zip(moments, earliest, strict=True) if one.at == at]
+    if_behind = [moment for moment, at in zip(moments, latest, strict=True) if moment.at == at]
+    if_ahead = [moment for moment, at in zip(moments, earliest, strict=True) if moment.at == at]
     # The clock counts as wrong for the shorter time
     return if_ahead if len(if_ahead) > len(if_behind) else if_behind
 

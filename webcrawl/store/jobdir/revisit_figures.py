@@ -101,14 +101,14 @@ MEANS = ("freshness", "age")
 ROUNDED = {"budget": 4, "used": 4, "freshness": 4, "age": 1}  # digits
 
 
-def together(each: Iterable[RevisitFigures]) -> RevisitFigures:
+def together(figures_of_crawls: Iterable[RevisitFigures]) -> RevisitFigures:
     """Return the figures of crawls that share the web between them, as those of one."""
-    parts = [*each]
+    parts = [*figures_of_crawls]
     found: dict[str, Any] = {}
     for name in NUMBERS:
         found[name] = sum(_each(name, parts))
     # Crawls that have sampled no page have 0 for both, which says nothing
-    estimated = [one for one in parts if one.sampled]
+    estimated = [part for part in parts if part.sampled]
     for name in MEANS:
         found[name] = _mean(name, estimated)
     for name in HISTOGRAMS:

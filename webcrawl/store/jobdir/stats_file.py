@@ -275,9 +275,9 @@ def _summed_rows(each: list[Rows]) -> Rows:
     return total
 
 
-def _most_frequent(each: list[Rows]) -> Rows:
+def _most_frequent(tables: list[Rows]) -> Rows:
     """Return the rows of the MOST most frequent names, and the sums of the other rows under OTHERS."""
-    total = _summed_rows(each)
+    total = _summed_rows(tables)
     others = total.pop(OTHERS, [0, 0])
     ranked = sorted(total, key=lambda name: (-total[name][0], name))
     for name in ranked[MOST:]:
@@ -288,17 +288,19 @@ def _most_frequent(each: list[Rows]) -> Rows:
     return frequent
 
 
-def _merged_hosts(each: list[dict[str, Any]]) -> dict[str, Any]:
+def _merged_hosts(tables: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the table of hosts of a hive, of those of its drones: sums, bounds and largest rows."""
-    lacks = [one["may_lack"] for one in each]
+    lacks = [table["may_lack"] for table in tables]
     merged: dict[str, Any] = {
-        "with_documents": sum(one["with_documents"] for one in each),
-        "exact": all(one["exact"] for one in each),
+        "with_documents": sum(table["with_documents"] for table in tables),
+        "exact": all(table["exact"] for table in tables),
         # A host is crawled by one of them, so each crawl's bound holds for its own hosts alone
-        "may_lack": [max((lack[at] for lack in lacks), default=0) for at in range(2)],
+        "may_lack": [
+            max((lack[column_number] for lack in lacks), default=0) for column_number in range(2)
+        ],
     }
     for name, column in RANKS.items():
-        merged[name] = _largest_rows([one[name] for one in each], column)
+        merged[name] = _largest_rows([table[name] for table in tables], column)
     return merged
 
 
