@@ -18,8 +18,8 @@ from webcrawl.base.loading import load
 from webcrawl.base.model import Timings
 from webcrawl.base.page_values import PageScores
 from webcrawl.content.html.text_language import (
-    MIN_CHARACTERS,
     LIKELY,
+    MIN_CHARACTERS,
     SAME,
     contradicts,
     knows_languages,

@@ -43,7 +43,7 @@ class TestLines:
 
         found = [
             (len(line) + dropped, dropped > 0)
-            for line, dropped in lines(cut(data, size), longest=8)
+            for line, dropped in lines(cut(data, size), max_bytes=8)
         ]
 
         assert expected == found
@@ -57,7 +57,7 @@ class TestLines:
                 yield b"x" * 100
                 held.append(len(walk.gi_frame.f_locals["held"]))
 
-        walk = lines(endless(), longest=250)
+        walk = lines(endless(), max_bytes=250)
 
         assert [len(line) + dropped for line, dropped in walk] == [100_000]
         assert max(held) <= 250
