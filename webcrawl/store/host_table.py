@@ -31,10 +31,7 @@ class HostTable(Part, Generic[V]):
     def __init__(
         self, db: CrawlDB, table: str, new: Callable[[], V], unpack: Callable[[bytes], V]
     ) -> None:
-        """Make the table unless it is there, and take part in the checkpoints of `db`.
-
-        `unpack` reads what `pack` of a value has written.
-        """
+        """Make the table unless it is there, and take part in the checkpoints of `db`."""
         self._db = db
         self._table = table
         self._new = new

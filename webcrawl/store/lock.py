@@ -106,12 +106,7 @@ def is_held(folder: Path) -> bool:
 
 
 def _is_locked(path: Path) -> bool:
-    """Return whether another process holds a Lock on this file or folder; False if nothing is
-    there.
-
-    It asks for a shared lock without waiting, and gives up at once what it gets. A file system that
-    cannot lock folders has none.
-    """
+    """Return whether another process holds a Lock on this file or folder; False if there is none."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError):

@@ -27,10 +27,7 @@ class SyncedLog:
     """A log of lines: what was written survives kill -9, and what was synced a power cut."""
 
     def __init__(self, disk: Disk, path: Path) -> None:
-        """Open the log for appending, and cut off the piece of a line at its end, if there is one.
-
-        Raise StoreError if the file cannot be made or opened.
-        """
+        """Open the log for appending, and cut off the piece of a line at its end, if there is one."""
         self._disk = disk
         self._path = path
         self._unsynced = True  # there may be lines of a run that was killed

@@ -93,10 +93,10 @@ class MarkTable:
     """All marks, words and names. Raises OSError, or ValueError for a table that is wrong."""
 
     def __init__(self, tables: Iterable[Mapping[str, Any]]) -> None:
-        """Compile all marks, words and names of these tables into one search per purpose.
+        """Compile the marks, words and names of these tables into one search for each purpose.
 
-        The search of `glance` has the marks' expressions and the hints: numbers of its expressions
-        are the keys of `_groups` and `_hints`. Raise ValueError for a row that is none.
+        The numbers of the expressions that `glance` finds are in `_groups` and `_hints`. Raise
+        ValueError for a row that is no mark.
         """
         tables = list(tables)
         # The expressions that are a mark together

@@ -40,10 +40,9 @@ class BoundedSets:
         return self._held
 
     def admit(self, name: str, member: str) -> bool:
-        """Return whether this member is in a set already, or there was room to add it.
+        """Return whether this member is in the set of this name, or there was room to add it.
 
-        The set is made if need be; if there are too many members in all, the sets used longest ago
-        are dropped.
+        If there are too many members in all sets, those used longest ago are dropped.
         """
         number = siphash(self._key, name)
         tags = self._sets.get(number)
