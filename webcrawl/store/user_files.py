@@ -471,6 +471,7 @@ class UserFiles:
         self._begin_new_journal()
 
     def _save_marks(self) -> None:
+        """Note the marks of open, closed and left files, which `save` has synced, in crawl.db."""
         for path, file in self._open.items():
             self._save_mark(path, None if file.is_shared else file.mark(), OPEN_MARK)
             file.committed = file.mark().length

@@ -133,6 +133,7 @@ class _ListingTarget:
     """Collects entries. Only the texts of elements that are looked for are kept."""
 
     def __init__(self, url: str) -> None:
+        """`url`: that of the listing, to which its addresses are relative."""
         self.listing = Listing()
         self._bases = Bases(url)
         self.full = False

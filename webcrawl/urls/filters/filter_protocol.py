@@ -129,6 +129,7 @@ def keep_of(url_filter: UrlFilter) -> Callable[[list[str], Origin], list[str]]:
     name = f"{called} of the filter {url_filter.name}"
 
     def checked_keep(urls: list[str], origin: Origin) -> list[str]:
+        """Call the filter's `keep`, and check that it returns some of the given URLs."""
         given = set(urls)
 
         def sound(kept: object) -> list[str]:
