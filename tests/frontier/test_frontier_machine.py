@@ -83,7 +83,7 @@ class FrontierMachine(RuleBasedStateMachine):
         self.patches = patched(
             (place_shares, {"MIN_PLACES": 1, "WIDE_FACTOR": 2, "MAX_QUEUES": 1, "MAX_LOOKS": 1}),
             (host_state, {"STAY": 2}),
-            (rotation, {"MOVES": 3}),
+            (rotation, {"URLS_MOVED_PER_TURN": 3}),
             (url_selection, {"DROPS": 2}),
             (frontier, {"STEPS": 2}),
         )
@@ -371,13 +371,13 @@ class FrontierMachine(RuleBasedStateMachine):
 
 def test_a_machine_that_fails_changes_nothing_for_other_tests():
     """Its small constants would be theirs, too."""
-    machine, before = FrontierMachine(), rotation.MOVES
+    machine, before = FrontierMachine(), rotation.URLS_MOVED_PER_TURN
     machine.start()
     machine.model.waiting["http://h0/lost"] = 0
     with pytest.raises(AssertionError):
         machine.teardown()
 
-    assert before == rotation.MOVES
+    assert before == rotation.URLS_MOVED_PER_TURN
 
 
 TestFrontierMachine = FrontierMachine.TestCase

@@ -345,7 +345,7 @@ class Budgets:
             self.postponed.discard(name)
             self.idle.append(name)
 
-    def try_idle(self, is_active: Callable[[str], bool]) -> None:
+    def try_idle_domains(self, is_active: Callable[[str], bool]) -> None:
         """Try folded URLs of the domains that have nothing else since the last look, and are not
         active again.
         """

@@ -69,12 +69,12 @@ class Demand:
         if step >= LOOKS and not may_be_asked:
             return False
         is_calm = now >= self._calm_at
-        return self._rotation.grow(anyone=may_be_asked and spare and is_calm)
+        return self._rotation.grow(beyond_share=may_be_asked and spare and is_calm)
 
     def next_growth(self) -> float | None:
         """Return the time at which one more host may be let in (0 is now), as far as one can say."""
         rotation = self._rotation
-        look_at = rotation.next_look()
+        look_at = rotation.next_budget_look()
         may_grow = rotation.can_grow() and self._slots.open_to(NEW)
         if not may_grow:
             return look_at

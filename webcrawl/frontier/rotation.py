@@ -13,14 +13,15 @@ from webcrawl.frontier.hosts import Host, host_name
 from webcrawl.frontier.place_shares import Group
 from webcrawl.store.jobdir.host_row import HostState
 
-# URLs of one source that are moved to active hosts' queues in one look: a few milliseconds
-MOVES = 256
-FRONT = 1  # the place of the front-end among the sources
-STEPS = 8  # of a look at budgets that are done at once: some 10 ms
-# seconds between two looks while hosts are active, and until one goes on
-LOOKS_APART, STEPS_APART = 1.0, 0.4
-# seconds by which a host that was set aside may come back early: it waits in the back-end then
-EARLY = 1.0
+# URLs of one source that one turn (`begin`) may move to hosts' queues: a few milliseconds
+URLS_MOVED_PER_TURN = 256
+FRONT_SOURCE = 1  # the index of the front-end in `Rotation._sources`
+# Steps of a look at all domains' budgets that are done in one call: some 10 ms
+BUDGET_STEPS_AT_ONCE = 8
+# While hosts are active: the wait between two looks, and the wait until an unfinished look goes on
+SECONDS_BETWEEN_LOOKS, SECONDS_BETWEEN_STEPS = 1.0, 0.4
+# A host that was set aside may come back so much early; it waits in the back-end then.
+EARLY_RETURN_SECONDS = 1.0
 
 
 class Rotation:
@@ -30,14 +31,14 @@ class Rotation:
     places wait in a line of that domain: docs/frontier-inside.md.
     """
 
-    def __init__(self, core: Core, states: HostStates, least: int) -> None:
-        """`least`: n is never below."""
+    def __init__(self, core: Core, states: HostStates, min_queues: int) -> None:
+        """`min_queues`: the number n of active hosts never shrinks below it."""
         queues = core.queues
         self.states = states
         self._core = core
         self._queues = queues
         self._shares = states.shares
-        self._least = least
+        self._min_queues = min_queues
         self._front = queues.front
         self._lines = queues.lines
         self._budgets = queues.budgets
@@ -46,13 +47,14 @@ class Rotation:
         self._aside = core.aside
         self._sources = (
             self._from_parked,
-            self._from_front,  # FRONT
+            self._from_front,  # at FRONT_SOURCE
             self._from_lines,
             self._from_aside,
             self._from_budgets,
         )
-        self._moves = MOVES  # that are left
-        self._look_at = 0.0  # no look at budgets before this time, unless no host is active
+        self._moves_left = URLS_MOVED_PER_TURN  # of this turn, from the front-end
+        # no look at budgets before this time, unless no host is active
+        self._next_look_at = 0.0
 
     def can_grow(self) -> bool:
         """Return whether `grow` may let in one more host, or may find out that it can."""
@@ -60,30 +62,31 @@ class Rotation:
             return False
         if self._lines.queues or self._queues.others_wait(self._back.now):
             return True
-        return self._may_look()
+        return self._may_look_at_budgets()
 
-    def _may_look(self) -> bool:
-        look_at = self.next_look()
+    def _may_look_at_budgets(self) -> bool:
+        """Return whether the time of the next look at budgets has come."""
+        look_at = self.next_budget_look()
         return look_at is not None and look_at <= self._back.now
 
-    def next_look(self) -> float | None:
-        """Return when fetchers that starve may look at budgets.
+    def next_budget_look(self) -> float | None:
+        """Return the time from which idle fetchers may search the budgets for held URLs.
 
-        None if no URL would be found, or none has a place.
+        0 is now. None if no held URL could be found, or no host has a place.
         """
         if not self._budgets.unsettled or self.states.is_full():
             return None
         must_wait = self._back.active and not self._budgets.idle
-        return self._look_at if must_wait else 0.0
+        return self._next_look_at if must_wait else 0.0
 
     def others_wait(self) -> bool:
         """Return whether URLs wait outside the back-end whose domains do not have their share."""
         return self._queues.others_wait(self._back.now)
 
     def next_aside(self) -> float | None:
-        """Return when the next host that is set aside could come back.
+        """Return the time at which the next host that is set aside could come back.
 
-        None if there is none, or no place.
+        None if no host is set aside, or the back-end has no place for one.
         """
         return None if self.states.is_full() else self._aside.next_due()
 
@@ -92,43 +95,49 @@ class Rotation:
         """Return whether hosts wait because their domain or address has its share."""
         return bool(self._lines.queues)
 
-    def grow(self, *, anyone: bool = False) -> bool:
-        """Add a queue, because fetchers starve while URLs wait (BUbiNG's required front).
+    def grow(self, *, beyond_share: bool = False) -> bool:
+        """Make one more host active, because fetchers are idle while URLs wait.
 
-        Ask `can_grow` before. `anyone`: if only hosts wait that are beyond their domain's share,
-        then one of them.
+        This is BUbiNG's required front: the width grows with it. Return whether a host was found.
+        Call `can_grow` first. With `beyond_share`, a host whose domain has its share of the places
+        is taken if no other host waits.
         """
-        if self._may_look():
-            self._look()
-        has_grown = self.refill() or (anyone and self._from_lines(anyone=True))
+        if self._may_look_at_budgets():
+            self._look_at_budgets()
+        has_grown = self.refill() or (beyond_share and self._from_lines(beyond_share=True))
         if not has_grown:
             return False
         self._core.width = max(self._core.width, len(self._back))
         return True
 
     def shrink(self) -> None:
-        """Remove a queue, because hosts wait for fetchers."""
-        self._core.width = max(self._core.width - 1, self._least)
+        """Reduce the width by one host, because active hosts wait for fetchers."""
+        self._core.width = max(self._core.width - 1, self._min_queues)
 
     def refill(self) -> bool:
-        """Make a host active. Return False if there is none.
+        """Make one waiting host active. Return whether one was found.
 
-        The sources take turns: parked hosts, the front-end, domains' lines, those set aside, what
-        had no budget.
+        The sources take turns: parked hosts, the front-end, domains' lines, hosts set aside, URLs
+        whose domains had no budget. URLs may be moved to other hosts' queues on the way.
         """
         queues = self._queues
-        others = (
+        others_than_front = (
             queues.parked.count or queues.lines.queues or self._budgets.listed or queues.aside.heads
         )
-        if others:
+        if others_than_front:
             if self._from_next_source():
                 return True
-        elif self._front.filled and self._from_front():  # nearly always
-            self.states.source = FRONT
+        # The front-end alone has URLs in nearly all calls, so it is tried without the other sources.
+        elif self._front.filled and self._from_front():
+            self.states.source = FRONT_SOURCE
             return True
-        return self._from_unsettled()
+        return self._from_budgets_after_look()
 
     def _from_next_source(self) -> bool:
+        """Try each source once, from the one whose turn it is, until one makes a host active.
+
+        `states.source` is left at that source. Return whether there was one.
+        """
         states = self.states
         for _ in self._sources:
             states.source = (states.source + 1) % len(self._sources)
@@ -136,54 +145,68 @@ class Rotation:
                 return True
         return False
 
-    def _from_unsettled(self) -> bool:
-        """Make a host active if nothing is left but URLs at which no look has been taken since.
+    def _from_budgets_after_look(self) -> bool:
+        """Make a host active from URLs that budgets hold, after a new look at these budgets.
 
-        They are over their domains' budgets, or folded.
+        This is the last resort, when no host is active and no other source has URLs. Held URLs are
+        over their domains' budgets, or of folded families.
         """
         if self._back.active or not self._budgets.unsettled:
             return False
-        self._look()
+        self._look_at_budgets()
         return self._from_budgets()
 
-    def _look(self) -> None:
-        """Look for domains that may go on, in a few steps.
+    def _look_at_budgets(self) -> None:
+        """Search the budgets for domains whose held URLs may go on, in a few steps.
 
-        While hosts are active, the next look comes later. If a look had fewer domains, or an idle
-        one waited for the next, unknown hosts would get its slots.
+        Domains that have become idle are tried at once. While hosts are active, the search of all
+        budgets waits for `_next_look_at`, which is set anew here.
         """
+        # If a look took fewer steps, or an idle domain waited for the next look, unknown hosts would
+        # get the domain's slots.
         budgets = self._budgets
         now = self._back.now
-        budgets.try_idle(self._shares.has_active)
-        if self._back.active and self._look_at > now:
+        budgets.try_idle_domains(self._shares.has_active)
+        if self._back.active and self._next_look_at > now:
             return
-        for _ in range(STEPS):
+        for _ in range(BUDGET_STEPS_AT_ONCE):
             budgets.look(self._domains_at_work)
             if not budgets.is_looking:
                 break
-        self._look_at = now + (STEPS_APART if budgets.is_looking else LOOKS_APART)
+        self._next_look_at = now + (
+            SECONDS_BETWEEN_STEPS if budgets.is_looking else SECONDS_BETWEEN_LOOKS
+        )
 
     def _domains_at_work(self) -> set[str]:
         """Return the domains of active hosts that answer well.
 
-        A host that fails or is slow holds up no other URL.
+        Their folded URLs wait for these hosts. A host that fails or is slow holds up no URL.
         """
         return self._shares.domains_of(
             host for host in self._back.active.values() if host.standing == PROVEN
         )
 
     def begin(self) -> None:
-        """Begin a look for the next link, which may move MOVES URLs from the front-end."""
-        self._moves = MOVES
+        """Begin a turn, i.e. the search for the next link to hand out.
+
+        The turn may move URLS_MOVED_PER_TURN URLs from the front-end. If fewer hosts are active
+        than the width, one is made active.
+        """
+        self._moves_left = URLS_MOVED_PER_TURN
         if len(self._back.active) < self._core.width:
             self.refill()
 
     def _from_parked(self) -> bool:
+        """Make the host active that has been parked for the longest."""
         name = self._queues.parked.pop()
-        return name is not None and self._resume(name)
+        return name is not None and self._admit_by_name(name)
 
     def _from_front(self) -> bool:
-        """Move URLs from the front-end until one makes a host active."""
+        """Move URLs from the front-end to their hosts until one makes a host active.
+
+        Return whether one did. URLs of foreign hosts are turned away, and URLs without a budget
+        are held by `Budgets.admits`.
+        """
         front = self._front
         gate = self._core.gate
         # Once per call: the URLs that are moved beyond have a turn of choice at their hosts.
@@ -191,8 +214,8 @@ class Rotation:
             front.choose()
         # Each URL moves to its host once. Nielsen's crawler appended those that could not be asked
         # for yet to the front again, and runs of one domain's URLs grew.
-        while front.filled and self._moves:
-            self._moves -= 1
+        while front.filled and self._moves_left:
+            self._moves_left -= 1
             record = front.pop()
             if record is None:
                 break
@@ -207,17 +230,17 @@ class Rotation:
                 return True
         return False
 
-    def bring(self, most: int) -> None:
-        """Let in what is fetched again, beyond the width.
+    def admit_revisits(self, max_urls: int) -> None:
+        """Move URLs that are fetched again from the front-end to their hosts, beyond the width.
 
-        It is let into the front-end only as fast as is wanted. Behind long queues of hosts that
-        have a place it would never come to its turn.
+        Stops after `max_urls`, or when all places are taken. The URLs enter the front-end only as
+        fast as revisits are wanted; behind the long queues of active hosts they would starve.
         """
         # By the chooser's weights alone a page that is due waited for 50 minutes, behind 3,000 URLs
         # of a host that is asked once per second.
         front = self._front
         gate = self._core.gate
-        for _ in range(most):
+        for _ in range(max_urls):
             if self.states.is_full():
                 break
             record = front.pop_old()
@@ -229,8 +252,11 @@ class Rotation:
                 self._route(record, host_name(record))
 
     def _from_budgets(self) -> bool:
-        """Move URLs whose domain has pages left again, until one makes a host active."""
-        for _ in range(MOVES if self._budgets.listed else 0):
+        """Move URLs whose domain has a budget again to their hosts until one makes a host active.
+
+        Return whether one did.
+        """
+        for _ in range(URLS_MOVED_PER_TURN if self._budgets.listed else 0):
             record = self._budgets.pop()
             if record is None:
                 break
@@ -238,49 +264,58 @@ class Rotation:
                 return True
         return False
 
-    def _from_lines(self, *, anyone: bool = False) -> bool:
-        """Move URLs from the lines of domains that have room until one makes a host active.
+    def _from_lines(self, *, beyond_share: bool = False) -> bool:
+        """Move URLs and parked hosts out of domains' lines until one host becomes active.
 
-        `anyone`: of all domains.
+        Return whether one did. Only lines of domains with room are tried; with `beyond_share`, the
+        lines of all domains.
         """
-        for _ in range(MOVES if self._lines.queues else 0):
-            record = self._lines.pop(_never if anyone else self._shares.is_full)
+        for _ in range(URLS_MOVED_PER_TURN if self._lines.queues else 0):
+            record = self._lines.pop(_no_group_is_full if beyond_share else self._shares.is_full)
             if record is None:
                 break
             # A packed link has spaces, and the name of a parked host has none.
             if b" " not in record:
-                entered = self._resume(record, anyone=anyone)
+                entered = self._admit_by_name(record, beyond_share=beyond_share)
             else:
-                entered = self._route(record, host_name(record), anyone=anyone)
+                entered = self._route(record, host_name(record), beyond_share=beyond_share)
             if entered:
                 return True
         return False
 
     def _from_aside(self) -> bool:
-        """Make a host active whose time has come: most are tried with one URL."""
+        """Make a host active that was set aside, if its time has come.
+
+        Return whether there was one. Most of these hosts are then tried with one URL.
+        """
         now = self._back.now
         host = self.states.next_back(now)
         if host is None:
             return False
-        if not host.retired and self._aside.wants(host, host.due(), now + EARLY):
-            self.states.set_aside(host, now)  # an inline download has asked it meanwhile
+        if not host.retired and self._aside.wants(host, host.due(), now + EARLY_RETURN_SECONDS):
+            # An inline download has asked the host meanwhile, so it has to wait once more.
+            self.states.set_aside(host, now)
             return False
         return self._admit(host)
 
-    def _resume(self, name: bytes, *, anyone: bool = False) -> bool:
-        """Make a parked host active, unless it has to wait in a line."""
-        return self._admit(self._hosts.get(name.decode()), anyone=anyone)
+    def _admit_by_name(self, name: bytes, *, beyond_share: bool = False) -> bool:
+        """Make the parked host of this name active, unless it has to wait in a line.
 
-    def _admit(self, host: Host, *, anyone: bool = False) -> bool:
-        """Make a parked host active, unless it has to wait.
+        Return whether it is active.
+        """
+        return self._admit(self._hosts.get(name.decode()), beyond_share=beyond_share)
 
-        Return whether it is active; else it is put away.
+    def _admit(self, host: Host, *, beyond_share: bool = False) -> bool:
+        """Make a parked host active. Return whether it is; otherwise it is put away.
+
+        A foreign host leaves for its own crawl. A host whose domain or address has its share of the
+        places waits in that group's line, unless `beyond_share`.
         """
         if self._core.is_foreign(host.name):
             self.states.leave_hive(host)
             self._hosts.put_away(host)
             return False
-        may_wait_in_line = not anyone and not self._aside.keeps(host)
+        may_wait_in_line = not beyond_share and not self._aside.keeps(host)
         full_group = self._shares.full_group_of(host) if may_wait_in_line else None
         if full_group is not None:
             self._lines.push(full_group, host.name.encode())
@@ -290,63 +325,71 @@ class Rotation:
         self._hosts.touch(host)
         return self.states.wake(host)
 
-    def _route(self, record: bytes, name: str, *, anyone: bool = False) -> bool:
-        """Move a URL to its host `name`, whatever that host's state.
+    def _route(self, record: bytes, name: str, *, beyond_share: bool = False) -> bool:
+        """Move a URL to the host `name`, whatever that host's state.
 
-        Return whether it made the host active. `anyone`: it may, even if the host's domain has its
-        share of the places.
+        Return whether this made the host active. The URL is turned away if the host is foreign, and
+        waits in a line if the host's domain or origin has its share of the places; with
+        `beyond_share` it does not wait.
         """
         gate = self._core.gate
         if gate is not None and gate.foreign(name):
-            gate.turn_away(record, True)
+            gate.turn_away(record, True)  # its domain was charged for it
             return False
         host = self._back.active.get(name)
         if host is not None:
             self._add_to_active(host, record)
-            return False
+            return False  # the host was active before
         domain = self._shares.domain_of(name)
         origin = self._shares.origin_of(record, domain)
-        full_group = None if anyone else self._full_group(domain, origin)
+        full_group = None if beyond_share else self._full_group_of_url(domain, origin)
         # The queue of a full group has URLs, and no hosts: the host's record is not read, and a
         # flood of 84,000 hosts writes no rows.
         if full_group is not None:
             self._lines.push(full_group, record)
             return False
-        return self._add_to_inactive(self._hosts.get(name), record, origin, anyone=anyone)
+        return self._add_to_inactive(
+            self._hosts.get(name), record, origin, beyond_share=beyond_share
+        )
 
-    def _full_group(self, domain: Group, origin: Group) -> Group | None:
-        """Return which of these has its share of the places, or None."""
+    def _full_group_of_url(self, domain: Group, origin: Group) -> Group | None:
+        """Return the first of a URL's two groups that has its share of the places, or None."""
         if self._shares.is_full(domain):
             return domain
         return origin if origin and self._shares.is_full(origin) else None
 
     def _add_to_active(self, host: Host, record: bytes) -> None:
+        """Queue a URL at an active host, which is scheduled anew if it had no such URL."""
         self._hosts.touch(host)
         queue = self._hosts.queue_for(host, record)
         queue.push(record)
-        if self._sets_apart(host, record) or queue.count == 1:
-            self._has_more(host)
+        if self._sets_origin_apart(host, record) or queue.count == 1:
+            self._schedule_for_new_url(host)
 
-    def _add_to_inactive(self, host: Host, record: bytes, origin: Group, *, anyone: bool) -> bool:
-        """Queue a URL at a host without a place.
+    def _add_to_inactive(
+        self, host: Host, record: bytes, origin: Group, *, beyond_share: bool
+    ) -> bool:
+        """Queue a URL at a host that is not active. Return whether this made the host active.
 
-        Return whether that made the host active; else it is put away.
+        Otherwise the host is put away, and the URL is dropped if the host is retired, waits in the
+        line of a full group, or waits in the host's own queue.
         """
         if host.retired and not self._has_another_chance(host, record):
             self._core.queued -= 1
             self._core.drop(unpack(record), host.retired)
             self._hosts.put_away(host)
             return False
-        # Any other host without a place waits by its name, and keeps its URLs in its own queue.
+        # Only an idle host waits nowhere. Any other inactive host waits by its name, e.g. parked, and
+        # keeps its URLs in its own queue.
         is_idle = host.state is HostState.IDLE
-        full_group = self._shares.full_group_of(host) if is_idle and not anyone else None
+        full_group = self._shares.full_group_of(host) if is_idle and not beyond_share else None
         if full_group is not None:
             self._lines.push(full_group, record)
             self._hosts.put_away(host)
             return False
         self._hosts.touch(host)
         self._hosts.queue_for(host, record).push(record)
-        self._sets_apart(host, record)
+        self._sets_origin_apart(host, record)
         if not is_idle:
             self.states.joined(host, self._back.now)
             self._hosts.put_away(host)
@@ -357,9 +400,11 @@ class Rotation:
         return True
 
     def _has_another_chance(self, host: Host, record: bytes) -> bool:
-        """Return whether a host that was given up takes this URL.
+        """Return whether a retired host takes this URL after all.
 
-        If so, it is given up no more, or one origin is.
+        The host may be tried again after a day, which `returns` books; only one of its origins may
+        have failed, which is then set apart; or the URL is a revisit, for which HOST_MAX_PAGES does
+        not count.
         """
         if returns(host, self._back.now):
             return True
@@ -367,27 +412,31 @@ class Rotation:
             return True
         return host.retired == Status.HOST_BUDGET and is_revisit(record)
 
-    def _sets_apart(self, host: Host, record: bytes) -> bool:
-        """Set another origin apart if the host has failed for that alone. Return whether it did."""
+    def _sets_origin_apart(self, host: Host, record: bytes) -> bool:
+        """Give another origin than the URL's its own record, if the host has failed for that alone.
+
+        Return whether it was set apart.
+        """
         return host.failures > 0 and self._core.origins.set_apart_for(host, url_of(record))
 
-    def _has_more(self, host: Host) -> None:
-        """Schedule an active host that had no URL that is due, and now has one."""
-        if host.ticket:  # it was scheduled for a retry
+    def _schedule_for_new_url(self, host: Host) -> None:
+        """Schedule an active host anew that had no URL that was due, and now has one."""
+        if host.ticket:  # the host was scheduled for a retry
             self._back.renew(host)
         elif host.lanes is not None:
             self.states.several.go_on(host, self._back.now)
 
 
-def _never(_: Group) -> bool:
+def _no_group_is_full(_: Group) -> bool:
+    """Stands in for `PlaceShares.is_full` where shares do not count."""
     return False
 
 
-BRINGS = 256  # URLs to be fetched again that are moved to their hosts in one turn
+REVISITS_MOVED_PER_TURN = 256  # URLs to be fetched again that are moved to their hosts in one turn
 
 
 class RevisitTurns:
-    """Lets in what is fetched again. Its part of all turns is the front-end's `share`."""
+    """Queues the URLs that are fetched again, and lets them in by their share of all turns."""
 
     def __init__(self, core: Core, rotation: Rotation) -> None:
         self._core = core
@@ -402,11 +451,11 @@ class RevisitTurns:
         self._core.counters["due again"] += len(records)
 
     def bring(self, now: float) -> None:
-        """Move these to their hosts, as far as there are places."""
-        old = self._front.old
-        if old is not None and old.count:
+        """Move queued revisits to their hosts, as far as there are places."""
+        revisits = self._front.old
+        if revisits is not None and revisits.count:
             self._core.back.now = now
-            self._rotation.bring(BRINGS)
+            self._rotation.admit_revisits(REVISITS_MOVED_PER_TURN)
 
     def set_share(self, share: float) -> None:
         """Give this part of the turns to what is fetched again, in the front-end and at each host."""

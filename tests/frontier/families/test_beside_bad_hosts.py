@@ -169,6 +169,6 @@ def test_a_site_that_goes_on_is_not_idle(db):
     waiting.postponed.add("good0.test")
     waiting.left("good0.test")
 
-    waiting.try_idle(lambda name: name == "good0.test")
+    waiting.try_idle_domains(lambda name: name == "good0.test")
 
     assert (waiting.postponed, waiting.idle) == ({"good0.test"}, [])
