@@ -3,7 +3,7 @@
 import pytest
 
 from webcrawl.base.model import Link, Outcome
-from webcrawl.frontier.booking import HEARD, HOSTS, Booking, Limits, Strain
+from webcrawl.frontier.booking import ANSWERS_UNTIL_USUAL, HOSTS_REMEMBERED, Booking, Limits, Strain
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.politeness.fixed import Fixed, Weak
 from webcrawl.frontier.politeness.mercator import Mercator
@@ -19,15 +19,15 @@ def after(*answers):
     for times, seconds in answers:
         for _ in range(times):
             failed = seconds == "fails"
-            strain.heard("a.test", 0.3 if failed else seconds, failed=failed)
-    return strain.times.get("a.test", 1.0)
+            strain.note_download("a.test", 0.3 if failed else seconds, failed=failed)
+    return strain.slowdowns.get("a.test", 1.0)
 
 
 @pytest.mark.parametrize(
     ("answers", "times"),
     [
         ([], 1.0),
-        ([(HEARD, 0.1), (1, 5.0)], 1.0),
+        ([(ANSWERS_UNTIL_USUAL, 0.1), (1, 5.0)], 1.0),
         ([(1000, 0.3)], 1.0),
         ([(1000, 3.0)], 1.0),
         ([(100, 0.001), (100, 0.15)], 1.0),
@@ -54,12 +54,12 @@ def test_hosts_are_bounded():
     """The one that was heard longest ago is forgotten with its strain, and heard anew."""
     strain = Strain(MOST)
     for seconds in [0.3] * 100 + [60.0] * 100:
-        strain.heard("0", seconds, failed=False)
-    assert strain.times == {"0": MOST}
-    for number in range(1, HOSTS + 5):
-        strain.heard(str(number), 1.0, failed=False)
+        strain.note_download("0", seconds, failed=False)
+    assert strain.slowdowns == {"0": MOST}
+    for number in range(1, HOSTS_REMEMBERED + 5):
+        strain.note_download(str(number), 1.0, failed=False)
 
-    assert strain.times == {}
+    assert strain.slowdowns == {}
 
 
 def booked(policy, most, seconds, longest=300.0):

@@ -19,7 +19,7 @@ from webcrawl.base.own_code import (
 from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.content.purpose_bits import Purpose
 from webcrawl.frontier.allowances import Allowance
-from webcrawl.frontier.booking import Limits, Own
+from webcrawl.frontier.booking import HostTerms, Limits
 from webcrawl.frontier.core import Heard, Rules
 from webcrawl.frontier.host_queues import Connections
 from webcrawl.frontier.politeness import Politeness
@@ -88,9 +88,9 @@ def hearing_of(path: str, prioritizer: Prioritizer) -> Heard | None:
     return guarded(path, "heard", prioritizer.heard)
 
 
-def own_of(values: CheckedSettings) -> Own:
+def own_of(values: CheckedSettings) -> HostTerms:
     """Return the politeness and limits that a host or domain may have of its own."""
-    return politeness_of(values), limits_of(values)
+    return HostTerms(politeness_of(values), limits_of(values))
 
 
 def allowance_of(values: CheckedSettings) -> Allowance:

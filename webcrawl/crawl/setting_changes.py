@@ -19,7 +19,7 @@ from webcrawl.crawl.ending import CrawlEnd
 from webcrawl.crawl.last_run import SCOPE, OtherTerms, Terms, refuse
 from webcrawl.crawl.rules import allowance_of, limits_of, own_of, politeness_of
 from webcrawl.crawl.url_filters import Filters
-from webcrawl.frontier.booking import Own
+from webcrawl.frontier.booking import HostTerms
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.protocol import Frontier as AnyFrontier
 from webcrawl.net.robots_book import RobotsBook
@@ -80,14 +80,14 @@ def heed_sheets(
 ) -> None:
     """Passes on what sheets say, now and whenever they change."""
 
-    def of_host(own: Mapping[str, Any]) -> Own:
+    def of_host(own: Mapping[str, Any]) -> HostTerms:
         return own_of(without_conflict(with_values(in_force.values, own)))
 
     names = list(OF_HOST)
     # An address then has one request at a time, whichever host it is.
     if in_force.values["POLITENESS_PER_IP"]:
         names.remove("HOST_CONNECTIONS")
-    sheets.listen(names, of_host, frontier.steering.set_own)
+    sheets.listen(names, of_host, frontier.steering.set_host_terms)
     # what no sheet says follows all others
     in_force.listen(OF_FRONTIER, lambda _: sheets.tell(OF_HOST), now=False)
     budgets = frontier.domains.budgets

@@ -10,7 +10,12 @@ from webcrawl.base.url_text import host_of
 from webcrawl.frontier.booking import Retry
 from webcrawl.frontier.core import CUT_SHORT, Core
 from webcrawl.frontier.domains import Domains
-from webcrawl.frontier.health import brought_back, give_back, is_own, opens
+from webcrawl.frontier.health import (
+    give_attempts_back,
+    is_fault_of_url,
+    opens_wall,
+    take_walled_links,
+)
 from webcrawl.frontier.host_origins import OF_HOST
 from webcrawl.frontier.host_queues import MAX_LISTED, SitemapQuota
 from webcrawl.frontier.host_rows import is_worth_a_line
@@ -111,7 +116,7 @@ class Answers:
         failures_before = record.failures
         retired_before = record.retired
         failed_before = record.failed
-        is_urls_own = is_own(record, link, outcome)
+        was_fault_of_url = is_fault_of_url(record, link, outcome)
         # A pardon after an outage of our own network restores the record as it is now
         # (outage_pardon.py).
         charge = self._core.charges.note(record, link, now) if outcome.doubtful else None
@@ -134,7 +139,7 @@ class Answers:
         else:
             self._final(host, link, outcome)
         if has_failed:
-            self._failed(record, retired_before, None if is_urls_own else failed_before)
+            self._failed(record, retired_before, None if was_fault_of_url else failed_before)
         # The host's record reaches the disk with the next checkpoint. Until then a kill would
         # forget what it has asked for, so that has a file of its own (host_rows.py).
         if outcome.wait and is_worth_a_line(outcome.wait, failed=has_failed):
@@ -155,7 +160,7 @@ class Answers:
     def _again(self, host: Host, link: Link, outcome: Outcome, now: float) -> Retry | None:
         """Book the outcome. Return when the link comes again, or None if it is finished."""
         if outcome.wall:
-            return self._book.walled(host, link, outcome, now)
+            return self._book.book_walled(host, link, outcome, now)
         if host.whole is not None:
             return self._origins.book(host, link, outcome, now)
         if host.lanes is not None:
@@ -169,7 +174,7 @@ class Answers:
             self._counters[CUT_SHORT] += is_kept_short(link, outcome)
 
     def _failed(self, host: Host, retired: int, before: FailedRow | None) -> None:
-        give_back(host, before)
+        give_attempts_back(host, before)
         if host.whole is not None:  # one origin of it
             return
         self._counters["hosts set aside"] += host.failures == self._book.health.failures
@@ -190,11 +195,11 @@ class Answers:
     def _wall(self, host: Host, link: Link, outcome: Outcome, *, known: bool) -> None:
         """Book what an answer says of the host's wall; `known`: the wall was known before."""
         if not outcome.wall:
-            if opens(link, outcome):
+            if opens_wall(link, outcome):
                 host.wall = None
                 self._counters["walls opened"] += known
             return
-        records = brought_back(host)
+        records = take_walled_links(host)
         for record in records:
             self._hosts.queue_for(host, record).push(record)
         self._core.queued += len(records)

@@ -6,11 +6,11 @@ Who defers a host, and for how long (`Host.ready_at`; the longest wait counts):
     Crawl-delay in robots.txt   `Booking.wait`: at least so long, up to CRAWL_DELAY_MAX
     strain: slower than usual   `Booking.wait`: up to `slow_down` times the policy's wait
     Retry-After                 `Booking.decide`: as asked, up to RETRY_AFTER_MAX
-    an error of a single URL    `Booking.decide`: LONGER times the usual wait
+    an error of a single URL    `Booking.decide`: URL_ERROR_WAIT_TIMES times the usual wait
     a failure of the host       `HealthRules.wait`: HOST_RETRY_WAIT, twice as long each time, to a day
     a name that leads nowhere   `HealthRules.wait`: GONE seconds, once; then the host is given up
-    a block page (wall)         `health.gap`: HOST_RETRY_WAIT, twice as long each time, to a day
-    a download that was cut     `Booking.cut`: HOST_RETRY_WAIT at least
+    a block page (wall)         `wall_retry_wait`: HOST_RETRY_WAIT, twice as long each time, to a day
+    a download that was cut     `Booking.book_cut`: HOST_RETRY_WAIT at least
 
 Elsewhere: robots.txt that cannot be fetched (`RobotsAdmission.decide`, its origin alone), another
 host at the same address (`addresses.Addresses`), a command (`ctl host NAME pause`: `SetAside.held`,
@@ -21,7 +21,7 @@ back-end, whatever it waits for; that changes where it waits, and not for how lo
 A host that answers more slowly, or fails more often, than it did at first is slowed down before it
 asks. Mercator's wait is in proportion to the last answer already, which keeps our share of a busy
 server's time as it was; here it becomes less. Strain is kept in memory only, of a bounded number of
-hosts: after a restart a host is heard anew.
+hosts: after a restart each host is measured anew.
 """
 
 from __future__ import annotations
@@ -34,24 +34,23 @@ from typing import NamedTuple, Protocol
 
 from webcrawl.base.model import Link, Outcome, Status, is_sitemap
 from webcrawl.frontier.health import (
-    DAY,
-    LONGER,
     STRIKES,
     UNWELL,
+    URL_ERROR_WAIT_TIMES,
     Failure,
     HealthRules,
-    answered,
-    echoed,
-    gap,
-    is_charged,
-    is_hosts,
-    is_unwell,
-    later,
-    met,
-    noted,
-    recovered,
-    returned,
-    soon,
+    book_concurrent_failure,
+    book_recovery,
+    book_url_error,
+    book_walled_answer,
+    error_uses_up_attempt,
+    is_ambiguous_error,
+    is_fault_of_host,
+    mark_healthy,
+    retry_time,
+    seconds_until_url_retry,
+    wall_retry_wait,
+    with_attempts_given_back,
 )
 from webcrawl.frontier.host_queues import Connections
 from webcrawl.frontier.hosts import Host
@@ -60,24 +59,29 @@ from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.wait_words import RETRY_AFTER
 from webcrawl.store.jobdir.host_row import behind_wall
 
-DOWNLOADS = 5  # of a host, the last ones, by whose seconds it is asked
-# Hosts whose strain is remembered. The host that was heard longest ago is forgotten first.
-HOSTS = 1 << 16
-HEARD = 10  # answers until a host's usual time is known
-USUAL = 1 / 64  # weight of an answer in its usual time, once it is known
-# by which an answer under strain lengthens it: a host that stays as slow is usual after a thousand
-DRIFT = 1 / 1024
-# weight of an answer in what was lately, of which the geometric mean is taken: one odd one says
-# little
-LATELY = 1 / 8
-SHORTEST = 1e-3  # seconds that an answer counts for at least
-LEAST = 0.1  # seconds: a host that answers sooner than this is not busy, whatever it did at first
-SLOWER = 2.0  # times its usual time: no strain yet
-QUICK = log(SLOWER * LEAST)  # with late answers below this none is slow
-FAILS = 0.2  # share of failures: no strain yet
+DOWNLOADS_KEPT = 5  # the last downloads of a host, by whose seconds its wait is computed
 
-# of a host: answers, usual seconds, log of late ones, share of failures
-Heard = tuple[int, float, float, float]
+# Strain (class Strain): how a host's last answers compare with its usual ones
+# Hosts whose answers are remembered. The host whose last answer is the oldest is forgotten first.
+HOSTS_REMEMBERED = 1 << 16
+ANSWERS_UNTIL_USUAL = 10  # of a host, until its usual time is known
+USUAL_WEIGHT = 1 / 64  # weight of an answer in its host's usual time, once that is known
+# An answer under strain lengthens the usual time by this part of it: a host that stays as slow is
+# usual after a thousand answers.
+USUAL_DRIFT = 1 / 1024
+# Weight of an answer in the recent time of its host. The logarithms are averaged, i.e. the mean is
+# geometric, so that a single unusual answer changes little.
+RECENT_WEIGHT = 1 / 8
+SHORTEST_SECONDS = 1e-3  # an answer counts for so much at least
+# A host that answers sooner is not busy, whatever it did at first.
+NEVER_BUSY_SECONDS = 0.1
+STRAIN_TIMES = 2.0  # times the usual time beyond which a host is under strain
+LOG_OF_QUICK = log(STRAIN_TIMES * NEVER_BUSY_SECONDS)  # of recent times below this none is strain
+STRAIN_FAILED_SHARE = 0.2  # share of failed downloads beyond which a host is under strain
+
+# The number of a host's answers, its usual seconds, the logarithm of its recent seconds, and its
+# share of failures. A plain tuple, because one is made for each answer.
+AnswerRecord = tuple[int, float, float, float]
 
 # These kept the server busy too, a time-out longer than any answer, so they count for Mercator's
 # wait.
@@ -87,48 +91,60 @@ UNANSWERED = frozenset((Status.TIMEOUT, Status.CONNECTION_LOST))
 # A simulated server answers in 0.2 seconds, and in 2.5 while others keep it busy for 92 % of the
 # time. In the next hour it gets 36 requests, and 131 without this (tests/frontier/test_strain.py).
 class Strain:
-    """The hosts under strain, and how many times longer than usual each of them is left alone, up
-    to `most`.
+    """Finds hosts that answer more slowly, or fail more often, than they usually do.
+
+    `slowdowns` has for each of them the factor by which it is left alone for longer: above 1.0, and
+    at most `max_slowdown`.
     """
 
-    def __init__(self, most: float) -> None:
-        self.most = most
-        self.times: dict[str, float] = {}  # of the hosts under strain, which are few
-        self._known: dict[str, Heard] = {}  # the last one heard is the last
+    def __init__(self, max_slowdown: float) -> None:
+        self.max_slowdown = max_slowdown
+        self.slowdowns: dict[str, float] = {}  # of the hosts under strain, which are few
+        # by the host's name; the host with the oldest last answer is first
+        self._records: dict[str, AnswerRecord] = {}
 
-    def heard(self, host: str, seconds: float, *, failed: bool) -> None:
-        """Take note of a download of this host that has ended."""
-        now = log(max(seconds, SHORTEST))
-        known = self._known.pop(host, None)
-        count, usual, lately, fails = self._unknown(seconds, now) if known is None else known
-        lately += LATELY * (now - lately)
-        fails += LATELY * (failed - fails)
-        if count < HEARD:  # what is usual is not known yet
-            self._known[host] = count + 1, usual + (seconds - usual) / (count + 1), lately, fails
+    def note_download(self, host: str, seconds: float, *, failed: bool) -> None:
+        """Add a download that has ended to its host's record, and update the host's slowdown.
+
+        Until ANSWERS_UNTIL_USUAL downloads are noted, the usual seconds are their mean, and the
+        host has no slowdown.
+        """
+        log_of_seconds = log(max(seconds, SHORTEST_SECONDS))
+        known = self._records.pop(host, None)
+        count, usual, recent_log, failed_share = (
+            self._new_record(seconds, log_of_seconds) if known is None else known
+        )
+        recent_log += RECENT_WEIGHT * (log_of_seconds - recent_log)
+        failed_share += RECENT_WEIGHT * (failed - failed_share)
+        if count < ANSWERS_UNTIL_USUAL:
+            usual += (seconds - usual) / (count + 1)
+            self._records[host] = count + 1, usual, recent_log, failed_share
             return
-        if seconds <= SLOWER * LEAST or seconds <= SLOWER * usual:
-            usual += USUAL * (seconds - usual)
+        if seconds <= STRAIN_TIMES * NEVER_BUSY_SECONDS or seconds <= STRAIN_TIMES * usual:
+            usual += USUAL_WEIGHT * (seconds - usual)
         else:
-            usual += DRIFT * usual
-        self._known[host] = count + 1, usual, lately, fails
-        is_suspect = lately > QUICK or fails > FAILS
-        times = self._times(usual, lately, fails) if is_suspect else 1.0
-        if times > 1.0:
-            self.times[host] = times
+            usual += USUAL_DRIFT * usual
+        self._records[host] = count + 1, usual, recent_log, failed_share
+        is_suspect = recent_log > LOG_OF_QUICK or failed_share > STRAIN_FAILED_SHARE
+        slowdown = self._slowdown(usual, recent_log, failed_share) if is_suspect else 1.0
+        if slowdown > 1.0:
+            self.slowdowns[host] = slowdown
         else:
-            self.times.pop(host, None)
+            self.slowdowns.pop(host, None)
 
-    def _unknown(self, seconds: float, now: float) -> Heard:
-        if len(self._known) >= HOSTS:
-            oldest = next(iter(self._known))
-            del self._known[oldest]
-            self.times.pop(oldest, None)
-        return 0, seconds, now, 0.0
+    def _new_record(self, seconds: float, log_of_seconds: float) -> AnswerRecord:
+        """Return the first record of a host; the oldest host is forgotten if there are too many."""
+        if len(self._records) >= HOSTS_REMEMBERED:
+            oldest = next(iter(self._records))
+            del self._records[oldest]
+            self.slowdowns.pop(oldest, None)
+        return 0, seconds, log_of_seconds, 0.0
 
-    def _times(self, usual: float, lately: float, fails: float) -> float:
-        slow = exp(lately) / (SLOWER * max(usual, LEAST))
-        bad = 1.0 + (fails - FAILS) * self.most
-        return min(max(slow, bad), self.most)
+    def _slowdown(self, usual: float, recent_log: float, failed_share: float) -> float:
+        """Return the factor for a host of this record; 1.0 or less: it is not under strain."""
+        by_slowness = exp(recent_log) / (STRAIN_TIMES * max(usual, NEVER_BUSY_SECONDS))
+        by_failures = 1.0 + (failed_share - STRAIN_FAILED_SHARE) * self.max_slowdown
+        return min(max(by_slowness, by_failures), self.max_slowdown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +170,11 @@ class Limits:
     connections: Connections | None = None  # HOST_CONNECTIONS; None: every host has one
 
 
-Own = tuple[Politeness, Limits]  # of one host
+class HostTerms(NamedTuple):
+    """The politeness and the limits by which one host, or every host, is asked."""
+
+    politeness: Politeness
+    limits: Limits
 
 
 class WaitFacts(Protocol):
@@ -171,7 +191,7 @@ class WaitFacts(Protocol):
 
 
 class Fault(Enum):
-    """Whom an outcome is held against."""
+    """The one that an outcome is held against."""
 
     NOBODY = "the host has answered"
     URL = "the server reports an error, of this URL as far as is known"
@@ -186,111 +206,127 @@ class Retry(NamedTuple):
 
 
 class Consequences(NamedTuple):
-    """What an outcome means for its link and its host. To find them out changes nothing."""
+    """What an outcome means for its link and its host: decided first, then written by `book`."""
 
     fault: Fault
-    failure: Failure | None  # the host's new failure; None: it has not failed, or that is known
+    # the host's new failure; None: it has not failed, or its failure is booked already
+    failure: Failure | None
     retry: Retry | None  # None: the link is finished
     is_page: bool  # it counts for HOST_MAX_PAGES
     times: list[float]  # seconds of the host's last downloads, with this one
-    turn: float  # seconds between two requests to the host if none fails
+    usual_wait: float  # seconds between two requests to the host if none failed_share
     ready_at: float  # no request to the host before this time
     retry_after: float  # the server has asked to be left alone until then; 0: it has not
     retired: int  # if not 0, the Status with which all URLs of the host end
 
 
 class Booking:
-    """Records an outcome in its host's record."""
+    """Decides what each outcome means for its link and host, and writes it into the host's record.
+
+    Answers the questions about a host's waits and limits, too.
+    """
 
     def __init__(self, politeness: Politeness, limits: Limits) -> None:
-        # of hosts for which other waits and limits are in force
-        self.own: Mapping[str, Own | None] | None = None
+        # Terms of hosts that have others than the general ones: for each host's name, its terms or
+        # None. None for the whole: all hosts have the general terms, and nothing is looked up.
+        self.host_terms: Mapping[str, HostTerms | None] | None = None
         self._strain = Strain(limits.slow_down) if limits.slow_down > 1.0 else None
         self.change(politeness, limits)
 
     def change(self, politeness: Politeness, limits: Limits) -> None:
-        """From now on these hold, for waits that begin from now on.
+        """Set the general politeness and limits, for waits that begin from now on.
 
-        Hosts under strain are still under strain.
+        Hosts under strain remain so.
         """
-        self._general = (politeness, limits)
+        self._general = HostTerms(politeness, limits)
         self._limits = limits
         self.health = HealthRules(limits.host_failures, limits.retry_wait, limits.patience)
 
-    def of(self, name: str) -> Own:
-        """Return the politeness and limits of this host."""
-        if self.own is None:
+    def terms_of(self, name: str) -> HostTerms:
+        """Return the politeness and limits of this host: its own, or the general ones."""
+        if self.host_terms is None:
             return self._general
-        return self.own[name] or self._general
+        return self.host_terms[name] or self._general
 
     def book(
         self, host: Host, link: Link, outcome: Outcome, now: float, *, news: bool = True
     ) -> Retry | None:
-        """Book an outcome.
+        """Book an outcome: on the host's strain, and in the host's record.
 
-        Return when to retry the link and how it is queued then, or None if it is finished.
-
-        `news`: a failure says something of the host. It does not if the request was under way when
-        the last one failed.
+        Return when to retry the link and how it is queued then, or None if it is finished. `news`:
+        a failure counts as one more of the host. It does not if the request was under way when the
+        host's last failure was booked.
         """
         status = outcome.status
         if self._strain is not None and (status > 0 or status in UNANSWERED):
             is_bad = status < 0 or status >= 500
-            self._strain.heard(host.name, outcome.seconds, failed=is_bad)
+            self._strain.note_download(host.name, outcome.seconds, failed=is_bad)
         consequences = self.decide(host, link, outcome, now, news=news)
-        self._apply(consequences, host, link, outcome, now)
+        self._write_consequences(consequences, host, link, outcome, now)
         return consequences.retry
 
     def decide(
         self, host: Host, link: Link, outcome: Outcome, now: float, *, news: bool = True
     ) -> Consequences:
-        """Return what booking this outcome would do; nothing is changed. `news` is as for `book`.
+        """Return what booking this outcome would do. Nothing is changed. `news` is as for `book`.
 
         A prerequisite neither counts as a page nor is retried: admission asks for it again while a
         URL needs it. A probe is not retried either.
         """
-        limits = self._limits if self.own is None else self.of(host.name)[1]
-        is_usual = is_plain(outcome)  # nearly always
-        fault = Fault.NOBODY if is_usual else _fault(host, link, outcome)
+        # This is `terms_of`, without its call for each page.
+        limits = self._limits if self.host_terms is None else self.terms_of(host.name).limits
+        is_plain_answer = is_plain(outcome)  # nearly always
+        fault = Fault.NOBODY if is_plain_answer else _fault(host, link, outcome)
         failure = None
         # Requests that were under way to one host together count once if they fail. Else four would
         # bring it from well to set aside in a second.
         if fault is Fault.HOST and news:
             failure = self.health.failure(host, link, outcome, now, longest=limits.retry_after_max)
-        is_surely_done = is_usual and self._limits.retry_codes is None
-        most = 0 if is_surely_done else self._most(link, outcome)
-        retry_link = self._retry_link(host, link, outcome, most) if most > 1 else None
+        is_surely_done = is_plain_answer and self._limits.retry_codes is None
+        max_attempts = 0 if is_surely_done else self._max_attempts(link, outcome)
+        retry_link = None
+        if max_attempts > 1:
+            retry_link = self._link_to_retry(host, link, outcome, max_attempts)
         is_page = retry_link is None and _is_page(link, outcome)
         retired = host.retired or _retired_by(failure, host.pages + is_page, limits)
 
-        has_kept_busy = outcome.status > 0 or outcome.status in UNANSWERED
-        times = [*host.times, outcome.seconds][-DOWNLOADS:] if has_kept_busy else host.times
-        turn = wait = self.wait(host, times)
+        has_kept_host_busy = outcome.status > 0 or outcome.status in UNANSWERED
+        times = host.times
+        if has_kept_host_busy:
+            times = [*times, outcome.seconds][-DOWNLOADS_KEPT:]
+        usual_wait = wait = self.wait(host, times)
         retry_after = 0.0
-        if outcome.wait > turn:
-            wait = max(turn, min(outcome.wait, limits.retry_after_max))
+        if outcome.wait > usual_wait:
+            wait = max(usual_wait, min(outcome.wait, limits.retry_after_max))
             retry_after = now + wait
         if failure is not None:
             wait = max(wait, failure.wait)
         elif fault is Fault.URL:
-            wait = max(wait, LONGER * turn)
-        ready_at = max(host.ready_at, now + wait)  # an inline download may have asked it since
+            wait = max(wait, URL_ERROR_WAIT_TIMES * usual_wait)
+        # An inline download may have asked the host since, and set a later time.
+        ready_at = max(host.ready_at, now + wait)
 
         retry = None
         if retry_link is not None and not retired:
-            first = soon(host, turn) if fault is Fault.URL else DAY
-            at = later(link, now, min(limits.retry_wait, first))
+            first_wait = limits.retry_wait
+            if fault is Fault.URL:
+                first_wait = min(first_wait, seconds_until_url_retry(host, usual_wait))
+            at = retry_time(link, now, first_wait)
             if fault is not Fault.NOBODY:
-                at = max(at, _after_others(link, outcome, ready_at, turn))
+                at = max(at, _after_others(link, outcome, ready_at, usual_wait))
             retry = Retry(at, retry_link)
         return Consequences(
-            fault, failure, retry, is_page, times, turn, ready_at, retry_after, retired
+            fault, failure, retry, is_page, times, usual_wait, ready_at, retry_after, retired
         )
 
-    def _apply(
+    def _write_consequences(
         self, consequences: Consequences, host: Host, link: Link, outcome: Outcome, now: float
     ) -> None:
-        """Write into the host's record what was decided for it as it is."""
+        """Write what was decided into the host's record, which has not changed since.
+
+        These are its downloads' times, pages, waits, failures or recovery, and whether it is
+        retired.
+        """
         fault = consequences.fault
         failure = consequences.failure
         host.times[:] = consequences.times  # in place: records of its origins have the same list
@@ -303,49 +339,56 @@ class Booking:
             if failure is not None:
                 failure.apply(host)
             else:
-                echoed(host, link)
+                book_concurrent_failure(host, link)
         elif fault is Fault.URL:
-            noted(host, link, outcome, now)
+            book_url_error(host, link, outcome, now)
         elif host.failures or host.failed is not None or host.bad:
-            limits = self._limits if self.own is None else self.of(host.name)[1]
-            recovered(host, link, now, min(limits.retry_wait, soon(host, consequences.turn)))
+            limits = self._limits if self.host_terms is None else self.terms_of(host.name).limits
+            url_retry_wait = seconds_until_url_retry(host, consequences.usual_wait)
+            first_wait = min(limits.retry_wait, url_retry_wait)
+            book_recovery(host, link, now, first_wait)
         host.ready_at = consequences.ready_at
         host.retired = consequences.retired
 
-    def walled(self, host: Host, link: Link, outcome: Outcome, now: float) -> Retry | None:
-        """Book an answer of a wall: the host is well, and nothing is known of the page."""
-        limits = self.of(host.name)[1]
+    def book_walled(self, host: Host, link: Link, outcome: Outcome, now: float) -> Retry | None:
+        """Book an answer of a wall: the host is well, and nothing is known of the page.
+
+        Return when to retry the link, or None if it ends or waits in `host.wall`. The host waits
+        longer with each answer once it is known to be behind the wall.
+        """
+        limits = self.terms_of(host.name).limits
         host.times.append(outcome.seconds)
-        del host.times[:-DOWNLOADS]
+        del host.times[:-DOWNLOADS_KEPT]
         # A wall is no failure: one ends with HOST_PATIENCE, and `why` would name a wrong cause.
-        answered(host)
-        again = met(host, link, outcome.wall, now)
+        mark_healthy(host)
+        retry_link = book_walled_answer(host, link, outcome.wall, now)
         wait = self.wait(host)
         if host.wall is not None and behind_wall(host):
-            wait = max(wait, gap(host.wall, limits.retry_wait))
-        asked = min(outcome.wait, limits.retry_after_max)
-        host.ready_at = max(host.ready_at, now + max(wait, asked))
-        if again is None or host.retired:
+            wait = max(wait, wall_retry_wait(host.wall, limits.retry_wait))
+        retry_after = min(outcome.wait, limits.retry_after_max)
+        host.ready_at = max(host.ready_at, now + max(wait, retry_after))
+        if retry_link is None or host.retired:
             return None
-        return Retry(host.ready_at, again)
+        return Retry(host.ready_at, retry_link)
 
-    def cut(self, host: Host, seconds: float, now: float) -> None:
-        """Book a download that was cut because others needed its slot.
+    def book_cut(self, host: Host, seconds: float, now: float) -> None:
+        """Book a download that was cut after so many seconds because others needed its slot.
 
-        It is no failure, but the host was busy with it.
+        It is no failure, but the host was busy with it, and waits for HOST_RETRY_WAIT at least.
         """
         host.times.append(seconds)
-        del host.times[:-DOWNLOADS]
+        del host.times[:-DOWNLOADS_KEPT]
         host.ready_at = max(host.ready_at, now + max(self.wait(host), self._limits.retry_wait))
 
     def will_retry(
         self, host: Host, link: Link, outcome: Outcome, now: float, *, news: bool = True
     ) -> bool:
-        """Return whether booking this outcome will lead to a retry.
+        """Return whether booking this outcome will lead to a retry, so that the answer is not kept.
 
-        The answer of a wall is kept, whatever follows.
+        It is False for a wall's answer, which is archived even if the link comes again.
         """
-        if outcome.wall or not self._most(link, outcome):  # most are answers
+        # Most outcomes are plain answers, for which no attempts are left.
+        if outcome.wall or not self._max_attempts(link, outcome):
             return False
         return self.decide(host, link, outcome, now, news=news).retry is not None
 
@@ -353,46 +396,52 @@ class Booking:
         """Return the time until which the host will wait once this outcome is booked."""
         return self.decide(host, link, outcome, now).ready_at
 
-    def is_worth(self, link: Link, outcome: Outcome) -> bool:
-        """Return whether the link is worth another attempt, if this one is charged to it."""
-        return link.attempt + 1 < self._most(link, outcome)
+    def has_attempts_left(self, link: Link, outcome: Outcome) -> bool:
+        """Return whether the link has another attempt after this one, if this one uses one up."""
+        return link.attempt + 1 < self._max_attempts(link, outcome)
 
-    def _most(self, link: Link, outcome: Outcome) -> int:
-        """Return how many attempts a link has that ended so; 0 if it does not come again."""
-        most = attempts(outcome, self._limits.attempts, self._limits.retry_codes)
-        return 0 if most and link.is_own else most
+    def _max_attempts(self, link: Link, outcome: Outcome) -> int:
+        """Return how many attempts a link with this outcome has, or 0 if it is not retried.
 
-    def _retry_link(self, host: Host, link: Link, outcome: Outcome, most: int) -> Link | None:
-        """Return the link as it is queued once more, or None.
-
-        A failure of its host uses up none of the attempts.
-
-        `most`: how many it has, more than one.
+        The crawl's own requests (`Link.is_own`) are never retried.
         """
-        is_last = link.attempt + 1 >= most
-        unwell = is_unwell(link, outcome)
-        charged = is_charged if unwell else self.health.is_charged
-        if charged(host, link, outcome, last=is_last):
+        max_attempts = attempts(outcome, self._limits.attempts, self._limits.retry_codes)
+        return 0 if max_attempts and link.is_own else max_attempts
+
+    def _link_to_retry(
+        self, host: Host, link: Link, outcome: Outcome, max_attempts: int
+    ) -> Link | None:
+        """Return the link as it is queued for its retry, or None if it is finished.
+
+        A failure of the URL uses up one of its `max_attempts`, which are more than one. A failure
+        of its host is a strike at most, of which a link may have fewer than STRIKES.
+        """
+        is_last = link.attempt + 1 >= max_attempts
+        is_ambiguous = is_ambiguous_error(link, outcome)
+        uses_up_attempt = error_uses_up_attempt if is_ambiguous else self.health.uses_up_attempt
+        if uses_up_attempt(host, link, outcome, last=is_last):
             return None if is_last else replace(link, attempt=link.attempt + 1)
-        if unwell:
-            link = returned(link, host.failed)
-        counts_as_strike = not host.failures and (outcome.wait > 0 or not unwell)
-        if counts_as_strike and link.struck + 1 >= STRIKES:
+        if is_ambiguous:
+            link = with_attempts_given_back(link, host.failed)
+        # Only while the host was well before may the failure be the URL's after all.
+        may_be_last_strike = not host.failures and (outcome.wait > 0 or not is_ambiguous)
+        if may_be_last_strike and link.struck + 1 >= STRIKES:
             return None
         return replace(link, struck=link.struck + 1)
 
     def wait(self, host: WaitFacts, times: list[float] | None = None) -> float:
         """Return the seconds between two requests to the host if none fails.
 
-        `times`: those of its last downloads, if they are not the ones in its record.
+        That is the policy's wait, longer for a host under strain, and not below its Crawl-delay.
+        `times`: the seconds of its last downloads, if not those in its record.
         """
-        politeness, limits = self._general if self.own is None else self.of(host.name)
+        politeness, limits = self._general if self.host_terms is None else self.terms_of(host.name)
         wait = politeness.wait(host.times if times is None else times)
         strain = self._strain
-        if strain is not None and host.name in strain.times:
+        if strain is not None and host.name in strain.slowdowns:
             slows_down = getattr(politeness, "slows_down", True)
             if slows_down:
-                longer = min(wait * strain.times[host.name], limits.max_delay)
+                longer = min(wait * strain.slowdowns[host.name], limits.max_delay)
                 wait = max(wait, longer)
         if not host.crawl_delay:
             return wait
@@ -401,46 +450,46 @@ class Booking:
     @property
     def varies_connections(self) -> bool:
         """Return whether there may be a host that may have several requests at once."""
-        return self.own is not None or self._limits.connections is not None
+        return self.host_terms is not None or self._limits.connections is not None
 
     def connections(self, host: WaitFacts) -> int:
-        """Return the number of its requests at once.
-
-        A Crawl-delay is between any two: its robots.txt goes first.
-        """
-        limits = self.of(host.name)[1]
+        """Return how many requests the host may have at once; 1 if it has a Crawl-delay."""
+        limits = self.terms_of(host.name).limits
         # A Crawl-delay is the site's own word, and outranks the operator's rule.
         if limits.connections is None or (host.crawl_delay and limits.crawl_delay_max):
             return 1
         return limits.connections.of(host.name)
 
-    def asked(self, host: Host) -> float:
-        """Seconds for which the host has asked to be left alone after its last failure."""
+    def retry_after(self, host: Host) -> float:
+        """Return the seconds of Retry-After with the host's last failure; 0 if it sent none."""
         if host.failed is None:
             return 0.0
-        return min(host.failed.asked, self.of(host.name)[1].retry_after_max)
+        return min(host.failed.asked, self.terms_of(host.name).limits.retry_after_max)
 
     def is_spent(self, host: Host) -> bool:
         """Return whether the host has had all the pages that it may have."""
-        return 0 < self.of(host.name)[1].host_pages <= host.pages
+        return 0 < self.terms_of(host.name).limits.host_pages <= host.pages
 
 
-def _after_others(link: Link, outcome: Outcome, ready_at: float, turn: float) -> float:
-    """Return when other URLs of the host have had their turn: they tell whose fault it is."""
-    return ready_at + turn if is_unwell(link, outcome) else ready_at
+def _after_others(link: Link, outcome: Outcome, ready_at: float, usual_wait: float) -> float:
+    """Return the time from which a failed URL may be retried, given when its host is ready.
+
+    After an ambiguous error another URL of the host goes first: it shows whose fault the error was.
+    """
+    return ready_at + usual_wait if is_ambiguous_error(link, outcome) else ready_at
 
 
 def _fault(host: Host, link: Link, outcome: Outcome) -> Fault:
-    """Return whom an outcome that is not plain, and not yet booked, is held against."""
-    if is_unwell(link, outcome):
-        return Fault.HOST if is_hosts(host, link, outcome) else Fault.URL
+    """Return the one that an outcome is held against, which is not plain and not yet booked."""
+    if is_ambiguous_error(link, outcome):
+        return Fault.HOST if is_fault_of_host(host, link, outcome) else Fault.URL
     return Fault.HOST if has_failed(link, outcome) else Fault.NOBODY
 
 
 def _retired_by(failure: Failure | None, pages: int, limits: Limits) -> int:
-    """Return the Status with which all URLs of a host end that has so many pages now.
+    """Return the Status with which all URLs of a host end after this outcome; 0: they do not end.
 
-    It is 0 if they do not end.
+    `failure`: the host's, if it has failed. `pages`: the host's pages, with this outcome's.
     """
     if failure is not None and failure.is_final:
         return failure.failed.status
@@ -448,13 +497,13 @@ def _retired_by(failure: Failure | None, pages: int, limits: Limits) -> int:
 
 
 def _is_page(link: Link, outcome: Outcome) -> bool:
-    """Return whether an answer counts for HOST_MAX_PAGES.
+    """Return whether an outcome counts for HOST_MAX_PAGES.
 
-    It does not if it is a server's error, a robots.txt, a sitemap, or a page that is fetched again.
+    No failure, server's error, robots.txt, sitemap or revisit counts, nor an inline download.
     """
     if outcome.status <= 0 or outcome.status in UNWELL:
         return False
     if link.history or link.is_prerequisite or is_sitemap(link.path):
         return False
-    # The downloads of lent hosts have no URL (lending.NO_PAGE).
+    # Inline downloads, of lent hosts, are booked without their URL (lending.NO_PAGE).
     return link.url != ""

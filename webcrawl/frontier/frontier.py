@@ -9,7 +9,7 @@ from time import thread_time
 from webcrawl.base.model import Link, Outcome, Status, unpack
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier.answers import Answers, HostNotes
-from webcrawl.frontier.booking import Limits, Own
+from webcrawl.frontier.booking import HostTerms, Limits
 from webcrawl.frontier.core import Core, Hooks, Queues, Rules
 from webcrawl.frontier.demand import LATE, Demand
 from webcrawl.frontier.domains import Domains
@@ -42,12 +42,12 @@ class Steering:
         self._aside = core.aside
         self.held = core.aside.held
 
-    def set_own(self, own: Mapping[str, Own | None] | None) -> None:
+    def set_host_terms(self, terms: Mapping[str, HostTerms | None] | None) -> None:
         """Let other waits and limits hold for some hosts than for all.
 
-        Where theirs is None, that of all holds.
+        `terms` by the host's name; a host for which they are None has those of all hosts.
         """
-        self._book.own = own
+        self._book.host_terms = terms
         self._states.several.renew()
 
     # -- paused hosts
@@ -113,7 +113,7 @@ class Steering:
             return due
         if host.failures:
             due = max(failed.at, self._core.resumed) + wait
-        return max(due, failed.at + self._book.asked(host))
+        return max(due, failed.at + self._book.retry_after(host))
 
     def drop(self, name: str, now: float) -> tuple[int, bool]:
         """Give the host up: its URLs end, some hundred per turn.
@@ -427,7 +427,7 @@ class Frontier:
         host = self._selection.received(link)
         # A pardon after an outage takes the time of the cut download back too.
         charge = core.charges.note(host, NO_PAGE, now)
-        core.book.cut(host, seconds, now)
+        core.book.book_cut(host, seconds, now)
         charge.failures = host.failures
         core.back.slots.judge(host)
         self._return(host, link, "cut", now)

@@ -13,10 +13,12 @@ What follows from a block page (a wall, which a vendor's marks or its structure 
                   link of it is followed, and no output behind `news` gets it
     its host      has not failed. It is behind the wall after WALL_ANSWERS such answers, or after
                   the first if it has never given a page. Then one URL at a time is asked for, as a
-                  probe, at intervals that grow to a day (`gap`), and the host waits set aside
+                  probe, at intervals that grow to a day (`wall_retry_wait`), and the host waits
+                  set aside
     its URL       goes to the end of its host's queue, without losing an attempt. Until the host is
-                  known to be behind the wall, it waits in the host's record (`met`, `brought_back`)
-    its end       any other answer that says that a page is there or not opens the wall (`opens`).
+                  known to be behind the wall, it waits in the host's record
+                  (`book_walled_answer`, `take_walled_links`)
+    its end       any other answer that says whether a page is there opens the wall (`opens_wall`).
                   A URL that meets a wall again while its host gives pages is walled alone, and ends
 
 A wall that only words suggest (`wall:unknown`) is an annotation, and nothing follows for the host.
@@ -47,23 +49,25 @@ from webcrawl.store.jobdir.host_row import (
     health_of,
 )
 
-# no wait between two tries is longer; and a host given up is given another chance after so long
+# Seconds: the longest wait between two tries, and the time after which a host that was given up is
+# given another chance
 DAY = 86_400.0
-# if its host was well before, so many failures of a URL that were no fault of its own are one after
-# all
+# A URL that has failed so often, each time as the first failure of a host that was well, ends: the
+# failures are its own after all.
 # With three, a host that says 503 to a third of all requests lost one URL in 27.
 STRIKES = 6
 # If permanent: no such name, one that leads inside, or a server that speaks only what the crawl
 # does not
 NOWHERE = frozenset((Status.DNS_FAILED, Status.EXCLUDED, Status.UNSUPPORTED))
-# Seconds, and times HOST_RETRY_WAIT at most, after which a name that never led anywhere is asked
-# for once more. A user with a misspelt seed waits for that; the resolver tells denials from lies
-# (net/dns.py).
-GONE, GONE_MOST = 3.0, 10.5
-# A host may be tried so many times later than planned. A longer gap says only that we did not look.
+# A name that never led anywhere is asked for once more after GONE seconds, or after GONE_RETRY_WAITS
+# times HOST_RETRY_WAIT if that is sooner. A user with a misspelt seed waits for that; the resolver
+# tells denials from lies (net/dns.py).
+GONE, GONE_RETRY_WAITS = 3.0, 10.5
+# Times the planned wait: as much of the time since the last failure counts towards HOST_PATIENCE. A
+# longer gap says only that we did not look.
 # A clock that jumps, a machine that sleeps and a crawl that was stopped for a week cost no host its
 # chances.
-LATE = 2.0
+LATE_LOOK_TIMES = 2.0
 
 
 class Failure(NamedTuple):
@@ -74,7 +78,7 @@ class Failure(NamedTuple):
     is_final: bool  # the host is given up by it
 
     def apply(self, host: Host) -> None:
-        """Book the failure; whether the host is given up is the caller's to write."""
+        """Book the failure in the host's record, except `is_final`: the caller gives it up."""
         host.failures += 1
         host.failed = self.failed
 
@@ -90,23 +94,24 @@ class HealthRules:
     def health(self, host: Host) -> Health:
         """Return the health of this host now.
 
-        If all its URLs wait for origins that fail, it is that of the best one.
+        If all URLs of a healthy host wait for origins that fail, the health is that of the origin
+        with the fewest failures.
         """
         health = health_of(host, self.failures)
         if health is not Health.HEALTHY or not (failures := host.failing()):
             return health
         return Health.ASIDE if failures >= self.failures else Health.FAILING
 
-    def is_charged(self, host: Host, link: Link, outcome: Outcome, *, last: bool) -> bool:
+    def uses_up_attempt(self, host: Host, link: Link, outcome: Outcome, *, last: bool) -> bool:
         """Return whether this outcome, not yet booked, uses up one of the URL's attempts.
 
-        `last`: it would be the last one. What may be the URL's fault or the host's is the URL's
-        until the host is set aside. But no URL ends while others of its host fail as well, unless
-        the host answers them; nor while no page of the host is known.
+        `last`: the attempt would be the URL's last one. An ambiguous failure is charged to the URL
+        until its host is set aside. But the last attempt is not used up while other URLs of the
+        host fail as well, nor while the host has given no page.
         """
         verdict = rule(outcome)
-        says_nothing_of_host = not verdict.failed or outcome.answered
-        if says_nothing_of_host or outcome.retries is not None:
+        is_of_url_alone = not verdict.failed or outcome.answered
+        if is_of_url_alone or outcome.retries is not None:
             return True
         is_set_aside = host.failures >= self.failures
         if not verdict.charged or is_set_aside:
@@ -116,24 +121,24 @@ class HealthRules:
         if not host.pages:
             return False
         # The other URLs of a host show whether it has failed, so none ends while they fail as well.
-        has_failed_alone = host.failed is None or host.failed.only == sum_of(link)
-        return has_failed_alone or is_own(host, link, outcome)
+        has_failed_alone = host.failed is None or host.failed.only == url_checksum(link)
+        return has_failed_alone or is_fault_of_url(host, link, outcome)
 
     def failure(
         self, host: Host, link: Link, outcome: Outcome, now: float, *, longest: float = DAY
     ) -> Failure:
-        """Return what one more failure means for the host; nothing is booked.
+        """Return what one more failure means for the host. Nothing is booked.
 
-        `longest`: RETRY_AFTER_MAX. A host that asks for years is not left alone for years.
+        `longest`: RETRY_AFTER_MAX, the bound of the wait that the host may ask for.
         """
         before = host.failed
-        away = 0.0
-        only = sum_of(link)
+        away = 0.0  # seconds since the first failure in a row, as far as we looked
+        only = url_checksum(link)  # 0 once failures of several URLs are in the row
         origin = origin_of(link.url)
         is_gone = _is_gone(host, outcome)
         was_gone = False
         if before is not None:
-            away = before.away + min(max(now - before.at, 0.0), LATE * before.planned)
+            away = before.away + min(max(now - before.at, 0.0), LATE_LOOK_TIMES * before.planned)
             only = only if only == before.only else 0
             origin = origin if before.origin in (-1, origin) else 0
             was_gone = before.gone
@@ -148,33 +153,37 @@ class HealthRules:
         return Failure(failed, wait, is_final=is_over or is_denied_again)
 
     def wait(self, failures: int, *, gone: bool) -> float:
-        """Return the seconds for which a host is left alone that has failed so often in a row."""
+        """Return the seconds for which a host is left alone after so many failures in a row.
+
+        `gone`: its name leads nowhere, as far as is known.
+        """
         if gone:
-            return min(GONE, GONE_MOST * self.retry_wait)
+            return min(GONE, GONE_RETRY_WAITS * self.retry_wait)
         return wait_after(failures, self.retry_wait, DAY)
 
 
-def answered(host: Host) -> None:
-    """Book that the host has answered: it is healthy."""
+def mark_healthy(host: Host) -> None:
+    """Forget the host's failures, because it has answered."""
     host.failures = 0
     host.failed = None
 
 
-def is_own(host: Host, link: Link, outcome: Outcome) -> bool:
-    """Return whether a failure, not yet booked, says nothing of the host.
+def is_fault_of_url(host: Host, link: Link, outcome: Outcome) -> bool:
+    """Return whether a failure, not yet booked, is the URL's alone and says nothing of its host.
 
-    That is so if the host has answered since the URL failed before.
+    That is so if the URL failed before, and the host has answered others since.
     """
     return link.attempt > 0 and host.pages > 0 and not host.failures and rule(outcome).charged
 
 
-def echoed(host: Host, link: Link) -> None:
-    """Book that a request which was under way when the host failed has failed too.
+def book_concurrent_failure(host: Host, link: Link) -> None:
+    """Book the failure of a request that was under way when its host failed.
 
-    The failure counts once, and is of more than one URL.
+    It does not count as one more failure of the host. The host's failure is then known to be of
+    more than one URL (`only` is 0).
     """
     failed = host.failed
-    if failed is not None and failed.only != sum_of(link):
+    if failed is not None and failed.only != url_checksum(link):
         host.failed = FailedRow(
             failed.at,
             failed.away,
@@ -187,10 +196,11 @@ def echoed(host: Host, link: Link) -> None:
         )
 
 
-def returns(host: Host, now: float) -> bool:
-    """Give a host that was given up another chance, if that was long ago.
+def give_another_chance(host: Host, now: float) -> bool:
+    """Give a host another chance that was given up more than a DAY ago. Return whether it was.
 
-    Then it is due, and set aside if it fails. Return whether it was.
+    The host is retired no more and due at once; its failures still count, so it is set aside again
+    if it fails.
     """
     failed = host.failed
     if failed is None or now - failed.at < DAY or not given_up(host):
@@ -202,16 +212,16 @@ def returns(host: Host, now: float) -> bool:
 
 
 def _is_gone(host: Host, outcome: Outcome) -> bool:
-    """Return whether there is no such host.
+    """Return whether the outcome says for good that there is no such host.
 
-    Of one that has been reached the name servers may say so and be wrong.
+    A doubtful denial by name servers does not count for a host that has been reached before.
     """
-    reached = outcome.doubtful and bool(host.times)
-    return outcome.permanent and outcome.status in NOWHERE and not reached
+    was_reached = outcome.doubtful and bool(host.times)
+    return outcome.permanent and outcome.status in NOWHERE and not was_reached
 
 
 def _status(link: Link, outcome: Outcome) -> int:
-    """Return the Status with which URLs end that were not even tried, because of this."""
+    """Return the Status with which a host's untried URLs end if it is given up for this."""
     if link.is_prerequisite and outcome.status not in NOWHERE:
         return Status.ROBOTS_UNREACHABLE
     return outcome.status if outcome.status < 0 else Status.HOST_RETIRED
@@ -222,7 +232,7 @@ def origin_of(url: str) -> int:
     return crc32(url[: url.find("/", url.find("//") + 2)].encode()) if url else 0
 
 
-def sum_of(link: Link) -> int:
+def url_checksum(link: Link) -> int:
     """Return a checksum of the URL, above 0."""
     return crc32(link.url.encode()) or 1
 
@@ -236,26 +246,28 @@ MAX_ROW = 16  # answers in a row that are remembered
 # pages, a second apart), and with this number 1.28 times at most. The price is a URL where a host
 # falls over for hours just before its last one: 1 of 5,270.
 FAMILIAR = 10  # pages of a host by which its last URL's 503 is told from a host that is down
-LONGER = 2.0  # times its usual wait that a host waits after one that is its URL's own
-# Until such a URL comes again: so many usual waits of its host, or this share of those that its
-# pages took, so that it holds up no crawl; but not less seconds
-TURNS, SHARE, SOONEST = 8.0, 1 / 16, 1.0
+# Times its usual wait that a host waits after an error that is its URL's own
+URL_ERROR_WAIT_TIMES = 2.0
+# A URL with an error of its own comes again after so many usual waits of its host, or after this
+# share of the waits that all pages of the host took, if that is longer; after SOONEST seconds at
+# least. So it holds up no crawl.
+URL_RETRY_TURNS, URL_RETRY_SHARE, SOONEST = 8.0, 1 / 16, 1.0
 
 
-def is_unwell(link: Link, outcome: Outcome) -> bool:
+def is_ambiguous_error(link: Link, outcome: Outcome) -> bool:
     """Return whether an answer is an error that may be its URL's own or the host's.
 
-    For a robots.txt, without which its host cannot be asked, that is no question. A dropped
-    connection counts as one if the request says how often it is tried: its URL is tried again
-    first.
+    A robots.txt is not ambiguous, since its host cannot be asked without it. A dropped connection
+    is ambiguous only if the request says how often it is tried (`Outcome.retries`), and nothing of
+    an answer came.
     """
     if outcome.status == Status.CONNECTION_LOST and (outcome.retries is None or outcome.answered):
         return False
     return outcome.status in UNWELL and not link.is_prerequisite
 
 
-def is_hosts(host: Host, link: Link, outcome: Outcome) -> bool:
-    """Return whether such an answer, not yet booked, is the host's fault."""
+def is_fault_of_host(host: Host, link: Link, outcome: Outcome) -> bool:
+    """Return whether an ambiguous error, not yet booked, is the host's fault."""
     may_be_hosts = rule(outcome).failed
     if host.failures:
         return may_be_hosts or _has_failed_by_answers(host.failed)
@@ -270,9 +282,9 @@ def is_hosts(host: Host, link: Link, outcome: Outcome) -> bool:
 def _completes_row(host: Host, link: Link, outcome: Outcome, *, is_busy: bool) -> bool:
     """Return whether the answers in a row, and this one, show that the host is unwell.
 
-    A host that has never answered well is at fault as soon as one of its URLs has got a second one.
-    While few pages of it are known, so it is if that is a 429 or 503, which speak of the host (RFC
-    6585, RFC 9110).
+    ROW different URLs in a row show it. So does a second error of one URL if the host has given no
+    page, or if few pages of the host are known and the error is a 429 or 503, which are about the
+    host (RFC 6585, RFC 9110): `is_busy`.
     """
     answers = errors_in_a_row(host)
     urls = {mark for mark in answers if mark > 0}
@@ -281,68 +293,76 @@ def _completes_row(host: Host, link: Link, outcome: Outcome, *, is_busy: bool) -
         return len(urls) + 1 >= ROW
     if not host.pages:
         return True
-    # Downloads that somebody awaits have no URL, and all one mark
+    # Inline downloads are booked without their URL, so all of them have the same mark.
     is_little_known = host.pages < FAMILIAR or len(urls) > 1 or not link.url
     return is_busy and is_little_known
 
 
-def is_charged(host: Host, link: Link, outcome: Outcome, *, last: bool) -> bool:
-    """Return whether such an answer, not yet booked, uses up one of the URL's attempts.
+def error_uses_up_attempt(host: Host, link: Link, outcome: Outcome, *, last: bool) -> bool:
+    """Return whether an ambiguous error, not yet booked, uses up one of the URL's attempts.
 
-    `last`: it would be the last one. No URL ends by it while nothing good is known of its host.
+    `last`: the attempt would be the URL's last one. It is not used up while the host has given no
+    page.
     """
     if outcome.retries is not None:
         return True
-    if not is_hosts(host, link, outcome):
+    if not is_fault_of_host(host, link, outcome):
         return host.pages > 0 or not last
     return not rule(outcome).failed and _is_known(host, link)
 
 
-def soon(host: Host, turn: float) -> float:
-    """Return the seconds until a URL comes again whose own fault such an answer was.
+def seconds_until_url_retry(host: Host, turn: float) -> float:
+    """Return the seconds until a URL comes again that got an error of its own.
 
-    `turn` is its host's usual wait. The last URLs of a host of which few pages are known wait like
-    those of one that has failed.
+    `turn` is the seconds between two requests to its host. If few pages of the host are known and
+    it has no URLs but retries, the result is a DAY: the caller takes HOST_RETRY_WAIT if that is
+    less, as after a failure of the host.
     """
     if host.pages < FAMILIAR and host.waiting() == len(host.later):
         return DAY
-    return max(max(TURNS, SHARE * host.pages) * turn, SOONEST)
+    return max(max(URL_RETRY_TURNS, URL_RETRY_SHARE * host.pages) * turn, SOONEST)
 
 
-def noted(host: Host, link: Link, outcome: Outcome, now: float) -> None:
-    """Book such an answer as its URL's own, as far as one can say now."""
+def book_url_error(host: Host, link: Link, outcome: Outcome, now: float) -> None:
+    """Book an ambiguous error as its URL's own, as far as one can say now.
+
+    The host has no failures then, and the error is noted in the host's errors in a row
+    (`FailedRow.unwell`), by which later errors are judged.
+    """
     if host.retired:
         return
     host.said = outcome.status
     host.of_robots = False
     before = host.failed
     if host.failures:
-        answered(host)
+        mark_healthy(host)
     answers = errors_in_a_row(host)
-    only = sum_of(link)
+    only = url_checksum(link)
     origin = origin_of(link.url)
     if answers and before is not None:
         only = only if before.only == only else 0
         origin = origin if before.origin == origin else 0
-    mark = -sum_of(link) if _is_known(host, link) else _mark(link, outcome)
+    mark = -url_checksum(link) if _is_known(host, link) else _mark(link, outcome)
     kept = (*answers, mark)[-MAX_ROW:]
     status = Status.HOST_RETIRED
     host.failed = FailedRow(now, 0.0, status, only, gone=False, origin=origin, unwell=kept)
 
 
-def later(link: Link, now: float, first: float) -> float:
-    """Return the time to retry the link at.
+def retry_time(link: Link, now: float, first: float) -> float:
+    """Return the time at which to retry the link.
 
-    The wait grows with each time, even if answers to others came in between.
+    `first`: seconds to wait before its first retry. They double with each retry of this link, even
+    if its host answered others in between.
     """
     return now + wait_after(link.tried + 1, first, DAY)
 
 
-def recovered(host: Host, link: Link, now: float, first: float) -> None:
-    """Book that the host has given a good answer: the errors before it were its URLs' own.
+def book_recovery(host: Host, link: Link, now: float, first: float) -> None:
+    """Book a good answer of the host, which shows that the errors before it were their URLs' own.
 
-    They come sooner than after a failure of the host: as if they had been asked for now, with
-    `first` as the first wait.
+    The host is healthy, and the URLs with errors in a row come sooner than after a failure of the
+    host: as if they had been asked for now, with `first` seconds as the first wait. Nothing changes
+    if the answer says nothing of these errors.
     """
     failed = host.failed
     if failed is not None and _leaves_errors_open(failed, link):
@@ -350,13 +370,13 @@ def recovered(host: Host, link: Link, now: float, first: float) -> None:
     if failed is not None and failed.unwell and host.later:
         _bring_forward(host, failed, now, first)
     host.bad.pop(_kind(link), None)
-    answered(host)
+    mark_healthy(host)
 
 
 def _has_failed_by_answers(failed: FailedRow | None) -> bool:
-    """Return whether answers that report errors are noted, and not failures to get any.
+    """Return whether these failures are answers that report errors, and not missing answers.
 
-    Both `noted` and `_status` give these the Status HOST_RETIRED.
+    Both `book_url_error` and `_status` give these the Status HOST_RETIRED.
     """
     return failed is not None and failed.status == Status.HOST_RETIRED
 
@@ -365,7 +385,7 @@ def _leaves_errors_open(failed: FailedRow, link: Link) -> bool:
     """Return whether a good answer to this link says nothing of the errors before it."""
     if not _has_failed_by_answers(failed):
         return False
-    # Many a server has a robots.txt while its pages fail: one of these has to come.
+    # Many a server gives its robots.txt while its pages fail, so only a page shows that it is well.
     return link.is_prerequisite or _is_of_another_origin(failed, link)
 
 
@@ -378,12 +398,16 @@ def _is_of_another_origin(failed: FailedRow, link: Link) -> bool:
 
 
 def _bring_forward(host: Host, failed: FailedRow, now: float, first: float) -> None:
-    """Let the URLs that got these errors come sooner: the host is well."""
+    """Let the URLs that got these errors come sooner, because their host is well.
+
+    `host.later` is rebuilt. `first`: seconds of the first wait. The errors also count against the
+    kinds of their URLs, unless the host has failed.
+    """
     sums = {abs(mark) for mark in failed.unwell}
     waiting = [(when, unpack(record), record) for when, record in host.later]
     if not host.failures:
         links = (link for _, link, _ in waiting)
-        _count_against(host, [link for link in links if sum_of(link) in sums])
+        _count_against(host, [link for link in links if url_checksum(link) in sums])
     host.later = []
     for when, link, record in waiting:
         sooner = _sooner(when, link, sums, now, first)
@@ -392,9 +416,9 @@ def _bring_forward(host: Host, failed: FailedRow, now: float, first: float) -> N
 
 
 def _count_against(host: Host, failed: Iterable[Link]) -> None:
-    """Book that these have failed beside a good answer of a host that was well.
+    """Count the failed links in `host.bad`, each against its kind of URL.
 
-    That counts against their kinds.
+    The caller has seen a good answer of the host, which was well while these failed.
     """
     for kind in map(_kind, failed):
         if kind and (kind in host.bad or len(host.bad) < MAX_ROW):
@@ -407,43 +431,57 @@ def _kind(link: Link) -> int:
 
 
 def _sooner(when: float, link: Link, sums: Collection[int], now: float, first: float) -> float:
-    """Return the time of a retry; the link has been counted for it already."""
-    if sum_of(link) not in sums:
+    """Return the time of a retry planned for `when`, which is sooner if the link is in `sums`.
+
+    The link has this retry in its count already, so `first` is halved.
+    """
+    if url_checksum(link) not in sums:
         return when
-    return min(when, later(link, now, first / 2))
+    return min(when, retry_time(link, now, first / 2))
 
 
-def give_back(host: Host, failed: FailedRow | None) -> None:
-    """Give the URLs that got these errors their attempts back, for now their host has failed."""
+def give_attempts_back(host: Host, failed: FailedRow | None) -> None:
+    """Give the URLs that got these errors their attempts back, because their host has failed.
+
+    `failed`: the host's errors in a row, from before its failure was booked.
+    """
     if failed is not None and failed.unwell and host.later:
-        host.later = [(at, returned(unpack(record), failed).pack()) for at, record in host.later]
+        host.later = [
+            (at, with_attempts_given_back(unpack(record), failed).pack())
+            for at, record in host.later
+        ]
         heapify(host.later)
 
 
-def returned(link: Link, failed: FailedRow | None) -> Link:
-    """Return the link with the attempts that these errors in a row have used up."""
+def with_attempts_given_back(link: Link, failed: FailedRow | None) -> Link:
+    """Return the link with those attempts restored that these errors in a row have used up.
+
+    Each of them counts as a strike instead.
+    """
     answers = failed.unwell if failed is not None else ()
-    count = min(_times(link, answers), link.attempt) if answers else 0
+    count = min(_count_in_row(link, answers), link.attempt) if answers else 0
     if not count:
         return link
     return replace(link, attempt=link.attempt - count, struck=link.struck + count)
 
 
 def _mark(link: Link, outcome: Outcome) -> int:
-    """Return the mark of an answer in a row.
+    """Return the mark of an error in a row: its URL's checksum.
 
-    One whose request says itself how often it is tried gets another: it gets no attempt back.
+    If the request says itself how often it is tried, the mark is another number, so that the URL
+    gets no attempt back.
     """
-    return sum_of(link) + (outcome.retries is not None)
+    return url_checksum(link) + (outcome.retries is not None)
 
 
 def errors_in_a_row(host: Host) -> tuple[int, ...]:
-    """Return the answers in a row that reported an error of the server's, by their URLs."""
+    """Return the marks of the host's errors in a row, the oldest first: checksums of their URLs."""
     return host.failed.unwell if host.failed is not None else ()
 
 
-def _times(link: Link, answers: tuple[int, ...]) -> int:
-    key = sum_of(link)
+def _count_in_row(link: Link, answers: tuple[int, ...]) -> int:
+    """Return how many of these errors in a row are of the link."""
+    key = url_checksum(link)
     return sum(abs(mark) == key for mark in answers)
 
 
@@ -454,7 +492,7 @@ def _is_known(host: Host, link: Link) -> bool:
     """
     if not host.pages:
         return False
-    has_failed_before = link.attempt > _times(link, errors_in_a_row(host))
+    has_failed_before = link.attempt > _count_in_row(link, errors_in_a_row(host))
     return has_failed_before or host.bad.get(_kind(link), 0) >= ROW
 
 
@@ -462,12 +500,12 @@ WALLED = -1  # of Link.struck: the URL has met the wall before
 THERE_OR_NOT = frozenset((*range(200, 400), 404, 410))  # a wall denies with others
 
 
-def met(host: Host, link: Link, vendor: str, now: float) -> Link | None:
-    """Book an answer of a wall, and return the link if it comes again.
+def book_walled_answer(host: Host, link: Link, vendor: str, now: float) -> Link | None:
+    """Book a wall's answer in `host.wall`. Return the link if it is queued again, else None.
 
-    As long as it may be this URL's alone it does not: if the host turns out to be behind the wall,
-    `brought_back` has it. It ends if it has met the wall before, and its host has given pages
-    since: then it alone is walled.
+    A link of a host behind the wall is queued again. While the wall may be this URL's alone, the
+    link waits in `host.wall`, and `take_walled_links` returns it once the host is known to be
+    behind the wall. A link ends if it met the wall before and its host has given pages since.
     """
     was_behind_wall = behind_wall(host)
     before = host.wall or WallRow(vendor, now, 0)
@@ -486,19 +524,19 @@ def met(host: Host, link: Link, vendor: str, now: float) -> Link | None:
 
 
 def _ends_at_wall(link: Link) -> bool:
-    """Return whether a link ends by any answer of a wall.
+    """Return whether a link ends with its first answer of a wall.
 
-    Its answer goes to the maker of the request, which may be the crawl itself; and a page that is
-    fetched again has its next time already.
+    An awaited answer goes to the maker of the request, which may be the crawl itself. A page that
+    is fetched again has its next time already.
     """
     is_awaited = bool(link.request) or link.is_own or not link.url
     return is_awaited or bool(link.history)
 
 
-def brought_back(host: Host) -> tuple[Packed, ...]:
-    """Return the links that were walled before the host was known to be behind a wall.
+def take_walled_links(host: Host) -> tuple[Packed, ...]:
+    """Remove and return the links that wait in `host.wall`, to be queued again.
 
-    They are asked for again.
+    They met the wall before the host was known to be behind it; empty while that is not known.
     """
     row = host.wall
     if row is None or not row.walled or not behind_wall(host):
@@ -507,14 +545,14 @@ def brought_back(host: Host) -> tuple[Packed, ...]:
     return row.walled
 
 
-def gap(row: WallRow, first: float) -> float:
-    """Return the seconds until the wall is tried again."""
+def wall_retry_wait(row: WallRow, first: float) -> float:
+    """Return the seconds until the wall is tried again; they double from `first` on, to a DAY."""
     return wait_after(row.answers, first, DAY)
 
 
-def opens(link: Link, outcome: Outcome) -> bool:
-    """Return whether this answer, which is no wall's, shows that there is none.
+def opens_wall(link: Link, outcome: Outcome) -> bool:
+    """Return whether this answer, which is not a wall's, shows that the host has no wall any more.
 
-    A robots.txt is often let through.
+    A robots.txt does not show it, since walls often let it through.
     """
     return outcome.status in THERE_OR_NOT and bool(link.url) and not link.is_own

@@ -137,14 +137,18 @@ def facts_of(host: Host, book: Booking, *, record: str, is_paused: bool) -> Host
 def delay_of(host: Host, book: Booking) -> Delay:
     """Return the time between two requests to a host that is well, and what asks for it."""
     seconds = book.wait(host)
-    return Delay(seconds, is_crawl_delay(host, seconds, book), type(book.of(host.name)[0]).__name__)
+    return Delay(
+        seconds,
+        is_crawl_delay(host, seconds, book),
+        type(book.terms_of(host.name).politeness).__name__,
+    )
 
 
 def is_crawl_delay(host: Host, seconds: float, book: Booking) -> bool:
     """Return whether the host's robots.txt asks for these seconds between two requests."""
     if not host.crawl_delay:
         return False
-    return 0 < min(host.crawl_delay, book.of(host.name)[1].crawl_delay_max) >= seconds
+    return 0 < min(host.crawl_delay, book.terms_of(host.name).limits.crawl_delay_max) >= seconds
 
 
 def _state(host: Host, *, is_paused: bool) -> str:

@@ -9,7 +9,7 @@ from webcrawl.base.model import Link, unpack, url_of
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier.core import Core
 from webcrawl.frontier.fifo import Fifo
-from webcrawl.frontier.health import LONGER, gap
+from webcrawl.frontier.health import URL_ERROR_WAIT_TIMES, wall_retry_wait
 from webcrawl.frontier.host_facts import (
     DomainFacts,
     HostFacts,
@@ -132,7 +132,10 @@ class HostInspection:
     def _pause(self, host: Host) -> tuple[float, str]:
         seconds = self._book.wait(host)
         if host.wall is not None and behind_wall(host):
-            return max(gap(host.wall, self._book.of(host.name)[1].retry_wait), seconds), WALL
+            return max(
+                wall_retry_wait(host.wall, self._book.terms_of(host.name).limits.retry_wait),
+                seconds,
+            ), WALL
         if host.failed is not None:
             longer = self._pause_after_failure(host, host.failed, seconds)
             if longer is not None:
@@ -152,8 +155,8 @@ class HostInspection:
         None if its usual one, of so many seconds, is longer.
         """
         if row.unwell and not host.failures:
-            return LONGER * seconds, FAILURE
-        retry_after = self._book.asked(host)
+            return URL_ERROR_WAIT_TIMES * seconds, FAILURE
+        retry_after = self._book.retry_after(host)
         back_off = self._book.health.wait(host.failures, gone=row.gone) if host.failures else 0.0
         if retry_after and retry_after >= max(back_off, seconds):
             return retry_after, RETRY_AFTER

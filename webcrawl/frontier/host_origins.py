@@ -15,7 +15,7 @@ from itertools import islice
 
 from webcrawl.base.model import Link, Outcome, Packed, Status, url_of
 from webcrawl.frontier.booking import Booking, Retry
-from webcrawl.frontier.health import origin_of, returns
+from webcrawl.frontier.health import give_another_chance, origin_of
 from webcrawl.frontier.hosts import Host, HostTable
 from webcrawl.frontier.wait_words import ROBOTS
 from webcrawl.store.jobdir.host_row import FailedRow, given_up
@@ -184,7 +184,7 @@ class Origins:
         If the origin was given up long ago, the URL is tried.
         """
         if one.retired:
-            returns(one, now)
+            give_another_chance(one, now)
         if not one.origin and one.whole is not None:
             is_shared = (one.whole.origins or {}).get(SHARED) is one
             if not is_shared:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from webcrawl.base.model import Link, Outcome, Packed, Status
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier.core import Core, Decision
-from webcrawl.frontier.health import give_back, returns
+from webcrawl.frontier.health import give_another_chance, give_attempts_back
 from webcrawl.frontier.host_origins import OF_HOST
 from webcrawl.frontier.host_rows import is_worth_a_line
 from webcrawl.frontier.host_state import HostStates
@@ -137,7 +137,7 @@ class HostLender:
 
         Its host's turn says when, and whether the host is retired.
         """
-        return self._book.is_worth(link, outcome)
+        return self._book.has_attempts_left(link, outcome)
 
     def ready_at(self, name: str) -> float:
         """Return the time at which the host may be asked again; NEVER while it is lent."""
@@ -201,7 +201,7 @@ class HostLender:
         self._core.counters["lent"] += 1
         has_failed = record.failures > failures_before
         if has_failed:
-            give_back(record, failed_before)
+            give_attempts_back(record, failed_before)
             is_given_up_by_it = record.retired != retired_before and given_up(record)
             self._core.counters["hosts given up"] += is_given_up_by_it
         if is_worth_a_line(outcome.wait, failed=has_failed):
@@ -227,6 +227,6 @@ class HostLender:
 def _given_up(records: Iterable[Host], now: float) -> int:
     """Return the Status of the first record that is given up and gets no other chance; else 0."""
     for record in records:
-        if given_up(record) and not returns(record, now):
+        if given_up(record) and not give_another_chance(record, now):
             return record.retired
     return 0

@@ -23,7 +23,7 @@ class Rule:
 FINAL = Rule(again=False, failed=False)
 URL = Rule(again=True, failed=False)
 HOST = Rule(again=True, failed=True, charged=False)
-EITHER = Rule(again=True, failed=True)  # the URL's, or the host's: HealthRules.is_charged
+EITHER = Rule(again=True, failed=True)  # the URL's, or the host's: HealthRules.uses_up_attempt
 
 ACCEPTED = 202
 DOWN = (521, 522, 523, 525, 526, 530)  # a CDN says that it does not reach the host behind it

@@ -107,7 +107,7 @@ class ParallelHosts:
             return False
         if self._core.is_foreign(host.name):
             return False
-        pages = self._book.of(host.name)[1].host_pages
+        pages = self._book.terms_of(host.name).limits.host_pages
         # The pages in flight may be the last ones that the host may have.
         if pages and host.pages + len(lanes.flights) >= pages:
             return False

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from webcrawl.base.model import Packed, Status, is_revisit, unpack, url_of
 from webcrawl.frontier.back_end import PROVEN
 from webcrawl.frontier.core import Core
-from webcrawl.frontier.health import returns
+from webcrawl.frontier.health import give_another_chance
 from webcrawl.frontier.host_state import HostStates
 from webcrawl.frontier.hosts import Host, host_name
 from webcrawl.frontier.place_shares import Group
@@ -402,11 +402,10 @@ class Rotation:
     def _has_another_chance(self, host: Host, record: bytes) -> bool:
         """Return whether a retired host takes this URL after all.
 
-        The host may be tried again after a day, which `returns` books; only one of its origins may
-        have failed, which is then set apart; or the URL is a revisit, for which HOST_MAX_PAGES does
-        not count.
+        The host may be due for another chance, which is booked; only another of its origins may have
+        failed, which is then set apart; or the URL is a revisit, which HOST_MAX_PAGES allows.
         """
-        if returns(host, self._back.now):
+        if give_another_chance(host, self._back.now):
             return True
         if self._core.origins.set_apart_for(host, url_of(record)):
             return True

@@ -82,12 +82,12 @@ class TestWhere:
         """
         crawl.order("set --for example.com POLITENESS_MIN_DELAY 20")
         crawl.order("set --for example.com HOST_MAX_PAGES 20")
-        assert crawl.crawl.parts.frontier.core.book.own is not None
+        assert crawl.crawl.parts.frontier.core.book.host_terms is not None
         crawl.order("set --for EXAMPLE.com POLITENESS_MIN_DELAY default")
         crawl.order("set --for example.com HOST_MAX_PAGES default")
 
         assert waits(crawl, "example.com") == [1.0]
-        assert crawl.crawl.parts.frontier.core.book.own is None
+        assert crawl.crawl.parts.frontier.core.book.host_terms is None
         with pytest.raises(
             CommandError,
             match=r"POLITENESS_MIN_DELAY has no value of its own for example\.com",
@@ -187,7 +187,7 @@ class TestWhere:
         monkeypatch.setattr(sheets, "ROOM", 10)
         crawl.order("set --for a.org POLITENESS_MIN_DELAY 5")
         assert {waits(crawl, f"h{number}.a.org")[0] for number in range(25)} == {5.0}
-        assert len(crawl.crawl.parts.frontier.core.book.own) <= 10
+        assert len(crawl.crawl.parts.frontier.core.book.host_terms) <= 10
 
     @pytest.mark.parametrize(
         ("line", "why"),

@@ -32,7 +32,7 @@ from webcrawl.crawl.last_run import FOLLOW, ON
 from webcrawl.crawl.rendering.deciding import Need
 from webcrawl.crawl.rules import allowance_of, own_of, rules_of
 from webcrawl.frontier.allowances import Allowance
-from webcrawl.frontier.booking import Own
+from webcrawl.frontier.booking import HostTerms
 from webcrawl.frontier.core import BIAS, Core, Rules, Shape
 from webcrawl.frontier.host_inspection import HostInspection
 from webcrawl.frontier.host_rows import RobotsRows
@@ -173,11 +173,13 @@ class OpenedCrawl:
         core.aside.held.update(self._part("hosts paused", PausedHosts).names)
         # an address has one request
         alike = {"HOST_CONNECTIONS"} if self.values["POLITENESS_PER_IP"] else set()
-        self.sheets.listen({*OF_HOST} - alike, self._own_of, partial(setattr, core.book, "own"))
+        self.sheets.listen(
+            {*OF_HOST} - alike, self._own_of, partial(setattr, core.book, "host_terms")
+        )
         self.sheets.listen([BUDGET], self._allowance_of, core.queues.budgets.set_overrides)
         return core
 
-    def _own_of(self, own: Mapping[str, Any]) -> Own:
+    def _own_of(self, own: Mapping[str, Any]) -> HostTerms:
         return own_of(without_conflict(with_values(self.values, own)))
 
     def _allowance_of(self, own: Mapping[str, Any]) -> Allowance:
