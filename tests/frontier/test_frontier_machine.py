@@ -84,7 +84,7 @@ class FrontierMachine(RuleBasedStateMachine):
             (place_shares, {"MIN_PLACES": 1, "WIDE_FACTOR": 2, "MAX_QUEUES": 1, "MAX_LOOKS": 1}),
             (host_state, {"STAY": 2}),
             (rotation, {"URLS_MOVED_PER_TURN": 3}),
-            (url_selection, {"DROPS": 2}),
+            (url_selection, {"URLS_PASSED_PER_TURN": 2}),
             (frontier, {"STEPS": 2}),
         )
         self.folder = Path(self.patches.enter_context(tempfile.TemporaryDirectory(dir=IN_MEMORY)))

@@ -20,18 +20,18 @@ NEW = 2  # it was never asked
 DOUBTFUL = 3  # its last request failed, or one of the last five was cut or took too long
 UNPROVEN = (ANSWERED, NEW, DOUBTFUL)
 
-SHARE = 16  # each unproven standing is sure of one slot in so many
-# And better hosts of one slot in RESERVE, if there are as many hosts. Of these slots, hosts that
-# have only answered for their robots.txt have half at most: in a crawl of one page per host,
+SHARE = 16  # one slot in so many is sure for each unproven standing
+# One slot in so many is kept for better hosts, if there are as many of them. Hosts that have only
+# answered for their robots.txt get half of these slots at most: in a crawl of one page per host,
 # robots.txt takes longer than the page, which needs no new connection.
 # Good pages of 300 hosts beside 1,000 that drip every other answer, and seconds for 5,000 hosts of
 # two pages: with half of the slots kept 49,389 and 65 s, with a third 49,307 and 52 s, with a
 # quarter 46,458 and 49 s.
-RESERVE = 3
-# An answer is slow after this many seconds, or after USUAL times what most answers take, if that is
-# longer. The estimate of that begins at UNKNOWN and follows the median of all answers by one STEP
-# each.
-SLOW, USUAL, UNKNOWN, STEP = 5.0, 4.0, 15.0, 1.05
+SLOTS_PER_RESERVED = 3
+# An answer is slow after SLOW seconds, or after SLOW_TIMES_MEDIAN times the median of all answers
+# if that is longer. The estimate of the latter begins at UNKNOWN seconds, and each answer moves it
+# by the factor MEDIAN_STEP.
+SLOW, SLOW_TIMES_MEDIAN, UNKNOWN, MEDIAN_STEP = 5.0, 4.0, 15.0, 1.05
 
 
 class FetchSlots:
@@ -40,67 +40,70 @@ class FetchSlots:
     """
 
     def __init__(self, count: int = 0, awaited: Callable[[], bool] | None = None) -> None:
-        """`count` is the number of slots, i.e. of requests in flight.
+        """`count`: the most requests in flight; 0: no limit, and no slots are kept.
 
-        0: no limit, so nothing is shared either.
-
-        `awaited` says whether links are on their way that may be of hosts that have left for want
-        of any.
+        `awaited` returns whether links are on their way (e.g. in a merge) that may be of hosts
+        which have left the back-end without URLs.
         """
-        self.hosts = [0, 0, 0, 0]
-        self.asked = [0, 0, 0, 0]
+        self.hosts = [0, 0, 0, 0]  # active hosts by standing
+        self.asked = [0, 0, 0, 0]  # their requests in flight
         self.slow = UNKNOWN  # seconds after which an answer is slow
         self.resize(count)
         self._awaited = awaited
-        self._left = 0  # proven hosts that have left for want of URLs, and not come back yet
+        self._proven_left = 0  # proven hosts that left without URLs, less hosts that came back
 
     def resize(self, count: int) -> None:
-        """There are so many slots from now on."""
+        """Divide so many slots from now on; 0: no limit."""
         self.share: float = max(count // SHARE, 1) if count else float("inf")
         self._count: float = count or float("inf")
-        reserve = max(count // RESERVE, int(count > 1))
+        reserve = max(count // SLOTS_PER_RESERVED, int(count > 1))
         self._reserve = reserve
-        self._reserves = (reserve, reserve // 2, reserve)
+        self._reserves_by_standing = (reserve, reserve // 2, reserve)
 
     # -- hosts
 
     def enter(self, host: Host) -> None:
         """Count a host that becomes active."""
-        standing = host.standing = self._standing(host)
+        standing = host.standing = self._standing_of(host)
         self.hosts[standing] += 1
-        if standing == PROVEN and self._left:
-            self._left -= 1
+        if standing == PROVEN and self._proven_left:
+            self._proven_left -= 1
 
     def leave(self, host: Host) -> None:
+        """Stop counting a host that leaves the back-end; a proven one may come back."""
         self.hosts[host.standing] -= 1
-        self._left += host.standing == PROVEN and not host.retired
+        self._proven_left += host.standing == PROVEN and not host.retired
 
     def gone(self, host: Host) -> None:
-        """Keep no slot for a host that has left, since it does not come back."""
-        self._left -= host.standing == PROVEN and not host.retired
+        """Keep no slot for an active host that is about to leave and does not come back."""
+        self._proven_left -= host.standing == PROVEN and not host.retired
 
     def answered(self, host: Host, seconds: float) -> None:
-        """Take note that a host's last request took this long, as its record says too.
+        """Move the bound of slow answers by one of a host, and judge the host's standing anew.
 
-        What is slow follows the median, not the slowest.
+        `seconds`: of the answer, which the host's record has already. The bound follows the median
+        of all answers, not the slowest.
         """
         slow = self.slow
         # Where all hosts are slow, none is: a fixed bound would make all of them doubtful.
-        quick = USUAL * seconds <= slow
+        quick = SLOW_TIMES_MEDIAN * seconds <= slow
         if not quick:
-            self.slow = slow * STEP
+            self.slow = slow * MEDIAN_STEP
         elif slow > SLOW:
-            self.slow = max(slow / STEP, SLOW)
+            self.slow = max(slow / MEDIAN_STEP, SLOW)
         if not quick or host.standing != PROVEN or host.failures:
             self.judge(host)
 
     def judge(self, host: Host) -> None:
-        """Judge anew the standing of a host whose record has changed."""
-        standing = self._standing(host)
+        """Judge anew the standing of an active host whose record has changed.
+
+        Its counts move along, here and for its requests in flight.
+        """
+        standing = self._standing_of(host)
         if standing != host.standing:
             self.hosts[host.standing] -= 1
             self.hosts[standing] += 1
-            if host.given is not None:  # of several in flight one has ended
+            if host.given is not None:  # others of its requests are still in flight
                 flights = len(host.flights())
                 self.asked[host.standing] -= flights
                 self.asked[standing] += flights
@@ -109,12 +112,13 @@ class FetchSlots:
     def patience(self, host: Host) -> float:
         """Return the seconds after which a request to this host may be cut.
 
-        They are twice what one took lately, so that one ends.
+        They are twice the longest of its last downloads, so that one of the next ones ends in time.
         """
         # With the default time-out, this doubling cuts no URL more than three times in a row.
         return max(self.slow, 2 * max(host.times, default=0.0))
 
-    def _standing(self, host: Host) -> int:
+    def _standing_of(self, host: Host) -> int:
+        """Return the standing that a host has by its record as it is now."""
         if host.retired:  # its URLs are dropped, which takes no slot
             return PROVEN
         times = host.times
@@ -137,37 +141,46 @@ class FetchSlots:
     def room(self, standing: int) -> bool:
         """Return whether one more unproven host of this standing may have a slot beyond the share.
 
-        Its own hosts and all worse ones must leave the slots that are kept for better hosts; with
-        the hosts between them and the proven, they must leave those that are kept for the proven;
-        and so on.
+        Slots must be left for better hosts. For each standing from this one up to the best unproven
+        one, hosts of it and of all worse standings must not use the slots kept for better ones.
         """
         hosts = self.hosts
         asked = self.asked
         share = self.share
         count = self._count
-        held: float = 0
+        held: float = 0  # slots that are used by these standings, or sure for worse ones
         for worse in range(standing + 1, len(hosts)):
             held += max(asked[worse], min(share, hosts[worse]))
-        for one in range(standing, PROVEN, -1):
-            held += asked[one]
-            # A dozen times for each new host: what is kept is counted only if it matters.
-            if held >= count - self._reserve and (held >= count or held >= count - self._kept(one)):
+        for up_to in range(standing, PROVEN, -1):
+            held += asked[up_to]
+            if held < count - self._reserve:
+                continue
+            # This runs a dozen times per new host, so kept slots are counted only if they matter.
+            if held >= count or held >= count - self._slots_kept_for_better(up_to):
                 return False
         return True
 
-    def _kept(self, standing: int) -> int:
-        """Return the slots that hosts of this standing leave to better ones."""
-        kept = sum(map(min, self.hosts[:standing], self._reserves))
+    def _slots_kept_for_better(self, standing: int) -> int:
+        """Return the number of slots that hosts of this standing leave free for better ones."""
+        kept = sum(map(min, self.hosts[:standing], self._reserves_by_standing))
         # A proven host whose queue ran empty counts while links wait for a merge: they may be its
         # own.
-        if kept < self._reserve and self._left and self._awaited is not None and self._awaited():
-            kept += self._left
+        if (
+            kept < self._reserve
+            and self._proven_left
+            and self._awaited is not None
+            and self._awaited()
+        ):
+            kept += self._proven_left
         return min(kept, self._reserve)
 
 
-Entry = tuple[float, int, Host]  # when the host is due, its ticket
+# The time when a host is due, its ticket, and the host: a tuple, because heaps compare it fast. An
+# entry is valid as long as its host has this ticket.
+Entry = tuple[float, int, Host]
 
-LATE = 1.0  # seconds after which a host that is due and not asked is waiting for a slot
+# A host that has been due for so long, and was not asked, waits for a slot.
+WAITS_FOR_SLOT_SECONDS = 1.0
 
 
 class BackEnd:
@@ -185,7 +198,7 @@ class BackEnd:
         self._tickets = 0
         # entries without a valid ticket; usually none, and then the heaps are not searched for them
         self._stale = 0
-        self.now = 0.0  # when somebody last asked for a URL
+        self.now = 0.0  # the time of the last search for a URL
 
     def __len__(self) -> int:
         return len(self.active)
@@ -198,6 +211,7 @@ class BackEnd:
         self.schedule(host, self.now if ends(host) else max(host.due(), self.now))
 
     def leave(self, host: Host) -> None:
+        """Remove an active host: its entry becomes stale, and the waits of its lanes one wait."""
         self._stale += host.ticket > 0
         host.ticket = 0
         self.slots.leave(host)
@@ -207,9 +221,9 @@ class BackEnd:
         del self.active[host.name]
 
     def schedule(self, host: Host, at: float) -> None:
-        """Replace the host's entry.
+        """Let the host be due at this time, by a new entry in its standing's heap.
 
-        An older one loses its ticket and is skipped when it reaches the top.
+        An older entry of the host loses its ticket, and is skipped when it reaches the top.
         """
         self._stale += host.ticket > 0
         self._tickets += 1
@@ -217,13 +231,16 @@ class BackEnd:
         heappush(self._heaps[host.standing], (at, self._tickets, host))
 
     def renew(self, host: Host) -> None:
-        """Other URLs of the host have come: it is due when the first of them is."""
+        """Schedule a host anew for which URLs have come: it is due when its first URL is."""
         self.schedule(host, self.now if ends(host) else host.due())
 
     def next_due(self) -> float | None:
-        """Return the time at which the first host is due that would get a free slot, or None."""
+        """Return the time at which the first host is due that would get a free slot.
+
+        None if there is no such host.
+        """
         if self._stale:
-            self._pass_over()
+            self._drop_stale_tops()
         proven = self._heaps[PROVEN]
         first = proven[0][0] if proven else None
         for standing in UNPROVEN:
@@ -236,14 +253,12 @@ class BackEnd:
     def pop_due(self, now: float) -> Entry | None:
         """Remove and return the first entry that is due, or None.
 
-        The host stays out until scheduled again.
-
-        Up to their share, unproven hosts are ordered by time like all others; beyond it only
-        `pop_spare` gives them.
+        `now` becomes the back-end's time. The host has no entry until it is scheduled again. Unproven hosts within their share are
+        ordered by time like proven ones; beyond it only `pop_spare` returns them.
         """
         self.now = now
         if self._stale:
-            self._pass_over()
+            self._drop_stale_tops()
         heaps = self._heaps
         asked = self.slots.asked
         share = self.slots.share
@@ -252,40 +267,41 @@ class BackEnd:
             heap = heaps[standing]
             if heap and asked[standing] < share and (not first or heap[0] < first[0]):
                 first = heap
-        return _pop(first) if first and first[0][0] <= now else None
+        return _pop_entry(first) if first and first[0][0] <= now else None
 
     def pop_first(self, now: float, standings: Iterable[int]) -> Entry | None:
-        """Remove and return a due host of the first of these standings that has one.
+        """Remove and return a due entry of the first of these standings that has one, or None.
 
-        It does not look whether a slot is free for it.
+        Whether a slot is free for the host is not checked.
         """
         if self._stale:
-            self._pass_over()
+            self._drop_stale_tops()
         for standing in standings:
             heap = self._heaps[standing]
             if heap and heap[0][0] <= now:
-                return _pop(heap)
+                return _pop_entry(heap)
         return None
 
     def pop_spare(self, now: float) -> Entry | None:
-        """Remove and return an unproven host beyond the share, the better ones first.
+        """Remove and return a due entry of an unproven host beyond its share, or None.
 
-        It is like `pop_due`, for a slot that is left.
+        It is for a slot that `pop_due` has left free. Better standings go first.
         """
         heap = self.spare(now)
-        return _pop(heap) if heap is not None else None
+        return _pop_entry(heap) if heap is not None else None
 
     def spare(self, now: float) -> list[Entry] | None:
-        """Return the heap from which `pop_spare` would return an entry."""
+        """Return the heap from which `pop_spare` would return an entry, or None."""
         if self._stale:
-            self._pass_over()
+            self._drop_stale_tops()
         for standing in UNPROVEN:
             heap = self._heaps[standing]
             if heap and heap[0][0] <= now and self.slots.room(standing):
                 return heap
         return None
 
-    def _pass_over(self) -> None:
+    def _drop_stale_tops(self) -> None:
+        """Remove entries without a valid ticket from the top of each heap."""
         for heap in self._heaps:
             while heap and heap[0][2].ticket != heap[0][1]:
                 heappop(heap)
@@ -293,35 +309,33 @@ class BackEnd:
 
     def ready(self, now: float) -> int:
         """Return the number of hosts that are due. It takes 3 ms with 30,000 hosts."""
-        return sum(self._ready(standing, now) for standing in range(len(self._heaps)))
+        return sum(self._count_due(standing, now) for standing in range(len(self._heaps)))
 
     def starved(self, now: float, *, full: bool) -> int:
-        """Return the number of hosts that wait for a slot, doubtful ones aside.
+        """Return the number of hosts that wait for a slot, not counting doubtful ones.
 
-        `full`: none is free, for whatever host.
-
-        It takes as long as `ready`.
+        `full`: no slot is free for any host. The call takes as long as `ready`.
         """
-        waiting: Iterable[int] = (PROVEN, ANSWERED, NEW)
+        without_slot: Iterable[int] = (PROVEN, ANSWERED, NEW)
         if not full:
-            waiting = [one for one in (ANSWERED, NEW) if not self.slots.open_to(one)]
-        return sum(self._ready(standing, now - LATE) for standing in waiting)
+            without_slot = [each for each in (ANSWERED, NEW) if not self.slots.open_to(each)]
+        due_before = now - WAITS_FOR_SLOT_SECONDS
+        return sum(self._count_due(standing, due_before) for standing in without_slot)
 
-    def _ready(self, standing: int, now: float) -> int:
+    def _count_due(self, standing: int, now: float) -> int:
+        """Return the number of hosts of this standing that are due at this time."""
         return sum(
             at <= now and host.ticket == ticket for at, ticket, host in self._heaps[standing]
         )
 
 
 def ends(host: Host) -> bool:
-    """Return whether none of the host's URLs is asked for any more.
-
-    If so, they end at once, whatever it waited for.
-    """
+    """Return whether all URLs of the host end without a request, so that nothing is waited for."""
     return host.retired not in (0, Status.HOST_BUDGET)  # of one with its pages, revisits may be due
 
 
-def _pop(heap: list[Entry]) -> Entry:
+def _pop_entry(heap: list[Entry]) -> Entry:
+    """Remove and return the first entry, whose host then has no ticket."""
     entry = heappop(heap)
     entry[2].ticket = 0
     return entry

@@ -214,7 +214,7 @@ class Consequences(NamedTuple):
     retry: Retry | None  # None: the link is finished
     is_page: bool  # it counts for HOST_MAX_PAGES
     times: list[float]  # seconds of the host's last downloads, with this one
-    usual_wait: float  # seconds between two requests to the host if none failed_share
+    usual_wait: float  # seconds between two requests to the host if none fails
     ready_at: float  # no request to the host before this time
     retry_after: float  # the server has asked to be left alone until then; 0: it has not
     retired: int  # if not 0, the Status with which all URLs of the host end

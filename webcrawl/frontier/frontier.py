@@ -23,7 +23,7 @@ from webcrawl.frontier.outage_pardon import Outage
 from webcrawl.frontier.politeness import Politeness
 from webcrawl.frontier.protocol import DiscoverySink
 from webcrawl.frontier.rotation import RevisitTurns, Rotation
-from webcrawl.frontier.url_selection import DEAR, UrlSelection
+from webcrawl.frontier.url_selection import COSTLY_TURN_SECONDS, UrlSelection
 from webcrawl.frontier.wait_words import NO_WAY
 from webcrawl.store.jobdir.host_row import FailedRow, Health, HostState, given_up
 
@@ -348,7 +348,7 @@ class Frontier:
                 return link
             # This host's URLs have ended, or wait. Verdicts of a robots.txt may have been dear.
             begun = begun or thread_time()
-            if thread_time() - begun > DEAR:
+            if thread_time() - begun > COSTLY_TURN_SECONDS:
                 break
         return None
 

@@ -20,55 +20,64 @@ from webcrawl.frontier.host_state import HostStates
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.wait_words import ROBOTS
 
-Folds = Callable[[Link, Packed], bool]
-# URLs of one host that are dropped, or let others pass, per turn. A queue may begin with URLs of a
-# dead http while https is up.
-DROPS = 256
-LOOKED = 512  # URLs of one host among which one of another kind is looked for
-# Seconds of the processor that a host's turn may take with URLs that are dropped, and times as long
-# that it then rests: a verdict by thousands of patterns of a robots.txt may take 40 ms, and a page
-# may link to thousands of URLs.
-DEAR, REST = 0.01, 10.0
+HoldsFolded = Callable[[Link, Packed], bool]
+# URLs of one host that one turn may drop or pass over. A queue may begin with URLs of a dead http
+# while https is up.
+URLS_PASSED_PER_TURN = 256
+URLS_LOOKED_THROUGH = 512  # of one host, for a URL of another kind than those that have failed
+# A turn ends when its dropped URLs have taken so many seconds of processor time. The host then rests
+# for REST_TIMES as long. A verdict by thousands of patterns of a robots.txt may take 40 ms, and a
+# page may link to thousands of URLs.
+COSTLY_TURN_SECONDS, REST_TIMES = 0.01, 10.0
 NEVER = float("inf")
-# seconds that a host waits with a URL of an origin that waits; for longer that origin waits alone
-MOMENT = 1.0
-# seconds that a host waits with a URL, e.g. for a redirected robots.txt, rather than look for
-# another
-SOON = 30.0
+# Seconds: if an origin waits for no longer than that, its host waits with it; for longer the origin
+# waits alone.
+HOST_WAITS_FOR_ORIGIN = 1.0
+# Seconds: if a URL waits for no longer than that, e.g. for a redirected robots.txt, its host waits
+# with it; for longer another URL of the host is looked for.
+HOST_WAITS_WITH_URL = 30.0
 
 
 class UrlSelection:
     """Takes URLs out of a host's queues, and puts back those that have to wait."""
 
     def __init__(
-        self, core: Core, states: HostStates, reserved: AbstractSet[str], folds: Folds | None
+        self,
+        core: Core,
+        states: HostStates,
+        reserved: AbstractSet[str],
+        holds_folded: HoldsFolded | None,
     ) -> None:
-        """`reserved`: hosts that inline downloads have.
+        """`reserved`: names of hosts that inline downloads use now.
 
-        `folds` takes a URL that waits behind all of its domain.
+        `holds_folded` takes a URL whose family is folded, to wait behind all URLs of its domain.
+        It returns whether it took the URL.
         """
         self._core = core
         self._states = states
         self._several = states.several
         self._reserved = reserved
-        self._folds = folds
+        self._holds_folded = holds_folded
         self._front = core.queues.front
         self._hosts = core.hosts
         self._back = core.back
         self._addresses = core.addresses
 
     def hand_out(self, host: Host, now: float) -> Link | None:
-        """Return what a host that is due is asked for.
+        """Return the link that a due host is asked for now, or None if it cannot be asked.
 
-        None if it cannot be asked now; then it is where it belongs.
+        The link is in flight then. Without one, the host is scheduled for a later time, or leaves
+        the back-end (`HostStates.settle`).
         """
         if not self._may_be_asked(host, now):
             return None
         # A failure may be the URL's: another kind of URL shows whether it is the host's.
         if host.failed is not None:
             self._lead_with_another(host)
-        is_plain = host.origins is None
-        given = self._first_of(host, host, now) if is_plain else self._first_of_origins(host, now)
+        has_one_record = host.origins is None
+        given = (
+            self._first_of(host, host, now) if has_one_record else self._first_of_origins(host, now)
+        )
         if given is None:
             self._states.settle(host, now)
         elif host.lanes is not None:
@@ -76,25 +85,34 @@ class UrlSelection:
         return given
 
     def _may_be_asked(self, host: Host, now: float) -> bool:
-        """Return whether the turn of this host has come; if not, its next turn is scheduled."""
+        """Return whether the turn of this host has come.
+
+        If not, its next turn is scheduled, here or by the end of what it waits for.
+        """
+        # Inline downloads go first. Their end schedules the host again.
         if self._reserved and host.name in self._reserved:
-            # Inline downloads go first. Then the host is scheduled again.
             return False
         if host.given is not None and not self._several.may_go_on(host, now):
             return False
         if self._addresses is None or not host.ip:
             return True
-        return self._holds(self._addresses, host, now)
+        return self._reserve_address(self._addresses, host, now)
 
-    def _holds(self, addresses: Addresses, host: Host, now: float) -> bool:
-        """Return whether the host has its address for itself; otherwise it gets its turn later."""
-        again = addresses.hold(host, now)
-        if again is not None and again < NEVER:
-            self._back.schedule(host, again)
-        return again is None
+    def _reserve_address(self, addresses: Addresses, host: Host, now: float) -> bool:
+        """Reserve the host's address for it. Return whether no other host uses or waits for it.
+
+        Otherwise the host is scheduled for the time when the address is free, if that is known.
+        """
+        free_at = addresses.hold(host, now)
+        if free_at is not None and free_at < NEVER:
+            self._back.schedule(host, free_at)
+        return free_at is None
 
     def received(self, link: Link) -> Host:
-        """Return the host of a link in flight, which no longer is."""
+        """End the flight of a link, whatever came of it. Return its host.
+
+        Raise ValueError if the link was not handed out.
+        """
         host = self._back.active[host_of(link.url)]
         if host.given is None:
             raise ValueError(f"this URL was not handed out: {link.url}")
@@ -107,117 +125,137 @@ class UrlSelection:
         return host
 
     def _first_of_origins(self, host: Host, now: float) -> Link | None:
-        """Give the first URL of a host some of whose origins have records of their own."""
-        for record in turns(host, now):
-            given = self._first_of(host, record, now)
+        """Hand out the first URL of a host some of whose origins have records of their own.
+
+        Return None if no record has one that may be asked for now; then records of which nothing
+        is left to remember are forgotten.
+        """
+        for owner in turns(host, now):
+            given = self._first_of(host, owner, now)
             if given is not None:
-                record.given = host.given
+                owner.given = host.given
                 return given
         self._core.origins.tidy(host)
         return None
 
-    def _first_of(self, host: Host, one: Host, now: float) -> Link | None:
-        """Give the first URL that may be asked for, or what must be asked for first.
+    def _first_of(self, host: Host, owner: Host, now: float) -> Link | None:
+        """Hand out the first URL that may be asked for, or the link that must be asked for first.
 
-        `one` is the record with the URLs: the host's own, or that of one of its origins.
+        `owner` is the record with the URLs: the host's own, or that of one of its origins. URLs on
+        the way are dropped, moved to where they wait, or passed over, i.e. put back at the end.
         """
         given: Link | None = None
-        passed: list[tuple[float | Link, bytes]] = []
+        passed_over: list[tuple[float | Link, bytes]] = []
         # This thread's time alone: a merge in another thread is not the host's doing.
         begun = thread_time()
-        for _ in range(DROPS):
-            record = self._next(one, now)
+        for _ in range(URLS_PASSED_PER_TURN):
+            record = self._pop_next(owner, now)
             if record is None:
                 break
             self._hosts.touch(host)
             link = unpack(record)
-            if self._waits_elsewhere(host, one, link, record, now):
+            if self._is_moved_elsewhere(host, owner, link, record, now):
                 continue
             self._core.queued -= 1
-            if self._is_held_up(host, one, link):
-                self.put_back(one, record)
+            if self._is_held_up(host, owner, link):
+                self.put_back(owner, record)
                 break
             # The URLs of an origin that is given up end, whatever admission says.
-            end = one.retired if one is not host else 0
-            decision = end or self._decide(host, link, now)
+            end_status = owner.retired if owner is not host else 0
+            decision = end_status or self._decide(host, link, now)
             if not decision:
                 given = self._give(host, link, record)
                 break
-            if isinstance(decision, Link) and not _lets_pass(host, one, decision):
-                self.put_back(one, record)
+            if isinstance(decision, Link) and not _lets_pass(host, owner, decision):
+                self.put_back(owner, record)
                 if host.given is None or not self._several.waits(host, decision):
                     given = self._give(host, decision, decision.pack())
                 break
-            if not self._is_settled(host, one, link, record, decision, now):
-                passed.append((decision, record))
-            if _is_enough(host, one, decision, begun, now):
+            if not self._is_finished_or_moved(host, owner, link, record, decision, now):
+                passed_over.append((decision, record))
+            if _ends_turn(host, owner, decision, begun, now):
                 break
-        return self._pass_over(host, one, passed, now, given) if passed else given
+        return (
+            self._put_back_passed_over(host, owner, passed_over, now, given)
+            if passed_over
+            else given
+        )
 
-    def _is_settled(
-        self, host: Host, one: Host, link: Link, record: bytes, decision: Link | float, now: float
+    def _is_finished_or_moved(
+        self, host: Host, owner: Host, link: Link, record: bytes, decision: Link | float, now: float
     ) -> bool:
-        """Return whether a URL that may not be asked for has ended, or waits with its origin."""
+        """Drop a URL that ends by `decision`, or move it to its origin if that has to wait.
+
+        Return whether either was done; otherwise the URL is to be passed over.
+        """
         if isinstance(decision, int):
             self._core.drop(link, decision)
             return True
-        if isinstance(decision, OriginWait) and (one is not host or decision > now + MOMENT):
+        if isinstance(decision, OriginWait) and (
+            owner is not host or decision > now + HOST_WAITS_FOR_ORIGIN
+        ):
             self._core.queued += 1
             self._core.origins.wait(host, link.url, record, float(decision))
             return True
         return False
 
-    def _waits_elsewhere(
-        self, host: Host, one: Host, link: Link, record: bytes, now: float
+    def _is_moved_elsewhere(
+        self, host: Host, owner: Host, link: Link, record: bytes, now: float
     ) -> bool:
-        """Put a URL where it waits, and return whether it waits elsewhere.
+        """Move a URL that waits elsewhere than in this queue. Return whether it was moved.
 
-        Its origin may have a record of its own, or its family wait behind its domain.
+        It goes to its origin's own record if that exists, or behind its domain if its family is
+        folded.
         """
-        if host.origins is not None and one is host:
-            own = self._core.origins.own(host, link.url)
-            if own is not None:
-                self._core.origins.hold(own, record, now)
+        if host.origins is not None and owner is host:
+            origin = self._core.origins.own(host, link.url)
+            if origin is not None:
+                self._core.origins.hold(origin, record, now)
                 return True
-        return self._folds is not None and not host.retired and self._folds(link, record)
+        return (
+            self._holds_folded is not None and not host.retired and self._holds_folded(link, record)
+        )
 
-    def _is_held_up(self, host: Host, one: Host, link: Link) -> bool:
-        """Return whether this is not yet the turn of a URL.
+    def _is_held_up(self, host: Host, owner: Host, link: Link) -> bool:
+        """Return whether the host's next URL has to stay where it is for now.
 
-        Its host was given up for another origin, or is asked for others.
+        The host was given up for another origin, which is set apart here, so that the host goes on
+        at its next turn. Or the link must not be asked for beside others in flight to the host.
         """
-        if host.retired and one is host and self._core.origins.set_apart_for(host, link.url):
+        if host.retired and owner is host and self._core.origins.set_apart_for(host, link.url):
             return True
         return host.given is not None and self._several.waits(host, link)
 
     def _lead_with_another(self, host: Host) -> None:
-        """Let a URL of another kind than those that have failed go first.
+        """Let a URL of another kind than those with errors in a row go first.
 
-        It does so if one more failure would be the host's.
-
-        A server may fail at all that one of its programs makes, eight links in a row, and be well.
+        That is done only if one more error would be the host's. The queue is reordered for it.
         """
+        # A server may fail at all that one of its programs makes, eight links in a row, and be
+        # well.
         if host.retired or not host.later or host.later[0][0] <= 0.0:
             return
         if not host.failures and len(errors_in_a_row(host)) < ROW - 1:
             return
         failed = [shape_of(url_of(record)).families for _, record in host.later[:MAX_ROW]]
-        waiting = (shape_of(url_of(record)).families for record in host.queue.first(LOOKED))
-        at = _another(waiting, failed)
-        if not at:  # none, or the first
+        waiting = (
+            shape_of(url_of(record)).families for record in host.queue.first(URLS_LOOKED_THROUGH)
+        )
+        index = _index_of_other_kind(waiting, failed)
+        if not index:  # there is none, or it is the first anyway
             return
-        passed = [*filter(None, (host.queue.pop() for _ in range(at + 1)))]
-        heappush(host.later, (0.0, passed.pop()))
-        host.queue.push_all(passed)
+        popped = [*filter(None, (host.queue.pop() for _ in range(index + 1)))]
+        heappush(host.later, (0.0, popped.pop()))  # 0.0: it goes first, as what was put back
+        host.queue.push_all(popped)
         self._hosts.touch(host)
 
-    def _next(self, host: Host, now: float) -> bytes | None:
-        """Return the host's next record: due retries first, then by priority.
+    def _pop_next(self, host: Host, now: float) -> bytes | None:
+        """Remove and return the record's next URL: due retries first, then by priority.
 
-        For a retired host the order does not matter.
+        None if no URL is due. A retired host's retries need not be due, since all its URLs end.
         """
         if self._front.sift is not None:
-            self._choose(self._front.sift, host)
+            self._put_best_first(self._front.sift, host)
         if host.later:
             may_be_retried = host.later[0][0] <= now or host.retired
             if may_be_retried and _retry_goes_first(host):
@@ -228,10 +266,9 @@ class UrlSelection:
         return self._next_by_priority(host, ranked)
 
     def _next_by_priority(self, host: Host, ranked: PriorityQueues) -> bytes | None:
-        """Return the next record of a host that has several queues.
+        """Remove and return the next URL of a host that has several queues.
 
-        What is fetched again takes turns with all others, and so does what sitemaps name with what
-        pages link to.
+        Revisits take turns with all other URLs, and URLs from sitemaps with URLs from pages.
         """
         revisits = ranked.place(REVISITS)
         if revisits and self._front.old_goes_first():
@@ -246,8 +283,12 @@ class UrlSelection:
             return host.queue.pop()
         return ranked.pop()
 
-    def _choose(self, sift: Sift[bytes], host: Host) -> None:
-        """Let the best of what is next go first; for a retired host the order does not matter."""
+    def _put_best_first(self, sift: Sift[bytes], host: Host) -> None:
+        """Move the best of the host's next URLs into its queue of chosen URLs, which goes first.
+
+        Nothing is chosen while URLs wait that go before `host.queue`, nor for a retired host, whose
+        URLs all end.
+        """
         if host.queue.count <= 1 or host.retired:
             return
         has_urls_before = host.ranked is not None and host.ranked.before()
@@ -255,60 +296,63 @@ class UrlSelection:
             sift.choose(host.queue, self._hosts.chosen(host))
 
     def _decide(self, host: Host, link: Link, now: float) -> Decision:
+        """Return the decision on a URL: its host's, if that is retired or full, or admission's."""
         if host.listed is not None and host.listed.full:
-            would_name_urls = is_sitemap(link.path) and not link.history
-            # All URLs that it names would be left out.
-            if would_name_urls:
+            # All URLs that a sitemap names would be left out now.
+            is_new_sitemap = is_sitemap(link.path) and not link.history
+            if is_new_sitemap:
                 return Status.HOST_BUDGET
-        decision = self._ends(host, link, now) if host.retired else None
+        decision = self._decide_for_retired(host, link, now) if host.retired else None
         if decision or self._core.admission is None:
             return decision
         return self._core.admission(link, now)
 
-    def _ends(self, host: Host, link: Link, now: float) -> Decision:
-        """Return how URLs of a retired host end.
+    def _decide_for_retired(self, host: Host, link: Link, now: float) -> Decision:
+        """Return the Status with which a URL of a retired host ends.
 
-        HOST_MAX_PAGES is about new pages only: others wait for their turn.
+        HOST_MAX_PAGES is about new pages only: for a revisit the result is the time to wait for, or
+        None if it may be fetched now.
         """
         if host.retired != Status.HOST_BUDGET or not link.is_revisit:
             return host.retired
         ready = host.rested_at()
         return ready if ready > now else None
 
-    def _pass_over(
+    def _put_back_passed_over(
         self,
         host: Host,
-        one: Host,
-        passed: list[tuple[float | Link, bytes]],
+        owner: Host,
+        passed_over: list[tuple[float | Link, bytes]],
         now: float,
         given: Link | None,
     ) -> Link | None:
-        """Put back URLs that let others pass.
+        """Put back the URLs of this turn that were passed over. Return the link handed out.
 
-        They wait for long, or need a request to be repeated.
-
-        A host may be down by http and up by https. If there is nothing else, the request that was
-        made least often is repeated, or the host waits.
+        `passed_over` has each with its decision: the time that it waits for, or the prerequisite
+        that it needs. `given` is the link that was handed out already. If there is none, the
+        prerequisite with the fewest attempts is handed out; without one, the record waits until the
+        first of these times. A host may be down by http and up by https.
         """
         repeated: Link | None = None
         until = NEVER
-        for decision, record in passed:
+        for decision, record in passed_over:
             if isinstance(decision, float):
                 until = min(until, decision)
-                waits_for_long = decision > now + SOON
+                waits_for_long = decision > now + HOST_WAITS_WITH_URL
             else:
                 waits_for_long = True
                 if repeated is None or decision.attempt < repeated.attempt:
                     repeated = decision
-            self.put_back(one, record, last=waits_for_long)
+            self.put_back(owner, record, last=waits_for_long)
         if given is None and repeated is not None:
             return self._give(host, repeated, repeated.pack())
-        if given is None and until > one.ready_at:
-            one.ready_at = until
-            one.left = (until, ROBOTS)
+        if given is None and until > owner.ready_at:
+            owner.ready_at = until
+            owner.left = (until, ROBOTS)
         return given
 
     def _give(self, host: Host, link: Link, record: bytes) -> Link:
+        """Book that a link is in flight, and return it; `record`: the link as it is saved."""
         host.given = record
         host.stay += 1
         self._core.in_flight += 1
@@ -317,7 +361,7 @@ class UrlSelection:
         return link
 
     def put_back(self, host: Host, record: bytes, *, last: bool = False) -> None:
-        """Put the record back, as the host's first or its last."""
+        """Put a URL back that was taken out of a queue of the host, as its first or its `last`."""
         if last:
             self._hosts.queue_for(host, record).push(record)
         else:
@@ -325,53 +369,57 @@ class UrlSelection:
         self._core.queued += 1
 
 
-def _another(urls: Iterable[Families], failed: Sequence[Families]) -> int:
-    """Return the place of the first whose wide family has not failed, or else its close one.
+def _index_of_other_kind(urls: Iterable[Families], failed: Sequence[Families]) -> int:
+    """Return the index of the first URL of a wide family that has not failed.
 
-    0 if there is none.
+    Without one, of the first of a close family that has not failed; 0 without that either.
     """
     wide = {families[WIDE] for families in failed}
     close = {families[CLOSE] for families in failed}
-    second: int | None = None
-    for at, families in enumerate(urls):
+    other_close_family: int | None = None
+    for index, families in enumerate(urls):
         if families[WIDE] not in wide:
-            return at
-        if second is None and families[CLOSE] not in close:
-            second = at
-    return second or 0
+            return index
+        if other_close_family is None and families[CLOSE] not in close:
+            other_close_family = index
+    return other_close_family or 0
 
 
-def _lets_pass(host: Host, one: Host, decision: Link) -> bool:
-    """Return whether a URL that needs this robots.txt first lets others pass.
+def _lets_pass(host: Host, owner: Host, decision: Link) -> bool:
+    """Return whether a URL is passed over that needs this robots.txt (`decision`) first.
 
-    A new origin says little of a failing host that has had pages: any page may link to its closed
-    ports.
+    That is so while its host fails, if the robots.txt was tried before, or if the host has given
+    pages: then a new origin says little of the host, as any page may link to its closed ports.
     """
-    if one is not host or not host.failures:
+    if owner is not host or not host.failures:
         return False
     return decision.attempt > 0 or host.pages > 0
 
 
-def _is_enough(host: Host, one: Host, decision: Link | float, begun: float, now: float) -> bool:
-    """Return whether a host's turn ends with this URL.
+def _ends_turn(host: Host, owner: Host, decision: Link | float, begun: float, now: float) -> bool:
+    """Return whether a host's turn ends with this URL, on which the decision was not to fetch it.
 
-    It does if the host waits with it, or if the turn has cost too much; then the host rests.
+    The turn ends if the host waits with the URL, or if it has taken too much processor time since
+    `begun`; in the latter case the host's next time is set here.
     """
-    if isinstance(decision, OriginWait) and decision > now + MOMENT:
-        return one is not host
+    if isinstance(decision, OriginWait) and decision > now + HOST_WAITS_FOR_ORIGIN:
+        return owner is not host
     if isinstance(decision, float):
-        return decision <= now + SOON
+        return decision <= now + HOST_WAITS_WITH_URL
     if isinstance(decision, Link):
         return False
     spent = thread_time() - begun
-    if spent <= DEAR:
+    if spent <= COSTLY_TURN_SECONDS:
         return False
-    host.ready_at = max(host.ready_at, now + REST * spent)
+    host.ready_at = max(host.ready_at, now + REST_TIMES * spent)
     return True
 
 
 def _is_turn_of_listed(host: Host) -> bool:
-    """Return whether a URL that a sitemap names is next, and none that a page links to."""
+    """Return whether the host's next URL is one that a sitemap names, not one from a page.
+
+    The turn is used up by the call.
+    """
     if not host.queue.count:
         return True
     return host.listed is None or host.listed.has_turn()
@@ -380,8 +428,8 @@ def _is_turn_of_listed(host: Host) -> bool:
 def _retry_goes_first(host: Host) -> bool:
     """Return whether a retry that is due goes before all other URLs of its host.
 
-    If the host is failing, another URL shows whose fault it is; but what was put back goes first
-    (FIRST, 0).
+    While the host fails, another URL goes first, as it shows whose fault the failures are. Records
+    that were put back have the time 0 or FIRST, and always go first.
     """
     if not host.failures or host.later[0][0] <= 0.0:
         return True
