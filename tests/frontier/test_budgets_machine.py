@@ -16,7 +16,7 @@ from tests.support.places import IN_MEMORY
 from webcrawl.base.model import Link
 from webcrawl.frontier import budgets
 from webcrawl.frontier.allowances.reputed import ByReputation
-from webcrawl.frontier.budgets import PAYS, WIDE, Budgets
+from webcrawl.frontier.budgets import PAGES_PAID_BY_NEW_ONE, WIDE_SITE_TIMES, Budgets
 from webcrawl.frontier.domain_table import DomainTable
 from webcrawl.frontier.fifo import Blocks, Pool
 from webcrawl.frontier.reputation import Reputation
@@ -40,7 +40,11 @@ class Twin:
 
     def may(self):
         most, sure = (count(self.links, seed=self.seed) for count in (POLICY.most, POLICY.sure))
-        wide = self.used >= sure and self.queue and self.used + len(self.queue) > WIDE * most
+        wide = (
+            self.used >= sure
+            and self.queue
+            and self.used + len(self.queue) > WIDE_SITE_TIMES * most
+        )
         return self.debt < POLICY.lead and self.used < most and not wide
 
     def charge(self):
@@ -63,7 +67,7 @@ class BudgetsMachine(RuleBasedStateMachine):
 
     @initialize(memory=st.integers(0, 400))
     def begin(self, memory):
-        self.patches = patched((budgets, {"READY": 2, "LOOK": 3}))
+        self.patches = patched((budgets, {"MAX_LISTED_DOMAINS": 2, "DOMAINS_PER_STEP": 3}))
         self.scratch = self.patches.enter_context(tempfile.TemporaryDirectory(dir=IN_MEMORY))
         self.memory, self.model = memory, Model()
         self.open()
@@ -114,7 +118,7 @@ class BudgetsMachine(RuleBasedStateMachine):
         for new in answers:
             self.budgets.answered(name, new=new)
             if new:
-                paid = min(PAYS - 1, twin.old)
+                paid = min(PAGES_PAID_BY_NEW_ONE - 1, twin.old)
                 twin.old -= paid
                 twin.debt = max(twin.debt - 1 - paid, 0)
             else:
@@ -177,7 +181,7 @@ class BudgetsMachine(RuleBasedStateMachine):
         waiting = [len(twin.queue) for twin in self.model.domains.values() if twin.queue]
         assert (self.budgets.table.held, self.table.over.domains) == (sum(waiting), len(waiting))
         assert len(self.table._cached) <= 4
-        assert len(self.budgets.listed) <= budgets.READY
+        assert len(self.budgets.listed) <= budgets.MAX_LISTED_DOMAINS
 
     @invariant()
     def domains_agree(self):

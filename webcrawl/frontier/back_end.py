@@ -253,8 +253,9 @@ class BackEnd:
     def pop_due(self, now: float) -> Entry | None:
         """Remove and return the first entry that is due, or None.
 
-        `now` becomes the back-end's time. The host has no entry until it is scheduled again. Unproven hosts within their share are
-        ordered by time like proven ones; beyond it only `pop_spare` returns them.
+        `now` becomes the back-end's time. The host has no entry until it is scheduled again.
+        Unproven hosts within their share are ordered by time like proven ones; beyond it only
+        `pop_spare` returns them.
         """
         self.now = now
         if self._stale:

@@ -98,7 +98,7 @@ class DomainMoves:
         domain.old += old
         self._table.touch(domain)
         budgets.rate(domain)
-        budgets.moved = True
+        budgets.has_moved = True
 
     def hold(self, name: str, records: Sequence[Packed]) -> None:
         """Let URLs of a domain wait for its budget."""

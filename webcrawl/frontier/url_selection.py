@@ -25,9 +25,9 @@ HoldsFolded = Callable[[Link, Packed], bool]
 # while https is up.
 URLS_PASSED_PER_TURN = 256
 URLS_LOOKED_THROUGH = 512  # of one host, for a URL of another kind than those that have failed
-# A turn ends when its dropped URLs have taken so many seconds of processor time. The host then rests
-# for REST_TIMES as long. A verdict by thousands of patterns of a robots.txt may take 40 ms, and a
-# page may link to thousands of URLs.
+# A turn ends when its dropped URLs have taken so many seconds of processor time. The host then
+# rests for REST_TIMES as long. A verdict by thousands of patterns of a robots.txt may take 40 ms,
+# and a page may link to thousands of URLs.
 COSTLY_TURN_SECONDS, REST_TIMES = 0.01, 10.0
 NEVER = float("inf")
 # Seconds: if an origin waits for no longer than that, its host waits with it; for longer the origin
