@@ -17,7 +17,7 @@ from webcrawl.frontier.budgets import FAMILIES
 from webcrawl.frontier.check_state import check_domains
 from webcrawl.frontier.families import families
 from webcrawl.frontier.families.features import MOST as MOST_RUNS
-from webcrawl.frontier.families.learning import FOLDS, DomainLearning
+from webcrawl.frontier.families.learning import FOLD_AFTER_PAGES, DomainLearning
 from webcrawl.frontier.families.memory import Memory
 from webcrawl.frontier.politeness.mercator import Mercator
 from webcrawl.store.crawldb import CrawlDB
@@ -197,7 +197,7 @@ class TestGoodSites:
 
 def fold(known, name):
     """Pages of the domain without news, just enough that its URLs with a number wait."""
-    for _ in range(FOLDS[0]):
+    for _ in range(FOLD_AFTER_PAGES[0]):
         known.answered(name, Link(f"http://{name}/1"), 200)
 
 

@@ -5,15 +5,15 @@ import pytest
 
 from webcrawl.frontier.families.families import PageLook
 from webcrawl.frontier.families.learning import (
-    AGAIN,
-    AWAITED,
-    FAULTLESS,
-    FOLDS,
-    MOST,
-    RAREST,
-    ROUNDS,
-    SMALL,
-    SOON_SURE,
+    FAULTLESS_DOMAIN_PAGES,
+    FOLD_AFTER_PAGES,
+    MAX_AWAITED,
+    MAX_FAMILIES,
+    MAX_ROUNDS,
+    RAREST_SAMPLE,
+    SMALL_SITE_PAGES,
+    SOONER_BEFORE_SAMPLING,
+    URLS_PER_ROUND,
     Brings,
     DomainLearning,
     Said,
@@ -43,13 +43,13 @@ def tried(learning, most, kind="list"):
 
 @pytest.fixture(name="folded")
 def _folded():
-    return taught(DomainLearning(), Brings.NOTHING, FOLDS[0])
+    return taught(DomainLearning(), Brings.NOTHING, FOLD_AFTER_PAGES[0])
 
 
 class TestFolding:
     def test_a_family_without_news_is_folded(self, folded):
-        """After FOLDS pages that bring nothing its URLs wait, and one in sixteen, then ever fewer,
-        is tried.
+        """After FOLD_AFTER_PAGES pages that bring nothing its URLs wait, and one in sixteen, then
+        ever fewer, is tried.
         """
         places = tried(folded, 1000)
 
@@ -58,7 +58,10 @@ class TestFolding:
 
     def test_one_page_less_is_not_enough(self):
         """Up to then all go on."""
-        assert len(tried(taught(DomainLearning(), Brings.NOTHING, FOLDS[0] - 1), 100)) == 100
+        assert (
+            len(tried(taught(DomainLearning(), Brings.NOTHING, FOLD_AFTER_PAGES[0] - 1), 100))
+            == 100
+        )
 
     def test_one_new_page_in_four_keeps_a_family(self):
         """A page that brings something pays for four that do not."""
@@ -77,7 +80,7 @@ class TestFolding:
     def test_families_without_end_are_folded_together(self):
         """When every URL is a family of its own, the wider ones have the evidence."""
         learning = DomainLearning()
-        for at in range(FOLDS[-1]):
+        for at in range(FOLD_AFTER_PAGES[-1]):
             learn(learning, f"http://h{at}.a.test/", Brings.NOTHING)
 
         assert sum(not learning.waits(f"http://n{at}.a.test/") for at in range(1000)) < 15
@@ -97,7 +100,7 @@ class TestFolding:
             for at in range(2):
                 learn(learning, f"http://a.test/file/{folder}/x{at}", Brings.NEWS)
                 learn(learning, f"http://a.test/tree/{folder}/x{at}", Brings.NEWS)
-        unknown = [f"http://a.test/{chr(ord('a') + at) * 9}/x" for at in range(AWAITED)]
+        unknown = [f"http://a.test/{chr(ord('a') + at) * 9}/x" for at in range(MAX_AWAITED)]
         learning.follow("http://a.test/tree/g/", unknown)
 
         def brings(link):
@@ -137,7 +140,7 @@ class TestFolding:
 
     def test_a_page_that_was_not_looked_at_says_nothing(self):
         """What its links say of a labyrinth counts; it is no news, and no page without any."""
-        learning = taught(DomainLearning(), Brings.NOTHING, FOLDS[0] - 1)
+        learning = taught(DomainLearning(), Brings.NOTHING, FOLD_AFTER_PAGES[0] - 1)
         before = [(family.stale, family.pages) for family in learning.families.values()]
         learn(learning, url(1), None, (1, 0, 0, 0))
 
@@ -166,12 +169,12 @@ class TestFolding:
         before.
         """
         learning = DomainLearning()
-        for at in range(FOLDS[0]):
+        for at in range(FOLD_AFTER_PAGES[0]):
             learning.look(f"http://a.test/list?id={at}", b"<p>text</p>")
             learn(learning, url(at), Brings.NOTHING)
 
-        assert len(tried(learning, FOLDS[0])) == 1
-        assert not any(learning.waits(url(at)) for at in range(FOLDS[0], 100))
+        assert len(tried(learning, FOLD_AFTER_PAGES[0])) == 1
+        assert not any(learning.waits(url(at)) for at in range(FOLD_AFTER_PAGES[0], 100))
         assert not learning.waits("http://a.test/new/new")
 
     @pytest.mark.parametrize("between", "+-,")
@@ -301,10 +304,10 @@ class TestLooks:
         return sum(learning.wants(learning.families_of(url(at, kind))) for at in range(800))
 
     def test_of_a_domain_whose_pages_are_all_new_a_sample_is_looked_at(self):
-        """One page in RAREST is, after a while."""
+        """One page in RAREST_SAMPLE is, after a while."""
         learning = taught(DomainLearning(), Brings.NEWS, 100)
 
-        assert self.looked_at(learning, "list") == 800 // RAREST
+        assert self.looked_at(learning, "list") == 800 // RAREST_SAMPLE
 
     def test_all_of_what_may_be_a_labyrinth_is_looked_at(self):
         """Whether its pages say more than their addresses nobody knows of those that are not."""
@@ -314,7 +317,7 @@ class TestLooks:
         assert self.looked_at(learning, "list") == 800
 
     @pytest.mark.parametrize(
-        ("before", "looked_at"), [(Brings.NEWS, 800 // RAREST), (Brings.NOTHING, 800)]
+        ("before", "looked_at"), [(Brings.NEWS, 800 // RAREST_SAMPLE), (Brings.NOTHING, 800)]
     )
     def test_a_small_family_is_sampled_soon_if_nothing_in_its_domain_lacks_news(
         self, before, looked_at
@@ -322,9 +325,9 @@ class TestLooks:
         """On a site of many small families most pages are the first of theirs, and all would have a
         look.
         """
-        learning = taught(DomainLearning(), Brings.NEWS, FAULTLESS)
+        learning = taught(DomainLearning(), Brings.NEWS, FAULTLESS_DOMAIN_PAGES)
         learn(learning, url(1, "other"), before)
-        for at in range(SOON_SURE + 3):
+        for at in range(SOONER_BEFORE_SAMPLING + 3):
             learn(learning, url(at, "small"), Brings.NEWS)
 
         assert self.looked_at(learning, "small") == looked_at
@@ -367,37 +370,41 @@ class TestFreeing:
 
     def test_those_that_wait_are_tried_in_the_end(self, folded):
         """When there is nothing else to do a few go on, a few times."""
-        assert [folded.try_again(SMALL) for _ in range(ROUNDS + 1)] == [AGAIN] * ROUNDS + [0]
-        assert tried(folded, AGAIN) == [*range(AGAIN)]
+        assert [folded.try_again(SMALL_SITE_PAGES) for _ in range(MAX_ROUNDS + 1)] == [
+            URLS_PER_ROUND
+        ] * MAX_ROUNDS + [0]
+        assert tried(folded, URLS_PER_ROUND) == [*range(URLS_PER_ROUND)]
 
     def test_without_a_budget_as_many_again_are_tried_once(self, folded):
         """When there is nothing else to do, as many go on as the domain has had pages; then a few,
         a few times.
         """
-        assert folded.try_again(SMALL, unlimited=True) == SMALL
+        assert folded.try_again(SMALL_SITE_PAGES, unlimited=True) == SMALL_SITE_PAGES
         again = DomainLearning.unpack(folded.pack(), None)
 
-        assert tried(again, SMALL) == [*range(SMALL)]
-        assert [again.try_again(2 * SMALL, unlimited=True) for _ in range(ROUNDS + 1)] == [
-            AGAIN
-        ] * ROUNDS + [0]
+        assert tried(again, SMALL_SITE_PAGES) == [*range(SMALL_SITE_PAGES)]
+        assert [
+            again.try_again(2 * SMALL_SITE_PAGES, unlimited=True) for _ in range(MAX_ROUNDS + 1)
+        ] == [URLS_PER_ROUND] * MAX_ROUNDS + [0]
 
     def test_a_small_site_is_fetched_whole(self, folded):
-        """When there is nothing else to do, those that wait go on until the domain has had SMALL
-        pages.
+        """When there is nothing else to do, those that wait go on until the domain has had
+        SMALL_SITE_PAGES pages.
         """
-        assert [folded.try_again(SMALL - 90) for _ in range(ROUNDS + 1)] == [90] * (ROUNDS + 1)
+        assert [folded.try_again(SMALL_SITE_PAGES - 90) for _ in range(MAX_ROUNDS + 1)] == [90] * (
+            MAX_ROUNDS + 1
+        )
         assert tried(folded, 90) == [*range(90)]
 
 
 class TestBounds:
     def test_families_are_forgotten(self):
-        """Of any number of families MOST are known."""
+        """Of any number of families MAX_FAMILIES are known."""
         learning = DomainLearning()
         for at in range(1000):
             learn(learning, f"http://h{at}.a.test/", Brings.NEWS)
 
-        assert len(learning.families) == MOST
+        assert len(learning.families) == MAX_FAMILIES
 
     def test_a_record_from_before_frees_were_counted_is_read(self, folded):
         """It has one number less for each family, and a memory in it, which is left out."""
