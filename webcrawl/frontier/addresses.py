@@ -117,6 +117,7 @@ class Addresses:
         return address.waiting.popleft() if may_be_asked else None
 
     def _forget(self, now: float) -> None:
+        """Forget unused addresses that may be asked now, and set the size of the next sweep."""
         kept: dict[str, Address] = {}
         for ip, address in self._addresses.items():
             is_used = address.in_use or address.lent or address.waiting

@@ -168,12 +168,17 @@ class Answers:
         return self._book.book(host, link, outcome, now)
 
     def _final(self, host: Host, link: Link, outcome: Outcome) -> None:
+        """Book the end of a link that is not retried: on its domain and in the counters."""
         self._domains.answered(host, link, outcome.status)
         self._counters["finished"] += 1
         if outcome.short:
             self._counters[CUT_SHORT] += is_kept_short(link, outcome)
 
     def _failed(self, host: Host, retired: int, before: FailedRow | None) -> None:
+        """Give attempts back that earlier errors used up, and count a host set aside or given up.
+
+        `retired` and `before`: the host's status and errors before the failure.
+        """
         give_attempts_back(host, before)
         if host.whole is not None:  # one origin of it
             return
@@ -181,6 +186,7 @@ class Answers:
         self._counters["hosts given up"] += host.retired != retired and given_up(host)
 
     def _comes_again(self, host: Host, again: Retry, outcome: Outcome) -> None:
+        """Queue a link for its retry: last in its host's queue after a wall, else by its time."""
         at, link = again
         self._counters["tried again"] += 1
         self._core.queued += 1

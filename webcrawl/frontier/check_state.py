@@ -84,6 +84,10 @@ class HostPlaces:
 def _hosts(
     snapshot: Snapshot, queues: SavedQueues, found: Counter[str], places: HostPlaces
 ) -> Iterator[DamagedFile]:
+    """Check the table `host`; yield its damage.
+
+    The hosts and queued URLs are counted in `found`, parked hosts and hosts set aside in `places`.
+    """
     for row in host_row.host_rows(snapshot):
         found["hosts"] += 1
         name, _, data, _ = row
@@ -141,6 +145,11 @@ def _without_names(records: Iterable[bytes], names: Counter[str]) -> Iterator[by
 def _front(
     snapshot: Snapshot, queues: SavedQueues, found: Counter[str], places: HostPlaces, *, whole: bool
 ) -> Iterator[DamagedFile]:
+    """Check the frontier's own state in the table `meta`; yield its damage.
+
+    Its queues' URLs are counted in `found`. `whole`: nothing else is damaged, so the counts and the
+    places of hosts are compared, too.
+    """
     data = snapshot.get(META)
     if data is None:
         return
@@ -295,6 +304,7 @@ def check_seen(snapshot: Snapshot, files: SeenFiles, found: Counter[str]) -> Ite
 
 
 def _state(snapshot: Snapshot) -> SeenState:
+    """Return the seen store's counts. Raise DamagedFile if they are unreadable or contradictory."""
     value = snapshot.get(STATE)
     if value is None:
         return SeenState("")
@@ -351,6 +361,10 @@ def _waiting_records(snapshot: Snapshot, now: SeenState) -> Iterator[DamagedFile
 
 
 def _row_flaw(size: int, packed: bytes) -> str:
+    """Return the flaw of a row of waiting records, or an empty text.
+
+    `size`: bytes of its keys, eight for each record; `packed`: its records.
+    """
     try:
         data = zstd_frame.unpack(packed)
         lengths = np.frombuffer(data, "<u4", size // 8).tolist()

@@ -8,7 +8,7 @@ from webcrawl.base.model import REDIRECTS, Link, Packed, authority_of, from_site
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier.budgets import Budgets, is_one_of_many
 from webcrawl.frontier.core import Core, Heard, Rules, both
-from webcrawl.frontier.families.families import START
+from webcrawl.frontier.families.families import PAGES_BEFORE_LEARNING
 from webcrawl.frontier.hosts import Host
 from webcrawl.frontier.prioritizers import Informed, Learning
 
@@ -112,6 +112,11 @@ class Domains:
         return self._folds if self._families is not None else None
 
     def _folds(self, link: Link, record: Packed) -> bool:
+        """Hold a URL back if its family is folded. Return whether it is held.
+
+        It is then refunded, and waits behind its domain. Only charged URLs of domains with enough
+        pages are held, but no retry and no redirect of a URL that was let through.
+        """
         path = link.path
         # A retry, and the target of a redirect, follow a URL that was let through.
         was_let_through = link.attempt > 0 or path[-1:] == "R"
@@ -119,7 +124,7 @@ class Domains:
             return False
         domain = self._domain(host_of(link.url))
         families = self._families
-        if families is None or self._budgets.get(domain).done < START:
+        if families is None or self._budgets.get(domain).done < PAGES_BEFORE_LEARNING:
             return False
         if not families.waits(domain, link.url):
             return False
@@ -158,11 +163,15 @@ class Domains:
         self.forget(link)
 
     def _answered(self, domain: str, link: Link, status: int, *, new: bool) -> None:
+        """Book a charged page in its domain's budget and, for large domains, in its families.
+
+        If a family is freed by it, some of its folded URLs go on.
+        """
         done = self._budgets.answered(domain, new=new)
         if link.path.endswith("R") and self._domain(host_of(link.via)) == domain:
             self._budgets.join(domain)
         families = self._families
-        if families is None or done < START or not self._is_large(domain):
+        if families is None or done < PAGES_BEFORE_LEARNING or not self._is_large(domain):
             return
         if families.answered(domain, link, status):
             self._budgets.unfold(domain, FREED)
@@ -170,7 +179,11 @@ class Domains:
     def _leads_to_known(self, domain: str, url: str) -> bool:
         """Return whether a redirect leads to a known URL of its domain, and book it if so."""
         families = self._families
-        if families is None or self._budgets.get(domain).done < START or not self._is_large(domain):
+        if (
+            families is None
+            or self._budgets.get(domain).done < PAGES_BEFORE_LEARNING
+            or not self._is_large(domain)
+        ):
             return False
         return families.redirected(domain, url)
 

@@ -326,6 +326,7 @@ class Fifo:
         self._pool.leave(self)
 
     def _release(self) -> None:
+        """Give the memory back to the pool, and make this an empty queue."""
         pool = self._pool
         pool.free += self.in_memory
         if self._ids and self._head:

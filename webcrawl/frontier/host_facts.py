@@ -152,6 +152,7 @@ def is_crawl_delay(host: Host, seconds: float, book: Booking) -> bool:
 
 
 def _state(host: Host, *, is_paused: bool) -> str:
+    """Return the word for what the host is doing: in flight, paused, its end, or its place."""
     if host.given is not None:
         return "in flight"
     if is_paused:
@@ -164,12 +165,14 @@ def _state(host: Host, *, is_paused: bool) -> str:
 
 
 def _next_turn(host: Host) -> float | None:
+    """Return the time of the host's next request; None: none is planned, or one is in flight."""
     if host.given is not None or not host.waiting() or host.retired:
         return None
     return host.aside if host.state is HostState.ASIDE else host.due()
 
 
 def _origin(one: Host, host: Host, book: Booking) -> OriginFacts:
+    """Return the facts about one origin of a host that has a record of its own."""
     waits = one.waiting() and not one.retired
     next_turn = max(one.due(), host.ready_at) if waits else None
     name = one.origin or "other ports"
@@ -206,6 +209,7 @@ class DomainFacts:
     lead: float  # how many these may be
 
     def to_json(self) -> dict[str, Any]:
+        """Return the facts as JSON output has them, in which null is no limit."""
         return {
             "domain": self.name,
             "budget": self.budget,

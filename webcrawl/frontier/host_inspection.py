@@ -130,6 +130,10 @@ class HostInspection:
         return self._book.wait(host) if host.waiting() else None
 
     def _pause(self, host: Host) -> tuple[float, str]:
+        """Return the seconds of a host's pause, and its rule.
+
+        The rule is a wall, a failure, a new host, its Crawl-delay, or the policy.
+        """
         seconds = self._book.wait(host)
         if host.wall is not None and behind_wall(host):
             return max(

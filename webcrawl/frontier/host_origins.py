@@ -144,6 +144,11 @@ class Origins:
         return True
 
     def _set_apart(self, host: Host, url: str, polite: float, *, key: int = 0) -> None:
+        """Move a host's failure to the record of one origin, whose URLs due for a retry go along.
+
+        `url`: one of the origin's; if empty, `key` names the origin. The host is healthy then, and
+        may be asked from `polite` on.
+        """
         # If none of its URLs is known, it has a name when one comes
         one = self._record(host, url) if url else self._hosts.new_origin(host, key, "")
         if one.failed is None:  # else it is that of several origins, which wait together

@@ -35,7 +35,7 @@ from webcrawl.store.jobdir.host_row import (
     unpack,
 )
 
-SORTED = 1 << 13  # hosts sorted at once: 3 ms
+SORTED = 1 << 13  # names of hosts that are sorted at once: 3 ms
 # rows written between two turns of the event loop; each may write a block of its queue too
 SLICE = 32
 # Due time of a record that is to be handed out again, in flight at a crash or put back: robots.txt
@@ -46,7 +46,10 @@ NEVER = float("inf")
 
 @dataclass(slots=True, eq=False)
 class Host:
-    """A host's queue, times and failures. All of it is kept when the queue runs empty."""
+    """A host's queue, times and failures, which are kept when the queue runs empty.
+
+    The record of one of its origins is a Host as well, with `whole` as the host that it belongs to.
+    """
 
     name: str
     queue: Fifo
@@ -91,19 +94,19 @@ class Host:
 
     def waiting(self) -> int:
         """Return the number of its URLs in the back-end that are not in flight."""
-        own = self.queue.count + len(self.later)
+        count = self.queue.count + len(self.later)
         if self.ranked is not None:
-            own += self.ranked.count
+            count += self.ranked.count
         if self.origins is None:
-            return own
-        return own + sum(one.waiting() for one in self.origins.values())
+            return count
+        return count + sum(origin.waiting() for origin in self.origins.values())
 
     def has_due_always(self) -> bool:
-        """Return whether URLs wait here that wait for nothing but the host's turn."""
+        """Return whether the record has URLs that wait for nothing but the host's turn."""
         return self.queue.count > 0 or (self.ranked is not None and bool(self.ranked.queues))
 
     def due(self) -> float:
-        """Return the time at which its next URL may be requested; it must have one."""
+        """Return the time at which the host's next URL may be requested; it must have URLs."""
         ready = self.ready_at
         if self.lanes is not None:
             ready = max(ready, self.lanes.free_at(self.failures))
@@ -114,9 +117,9 @@ class Host:
         return max(ready, self.later[0][0])
 
     def _first_due(self, origins: Iterable[Host]) -> float:
-        """Return the time at which the first of its origins is due.
+        """Return the time at which the host's first URL is due, by its record or its origins'.
 
-        It is never if all that have URLs are being asked.
+        0.0 is now. NEVER if all origins with URLs are being asked.
         """
         if self.has_due_always():
             return 0.0
@@ -130,7 +133,7 @@ class Host:
     def failing(self) -> int:
         """Return the failures in a row of the host.
 
-        If all its URLs wait for origins, they are those of the origin that fails least.
+        If all its URLs wait for origins, these are the failures of the origin with the fewest.
         """
         if self.origins is None or self.has_due_always() or self.later:
             return self.failures
@@ -144,7 +147,7 @@ class Host:
         return [self.given] if self.given is not None else []
 
     def rested_at(self) -> float:
-        """Return the time at which the waits of all requests that have ended are over."""
+        """Return the time from which the host has rested after all requests that have ended."""
         lanes = self.lanes
         if lanes is None or not lanes.rests:
             return self.ready_at
@@ -164,6 +167,10 @@ class Host:
         return (self.queue, *(queue for _, queue in self.ranked.queues))
 
     def pack(self) -> bytes:
+        """Return the host as the bytes of its row, with its URLs in flight among the retries.
+
+        The row ends with the last field that is set.
+        """
         later = self.later
         # What is in flight when a crash comes is handed out again, and first.
         if self.given is not None:
@@ -198,9 +205,9 @@ class Host:
         return pack(fields)
 
     def saved_origin(self, key: int) -> OriginRow:
-        """Return the record of one origin as its host's row has it.
+        """Return the record of an origin, with its key, as its host's row has it.
 
-        What is in flight is among the host's own URLs.
+        Its URLs in flight are among the host's own retries.
         """
         saved = self._saved_queues()
         return OriginRow(
@@ -215,22 +222,22 @@ class Host:
         )
 
     def _saved_queues(self) -> tuple[bytes | None, list[tuple[int, bytes]]]:
-        """Return the queue and those by priority, as a row has them."""
+        """Return the queue and the queues by priority, as a row has them."""
         queue = self.queue.save() if self.queue.count else None
         ranked = self.ranked.save() if self.ranked is not None and self.ranked.queues else []
         return queue, ranked
 
 
 class HostTable:
-    """Hosts in use are objects, and so are idle ones while there is room; all others are rows."""
+    """The records of all hosts: objects while in use or while there is room, and rows otherwise."""
 
     def __init__(self, db: CrawlDB, pool: Pool, room: int, packed: int = 0) -> None:
-        """Idle hosts stay objects while all are at most `room`; `packed` bytes of rows are kept."""
+        """`room`: objects that are kept at most, beside those in use; `packed`: bytes of rows."""
         self._db = db
         self._pool = pool
         self._room = room
         self._rows = HostRows(db, packed)
-        self._held = 0
+        self._held = 0  # hosts that callers hold
         self._idle: OrderedDict[str, Host] = OrderedDict()
         self._dirty: dict[str, Host] = {}
         pool.on_spill = self.touch
@@ -260,6 +267,7 @@ class HostTable:
             yield host
 
     def _unpack(self, name: str, state: int, data: bytes) -> Host:
+        """Return the host of a row. Raise DamagedFile if the row is unreadable."""
         try:
             ready_at, times, crawl_delay, failures, pages, retired, ip, later, row, *more = unpack(
                 data
@@ -322,10 +330,11 @@ class HostTable:
         return self._ranked(host, priority) if priority else host.queue
 
     def chosen(self, host: Host) -> Fifo:
-        """The queue of this host's URLs that go before the others because they are worth more."""
+        """Return the queue of the host's URLs that go first because they are worth more."""
         return self._ranked(host, CHOSEN)
 
     def _ranked(self, host: Host, priority: int, saved: bytes | None = None) -> Fifo:
+        """Return the queue of this priority, made anew or from its saved bytes if need be."""
         if host.ranked is None:
             host.ranked = PriorityQueues()
         queue = host.ranked.queue(priority, partial(self._pool.fifo, saved))
@@ -333,7 +342,7 @@ class HostTable:
         return queue
 
     def put_away(self, host: Host) -> None:
-        """Release a host; it stays an object while there is room."""
+        """Release a host that the caller held. The host used longest ago becomes a row if need be."""
         self._held -= 1
         self._idle[host.name] = host
         if self._held + len(self._idle) > self._room:
@@ -344,19 +353,19 @@ class HostTable:
                 queue.close()
 
     def blank(self, name: str) -> Host:
-        """Return the record of a new host, to be looked at only: the table does not keep it."""
+        """Return the record of a new host, only for reading: the table does not keep it."""
         return Host(name, Fifo(self._pool))
 
     def place(self, name: str) -> str:
-        """Return the place of the record of a host that is not in use; empty if there is none."""
+        """Return where the record of a host that is not in use is; empty if there is none."""
         return "in memory" if name in self._idle else self._rows.place(name)
 
     def idle(self) -> list[Host]:
-        """Return hosts in memory that are not in use, to be looked at only."""
+        """Return hosts in memory that are not in use, only for reading."""
         return [*self._idle.values()]
 
     def names(self, after: str, most: int) -> list[str]:
-        """Return the next names of hosts behind this one, by name; of those that were written."""
+        """Return at most so many names of written hosts, the next ones after `after` by name."""
         return self._rows.names(after, most)
 
     def moving(self) -> list[str]:
@@ -364,8 +373,9 @@ class HostTable:
         return self._rows.of_state(HostState.MOVING)
 
     def forget(self, host: Host) -> None:
-        """Remove a host that the caller holds, and that has no URLs: it belongs to another crawl
-        now.
+        """Remove a host that the caller holds, and that has no URLs.
+
+        It belongs to another crawl now.
         """
         self._held -= 1
         self._dirty.pop(host.name, None)
@@ -380,26 +390,27 @@ class HostTable:
             self._dirty[host.name] = host
 
     def prepare(self) -> Iterator[None]:
-        """Write changed hosts in slices, then those that changed meanwhile, as long as they get
-        fewer.
+        """Write changed hosts in slices, and yield after each slice.
 
-        Rows are written in the table's order, thousands at a time, so that each of its pages is
-        visited once.
+        Hosts that change meanwhile are written in further passes, while each pass leaves less than
+        half as many. Rows are written in the table's order, thousands at a time, so that each of
+        its pages is visited once.
         """
-        before = len(self._dirty) + len(self._rows.changed) + 1
-        while 0 < (count := len(self._dirty) + len(self._rows.changed)) < before:
-            before = count // 2  # go on only while each pass leaves less than half as many
+        limit = len(self._dirty) + len(self._rows.changed) + 1
+        while 0 < (count := len(self._dirty) + len(self._rows.changed)) < limit:
+            limit = count // 2
             names = [*self._dirty, *self._rows.changed]
             for at in range(0, count, SORTED):
-                some = sorted(names[at : at + SORTED])
-                for start in range(0, len(some), SLICE):
-                    self._write(some[start : start + SLICE])
+                in_table_order = sorted(names[at : at + SORTED])
+                for start in range(0, len(in_table_order), SLICE):
+                    self._write(in_table_order[start : start + SLICE])
                     yield
 
     def save(self) -> None:
         self._write([*self._dirty, *self._rows.changed])
 
     def _write(self, names: Iterable[str]) -> None:
+        """Write the rows of these hosts: from objects that have changed, or from changed rows."""
         hosts = [host for name in names if (host := self._dirty.pop(name, None)) is not None]
         self._rows.store(map(_row, hosts))
         self._rows.write(names)

@@ -99,6 +99,7 @@ class HostLender:
         return ready
 
     def _when_origin_is_ready(self, origin: Host, now: float) -> Decision:
+        """Return the time from which an origin may be asked, or a Status if that is too late."""
         has_failed_often = origin.failures >= self._book.health.failures
         if has_failed_often or origin.ready_at - now > FAR:
             return Status.HOST_RETIRED
@@ -119,6 +120,10 @@ class HostLender:
         return max(ready, self._after_flight(self._core.back.active[other], in_flight))
 
     def _after_flight(self, host: Host, in_flight: InFlight) -> float:
+        """Return when the host may be requested, by what is known of its requests in flight.
+
+        NEVER if one has not ended. One that has ended, and is booked when its page is done, counts.
+        """
         if self._core.resumed:  # as for every host that enters the back-end
             host.ready_at = max(host.ready_at, self._core.resumed + self._book.wait(host))
         ready = host.rested_at()
@@ -182,6 +187,10 @@ class HostLender:
         self._core.close(host, active=active)
 
     def _booked(self, host: Host, url: str, outcome: Outcome, now: float) -> None:
+        """Book the outcome of an inline download, as `Answers.booked` does for all others.
+
+        It changes the record of the host or of the URL's origin, and the counters.
+        """
         origins = self._core.origins
         is_of_host = host.origins is None or outcome.status in OF_HOST
         record = host if is_of_host else origins.record_for(host, Link(url))

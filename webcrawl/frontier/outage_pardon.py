@@ -54,6 +54,11 @@ class Outage:
         return count
 
     def _undo(self, charge: Charge) -> None:
+        """Undo one failure: restore its host's record and the link's attempt.
+
+        The host is scheduled, let in or put away by its new state. For a host of another crawl only
+        the link is passed on.
+        """
         gate = self._core.gate
         if gate is not None and gate.foreign(charge.host):
             self._pass_on(gate, charge)

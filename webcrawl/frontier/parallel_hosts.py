@@ -102,6 +102,7 @@ class ParallelHosts:
         return due <= now
 
     def _has_room(self, host: Host, now: float) -> bool:
+        """Return whether a host with several lanes may be asked for one more URL beside others."""
         lanes = host.lanes
         if lanes is None or lanes.is_full(host.failures) or not host.waiting():
             return False

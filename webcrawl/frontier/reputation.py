@@ -189,6 +189,11 @@ class Reputation:
             self._vote(own, fresh)
 
     def _vote(self, own: str, others: Sequence[str]) -> None:
+        """Add the vote of one host for others, by their domains.
+
+        `own` and `others` are URLs of hosts. Votes within a domain do not count, and `elsewhere`
+        takes the votes that belong to other drones.
+        """
         number_at = self._number_at
         full = self._votes.full
         elsewhere = self.elsewhere

@@ -53,6 +53,7 @@ class FrontierPart:
         yield from self.core.queues.hosts.prepare()
 
     def save(self) -> None:
+        """Write all of the frontier's state that `prepare` has not, in the open transaction."""
         core = self.core
         queues = self.core.queues
         queues.hosts.save()

@@ -152,7 +152,7 @@ class TestGoodSites:
         for _ in range(100):
             learning.learn(learning.families_of(url), families.Brings.NEWS)
         learnt = learning.pack()
-        db.set(families.META + "a.test", learnt)
+        db.set(families.META_PREFIX + "a.test", learnt)
         known = families.Families(db, 0)
         known.waits("a.test", url)  # the domain is in memory from now on
 
@@ -161,7 +161,7 @@ class TestGoodSites:
         known.answered("a.test", Link(url), 200)
         known.save()
 
-        assert db.get(families.META + "a.test") == learnt
+        assert db.get(families.META_PREFIX + "a.test") == learnt
 
     def test_a_page_of_a_domain_that_was_let_go_is_no_news(self, db):
         """A new body that comes while the domain is only on disk is not counted as nothing new."""
@@ -169,7 +169,7 @@ class TestGoodSites:
         for _ in range(100):
             learning.learn(learning.families_of(url), families.Brings.NEWS)
         learnt = learning.pack()
-        db.set(families.META + "a.test", learnt)
+        db.set(families.META_PREFIX + "a.test", learnt)
         known = families.Families(db, 0)
 
         known.read("a.test", url, b"<p>text</p>")
@@ -177,7 +177,7 @@ class TestGoodSites:
         known.answered("a.test", Link(url), 200)
         known.save()
 
-        assert db.get(families.META + "a.test") == learnt
+        assert db.get(families.META_PREFIX + "a.test") == learnt
 
     def test_a_trap_holds_back_nothing_else(self, db):
         """A good site on the same host as a trap is fetched whole."""
@@ -227,23 +227,23 @@ class TestState:
     def test_domains_beyond_the_memory_are_rows(self, db):
         """What was learnt of a domain that has no room is read again."""
         known = families.Families(db, 0)
-        names = [f"d{at}.test" for at in range(3 * families.LEAST)]
+        names = [f"d{at}.test" for at in range(3 * families.MIN_DOMAINS)]
         for name in names:
             fold(known, name)
-        rows = len(db.named(families.META))
+        rows = len(db.named(families.META_PREFIX))
 
         assert all(known.waits(name, f"http://{name}/1") for name in names)
-        assert rows == len(names) - families.LEAST
+        assert rows == len(names) - families.MIN_DOMAINS
 
     def test_memories_that_have_grown_take_the_room_of_others(self, db):
         """As many domains stay as there is room for what is known of them."""
-        known = families.Families(db, 8 * (families.FAMILIES + DomainLearning().memory.size))
+        known = families.Families(db, 8 * (families.FAMILIES_BYTES + DomainLearning().memory.size))
 
         def fold_all(numbers):
             """The domains up to the last of these that have no row, as they stay in memory."""
             for at in numbers:
                 fold(known, f"d{at}.test")
-            return numbers[-1] + 1 - len(db.named(families.META))
+            return numbers[-1] + 1 - len(db.named(families.META_PREFIX))
 
         before = fold_all(range(20))
         for number in range(160):  # 40,000 texts
@@ -260,7 +260,7 @@ class TestState:
         known = families.Families(db, 0)
 
         def count():
-            row = db.get(families.MEMORY + "a.test")
+            row = db.get(families.MEMORY_PREFIX + "a.test")
             return row is not None and Memory.unpack(row).count
 
         def read_without_news():
@@ -278,7 +278,7 @@ class TestState:
             counts.append(saved())
         known.forget(read_news(known, "a.test", 12))
         read_without_news()
-        for at in range(families.LEAST):
+        for at in range(families.MIN_DOMAINS):
             fold(known, f"d{at}.test")
         left = count()
         still_waits = known.waits("a.test", "http://a.test/1")
@@ -293,7 +293,7 @@ class TestState:
         assert still_waits
         assert freed == [False, True]
         assert saved() is False
-        assert db.get(families.META + "a.test") is None
+        assert db.get(families.META_PREFIX + "a.test") is None
 
     def test_what_waits_leaves_with_its_domain(self, db):
         """A domain that moves to another crawl takes these URLs along, under its own name."""

@@ -19,29 +19,32 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 
 # On hosts of twenty pages, where no trap can be, learning was a fifth of a page's cost.
-START = 32  # pages of a domain before anything is learnt of it
-FAMILIES = 16 << 10  # bytes of a domain's families, as objects; its memory comes to them
-LEAST = 4  # domains in memory, whatever there is of it
-META, MEMORY = "family/", "family memory/"  # before a domain's name, in the table `meta`
-SAVED = 8  # part of a filter's room: with so many new entries it is written anew
-TARGETS = 1 << 12  # of redirects in flight that are remembered
-BATCH = 16  # domains that are written in one slice: about 2 ms
+PAGES_BEFORE_LEARNING = 32  # of a domain
+FAMILIES_BYTES = 16 << 10  # of a domain's families as objects, without its memory
+MIN_DOMAINS = 4  # that stay in memory, however little of it there is
+# Before a domain's name, as keys in the table `meta`
+META_PREFIX, MEMORY_PREFIX = "family/", "family memory/"
+# A domain's memory is written anew once a filter has new entries for one part in so many of its
+# room.
+SAVED_PART = 8
+MAX_TARGETS = 1 << 12  # of redirects in flight that are remembered
+DOMAINS_PER_SLICE = 16  # that are written at once: about 2 ms
 
 
 @dataclass(slots=True)
 class PageLook:
-    """What one page in flight was found to bring."""
+    """What one page in flight was found to bring; booked by `Families.answered`."""
 
-    learning: DomainLearning
+    learning: DomainLearning  # of its domain
     keys: tuple[int, int, int, int]  # of its families
-    said: Said
-    leads: Brings = Brings.NOTHING
-    blind: Sequence[int] = (0, 0, 0, 0)
+    said: Said  # by its body
+    leads: Brings = Brings.NOTHING  # the news that its links bring
+    blind: Sequence[int] = (0, 0, 0, 0)  # what it adds to the blindness of each family
     varying: int | None = None  # the family with new segments masked
 
     @property
     def brings(self) -> Brings | None:
-        """The news that the page brought; None if that is not known."""
+        """The news that the page brought, by its body or its links; None if that is not known."""
         if self.said.new is None:
             return None
         if self.said.new:
@@ -52,31 +55,35 @@ class PageLook:
 
 
 class Families:
-    """`waits` is asked for each URL whose turn has come.
+    """The families of all domains: decides which URLs wait, and learns from each page.
 
-    `read`, `heard` and `answered` are called for each page.
+    The frontier calls `waits` for each URL whose turn has come, and for each page `read`, `heard`,
+    `answered` and `forget`, in this order.
     """
 
     def __init__(self, db: CrawlDB, memory: int) -> None:
         self._db = db
-        self._room = memory
-        self._held = 0
-        self._known: OrderedDict[str, DomainLearning] = OrderedDict()
-        self._dirty: set[str] = set()
-        # of pages in flight; None: it was not worth one
+        self._max_bytes = memory
+        self._held_bytes = 0
+        self._learnings: OrderedDict[str, DomainLearning] = OrderedDict()
+        self._unwritten: set[str] = set()
+        # by URL, of pages in flight; None: the page was passed over
         self._looks: dict[str, PageLook | None] = {}
-        # of answers in flight that name one URL, as redirects do
+        # by URL, the only URL that an answer in flight names, as redirects do
         self._targets: dict[str, str] = {}
 
     def waits(self, name: str, url: str) -> bool:
-        """Return whether a URL of a domain is held back. Only asked of a domain that has had START pages."""
-        return self._of(name).waits(url)
+        """Return whether a URL of a domain is held back, because its family is folded.
+
+        Call it only for a domain that has had PAGES_BEFORE_LEARNING pages.
+        """
+        return self._learning_of(name).waits(url)
 
     def read(self, name: str, url: str, body: bytes) -> None:
-        """Take note of a page whose body was not seen before."""
-        learning = self._known.get(name)
+        """Look at a page whose body was not seen before, or pass over it as one of a sample."""
+        learning = self._learnings.get(name)
         if learning is None:
-            # Without a look, `answered` would count a new body as nothing new.
+            # If the page were not noted, `answered` would count its new body as nothing new.
             self.pass_over(url)
             return
         keys = learning.families_of(url)
@@ -88,11 +95,11 @@ class Families:
             self._looks[url] = None
 
     def pass_over(self, url: str) -> None:
-        """Take note of a page with such a body that is not looked at."""
+        """Note a page with a new body that is not looked at, so that nothing is learnt from it."""
         self._looks[url] = None
 
     def heard(self, url: str, links: Sequence[str]) -> None:
-        """Take note of the links on a page, or of a redirect's target."""
+        """Add the links of a page to its look; without a look, note a redirect's only target."""
         look = self._looks.get(url)
         if look is not None:
             said = look.said
@@ -100,27 +107,28 @@ class Families:
                 url, links, address=said.address, leads=said.new is False
             )
         elif len(links) == 1:
-            if len(self._targets) >= TARGETS:
+            if len(self._targets) >= MAX_TARGETS:
                 self._targets.clear()
             self._targets[url] = links[0]
 
     def redirected(self, name: str, url: str) -> bool:
-        """Book a redirect of a domain if it leads to a known URL of the same domain.
+        """Book a redirect in the URL's families if it leads to a known URL of the same domain.
 
         Return whether it does.
         """
         target = self._targets.get(url)
         if target is None or not is_within(target, name):
             return False
-        self._dirty.add(name)
-        return self._of(name).redirected(url, target)
+        self._unwritten.add(name)
+        return self._learning_of(name).redirected(url, target)
 
     def answered(self, name: str, link: Link, status: int) -> bool:
-        """Book a page that is done, of a domain that has had START of them.
+        """Book a page that is done, of a domain that has had PAGES_BEFORE_LEARNING pages.
 
-        Return whether URLs that wait may go on.
+        Return whether a family was freed by it, so that folded URLs may go on. A page without a
+        look has a known body, unless it was passed over, and brings nothing new.
         """
-        learning = self._of(name)
+        learning = self._learning_of(name)
         look = self._looks.get(link.url)
         if look is None:
             was_passed_over = link.url in self._looks
@@ -134,9 +142,9 @@ class Families:
                 Said(new=False),
                 varying=learning.varying_of(link.url),
             )
-        self._dirty.add(name)
+        self._unwritten.add(name)
         brings = look.brings
-        self._held += learning.memory.size - learning.counted
+        self._held_bytes += learning.memory.size - learning.counted
         learning.counted = learning.memory.size
         freed = learning.learn(look.keys, brings, look.blind, look.varying)
         redirected = link.path.endswith("R") and is_within(link.via, name)
@@ -146,66 +154,75 @@ class Families:
         return freed
 
     def forget(self, url: str) -> None:
-        """A page is no longer in flight."""
+        """Drop what is noted of a page that is no longer in flight."""
         self._looks.pop(url, None)
         self._targets.pop(url, None)
 
     def try_again(self, name: str, pages: int, *, unlimited: bool) -> int:
-        """Return how many URLs of a domain that wait are tried once more, as there is nothing else
-        to do.
+        """Return how many folded URLs of a domain are tried once more, as there are no others.
 
-        `pages`: what the domain has had. `unlimited`: it has no budget.
+        `pages`: the number that the domain has had. `unlimited`: it has no budget.
         """
-        self._dirty.add(name)
-        return self._of(name).try_again(pages, unlimited=unlimited)
+        self._unwritten.add(name)
+        return self._learning_of(name).try_again(pages, unlimited=unlimited)
 
-    def _of(self, name: str) -> DomainLearning:
-        learning = self._known.get(name)
+    def _learning_of(self, name: str) -> DomainLearning:
+        """Return a domain's learning, loaded if need be; it is the last to be forgotten then.
+
+        If memory is short, others are written and forgotten.
+        """
+        learning = self._learnings.get(name)
         if learning is None:
-            while self._held > self._room and len(self._known) >= LEAST:
-                self._let_go()
-            learning = self._known[name] = self._load(name)
+            while self._held_bytes > self._max_bytes and len(self._learnings) >= MIN_DOMAINS:
+                self._forget_oldest()
+            learning = self._learnings[name] = self._load(name)
             learning.counted = learning.memory.size
-            self._held += learning.counted + FAMILIES
+            self._held_bytes += learning.counted + FAMILIES_BYTES
         else:
-            self._known.move_to_end(name)
+            self._learnings.move_to_end(name)
         return learning
 
     def _load(self, name: str) -> DomainLearning:
-        data = self._db.get(META + name)
+        """Return the saved learning of a domain, or a new one. Raise DamagedFile if damaged."""
+        data = self._db.get(META_PREFIX + name)
         if data is None:
             return DomainLearning()
         try:
-            return DomainLearning.unpack(data, self._db.get(MEMORY + name))
+            return DomainLearning.unpack(data, self._db.get(MEMORY_PREFIX + name))
         except (ValueError, TypeError) as error:
-            raise DamagedFile(self._db.path, 0, f"table meta, {META}{name}: {error}") from error
+            raise DamagedFile(
+                self._db.path, 0, f"table meta, {META_PREFIX}{name}: {error}"
+            ) from error
 
-    def _let_go(self) -> None:
-        name, learning = self._known.popitem(last=False)
-        self._held -= learning.counted + FAMILIES
-        if name in self._dirty:
-            self._write(name, learning, least=1)
+    def _forget_oldest(self) -> None:
+        """Write the learning that was used longest ago, if it has changed, and forget it."""
+        name, learning = self._learnings.popitem(last=False)
+        self._held_bytes -= learning.counted + FAMILIES_BYTES
+        if name in self._unwritten:
+            self._write(name, learning, min_unsaved=1)
 
-    def _write(self, name: str, learning: DomainLearning, least: int) -> None:
-        """Only what is folded is worth its bytes; all else is soon learnt again.
+    def _write(self, name: str, learning: DomainLearning, min_unsaved: int) -> None:
+        """Write a learning with folded families, and delete any other: it is soon learnt again.
 
-        `least`: entries that are.
+        `min_unsaved`: the unsaved entries from which its memory is written, too.
         """
-        self._dirty.discard(name)
+        self._unwritten.discard(name)
         if learning.folded:
-            self._db.set(META + name, learning.pack())
-            if learning.memory.unsaved >= least:
-                self._db.set(MEMORY + name, learning.memory.pack())
+            self._db.set(META_PREFIX + name, learning.pack())
+            if learning.memory.unsaved >= min_unsaved:
+                self._db.set(MEMORY_PREFIX + name, learning.memory.pack())
         else:
-            self._db.execute("DELETE FROM meta WHERE name IN (?, ?)", (META + name, MEMORY + name))
+            self._db.execute(
+                "DELETE FROM meta WHERE name IN (?, ?)", (META_PREFIX + name, MEMORY_PREFIX + name)
+            )
 
     def prepare(self) -> Iterator[None]:
-        """Write in slices what was learnt until now."""
-        for at, name in enumerate([*self._dirty]):
-            if name in self._dirty:
-                learning = self._known[name]
-                self._write(name, learning, least=learning.memory.room // SAVED)
-            if at % BATCH == BATCH - 1:
+        """Write what was learnt until now; yield between slices of DOMAINS_PER_SLICE domains."""
+        for count, name in enumerate([*self._unwritten]):
+            if name in self._unwritten:
+                learning = self._learnings[name]
+                self._write(name, learning, min_unsaved=learning.memory.room // SAVED_PART)
+            if count % DOMAINS_PER_SLICE == DOMAINS_PER_SLICE - 1:
                 yield
 
     def save(self) -> None:

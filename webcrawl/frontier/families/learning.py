@@ -16,8 +16,8 @@ from webcrawl.frontier.families.shapes import UrlShape, parts_of, shape_of
 
 MAX_FAMILIES = 128  # of a domain
 # Pages that bring nothing new before a family is folded: the closest family of a URL, and the three
-# wider ones. Of
-# Mercurial's pages, 16, 32 and 48 saved 190 of 1,680, and 127 of these had a text of their own.
+# wider ones. Of Mercurial's pages, 16, 32 and 48 saved 190 of 1,680, and 127 of these had a text of
+# their own.
 FOLD_AFTER_PAGES = (24, 48, 64, 96)
 # Facets and tag pages show a new article on one page of ten as long as there are some.
 PAGES_PAID_BY_NEW_ONE = 4  # pages without news that a new one pays for
@@ -41,9 +41,8 @@ LAST_PAGES = 32  # of a family, by which it counts as good
 # Families with fewer pages than PAGES_TO_JUDGE_LINKS whose links are taken as doubtful news
 MAX_AWAITED = 16
 # After so many new pages of a family in a row, only one page in 2, 4, ... is looked at, down to one
-# in RAREST_SAMPLE.
-# A look takes 0.5 to 0.9 ms. With one at nearly all pages, a page of large hosts took 1,463 us, and
-# with the sample 900 to 980.
+# in RAREST_SAMPLE. A look takes 0.5 to 0.9 ms. With one at nearly all pages, a page of large hosts
+# took 1,463 us, and with the sample 900 to 980.
 NEW_PAGES_BEFORE_SAMPLING, RAREST_SAMPLE = 12, 8
 # The same begins after so few pages of a family, if so many pages of its domain in a row were new.
 FAULTLESS_DOMAIN_PAGES, SOONER_BEFORE_SAMPLING = 32, 4
@@ -70,7 +69,7 @@ class Brings(IntEnum):
 
     NOTHING = 0
     DOUBT = 1  # links that may lead to something new
-    MAX_LINKS = 2  # links that do
+    LINKS = 2  # links that do
     NEWS = 3  # it is new itself
 
 

@@ -69,6 +69,7 @@ class Popularity:
                 self._challenge(at if amounts[at] <= amounts[at ^ 1] else at ^ 1, number, amount)
 
     def _challenge(self, at: int, number: int, amount: float) -> None:
+        """Give a cell to a URL that has as much as its owner; else reduce what the owner has."""
         held = self._amounts[at]
         if held <= amount:
             self._owners[at] = number

@@ -39,6 +39,7 @@ class ByFocus:
         self._table = table
 
     def scored(self, page: str, scored: PageScores, /) -> None:
+        """Add a page's value to the mean of its site and of all sites; keep it for its links."""
         value = self.value(scored)
         if value is None:
             return

@@ -180,6 +180,7 @@ class BloomSeen:
         return self._names.path(name.decode()) if name is not None else None
 
     def submit(self, keys: Sequence[int], records: Sequence[bytes]) -> int:
+        """Add new keys and queue their records. Return how many were new."""
         self._advance()
         batch, missed = unseen_lately(self._cache, self._state, keys, records)
         new = array("Q")
@@ -220,6 +221,7 @@ class BloomSeen:
         return len(self._journal)
 
     def stats(self) -> dict[str, int | float]:
+        """Return the figures of the store, with those of the filter."""
         keys = self._state.new
         capacity = self._bloom.capacity
         bloom = {

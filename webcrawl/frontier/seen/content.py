@@ -109,6 +109,7 @@ class ContentSeen:
         self._merging = self._worker.submit(_merge, *job)
 
     def _adopt(self, *, wait: bool) -> None:
+        """Take over the result of a merge under way, if it has ended or `wait` is set."""
         if self._merging is None or not (wait or self._worker.done(self._merging)):
             return
         try:

@@ -117,6 +117,7 @@ class DiskSeen:
         return len(missed)
 
     def take(self, limit: int) -> list[bytes]:
+        """Return up to `limit` records that merges have found new, and drop the known ones before."""
         self._advance()
         taken: list[bytes] = []
         with self._fuse:
@@ -243,6 +244,7 @@ class DiskSeen:
         return chain(self._f.check(), self._u.check())
 
     def close(self) -> None:
+        """Stop the merge under way and close all files. No part of the merge is kept."""
         self._stop.set()
         self._worker.close()
         self._t.close()

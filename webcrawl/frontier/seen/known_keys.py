@@ -160,6 +160,7 @@ class Buffer:
             keys = keys[len(part) :]
 
     def _next_chunk(self) -> None:
+        """Begin an empty chunk; a filled one goes to the thread that sorts and writes it."""
         if self._filled:
             if self._spills:
                 # at most two chunks in memory: one filling, one being sorted
@@ -206,6 +207,7 @@ def _close(spills: list[Future[Run]]) -> None:
 
 
 def _spill(chunk: SortedChunk, count: int, new_path: Callable[[], Path], disk: Disk) -> Run:
+    """Write the first `count` keys of a chunk to a sorted run and return it. Runs in a thread."""
     writer = RunWriter(disk, new_path(), 2)
     try:
         # A key that two writes have is dropped by `firsts`, in the merge.
@@ -247,6 +249,7 @@ class Sweep:
     stop: Event
 
     def run(self) -> Swept:
+        """Merge T' with F; return the result, as a file or in memory. Raise Cancelled if stopped."""
         started = time.monotonic()
         frozen = self.frozen
         bits: Bits = np.zeros((frozen.count + 7) >> 3, np.uint8)

@@ -192,6 +192,7 @@ class SeenFiles:
             self.damages.append(damage)
 
     def _open_run(self, snapshot: Snapshot, name: str, store: str, count: int) -> None:
+        """Open one run that the checkpoint names; what is wrong with it is added to `damages`."""
         is_name_of_store = str(name).startswith(f"{store}-") and "/" not in str(name)
         if store not in COLUMNS or not is_name_of_store:
             self.damages.append(snapshot.damaged(f"table run: {name}, store {store}"))
@@ -300,6 +301,7 @@ class RunSet:
         return sum(run.count for run in self.runs)
 
     def _open(self, name: str, count: int) -> Run:
+        """Open a run with this many keys. Raise DamagedFile if it is missing or has others."""
         path = self.names.path(name)
         try:
             run = Run(path)

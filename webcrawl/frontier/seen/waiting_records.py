@@ -165,6 +165,7 @@ class WaitingRecords:
         return self._open
 
     def _read(self, first: int, count: int, packed: bytes) -> _Row:
+        """Unpack a row of `count` records. Raise DamagedFile if it does not hold as many."""
         try:
             data = unpack(packed)
             lengths = np.frombuffer(data, "<u4", count)
@@ -230,6 +231,7 @@ class _Piece:
 
 
 def _stored_piece(name: str, value: bytes) -> _Piece:
+    """Return the piece of verdicts of a saved row. Raise ValueError if its length is wrong."""
     count = COUNT.unpack_from(value)[0] if len(value) >= COUNT.size else -1
     if len(value) != COUNT.size + (count + 7) // 8:
         raise ValueError("the verdicts have the wrong length")
@@ -256,6 +258,10 @@ class Verdicts:
         self._found: npt.NDArray[np.int64] | None = None
 
     def _stored(self, begin: int, end: int) -> deque[_Piece]:
+        """Return the saved pieces of verdicts in their order.
+
+        Raise DamagedFile unless they cover all records from `begin` to `end`.
+        """
         pieces = [self._piece(name, value) for name, value in self._db.named(VERDICTS)]
         pieces.sort(key=lambda piece: piece.first)
         at = pieces[0].first if pieces else end

@@ -36,6 +36,7 @@ class RandomCache:
         return missed
 
     def _put(self, key: int) -> None:
+        """Add a key, in the place of a random one if the cache is full."""
         items = self._items
         held = self._held
         held.add(key)
@@ -122,6 +123,7 @@ class StaticCache:
         return missed
 
     def _learn(self, key: int) -> None:
+        """Count a request; with the last one to learn from, keep the most popular keys."""
         counts = self._counts
         counts[key] += 1
         if len(counts) > ROOM * self._size:
