@@ -9,7 +9,7 @@ Who defers a host, and for how long (`Host.ready_at`; the longest wait counts):
     an error of a single URL    `Booking.decide`: URL_ERROR_WAIT_TIMES times the usual wait
     a failure of the host       `HealthRules.wait`: HOST_RETRY_WAIT, twice as long each time, to a day
     a name that leads nowhere   `HealthRules.wait`: GONE seconds, once; then the host is given up
-    a block page (wall)         `wall_retry_wait`: HOST_RETRY_WAIT, twice as long each time, to a day
+    a block page (wall)         `wall_retry_wait`: HOST_RETRY_WAIT, doubled each time, to a day
     a download that was cut     `Booking.book_cut`: HOST_RETRY_WAIT at least
 
 Elsewhere: robots.txt that cannot be fetched (`RobotsAdmission.decide`, its origin alone), another
@@ -34,6 +34,7 @@ from typing import NamedTuple, Protocol
 
 from webcrawl.base.model import Link, Outcome, Status, is_sitemap
 from webcrawl.frontier.health import (
+    DAY,
     STRIKES,
     UNWELL,
     URL_ERROR_WAIT_TIMES,
@@ -61,7 +62,6 @@ from webcrawl.store.jobdir.host_row import behind_wall
 
 DOWNLOADS_KEPT = 5  # the last downloads of a host, by whose seconds its wait is computed
 
-# Strain (class Strain): how a host's last answers compare with its usual ones
 # Hosts whose answers are remembered. The host whose last answer is the oldest is forgotten first.
 HOSTS_REMEMBERED = 1 << 16
 ANSWERS_UNTIL_USUAL = 10  # of a host, until its usual time is known
@@ -93,8 +93,7 @@ UNANSWERED = frozenset((Status.TIMEOUT, Status.CONNECTION_LOST))
 class Strain:
     """Finds hosts that answer more slowly, or fail more often, than they usually do.
 
-    `slowdowns` has for each of them the factor by which it is left alone for longer: above 1.0, and
-    at most `max_slowdown`.
+    `slowdowns`: the factor by which each of them is left alone for longer.
     """
 
     def __init__(self, max_slowdown: float) -> None:
@@ -106,8 +105,7 @@ class Strain:
     def note_download(self, host: str, seconds: float, *, failed: bool) -> None:
         """Add a download that has ended to its host's record, and update the host's slowdown.
 
-        Until ANSWERS_UNTIL_USUAL downloads are noted, the usual seconds are their mean, and the
-        host has no slowdown.
+        A host has no slowdown until ANSWERS_UNTIL_USUAL downloads are noted.
         """
         log_of_seconds = log(max(seconds, SHORTEST_SECONDS))
         known = self._records.pop(host, None)
@@ -221,10 +219,7 @@ class Consequences(NamedTuple):
 
 
 class Booking:
-    """Decides what each outcome means for its link and host, and writes it into the host's record.
-
-    Answers the questions about a host's waits and limits, too.
-    """
+    """Decides what each outcome means for its link and host, and writes the host's record."""
 
     def __init__(self, politeness: Politeness, limits: Limits) -> None:
         # Terms of hosts that have others than the general ones: for each host's name, its terms or
@@ -308,7 +303,7 @@ class Booking:
 
         retry = None
         if retry_link is not None and not retired:
-            first_wait = limits.retry_wait
+            first_wait = min(limits.retry_wait, DAY)
             if fault is Fault.URL:
                 first_wait = min(first_wait, seconds_until_url_retry(host, usual_wait))
             at = retry_time(link, now, first_wait)
@@ -324,8 +319,7 @@ class Booking:
     ) -> None:
         """Write what was decided into the host's record, which has not changed since.
 
-        These are its downloads' times, pages, waits, failures or recovery, and whether it is
-        retired.
+        These are its times, pages, waits, failures or recovery, and whether it is retired.
         """
         fault = consequences.fault
         failure = consequences.failure
@@ -353,8 +347,7 @@ class Booking:
     def book_walled(self, host: Host, link: Link, outcome: Outcome, now: float) -> Retry | None:
         """Book an answer of a wall: the host is well, and nothing is known of the page.
 
-        Return when to retry the link, or None if it ends or waits in `host.wall`. The host waits
-        longer with each answer once it is known to be behind the wall.
+        Return when to retry the link, or None if it ends or waits in `host.wall`.
         """
         limits = self.terms_of(host.name).limits
         host.times.append(outcome.seconds)
@@ -414,7 +407,7 @@ class Booking:
         """Return the link as it is queued for its retry, or None if it is finished.
 
         A failure of the URL uses up one of its `max_attempts`, which are more than one. A failure
-        of its host is a strike at most, of which a link may have fewer than STRIKES.
+        of the host is a strike; the link ends with STRIKES of them if the host was well before.
         """
         is_last = link.attempt + 1 >= max_attempts
         is_ambiguous = is_ambiguous_error(link, outcome)
@@ -423,7 +416,6 @@ class Booking:
             return None if is_last else replace(link, attempt=link.attempt + 1)
         if is_ambiguous:
             link = with_attempts_given_back(link, host.failed)
-        # Only while the host was well before may the failure be the URL's after all.
         may_be_last_strike = not host.failures and (outcome.wait > 0 or not is_ambiguous)
         if may_be_last_strike and link.struck + 1 >= STRIKES:
             return None

@@ -208,9 +208,8 @@ class Budgets:
     def _may_go_on(self, domain: Domain) -> bool:
         """Return whether one more URL of this record may be let in.
 
-        A record of folded URLs may let in as many as its debt says, which `unfold` sets. A domain
-        may while its debt is below its lead and its pages below `most`; beyond its sure pages, only
-        if it is no wide site.
+        For folded URLs the debt is the number that may go on. A domain may go on below its lead and
+        its most pages; beyond its sure pages, only if it is no wide site.
         """
         if domain.name.endswith(FAMILIES):
             return domain.debt > 0 or self.families is None
@@ -274,7 +273,7 @@ class Budgets:
             self._list_if_it_may_go_on(domain)
 
     def _list_if_it_may_go_on(self, domain: Domain) -> None:
-        """List a domain for `pop` if it may go on, as far as there is room."""
+        """List a domain for `pop` if it may go on and there is room."""
         if domain.name in self.listed or not self._may_go_on(domain):
             return
         if len(self.listed) >= MAX_LISTED_DOMAINS:
@@ -286,8 +285,7 @@ class Budgets:
     def pop(self) -> Packed | None:
         """Remove and return a held URL that may go on, of the domain with the best reputation.
 
-        None if no listed domain has one. Domains that may not go on any more are no longer listed.
-        A folded URL has to be admitted by its domain, too.
+        None if no listed domain has one. A folded URL has to be admitted by its domain, too.
         """
         while self._ready:
             name = self._ready[0][2]

@@ -59,7 +59,7 @@ STRIKES = 6
 # If permanent: no such name, one that leads inside, or a server that speaks only what the crawl
 # does not
 NOWHERE = frozenset((Status.DNS_FAILED, Status.EXCLUDED, Status.UNSUPPORTED))
-# A name that never led anywhere is asked for once more after GONE seconds, or after GONE_RETRY_WAITS
+# A name that never led anywhere is asked for once more after GONE seconds, or GONE_RETRY_WAITS
 # times HOST_RETRY_WAIT if that is sooner. A user with a misspelt seed waits for that; the resolver
 # tells denials from lies (net/dns.py).
 GONE, GONE_RETRY_WAITS = 3.0, 10.5

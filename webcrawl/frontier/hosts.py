@@ -342,7 +342,7 @@ class HostTable:
         return queue
 
     def put_away(self, host: Host) -> None:
-        """Release a host that the caller held. The host used longest ago becomes a row if need be."""
+        """Release a host that the caller held. The one used longest ago may become a row."""
         self._held -= 1
         self._idle[host.name] = host
         if self._held + len(self._idle) > self._room:

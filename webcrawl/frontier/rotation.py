@@ -118,7 +118,7 @@ class Rotation:
         """Make one waiting host active. Return whether one was found.
 
         The sources take turns: parked hosts, the front-end, domains' lines, hosts set aside, URLs
-        whose domains had no budget. URLs may be moved to other hosts' queues on the way.
+        whose domains had no budget.
         """
         queues = self._queues
         others_than_front = (
@@ -127,7 +127,7 @@ class Rotation:
         if others_than_front:
             if self._from_next_source():
                 return True
-        # The front-end alone has URLs in nearly all calls, so it is tried without the other sources.
+        # In nearly all calls only the front-end has URLs.
         elif self._front.filled and self._from_front():
             self.states.source = FRONT_SOURCE
             return True
@@ -148,8 +148,7 @@ class Rotation:
     def _from_budgets_after_look(self) -> bool:
         """Make a host active from URLs that budgets hold, after a new look at these budgets.
 
-        This is the last resort, when no host is active and no other source has URLs. Held URLs are
-        over their domains' budgets, or of folded families.
+        This is the last resort, when no host is active and no other source has URLs.
         """
         if self._back.active or not self._budgets.unsettled:
             return False
@@ -159,11 +158,11 @@ class Rotation:
     def _look_at_budgets(self) -> None:
         """Search the budgets for domains whose held URLs may go on, in a few steps.
 
-        Domains that have become idle are tried at once. While hosts are active, the search of all
-        budgets waits for `_next_look_at`, which is set anew here.
+        While hosts are active, the search waits for `_next_look_at`, which is set anew here.
+        Domains that have become idle are tried at once.
         """
-        # If a look took fewer steps, or an idle domain waited for the next look, unknown hosts would
-        # get the domain's slots.
+        # With fewer steps, or if an idle domain waited for the next look, unknown hosts would get
+        # the domain's slots.
         budgets = self._budgets
         now = self._back.now
         budgets.try_idle_domains(self._shares.has_active)
@@ -189,8 +188,7 @@ class Rotation:
     def begin(self) -> None:
         """Begin a turn, i.e. the search for the next link to hand out.
 
-        The turn may move URLS_MOVED_PER_TURN URLs from the front-end. If fewer hosts are active
-        than the width, one is made active.
+        One more host is made active if there are fewer than the width.
         """
         self._moves_left = URLS_MOVED_PER_TURN
         if len(self._back.active) < self._core.width:
@@ -204,8 +202,7 @@ class Rotation:
     def _from_front(self) -> bool:
         """Move URLs from the front-end to their hosts until one makes a host active.
 
-        Return whether one did. URLs of foreign hosts are turned away, and URLs without a budget
-        are held by `Budgets.admits`.
+        Return whether one did. `Budgets.admits` holds URLs without a budget.
         """
         front = self._front
         gate = self._core.gate
@@ -267,8 +264,7 @@ class Rotation:
     def _from_lines(self, *, beyond_share: bool = False) -> bool:
         """Move URLs and parked hosts out of domains' lines until one host becomes active.
 
-        Return whether one did. Only lines of domains with room are tried; with `beyond_share`, the
-        lines of all domains.
+        Return whether one did. `beyond_share`: also from lines of domains without room.
         """
         for _ in range(URLS_MOVED_PER_TURN if self._lines.queues else 0):
             record = self._lines.pop(_no_group_is_full if beyond_share else self._shares.is_full)
@@ -371,16 +367,14 @@ class Rotation:
     ) -> bool:
         """Queue a URL at a host that is not active. Return whether this made the host active.
 
-        Otherwise the host is put away, and the URL is dropped if the host is retired, waits in the
-        line of a full group, or waits in the host's own queue.
+        Otherwise the host is put away. The URL is dropped if the host is retired.
         """
         if host.retired and not self._has_another_chance(host, record):
             self._core.queued -= 1
             self._core.drop(unpack(record), host.retired)
             self._hosts.put_away(host)
             return False
-        # Only an idle host waits nowhere. Any other inactive host waits by its name, e.g. parked, and
-        # keeps its URLs in its own queue.
+        # Any other inactive host waits by its name, and keeps its URLs in its own queue.
         is_idle = host.state is HostState.IDLE
         full_group = self._shares.full_group_of(host) if is_idle and not beyond_share else None
         if full_group is not None:
@@ -402,8 +396,8 @@ class Rotation:
     def _has_another_chance(self, host: Host, record: bytes) -> bool:
         """Return whether a retired host takes this URL after all.
 
-        The host may be due for another chance, which is booked; only another of its origins may have
-        failed, which is then set apart; or the URL is a revisit, which HOST_MAX_PAGES allows.
+        The host may be due for another chance, which is booked; another of its origins alone may
+        have failed, which is then set apart; or HOST_MAX_PAGES allows the URL, a revisit.
         """
         if give_another_chance(host, self._back.now):
             return True

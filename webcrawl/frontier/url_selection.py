@@ -66,8 +66,7 @@ class UrlSelection:
     def hand_out(self, host: Host, now: float) -> Link | None:
         """Return the link that a due host is asked for now, or None if it cannot be asked.
 
-        The link is in flight then. Without one, the host is scheduled for a later time, or leaves
-        the back-end (`HostStates.settle`).
+        The link is in flight then. Without one, the host is settled (`HostStates.settle`).
         """
         if not self._may_be_asked(host, now):
             return None
@@ -127,8 +126,7 @@ class UrlSelection:
     def _first_of_origins(self, host: Host, now: float) -> Link | None:
         """Hand out the first URL of a host some of whose origins have records of their own.
 
-        Return None if no record has one that may be asked for now; then records of which nothing
-        is left to remember are forgotten.
+        Without one, origins of which nothing is left to remember are forgotten.
         """
         for owner in turns(host, now):
             given = self._first_of(host, owner, now)
@@ -229,7 +227,7 @@ class UrlSelection:
     def _lead_with_another(self, host: Host) -> None:
         """Let a URL of another kind than those with errors in a row go first.
 
-        That is done only if one more error would be the host's. The queue is reordered for it.
+        That is done only if one more error would be the host's.
         """
         # A server may fail at all that one of its programs makes, eight links in a row, and be
         # well.
@@ -252,7 +250,7 @@ class UrlSelection:
     def _pop_next(self, host: Host, now: float) -> bytes | None:
         """Remove and return the record's next URL: due retries first, then by priority.
 
-        None if no URL is due. A retired host's retries need not be due, since all its URLs end.
+        None if no URL is due. Retries of a retired host need not be due.
         """
         if self._front.sift is not None:
             self._put_best_first(self._front.sift, host)
@@ -286,8 +284,7 @@ class UrlSelection:
     def _put_best_first(self, sift: Sift[bytes], host: Host) -> None:
         """Move the best of the host's next URLs into its queue of chosen URLs, which goes first.
 
-        Nothing is chosen while URLs wait that go before `host.queue`, nor for a retired host, whose
-        URLs all end.
+        Nothing is chosen while URLs wait that go before `host.queue`, nor for a retired host.
         """
         if host.queue.count <= 1 or host.retired:
             return
@@ -399,8 +396,8 @@ def _lets_pass(host: Host, owner: Host, decision: Link) -> bool:
 def _ends_turn(host: Host, owner: Host, decision: Link | float, begun: float, now: float) -> bool:
     """Return whether a host's turn ends with this URL, on which the decision was not to fetch it.
 
-    The turn ends if the host waits with the URL, or if it has taken too much processor time since
-    `begun`; in the latter case the host's next time is set here.
+    It does if the host waits with the URL, or if the turn has cost too much since `begun`; then the
+    host rests.
     """
     if isinstance(decision, OriginWait) and decision > now + HOST_WAITS_FOR_ORIGIN:
         return owner is not host

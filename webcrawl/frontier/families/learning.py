@@ -379,7 +379,7 @@ class DomainLearning:
     def waits(self, url: str) -> bool:
         """Return whether this URL waits, because a family of it is folded. Its turn is counted.
 
-        The families are asked from the closest on; a good one that owes nothing lets it go on.
+        The closest known family decides.
         """
         if not self.folded:
             return False
@@ -447,7 +447,7 @@ class DomainLearning:
     def passed(self, url: str) -> None:
         """Book a page that is not looked at: its values are noted as PASSED_SEED ones.
 
-        Later pages with these values may say the same as this page, so nothing is known of them.
+        Later pages with these values may say the same as this page.
         """
         add = self.memory.add
         for value in shape_of(url).values:
@@ -457,10 +457,9 @@ class DomainLearning:
     def look(self, url: str, body: bytes) -> Said:
         """Judge whether a page says something that no page of the domain had before.
 
-        That is a run of text, or something that it embeds; all of it is added to the memory. The
-        judgement is None if a page with one of its values was passed over. The page says nothing
-        but its address if all that is new are runs that others have with other words in place of
-        the words of its URL.
+        That is a run of text, or something that it embeds. It is not known if a page with one of
+        its values was passed over. The page says nothing but its address if all new runs are known
+        with other words in place of the words of its URL.
         """
         shape = shape_of(url)
         add = self.memory.add
@@ -513,9 +512,9 @@ class DomainLearning:
     ) -> tuple[Brings, list[int]]:
         """Return the news that a page's links bring, and what it adds to each family's blindness.
 
-        The links are added to the memory. `address`: the page says nothing new but its address;
-        then it is blind if it leads to any new page of its family. `leads`: whether the page is
-        judged by where it leads; if not, only links to its own families are looked at.
+        `address`: the page says nothing new but its address; then any link to a new page of its
+        family makes it blind. `leads`: the page is judged by where it leads; if not, only links to
+        its own families are looked at.
         """
         own = shape_of(url).families
         add = self.memory.add

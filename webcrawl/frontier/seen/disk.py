@@ -117,7 +117,7 @@ class DiskSeen:
         return len(missed)
 
     def take(self, limit: int) -> list[bytes]:
-        """Return up to `limit` records that merges have found new, and drop the known ones before."""
+        """Return up to `limit` records that merges have found new; drop the known ones before."""
         self._advance()
         taken: list[bytes] = []
         with self._fuse:

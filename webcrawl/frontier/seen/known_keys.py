@@ -249,7 +249,7 @@ class Sweep:
     stop: Event
 
     def run(self) -> Swept:
-        """Merge T' with F; return the result, as a file or in memory. Raise Cancelled if stopped."""
+        """Merge T' with F; return the result, a file or in memory. Raise Cancelled if stopped."""
         started = time.monotonic()
         frozen = self.frozen
         bits: Bits = np.zeros((frozen.count + 7) >> 3, np.uint8)
