@@ -39,7 +39,7 @@ class HiveMachine(RuleBasedStateMachine):
     def found_hive(self, owners, chance, pages, by_domain):
         links = {url: chance.sample(URLS, chance.randint(0, 6)) for url in URLS}
         self.patches = patched(
-            (rotation, {"MOVES": 3}),
+            (rotation, {"URLS_MOVED_PER_TURN": 3}),
             (host_state, {"STAY": 2}),
             (place_shares, {"MIN_PLACES": 1, "WIDE_FACTOR": 1}),
         )
