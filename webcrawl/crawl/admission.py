@@ -84,6 +84,11 @@ class RobotsAdmission:
         return robots
 
     def decide(self, link: Link, now: float, /) -> Decision:
+        """Answer whether a link may be fetched by its site's robots.txt: None if so.
+
+        Else a Status that ends the URL, a wait of its origin, or the link to a robots.txt to fetch
+        first.
+        """
         if link.is_prerequisite:
             return None
         verdict = self.book.verdict(link.url, now)
@@ -243,6 +248,7 @@ class RobotsAnswers:
         frontier: Frontier,
         elsewhere: Elsewhere | None,
     ) -> None:
+        """`elsewhere`: other drones, which may have asked for a robots.txt, or None."""
         self._robots = robots
         self._uplink = uplink
         self._frontier = frontier

@@ -128,6 +128,7 @@ def _loop(look: BoundLook) -> Cause | None:
 
 
 def _nothing_to_do(look: BoundLook) -> Cause | None:
+    """Return why there is nothing to fetch, or None if some host has URLs or is being asked."""
     has_hosts = bool(look.asked or look.ready)
     has_urls = look.queued > look.aside + look.over_budget
     if has_hosts or has_urls:

@@ -183,6 +183,7 @@ class RegularCheckpoints:
             self._now.set()
 
     async def _run(self, crawl: Crawl) -> None:
+        """Take a checkpoint after each interval, or at once if asked to, until one fails."""
         wait = min(FIRST, self._interval)
         while True:
             with contextlib.suppress(TimeoutError):
@@ -220,6 +221,10 @@ class Positions(Part):
     """
 
     def __init__(self, db: CrawlDB, pipelines: Iterable[object]) -> None:
+        """Hand each pipeline with the hooks the position that it had at the last checkpoint.
+
+        Raise if a pipeline's `restore` does. From then on each checkpoint asks for their positions.
+        """
         self._db = db
         self._pipelines = {state_name(type(one)): one for one in pipelines if _takes_part(one)}
         for name, pipeline in self._pipelines.items():
@@ -242,6 +247,7 @@ class Positions(Part):
 
 
 def _takes_part(pipeline: object) -> TypeGuard[TakesPart]:
+    """Return whether a pipeline has both hooks of a checkpoint; warn if it has only one."""
     if takes_part(pipeline):
         return True
     # The pipeline's author wanted a place in checkpoints, and would miss it only after a crash.

@@ -43,6 +43,7 @@ class CrawlClock(Part):
         wall: Callable[[], float] = time.time,
         steady: Callable[[], float] = time.monotonic,
     ) -> None:
+        """`wall` tells the time of day, which may be set; `steady` never goes back."""
         self._db = db
         self._wall = wall
         self._steady = steady

@@ -116,6 +116,7 @@ class Crawl:
     rereads = False  # its pages come from archives, which may have one page many times
 
     def __init__(self, parts: Parts) -> None:
+        """`parts`: what the crawl is made of; some are absent in small crawls."""
         self.parts = parts
         # the last run was killed, or could not keep what it did at its end
         self.cut_short = parts.db.get(CLEAN) == b""
@@ -372,6 +373,10 @@ class Crawl:
         return not self._pending(busy=False)
 
     def _pending(self, *, busy: bool) -> bool:
+        """Return whether the crawl must go on: more may come, or a host with URLs may recover.
+
+        `busy`: fetches or pages are under way. It begins or extends the wait of OUTAGE_END_WAIT.
+        """
         if self._has_more_to_come():
             return True
         parts = self.parts

@@ -200,6 +200,12 @@ class Discovery:
         filters: Chain | None = None,
         targets: dict[str, str | None] | None = None,
     ) -> None:
+        """Take links of a page through the filters, and hand what is new to the seen store.
+
+        `kind` and `hops` are letters of the discovery path: R is a redirect. In a crawl that has no
+        seen store of its own (`_found`) or does not follow links (`_leave`), those get the records
+        instead. `chain` is kept with each link; `targets` gets the canonical form of each.
+        """
         absorbed = self._lately.absorbed
         # A redirect is no step away from the seed.
         depth = page.depth + (kind != "R")

@@ -262,6 +262,10 @@ def outcome_of(status: int, begun: float) -> Outcome:
 
 
 def _add(outcome: Outcome, exchange: Exchange, fetched: Outcome | None) -> None:
+    """Complete an outcome from the answer: address, times, a 304, and the wait that it asks for.
+
+    `fetched`: the outcome of the download before a browser rendered the answer.
+    """
     outcome.ip = exchange.ip
     if fetched is not None:  # its host has rested since, while a browser rendered the answer
         outcome.at = fetched.at

@@ -179,6 +179,11 @@ class Driver:
                 return
 
     async def _fetch(self, trip: Trip) -> None:
+        """Fetch a trip, then wait until the barrier lets it through, and send it on its way.
+
+        In a task of its own. An answer goes to `_ready`; what the crawl fetched for itself is heard
+        at once; all else ends here.
+        """
         PAGE.set(trip)
         has_answer = False
         try:
@@ -221,6 +226,7 @@ class Driver:
             self._loop.call_soon(self._read)
 
     def _read(self) -> None:
+        """Visit one batch of ready pages, process each, and choose the next batch's size."""
         self._reading_is_scheduled = False
         PAGE.set(None)  # as in `_start`
         if not self._ready or not self._barrier.may_begin():
@@ -278,6 +284,7 @@ class Driver:
     # -- finish
 
     def _end(self, trip: Trip) -> None:
+        """Finish a trip, unless that was done; then start due fetches, or see if all is over."""
         if trip.booked:  # `forsake` has finished it
             return
         try:

@@ -67,6 +67,7 @@ class ErrorBreaker(logging.Handler):
         self._filtered: list[logging.Handler] = []
 
     def opened(self) -> None:
+        """Begin to hear all log records: open errors.log, and filter what the screen shows."""
         self._loop = asyncio.get_running_loop()
         # then it cannot be written to, which is said where it is tried
         with contextlib.suppress(OSError):
@@ -112,6 +113,10 @@ class ErrorBreaker(logging.Handler):
         """Count an unexpected error."""
 
     def emit(self, record: logging.LogRecord) -> None:
+        """Write a record with a traceback to errors.log, and end the crawl if there are too many.
+
+        Each place of origin is shown on the screen a few times only. Called by any thread.
+        """
         if not record.exc_info or self._file is None or not self.is_ours(record):
             return
         self._file.emit(record)

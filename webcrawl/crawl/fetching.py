@@ -155,6 +155,10 @@ class Fetching:
                 self._turns.own_left(host_of(link.url))
 
     async def _attempted(self, trip: Trip, link: Link) -> bool:
+        """Download a trip's URL once, note the outcome, and return whether there is an answer.
+
+        Failures raise nothing. At the end all hooks of `left` are called, whatever became of it.
+        """
         asked = Asked(link.url, OF_ROBOTS if link.is_own else {})
         trip.begun = time.monotonic()
         try:
@@ -181,6 +185,10 @@ class Fetching:
         return True
 
     async def _downloaded(self, trip: Trip, link: Link) -> Exchange:
+        """Download the answer, set it as the trip's exchange, and count its flaws.
+
+        Raise if the crawl takes only whole pages and this one was cut.
+        """
         exchange, known = await self._asked(trip, link)
         if self._since is not None and known is not None:
             exchange = self._since.answered(trip, known, exchange)

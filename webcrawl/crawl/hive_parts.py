@@ -108,6 +108,7 @@ class Mailbox:
         robots: RobotsHeard,
         revisiting: Revisiting | None = None,
     ) -> None:
+        """The parts of a drone that letters of other drones reach."""
         self._revisiting = revisiting
         self._discovery = discovery
         self._frontier = frontier

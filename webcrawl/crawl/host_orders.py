@@ -123,6 +123,7 @@ class HostOrders(HostInspector):
         return f"{name} is no longer paused"
 
     def retry(self, name: str) -> str:
+        """Have a host asked again as soon as politeness allows, and say when that is."""
         if self.frontier.core.is_foreign(name):
             return ELSEWHERE.format(name)
         if name in self._paused.names:
@@ -142,6 +143,7 @@ class HostOrders(HostInspector):
         )
 
     def drop(self, name: str) -> str:
+        """Give a host up, and say when its queued URLs end."""
         if self.frontier.core.is_foreign(name):
             return ELSEWHERE.format(name)
         # No sweep: to take its URLs out of all queues would read every queue for one host. They end
@@ -169,6 +171,7 @@ class HostOrders(HostInspector):
     # -- sheets
 
     def set_for(self, domain: str, name: str, value: Any) -> str:
+        """Set a setting for a domain and its hosts, or unset it with None; say what holds."""
         self._check(domain, name, value)
         own = self._sheets.sheets.get(domain, {})
         if value is None and name not in own:
@@ -182,6 +185,7 @@ class HostOrders(HostInspector):
         return f"{name} is {value} for {domain} and all hosts below it"
 
     def _check(self, domain: str, name: str, value: Any) -> None:
+        """Raise CommandError if this setting cannot have this value for a single domain."""
         registered = self.domain(domain)
         if name == BUDGET and registered != domain:
             raise CommandError(f"budgets apply to registered domains: use --for {registered}")
@@ -198,6 +202,7 @@ class HostOrders(HostInspector):
         return Connections(value).of(domain) if name == "HOST_CONNECTIONS" else value
 
     def get_for(self, domain: str) -> Mapping[str, Any]:
+        """Return each setting's value for a domain, and whose value that is."""
         rows = []
         for name in SETTINGS:
             sheet = self._sheets.said_by(domain, name)

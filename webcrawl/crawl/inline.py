@@ -35,6 +35,7 @@ class Halfway(Part):
     """By page: the keys of the inline downloads that are logged and archived."""
 
     def __init__(self, db: CrawlDB) -> None:
+        """Restore what the callbacks of unfinished pages had downloaded before the stop."""
         self._db = db
         data = db.get(META)
         self._before: dict[str, set[bytes]] = {}  # of former runs

@@ -61,6 +61,7 @@ class Turns:
         *,
         share_addresses: bool = False,
     ) -> None:
+        """`in_flight` tells how the download of a URL ended, or None while it is under way."""
         self._crawl = crawl
         self._in_flight = in_flight
         self._on_release = on_release
@@ -99,6 +100,11 @@ class Turns:
         await self._granted(line, grant, None)
 
     async def _granted(self, line: InlineLine, grant: Grant, link: Link | None) -> Decision:
+        """Wait until a host's line grants this request, and return the decision.
+
+        If the caller is cancelled, the host is handed on: a grant that nobody uses would block its
+        line.
+        """
         self._serve(line)
         try:
             return await grant
@@ -161,6 +167,10 @@ class Turns:
             line.end(error)
 
     def _serve_next(self, line: InlineLine) -> None:
+        """Grant the requests at the head of a line until one holds the host or has to wait.
+
+        An empty line is given up, and its host returns to the frontier.
+        """
         line.cancel_timer()
         while line.waiting and not line.busy:
             link, grant = line.waiting[0]

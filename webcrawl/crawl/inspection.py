@@ -52,6 +52,7 @@ class HostInspector:
         domain: Callable[[str], str],
         rendered: Callable[[str], str] | None = None,
     ) -> None:
+        """`rendered` says how a host's pages are rendered; None without a browser."""
         self._rendered = rendered
         self.frontier = frontier
         self.book = robots.book
@@ -82,6 +83,7 @@ class HostInspector:
         return found
 
     def _said(self, origin: str, now: float) -> str:
+        """Return in words what is known of an origin's robots.txt, for the operator."""
         entry = self.book.in_force(origin)
         if entry is None:
             return "not fetched yet"
@@ -119,6 +121,7 @@ class HostInspector:
         return found
 
     def _verdict(self, url: str, now: float, entry: RobotsEntry | None) -> dict[str, Any]:
+        """Return what robots.txt says of a URL, and the rule that decides, for `why`."""
         verdict = self.book.would_say(url, now)
         found: dict[str, Any] = {"url": url, "verdict": VERDICTS[verdict]}
         rule = None
@@ -214,6 +217,7 @@ def _known_origin(origin: str, known: Sequence[str]) -> str:
 
 
 def _entry_shown(entry: RobotsEntry, now: float) -> dict[str, Any]:
+    """Return what is kept of a robots.txt for an operator: ages, delay, first rules."""
     found: dict[str, Any] = {}
     if entry.fetched is not None:
         found["fetched_ago"] = round(now - entry.fetched)
@@ -327,6 +331,7 @@ class About:
         frontier: AnyFrontier,
         elsewhere: Elsewhere | None,
     ) -> None:
+        """Take the parts that know what becomes of a URL; `elsewhere` is None without a hive."""
         self._discovery = discovery
         self._seeding = seeding
         self._frontier = frontier

@@ -75,6 +75,10 @@ class Refusals(Part):
     """Logs every dropped link; those that `wants` selects wait here for their errback."""
 
     def __init__(self, db: CrawlDB, log: CrawlLog, wants: Callable[[Link], bool]) -> None:
+        """Restore the refused requests whose errbacks had not been called before the stop.
+
+        `wants` returns whether the spider is to hear of a link's refusal.
+        """
         self._db = db
         self._log = log
         self._wants = wants

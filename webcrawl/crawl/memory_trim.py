@@ -62,6 +62,7 @@ class Trim:
         self._loop.stop()
 
     def look(self) -> None:
+        """Give free memory back to the system when due; what that gains sets the next interval."""
         if not self._pace.due():
             return
         try:

@@ -161,6 +161,7 @@ class CrawlCollector(Collector):
         about: Mapping[str, str],
         told: Told,
     ) -> None:
+        """`look` reads the figures; `told` keeps counters from falling after a kill."""
         self._look = look
         self._labels = dict(labels)
         self._about = dict(about)
@@ -174,6 +175,7 @@ class CrawlCollector(Collector):
         return data
 
     def collect(self) -> Iterator[Metric]:
+        """Yield all metrics, labelled, for one scrape."""
         look = self._look()
         for metric in (*families(look), _info("build_info", "Versions.", self._about)):
             if metric.type in MONOTONOUS:
@@ -223,6 +225,7 @@ def families(look: CrawlLook) -> Iterator[Metric]:
 
 
 def _labelled(one: Labelled, figures: Figures) -> Metric:
+    """Return one metric whose label has the ends of the counters' names under a prefix."""
     sums: dict[str, float] = dict.fromkeys(one.always, 0)
     for key, number in figures.items():
         if not key.startswith(one.prefix):
@@ -318,6 +321,7 @@ class FigureRequest(http_answerer.ServerConnection):
         self._listener = listener
 
     def head_received(self) -> None:
+        """Answer a request: figures, health or readiness, or an error of HTTP."""
         hosts = self.values(b"host")  # no browser leaves the header out
         path = self.target.partition(b"?")[0]
         if self.method != b"GET":
@@ -379,6 +383,7 @@ class Told:
             rewrite(self._path, json.dumps(self._told).encode())
 
     def _at_least(self, sample: Sample) -> float:
+        """Return a counter's value plus what a kill took back, never below a value told before."""
         labels = [f"{name}={value}" for name, value in sorted(sample.labels.items())]
         key = " ".join((sample.name, *labels))
         # What a kill took back is added for the rest of this run: a counter that stood still until

@@ -127,6 +127,7 @@ class MetricsServing:
         return self._run.crawl.outlook.stopped_by or ("paused" if self._is_paused() else "")
 
     def _look(self) -> CrawlLook:
+        """Return all figures of this moment, for the collector."""
         from webcrawl.crawl.metrics import CrawlLook  # noqa: PLC0415
 
         crawl = self._run.crawl
@@ -172,6 +173,7 @@ class MetricsServing:
         return taken is None or taken.path != self._folder
 
     def _write(self) -> None:
+        """Write METRICS_FILE, if set; of equal failures only the first is logged."""
         if self._file is None:
             return
         try:

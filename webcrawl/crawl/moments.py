@@ -93,6 +93,7 @@ class Moments:
 
     # A loop over an empty list costs a page about as much as the question whether a part is there.
     def __init__(self) -> None:
+        """Begin with no hearers; the lists are called in the order in which features join."""
         self.on_put_back: list[Callable[[Link], object]] = []
         self.on_known_body: list[Callable[[Page, Exchange], object]] = []
         self.on_body_read: list[Callable[[Page, float], object]] = []
@@ -115,6 +116,7 @@ class Moments:
         self._join_questions(feature)
 
     def _join_events(self, feature: Feature) -> None:
+        """Add a feature to the lists of the events whose methods its class overrides."""
         kind = type(feature)
         if kind.on_put_back is not Events.on_put_back:
             self.on_put_back.append(feature.on_put_back)
@@ -134,6 +136,7 @@ class Moments:
             self.on_idle.append(feature.on_idle)
 
     def _join_questions(self, feature: Feature) -> None:
+        """Add a feature to the lists of the questions whose methods its class overrides."""
         kind = type(feature)
         if kind.next_decision is not Questions.next_decision:
             self.next_decision.append(feature.next_decision)

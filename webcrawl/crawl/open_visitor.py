@@ -97,6 +97,7 @@ def _wanted(values: CheckedSettings, rules: LinkRules) -> frozenset[str]:
 def _readers(
     wanted: AbstractSet[str], values: CheckedSettings, agent: str
 ) -> tuple[DocumentReader, DocumentReader]:
+    """Return two equal readers: one for pages, and one for what is read ahead in a thread."""
     first, second = (
         DocumentReader(
             wanted,
@@ -112,6 +113,7 @@ def _readers(
 def _states(
     parts: Parts, digests: Digests, *, rereads: bool, skips_seen: bool
 ) -> PageStates | None:
+    """Return what compares pages with their earlier fetches, or None if pages do not come again."""
     if rereads:
         from webcrawl.crawl.archived_states import ArchivedStates  # noqa: PLC0415 - of other crawls no page comes again
 

@@ -95,6 +95,7 @@ def _methods_of(feature: object) -> dict[str, tuple[str, Callable[..., Any]]]:
 
 
 def _join(moments: Moments, path: str, own: Mapping[str, tuple[str, Callable[..., Any]]]) -> None:
+    """Add each method of a user's feature to the moment it is for; its errors are caught there."""
     if "next_decision" in own:
         moments.next_decision.append(_asked(guarded(path, *own["next_decision"], _verdict)))
     if "next_headers" in own:
@@ -232,6 +233,7 @@ def _asked(next_decision: Callable[[Link, float], Any]) -> Callable[[Link, float
     """
 
     def decide(link: Link, now: float) -> Decision:
+        """Return what the feature's answer means: refuse, wait until, or None to allow."""
         if link.is_prerequisite or link.is_probe:
             return None
         found = next_decision(link, now)

@@ -137,6 +137,7 @@ class PageEnd:
         return not is_plain and self._crawl.will_retry(link, outcome)
 
     def _book_url(self, trip: Trip, link: Link) -> None:
+        """Archive what no pipeline has archived, and book the URL with its outcome."""
         if not trip.visited:
             self._without_page(trip, link)
         exchange = trip.exchange

@@ -106,6 +106,7 @@ class PageReading:
             )
 
     def read(self, page: Page, exchange: Exchange) -> None:
+        """Read a body, set the page's links, base, encoding and title, and tell the hearers."""
         links = LISTINGS.get(page.content_type)
         if links is not None:
             found = links(exchange.body[: self.most], exchange.content_type, page.url)

@@ -73,6 +73,11 @@ class PageMaking:
     def _page_or_error(
         self, trip: Trip, page: Any, wrong: Exception | None
     ) -> Iterable[Page] | Exception:
+        """Return what the loop goes on with after a page was made: the page, an error or nothing.
+
+        `wrong`: the error of the code that made it. One that ends the crawl leaves the page to the
+        next run; one of our machine ends the crawl.
+        """
         if wrong is None:
             return [page]
         # before its links were chosen: the next run has the page again

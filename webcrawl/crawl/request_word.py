@@ -98,6 +98,7 @@ def check_word(word: str, takes: Takes) -> None:
 
 
 def _check_fields(given: Mapping[Any, Any], takes: Takes, depth: int) -> None:
+    """Raise UnfitRequest unless each field of a request from another drone is known and valid."""
     for name, value in given.items():
         fits = FIELDS.get(name)
         if fits is None or not fits(value):

@@ -53,6 +53,7 @@ class Requisites(Feature):
         page_links: PageLinks,
         read: Callable[[Page, Exchange], object],
     ) -> None:
+        """`read` finds the links in a body."""
         self._discovery = discovery
         self._rules = rules
         self._page_links = page_links

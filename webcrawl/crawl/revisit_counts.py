@@ -48,6 +48,7 @@ class RevisitCounts(Part):
     def __init__(
         self, db: CrawlDB, sample: Sample, counters: Counter[str], clock: Callable[[], float]
     ) -> None:
+        """Restore the sample of pages from which the figures are estimated."""
         self._db = db
         self._sample = sample
         self._counters = counters

@@ -345,6 +345,11 @@ class Revisiting(Part, Feature):
     def _again(
         self, link: Link, outcome: Outcome, exchange: Exchange | None, now: float, *, asked: bool
     ) -> None:
+        """Book what came of a page that has a record: it is queued for its next visit, or dropped.
+
+        `asked`: whether its host was asked. Each way on is a method of its own: fetched ahead,
+        moved, not asked, missing, fetched.
+        """
         record = self._record(link)
         if record is None:
             return
@@ -491,6 +496,7 @@ class Revisiting(Part, Feature):
     def _fetched(
         self, record: PageRecord, link: Link, exchange: Exchange, found: PageJudgement, now: float
     ) -> None:
+        """Learn from a visit whether the page changes, update its record, and queue it again."""
         # The first fetch of a page says nothing of changes: there is nothing to compare it with.
         is_known = record.digest != 0 and found.change is not Change.NEW
         changed = record.digest != 0 and _is_changed(found)

@@ -97,6 +97,7 @@ class RobotsHearing:
         self._visitor.robots_said(link, Status.UNEXPECTED)
 
     def _heard_failure(self, link: Link, outcome: Outcome, *, is_awaited: bool) -> None:
+        """Book a robots.txt that failed: for its proxy, or for its host, which waits."""
         if outcome.by_proxy:
             self._visitor.robots_way_failed(link)
             return

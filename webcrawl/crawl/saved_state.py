@@ -38,6 +38,7 @@ class SavedStatistics(Part):
     """Restores statistics, saves them in checkpoints, and lets them hear of every end."""
 
     def __init__(self, db: CrawlDB, log: CrawlLog, key: bytes) -> None:
+        """Restore the statistics, and begin to hear of each line of the crawl log."""
         self._db = db
         self.statistics = Statistics(key)
         data = db.get(STATISTICS)

@@ -52,6 +52,7 @@ class ScoringAhead:
             raise StoreError(f"SCORER: {error}") from error
 
     def __call__(self, trip: Trip) -> Awaitable[None] | None:
+        """Have an answer's body scored; return what its page must wait for, or None."""
         before, exchange = self._before(trip), trip.exchange
         if trip.link is None or trip.link.is_own:
             return before
@@ -75,6 +76,7 @@ class ScoringAhead:
         exchange.state.scored = await scored
 
     async def _work(self) -> None:
+        """Score the bodies that wait, some at once, in another process, until none waits."""
         while self._waiting:
             # The crawl may have ended those that are done.
             batch = [one for one in self._waiting[:AT_ONCE] if not one[1].done()]

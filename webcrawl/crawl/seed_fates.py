@@ -44,6 +44,7 @@ class SeedFates:
     def __init__(
         self, crawl: Crawl, hops: int, others: Collection[str] = (), *, alone: bool = True
     ) -> None:
+        """Begin to hear how URLs end. `hops`: redirects allowed in a row."""
         self._crawl = crawl
         self._hops = hops
         self._others = others
@@ -76,6 +77,7 @@ class SeedFates:
         self._note(error.name, host, line)
 
     def _ended(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
+        """Note what became of a seed, or of what it redirects to."""
         # A path of redirects alone is that of a seed.
         if link.path.strip("R"):
             return

@@ -91,6 +91,11 @@ class Seeding(Part):
         longest: int = MAX_LENGTH,
         elsewhere: Elsewhere | None = None,
     ) -> None:
+        """Go on to read seeds where the last checkpoint was.
+
+        `all_first`: before anything is fetched; `in_turns`: each list is a segment that follows the
+        last run's; `longest`: characters of a URL.
+        """
         self._db = db
         self._pipeline = pipeline
         self._seen = seen
@@ -116,6 +121,7 @@ class Seeding(Part):
 
     @classmethod
     def open(cls, ground: Ground) -> Self:
+        """Return the seeding of the crawl that stands on this ground."""
         values, around = ground.values, ground.around
         return cls(
             ground.db,
@@ -249,6 +255,10 @@ class Seeding(Part):
         return [one.url for one in seeds if one.found is None]
 
     def _next(self, most: int) -> Iterator[Seed]:
+        """Yield up to `most` seeds, from one source after the other.
+
+        A bad line is logged; if our machine lacks something, reading stops, and `waits` is set.
+        """
         while self._seeds is not None and not self.ended and most:
             try:
                 seed = next(self._seeds)
@@ -289,6 +299,7 @@ class Seeding(Part):
         self.ended = self._seeds is None
 
     def save(self) -> None:
+        """Write how far each source was read, as part of a checkpoint."""
         if self._given is not None:
             self._db.set(META, self._given.position)
         places = dict(self._lost)

@@ -98,6 +98,7 @@ class Sitemaps(Feature):
     def _follow_sitemap(
         self, page: Page, link: Link, document: DocumentLinks, found: Sequence[FoundLink]
     ) -> None:
+        """Submit the links of a sitemap: to pages, or to further sitemaps if it is an index."""
         wanted = [one for one in found if one[0] in self._kinds]
         taken = self._taken(link, self._page_links.cut(page, link, wanted))
         page.followed = taken

@@ -70,6 +70,10 @@ class Sweep:
             self._fail(error)
 
     def _look(self, now: float) -> None:
+        """Count the time of each download, and cut those that hold their slot too long.
+
+        Time in which this machine slowed or paused downloads is no download's.
+        """
         is_slowed = self._network.bandwidth.held  # by ourselves, so that it is no download's time
         self._count_time(0.0 if is_slowed else now - self._last)
         self._last = now

@@ -130,6 +130,7 @@ class Standalone:
     def _assembled(
         self, seeds: str, limit: int | None, loop: asyncio.AbstractEventLoop
     ) -> tuple[Crawl, Any]:
+        """Return the crawl of these seeds, and its visitor; `limit`: of so many seeds."""
         values = self._values
         return assemble(
             values,
@@ -213,6 +214,10 @@ class Standalone:
         self._processors += processors(name, output)
 
     def _begin(self, values: CheckedSettings) -> None:
+        """Open the checkpoints, make the loop, and start everything that runs at intervals.
+
+        In the end each of these is stopped by `run.stops`. Then the first fetches are begun.
+        """
         run, network, folder = self.run, self.network, Path(values["JOBDIR"])
         run.keeping.open(run.crawl, self.barrier, _never)
         in_force = run.crawl.parts.in_force
@@ -270,6 +275,11 @@ class Standalone:
         return self.making.pages(trips)
 
     async def process(self, trip: Trip, page_or_error: PageOrError) -> None:
+        """Take the pages of an answer through the processors to the caller.
+
+        Raise nothing: a mistake in a processor is logged and counted, and a lack of the machine
+        ends the crawl.
+        """
         if isinstance(page_or_error, Exception):
             page_or_error = _raising(page_or_error)
         try:
@@ -286,6 +296,7 @@ class Standalone:
                 self.run.fail(error)
 
     async def _processed(self, page: Page) -> None:
+        """Take a page through the processors and deliver the item; stop at the item count."""
         item: Any = page
         for process in self._processors:
             item = process(item)
@@ -393,6 +404,10 @@ class Standalone:
             )
 
     async def _end(self, driver: Driver) -> None:
+        """Let what is under way end, GRACE seconds at most.
+
+        Then close the outputs, and take the last checkpoint.
+        """
         run = self.run
         drained = driver.close()
         self.running.abandon()
@@ -414,6 +429,7 @@ class Standalone:
             run.fail(tamed(error))
 
     def _close_parts(self, reason: str) -> None:
+        """Close what the crawl has open, and write stats.json with the reason of its end."""
         run = self.run
         run.keeping.over = True
         run.ends.close()

@@ -69,6 +69,11 @@ class Standstill:
         self._worker.close()
 
     def _watch(self) -> None:
+        """Look regularly, in a thread, whether the event loop still turns.
+
+        A loop that has stood still for SAID looks is reported, and after ENDED looks the process
+        ends if the crawl is to stop.
+        """
         while not self._over.wait(LOOK):
             if self._turned:
                 self._looks = 0

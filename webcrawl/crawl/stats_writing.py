@@ -75,6 +75,7 @@ class StatsWriting:
         return tables | {"revisits": revisits.histograms()}
 
     def _figures(self, reason: str | None) -> dict[str, Any]:
+        """Return what stats.json says; `reason` is None while the crawl runs."""
         run = self._run
         return {
             "reason": reason,

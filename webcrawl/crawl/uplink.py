@@ -55,6 +55,7 @@ class Uplink:
         clock: CrawlClock,
         counters: Counter[str],
     ) -> None:
+        """`detector` judges by the outcomes of requests whether our network is out."""
         self._detector = detector
         self._frontier = frontier
         self._robots = robots
@@ -194,6 +195,10 @@ class Uplink:
         self._next_awaited = now + LONGEST
 
     def _probed(self, now: float, *, found: bool) -> None:
+        """Set when to try the next host in an outage; `found`: there was one to try.
+
+        After a round of tries there is a pause, longer each time.
+        """
         self._left -= found
         is_round_empty = not found and self._left == self._round
         is_round_over = not found or not self._left
@@ -207,6 +212,7 @@ class Uplink:
     # -- its begin and end
 
     def _begin(self, now: float) -> None:
+        """Begin an outage: what failed since it began is forgiven, counted and said."""
         detector = self._detector
         forgiven = self._forgive(detector.since - SLACK)
         self._since = detector.since or now
@@ -261,6 +267,7 @@ class Uplink:
         return "" if self._names else "no name server"
 
     def _over(self, now: float) -> None:
+        """End an outage: count its time, say so, and have fetching resumed."""
         self._ended = now
         self._counters["outage/seconds"] += round(now - self._began)
         # Hosts have waited meanwhile: that is no reason to cut downloads for them.

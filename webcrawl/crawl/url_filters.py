@@ -19,6 +19,7 @@ class Filters:
     """The chain wherever it is used: the way of links, the check before a fetch, checkpoints."""
 
     def __init__(self, ground: Ground) -> None:
+        """Make the crawl's filters of URLs, and restore what those that learn have learned."""
         self._ground = ground
         values, key, member = ground.values, ground.key, ground.around.member
         path = values["AUTH_FILE"]

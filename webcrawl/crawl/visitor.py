@@ -181,6 +181,10 @@ class Visitor:
         return page
 
     def _visit(self, page: Page, link: Link, exchange: Exchange, location: str) -> None:
+        """Judge a page by its earlier fetches, then follow its redirect or read its body.
+
+        `location`: the target of a redirect that can be fetched; else empty.
+        """
         if not page.is_none:
             if self._states is not None:
                 self._states.judge(page, link, exchange)

@@ -246,6 +246,7 @@ class BrowserProxy:
             task.cancel()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve one connection; if too many have not said whose they are, end the oldest."""
         task = asyncio.current_task()
         if task is None:
             raise RuntimeError("a connection is served by a task")

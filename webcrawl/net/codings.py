@@ -67,6 +67,7 @@ class Members:
     def __init__(
         self, new: Callable[[], MemberCoding], magic: re.Pattern[bytes], width: int
     ) -> None:
+        """`new` makes the decoder of a member, which begins with `magic`, as `width` bytes show."""
         self._new = new
         self._magic = magic
         self._width = width
@@ -86,6 +87,7 @@ class Members:
         return self._inner.needs_input
 
     def decompress(self, data: bytes, max_length: int) -> bytes:
+        """Return decoded bytes, `max_length` at most, of one member after the other."""
         if self._ended:
             return b""
         if self._inner.eof:
@@ -160,6 +162,11 @@ class Gunzip:
         return self._igzip.needs_input and not self._last
 
     def decompress(self, data: bytes, max_length: int) -> bytes:
+        """Return decoded bytes, `max_length` at most.
+
+        The header is held back until it is whole, and the last bytes until more come, as they may
+        be the trailer.
+        """
         if not self._igzip.needs_input:
             return self._igzip.decompress(b"", max_length)
         data, self._last = self._last + data, b""
@@ -223,6 +230,7 @@ class Inflate:
         return self._inner is None or self._inner.eof or self._inner.needs_input
 
     def decompress(self, data: bytes, max_length: int) -> bytes:
+        """Return decoded bytes; the first two tell whether the stream has zlib's frame or none."""
         if self._inner is None:
             data = self._start = self._start + data
             if len(data) < 2:
@@ -261,6 +269,7 @@ class Brotli:
         )
 
     def decompress(self, data: bytes, max_length: int) -> bytes:
+        """Return decoded bytes, `max_length` at most. Raise brotli.error for a damaged stream."""
         if self._decoder.is_finished():
             return b""
         self._keep(data)
@@ -399,6 +408,7 @@ class Decoder:
         return bytes(self._out[: self._limit])
 
     def _pump(self, index: int, data: bytes) -> None:
+        """Decode data by this stage and all later ones, until it is used up or the body is full."""
         stage = self._stages[index]
         last = index + 1 == len(self._stages)
         while not self.full:

@@ -57,6 +57,7 @@ class HttpConnection(asyncio.Protocol):
         opened: Callable[[HttpConnection], None],
         lost: Callable[[HttpConnection], None],
     ) -> None:
+        """`opened` and `lost` are called when the connection begins and ends."""
         self._loop = loop
         self._clock = clock
         self._opened = opened
@@ -176,6 +177,7 @@ class HttpConnection(asyncio.Protocol):
         self._opened(self)
 
     def data_received(self, data: bytes) -> None:
+        """Feed bytes to the answer that is awaited; bytes that nobody awaits end the connection."""
         answer = self._answer
         if answer is None:  # no request has asked for these bytes
             # They could be taken for the next answer, so the connection ends
@@ -194,6 +196,7 @@ class HttpConnection(asyncio.Protocol):
             self._finish(message)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        """Give the answer that is awaited its end, whole or cut off, or its error."""
         self.open = False
         self._transport = None
         self._lost(self)
@@ -248,6 +251,7 @@ class MeteredAnswer(AnswerParser):
         bodiless: bool = False,
         claim: Claim | None = None,
     ) -> None:
+        """`truncate`: bytes of a body to keep; `claim`: on memory for more."""
         super().__init__(truncate, bodiless=bodiless, claim=claim)
         self._bandwidth = bandwidth
         self._connection = connection
@@ -257,6 +261,7 @@ class MeteredAnswer(AnswerParser):
         self._had_waited = False  # for room
 
     def feed(self, data: bytes) -> Message | None:
+        """Feed bytes; stop reading if memory or, for a large answer, bandwidth is short."""
         short = self._bandwidth.received(len(data))
         message = super().feed(data)
         if message is not None:

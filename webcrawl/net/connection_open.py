@@ -311,6 +311,7 @@ class Opener:
     async def _encrypt(
         self, connection: HttpConnection, host: str, context: ssl.SSLContext
     ) -> None:
+        """Make the TLS handshake, and note its result in the connection. Raise FetchError."""
         try:
             async with until(asyncio.get_running_loop().time() + self._timeout):
                 channel = await connection.encrypt(context, _server_name(host))

@@ -133,6 +133,7 @@ class ConnectionPool:
         self._sweeper = loop.call_later(_SWEEP, self._sweep) if self._kept else None
 
     def _keep_only_alive(self, key: Key, now: float) -> None:
+        """Drop the kept connections of a key that have ended or were kept for long enough."""
         alive: list[tuple[HttpConnection, float]] = []
         for connection, until in self._kept[key]:
             if connection.open and until > now:
@@ -207,6 +208,7 @@ class Deadlines:
         self._timer = loop.call_at(self._due, self._look)
 
     def _look(self) -> None:
+        """End each connection whose answer is too late or too slow, and set the next look."""
         now = self._clock() + ROUNDING
         # This process was busy or stopped, and what came meanwhile is not read yet: no server is
         # judged by it.

@@ -52,6 +52,7 @@ class Reach(Generic[C]):
         make: Callable[[Heard[C], Heard[C]], C],
         scheme: str,
     ) -> None:
+        """`make` makes a connection's protocol of what to call when it begins and ends."""
         self._access = access
         self._clock = access.clock
         self._make = make

@@ -129,6 +129,7 @@ class CachingResolver:
         return list(found[1].addresses)
 
     def _remembered(self, host: str) -> DnsAnswer | None:
+        """Return the answer for a name that is still valid, or None; it counts as used last."""
         kept = self._kept.get(host)
         if kept is None:
             return None
@@ -140,6 +141,10 @@ class CachingResolver:
         return answer
 
     async def _ask_once(self, host: str) -> DnsAnswer:
+        """Return the answer for a name: from hosts file or memory, else from a query.
+
+        All that ask for a name at the same time share one query.
+        """
         name = host.lower().removesuffix(".")
         if name in self._hosts:
             self.counters["hosts file"] += 1
@@ -163,6 +168,11 @@ class CachingResolver:
         return await asyncio.shield(future)
 
     async def _ask(self, name: str) -> DnsAnswer:
+        """Query a name and remember the answer.
+
+        What only shows that this machine or all name servers are in trouble is not remembered as
+        the name's.
+        """
         if not self.silence.may_ask():
             return DnsAnswer(failure=DnsFailure.NO_SERVER)
         async with self._places:
@@ -215,6 +225,7 @@ class CachingResolver:
     async def _measured(
         self, name: str, ask: Callable[[str], Awaitable[DnsAnswer]], seconds: float
     ) -> DnsAnswer:
+        """Return the answer of one query, with its time and failure counted."""
         start = self._clock()
         self.counters["asked"] += 1
         try:
@@ -235,6 +246,7 @@ class CachingResolver:
             return DnsAnswer(failure=DnsFailure.TIMEOUT)
 
     def _keep(self, name: str, answer: DnsAnswer) -> None:
+        """Remember an answer while it is valid, and forget the names used longest ago."""
         if answer.failure is not None:
             # So short that the host's next try sends a new query
             seconds = answer.failure.seconds

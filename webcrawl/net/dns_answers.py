@@ -178,6 +178,7 @@ class Silence:
     def __init__(
         self, ask: Callable[[str], Awaitable[DnsAnswer]], clock: Callable[[], float]
     ) -> None:
+        """`ask` queries a name, to find out whether the name servers answer again."""
         self._ask = ask
         self._clock = clock
         self.on = False
@@ -251,6 +252,7 @@ class Silence:
             self._task = None
 
     def _begin(self) -> None:
+        """Begin the silence and say so, or say again that it lasts."""
         now = self._clock()
         if not self.on:
             self.on = True
@@ -302,6 +304,7 @@ class Witnesses:
         admits: Admits,
         clock: Callable[[], float],
     ) -> None:
+        """`check` queries a name; `admits` tells whether its addresses may be connected to."""
         self._check = check
         self._admits = admits
         self._clock = clock

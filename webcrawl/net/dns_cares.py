@@ -44,6 +44,7 @@ class Channel:
     """
 
     def __init__(self, servers: tuple[str, ...], timeout: float, tries: int) -> None:
+        """`timeout`: seconds of the first try; `tries`: how often a query is sent."""
         self._loop = asyncio.get_running_loop()
         self._open: set[asyncio.Future[Result]] = set()
         self._sockets: set[int] = set()
@@ -81,6 +82,7 @@ class Channel:
     def _answered(
         self, future: asyncio.Future[Result], result: pycares.DNSResult | None, error: int | None
     ) -> None:
+        """Hand c-ares' result to the query's caller; close a channel after its last one."""
         self._open.discard(future)
         # The caller may have been cancelled.
         if not future.done():
@@ -106,6 +108,7 @@ class Channel:
             self._timer = self._loop.call_later(TICK, self._tick)
 
     def _socket_state(self, fd: int, readable: bool, writable: bool) -> None:  # noqa: FBT001 - c-ares' signature
+        """Watch a socket of c-ares for what it waits for now; neither means that it is closed."""
         if self.closed:  # c-ares closes the last sockets in its own thread
             return
         self._loop.remove_reader(fd)
@@ -220,6 +223,7 @@ class NameServers:
     def __init__(
         self, servers: Iterable[tuple[str, int]] = (), *, timeout: float = 1.0, tries: int = 6
     ) -> None:
+        """`servers`: host and port of each; without any, those of the system."""
         self._servers = tuple(place for host, port in servers for place in places(host, port))
         self._timeout = timeout
         self._tries = tries

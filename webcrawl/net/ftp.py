@@ -99,6 +99,7 @@ class FtpClient:
     """Fetches ftp URLs. Concurrency and politeness are up to the caller."""
 
     def __init__(self, access: Access, bounds: FetchLimits, *, user_agent: str) -> None:
+        """`user_agent` is the password of the anonymous login."""
         # RFC 1635: the password is a mail address; some servers check only for its @.
         agent = user_agent if "@" in user_agent else f"{user_agent}@"
         # A line end would begin another command.
@@ -182,6 +183,11 @@ class FtpClient:
         return data
 
     async def _file(self, session: FtpSession, visit: _Visit) -> Stream | None:
+        """Begin to download a file, and note its size, date and type in the visit.
+
+        Return the connection for data, or None if the URL is a folder, to which the visit then
+        redirects.
+        """
         name = visit.target.name
         await session.command(b"TYPE A" if visit.target.ascii else b"TYPE I")
         size = await session.fact(b"SIZE " + name)
@@ -210,6 +216,7 @@ class FtpClient:
         return data
 
     async def _read(self, session: FtpSession, data: Stream | None, visit: _Visit) -> None:
+        """Read the data into the visit, and note a cut; `data` is None for a redirect."""
         if data is None:
             session.quit()
             return
@@ -241,6 +248,7 @@ class FtpClient:
         session.quit()
 
     def _exchange(self, visit: _Visit) -> Exchange:
+        """Return the exchange of a visit that is over."""
         visit.timings.total = self._clock() - visit.begun
         # The archive keeps a listing's bytes as they came, and digests are computed from them.
         payload = visit.payload

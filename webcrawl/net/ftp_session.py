@@ -78,6 +78,7 @@ class ReplyReader:
                 return reply
 
     def _read(self, line: bytes) -> FtpReply | None:
+        """Return the reply that this line ends, or None within a reply of several lines."""
         match = _LINE.match(line)
         if self._opened:
             if match is None or not self._ends(line, match[1]):
@@ -255,6 +256,7 @@ class FtpSession:
         self._data = await self._reach.open_data(self._control.ip, passive_port(reply))
 
     async def _reply(self) -> FtpReply:
+        """Return the server's next reply. Raise FetchError if the connection ends."""
         while (reply := self._replies.take()) is None:
             data = await self._control.read()
             if not data and self._heard:

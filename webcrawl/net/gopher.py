@@ -245,6 +245,7 @@ def _exchange(
     started: float,
     timings: Timings,
 ) -> Exchange:
+    """Return the exchange of a selector's answer; a status of HTTP says whether it was refused."""
     kind = _TYPES.get(target.kind) or type_of(target.selector)
     body = plain(payload) if target.kind == "0" else payload
     if truncated and kind == MENU:  # half a line would be another selector

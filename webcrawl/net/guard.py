@@ -131,6 +131,10 @@ class AddressGuard:
         return next((special.name for special in SPECIAL4 if number in special), "")
 
     def _examine6(self, address: IPv6Address) -> str:
+        """Return why an IPv6 address may not be connected to; empty if it may.
+
+        IPv4 addresses within it are examined, too.
+        """
         number = int(address)
         if any(number in allowed for allowed in self._allowed6):
             return ""

@@ -203,6 +203,7 @@ class HttpClient:
     def _put_away(
         self, key: Key, connection: HttpConnection, keep: float, watch: FetchProgress | None
     ) -> None:
+        """Keep a connection for its host's next request, or close it."""
         # A host's first page uses the connection of its robots.txt: by https, 1,500 hosts with one
         # page each took 3.80 s, and 4.90 with two connections.
         if connection.open and keep > 0:
@@ -217,6 +218,7 @@ class HttpClient:
     def _unanswered(
         self, key: Key, connection: HttpConnection, error: FetchError, *, reused: bool
     ) -> None:
+        """Close a connection that gave no answer, and note what this says of the server."""
         connection.abort()
         self._deadlines.remove(connection)
         has_ended = isinstance(error, EmptyAnswer)
@@ -356,6 +358,10 @@ class HttpClient:
         )
 
     async def _connected(self, visit: Visit) -> HttpConnection:
+        """Return a new connection; if TLS fails for want of HTTP/2, a second that offers it.
+
+        What the server speaks is noted. Raise FetchError.
+        """
         http2 = self.http2.offered(visit.key, visit.target.host)
         try:
             connection = await self._open(visit, http2=http2)
@@ -398,6 +404,7 @@ class HttpClient:
         return connection
 
     async def _open(self, visit: Visit, *, http2: bool) -> HttpConnection:
+        """Open a connection, through a proxy if the options have one. Raise FetchError."""
         options = visit.options
         if options.proxy is not None:
             connection = await self._proxied.open(
@@ -473,6 +480,7 @@ def _exchange(
     connection: HttpConnection,
     message: Message,
 ) -> Exchange:
+    """Return the exchange of an answer; it is marked as cut if it is a part of the page."""
     head = message.head
     protocol = ""
     if connection.http2 is not None:

@@ -79,6 +79,7 @@ class Http2Session:
     )
 
     def __init__(self, write: Callable[[bytes], None]) -> None:
+        """`write` sends bytes that are no request; our settings go ahead of the first request."""
         self._write = write
         # Unvalidated: curl too had to accept what the standard forbids, such as blanks around
         # values.
@@ -173,6 +174,10 @@ class Http2Session:
         return message
 
     def _next(self) -> bytes | None:
+        """Take the next whole frame out of the buffer; None if there is none yet.
+
+        Raise _Broken for what is no HTTP/2.
+        """
         buffer = self._buffer
         if len(buffer) < _FRAME_HEAD:
             return None
@@ -195,6 +200,7 @@ class Http2Session:
         return frame
 
     def _read(self, frame: bytes, answer: AnswerParser | None) -> Message | None:
+        """Feed one frame to h2, and return the message if it ends the answer."""
         self._count(frame, answer)
         # h2 refuses what follows a GOAWAY, and a server may still send the last answer.
         if frame[3] == _GOAWAY:
@@ -260,6 +266,7 @@ class Http2Session:
     def _end_stream(
         self, event: StreamEnded | StreamReset, answer: AnswerParser | None
     ) -> Message | None:
+        """Note that the stream has ended, and return the answer's message, if one is awaited."""
         was_answered_early = bool(self._rest)  # before the whole request was sent
         self._over = self._over or was_answered_early
         self._ended = True

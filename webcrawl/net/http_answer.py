@@ -111,6 +111,7 @@ class Message:
     def __init__(
         self, head: Head, truncate: int, *, bodiless: bool, claim: Claim | None = None
     ) -> None:
+        """`truncate`: bytes of the body to keep; `bodiless`: the answer to a HEAD."""
         self.head = head
         self.claim = claim  # on room for more than `truncate`
         self._framing = framing = frame(head, bodiless=bodiless)
@@ -184,6 +185,7 @@ class Message:
         return wire, payload, self._decoded(payload)
 
     def _feed_plain(self, data: bytes) -> None:
+        """Take bytes of a body that is not in chunks; those behind its length are `excess`."""
         length = self._framing.length
         if length is not None:
             room = length - self.received
@@ -197,6 +199,7 @@ class Message:
                 self._decoder.feed(data)
 
     def _feed_chunks(self, chunks: Chunks, data: bytes) -> None:
+        """Take bytes of a body in chunks; broken chunks end it, with a flaw."""
         if not data:
             return
         before = len(chunks.payload)
@@ -244,6 +247,10 @@ class Message:
         return payload[: self._truncate] if is_too_long else payload
 
     def _decoded(self, payload: bytes) -> bytes:
+        """Return the body without its codings, or as it came where they cannot be undone.
+
+        Truncation and damage are noted.
+        """
         decoding = self._decoder
         if decoding is None or not payload:
             return payload[: self._truncate]
@@ -278,6 +285,7 @@ class AnswerParser:
     def __init__(
         self, truncate: int, *, bodiless: bool = False, claim: Claim | None = None
     ) -> None:
+        """`truncate`: bytes of a body to keep; `claim`: on memory for more."""
         self._truncate = truncate
         self._claim = claim
         self._bodiless = bodiless

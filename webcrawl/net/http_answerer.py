@@ -158,6 +158,7 @@ class ServerConnection(asyncio.Protocol):
     too_long_head = "431 Request Header Fields Too Large"
 
     def __init__(self, others: dict[ServerConnection, None], limits: ClientLimits) -> None:
+        """`others`: all open connections, this one included while it is open."""
         self._others = others
         self._limits = limits
         self._transport: asyncio.Transport | None = None
@@ -238,6 +239,7 @@ class ServerConnection(asyncio.Protocol):
             self._timer.cancel()
 
     def data_received(self, data: bytes) -> None:
+        """Parse bytes of a request; answer one that is too large or malformed with an error."""
         if self._is_done:
             return
         if self._is_complete:
@@ -275,6 +277,7 @@ class ServerConnection(asyncio.Protocol):
             self.headers.append((name.lower(), value or b""))
 
     def on_headers_complete(self) -> None:
+        """Check the sizes, call `head_received`, and let a client that asks send the body."""
         if self._is_done:
             return
         self._is_complete = True

@@ -71,6 +71,7 @@ def _status(line: bytes) -> bytes:
 
 
 def _fields(lines: list[bytes]) -> list[tuple[bytes, bytes]]:
+    """Return the fields of a head's lines; what is no field is left out."""
     fields: list[tuple[bytes, bytes]] = []
     for line in lines:
         # RFC 9112 5.2: a folded line is joined by a space.
@@ -178,6 +179,7 @@ class _Fields:
 
 
 def _parse(raw: bytes) -> Head:
+    """Return a head as llhttp reads it. Raise HttpParserError."""
     fields = _Fields()
     parser = HttpResponseParser(fields)
     try:
@@ -233,6 +235,7 @@ class ChunkLines:
         self._wanted = 0  # bytes of this chunk that are still to come
 
     def feed(self, data: bytes) -> None:
+        """Read chunks line by line; set `complete`, `broken` or `excess` where they end."""
         at = 0
         while at < len(data) and not self.complete and not self.broken:
             if self._wanted:
@@ -323,6 +326,7 @@ class Chunks:
     )
 
     def __init__(self, received: list[bytes]) -> None:
+        """`received`: the caller's list of all that was fed, from which `_again` reads anew."""
         self._received = received  # all that was fed, the caller's
         self._lines: ChunkLines | None = None
         self._began = False  # the end of the first line has come
@@ -342,6 +346,7 @@ class Chunks:
         self._parser.feed_data(_CHUNKED)
 
     def feed(self, data: bytes) -> None:
+        """Read chunks with llhttp, or line by line once llhttp has refused them."""
         if self._lines is not None:
             self._by_line(self._lines, data)
             return

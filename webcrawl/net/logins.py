@@ -227,6 +227,7 @@ def _bearer(value: str) -> tuple[bytes, bytes]:
 
 
 def _header(value: str) -> tuple[bytes, bytes]:
+    """Return name and value of a header to send. Raise ValueError for one that cannot be."""
     name, colon, text = value.partition(":")
     field = name.strip().encode(), text.strip().encode()
     is_valid = FIELD_NAME.fullmatch(field[0]) and FIELD_VALUE.fullmatch(field[1])

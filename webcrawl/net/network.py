@@ -40,6 +40,7 @@ class Network:
         lookup: Callable[..., Lookup] = NameServers,
         keep_at_most: int = 256,
     ) -> None:
+        """Make the clients for http, ftp and gopher, with one resolver, guard and clock for all."""
         hosts = read_hosts(Path(values["HOSTS_FILE"])) if values["HOSTS_FILE"] else {}
         guard = AddressGuard(map(str, values["PRIVATE_NETWORKS_ALLOWED"]))
         self.resolver = CachingResolver(

@@ -65,6 +65,7 @@ class Detector:
     """
 
     def __init__(self, domain: Callable[[str], str]) -> None:
+        """Begin with the network well and no evidence against it."""
         self._domain = domain
         self.out = False
         # the outage began after this time, when the network was last seen to be well

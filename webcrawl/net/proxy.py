@@ -327,6 +327,7 @@ class ProxiedOpener:
             self._access.guard.check(address, target.port)
 
     async def _dial(self, proxy: Proxy, options: Options, deadline: float) -> HttpConnection:
+        """Return a connection to the proxy itself. Raise what `failed` makes of a failure."""
         # The guard does not look at the proxy's address, because only an operator can name a proxy.
         # PRIVATE_NETWORKS_ALLOWED would open that address to every page.
         try:
@@ -402,6 +403,10 @@ class ProxiedOpener:
     async def _tunnel(
         self, connection: HttpConnection, proxy: Proxy, target: RequestTarget, deadline: float
     ) -> None:
+        """Have the proxy connect to the target, and note whether it did.
+
+        Raise TunnelRefused if its rules forbid it; else an error that is the proxy's or the host's.
+        """
         head = connect_head(target, proxy, self._user_agent)
         why = f"CONNECT {target.host}:{target.port}"
         error: FetchError

@@ -45,6 +45,7 @@ class Bandwidth:
     """`rate` in bytes per second; 0 is no limit. `held`: nothing may be handed out."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Begin without a limit: `rate`, bytes per second, is 0 until one is set."""
         self._clock = clock
         self.rate = 0
         self.held = False
@@ -152,6 +153,7 @@ class Bandwidth:
         self._at = now
 
     def _judge(self) -> None:
+        """Hold requests, and set a timer, while bytes are owed or answers wait; else end it."""
         if self._level > 0 and not self._waiting:
             if self.held:
                 self._end()
@@ -214,6 +216,7 @@ class BodyRoom:
     )
 
     def __init__(self, size: int = ROOM) -> None:
+        """`size`: bytes that all large bodies may have together."""
         self._free = size  # below 0 if the eldest download has more
         self._complete = 0  # bytes of bodies that are loaded, and not given back
         # by any thread: the last to have a body may be one

@@ -296,6 +296,10 @@ class RobotsRules:
     def __init__(
         self, rules: Mapping[str, bool], crawl_delay: float = 0.0, said: RobotsSaid | None = None
     ) -> None:
+        """`rules`: patterns, and whether each allows.
+
+        A file of too many wildcards forbids everything.
+        """
         if all(rules.values()):
             rules = {}  # without a prohibition everything is allowed
         self.crawl_delay = crawl_delay  # seconds

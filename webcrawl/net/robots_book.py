@@ -80,6 +80,7 @@ class RobotsBook:
         patience: float = PATIENCE,
         memory: int = MEMORY,
     ) -> None:
+        """`lazily`: rules are read when asked for; `memory`: bytes of rules to keep at hand."""
         self._table = table
         self._agent = agent
         self._room = memory
@@ -316,6 +317,7 @@ class RobotsBook:
         self._absent.discard(origin)
 
     def _entry(self, origin: str) -> RobotsEntry | None:
+        """Return an origin's robots.txt, from memory or else from the table, or None."""
         entry = self._entries.get(origin)
         if entry is not None:
             self._entries.move_to_end(origin)

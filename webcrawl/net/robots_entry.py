@@ -277,6 +277,7 @@ def _said_lines(said: RobotsSaid) -> Iterator[str]:
 
 
 def _said(lines: list[str]) -> RobotsSaid | None:
+    """Return what lines of a robots.txt say on the use of pages; None if there are none."""
     fields: dict[str, dict[str, int]] = {}
     licenses = []
     for line in lines:
@@ -354,6 +355,7 @@ def split(row: bytes) -> RowParts:
 
 
 def _freshness(away: RobotsOutage | None, rules: bytes) -> RowParts:
+    """Split off what a row says on the next check of a robots.txt. Raise ValueError if damaged."""
     if not rules.startswith(tuple(IS_FRESH.values())):
         return RowParts(away, rules, None)
     try:

@@ -51,6 +51,7 @@ class until:  # noqa: N801 - it reads as asyncio.timeout_at
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        """End the time limit; a time-out is judged, as it may be this machine's doing."""
         try:
             await self._limit.__aexit__(kind, error, trace)
         except TimeoutError as over:
@@ -281,6 +282,7 @@ class RunningClock:
         self._stops: deque[tuple[float, float]] = deque(maxlen=KEPT)
 
     def __call__(self) -> float:
+        """Return the seconds that this process has run; when it was stopped does not count."""
         steady = self._steady()
         now = steady - self._lost
         if now - self._last > GAP and self._beats:

@@ -69,6 +69,10 @@ async def connect(
 async def _connect_to(
     proxy: Proxy, addresses: Sequence[str], host: str, port: int, bind: Bind | None
 ) -> socket.socket:
+    """Return a socket that reaches the host through one of the proxy's addresses.
+
+    Raise ProxyUnusable if none can be reached, and Refused if the proxy or the host refuses.
+    """
     try:
         from python_socks import ProxyConnectionError, ProxyError, ProxyType  # noqa: PLC0415 - an extra
         from python_socks.async_.asyncio import Proxy as Client  # noqa: PLC0415

@@ -50,6 +50,7 @@ class Stream(asyncio.Protocol):
     )
 
     def __init__(self, opened: Heard[Stream], lost: Heard[Stream]) -> None:
+        """`opened` and `lost` are called when the connection begins and ends."""
         self._opened = opened
         self._lost = lost
         self._transport: asyncio.Transport | None = None
@@ -96,6 +97,7 @@ class Stream(asyncio.Protocol):
         self._opened(self)
 
     def data_received(self, data: bytes) -> None:
+        """Take bytes for the reader; if it does not keep up, stop reading from the socket."""
         if not self.first_byte:
             self.first_byte = asyncio.get_running_loop().time()
         self._buffer += data

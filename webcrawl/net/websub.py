@@ -423,6 +423,7 @@ class Callback(Listener):
         push: Callable[[Push], None],
         knows: Callable[[str], bool],
     ) -> None:
+        """`verify` answers hubs, `push` takes what they send, `knows` tells our tokens."""
         super().__init__(listening, lambda: HubRequest(self))
         self.verify = verify
         self.push = push
@@ -468,6 +469,7 @@ class HubRequest(ServerConnection):
         return next(iter(self.values(name)), b"").decode("latin-1")
 
     def _verify(self) -> None:
+        """Answer a hub that asks whether a subscription is wanted: by its challenge, or 404."""
         query = self.target.partition(b"?")[2].decode("latin-1")
         try:
             said = dict(parse_qsl(query, keep_blank_values=True, max_num_fields=QUERY_FIELDS))

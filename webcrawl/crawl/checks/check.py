@@ -353,6 +353,7 @@ def check_outputs(outputs: Iterable[str], values: CheckedSettings, given: object
 
 
 def _check_webhook(values: CheckedSettings, given: object) -> None:
+    """Raise SettingError if the output webhook lacks its address or its secret."""
     if values["WEBHOOK_URL"] is None:
         raise SettingError("OUTPUTS", given, "without webhook, or WEBHOOK_URL must be set")
     try:
@@ -417,6 +418,7 @@ def _hold(values: Mapping[str, Any]) -> None:
 
 
 def _read(name: str, kind: SettingKind, value: Any) -> Any:
+    """Return the value of a setting in the form that the crawl uses, or raise SettingError."""
     try:
         return kind.read(value)
     except Secret as error:

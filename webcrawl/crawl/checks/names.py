@@ -77,6 +77,10 @@ class FilterPaths:
         return given if is_whole_list else {**URL_FILTERS, **given}
 
     def _order(self, path: str, order: Any) -> int | None:
+        """Return a filter's number in the order of filters, or None if it is switched off.
+
+        Raise ValueError for a path that names no filter.
+        """
         if order is not None:
             Dotted().read(path)
             return _ORDER.read(order)
@@ -136,6 +140,7 @@ def _mapping(value: Any) -> Mapping[Any, Any]:
 
 
 def _found(path: Any) -> Any:
+    """Return a dotted path as given if its module has the name. Raise ValueError if not."""
     if isinstance(path, type):
         return path
     module, _, name = text(path).rpartition(".")
@@ -190,6 +195,7 @@ def _has_definition(source: str, name: str) -> bool:
 
 
 def _defined(source: str) -> set[str]:
+    """Return the names that a module's source defines or imports, without running it."""
     found = set()
     for node in ast.walk(ast.parse(source)):
         match node:
@@ -218,6 +224,10 @@ class Expressions:
     allowed: str = "an RE2 expression, or a list or JSON array of them"
 
     def read(self, value: Any, /) -> tuple[str, ...]:
+        """Return the regular expressions of a setting.
+
+        Raise ValueError for one that RE2 refuses.
+        """
         found = _written(value)
         for expression in found:
             try:
@@ -409,6 +419,7 @@ class PartitionWay:
     allowed: str = f"one of {', '.join(WAYS)}, or the path of a file of regions"
 
     def read(self, value: Any, /) -> str:
+        """Return how drones share the hosts: a known way, or the path of a file of regions."""
         found = text(value)
         if found.lower() in WAYS:
             return found.lower()
@@ -433,6 +444,7 @@ class RevisitPolicy:
     allowed: str = f"one of {NONE}, {', '.join(POLICIES)}, or {Dotted.allowed}"
 
     def read(self, value: Any, /) -> str:
+        """Return the dotted path of a policy given by short name or path; NONE for no revisits."""
         word = text(NONE if value is None else value)
         if word.lower() == NONE:
             return NONE

@@ -64,6 +64,10 @@ class LoginFile:
     allowed: str = "the path of a file of mode 0600 with logins in TOML (docs/logins.md)"
 
     def read(self, value: Any, /) -> str:
+        """Return the path of a file of logins.
+
+        Raise ValueError if it is missing or unreadable, or if all cookies of a host have expired.
+        """
         found = _path(value)
         if not Path(found).exists() and _LOGIN.search(found):
             raise Secret(
@@ -166,6 +170,7 @@ class MetricsFile:
     allowed: str = f"the path of a file that ends in {ENDING}, in a folder that can be written to"
 
     def read(self, value: Any, /) -> str:
+        """Return the path at which figures can be written for node_exporter."""
         found = _path(value)
         if Path(found).suffix != ENDING:  # node_exporter reads no others
             raise ValueError
@@ -247,6 +252,7 @@ def _range(word: str) -> range:
 
 
 def _server(word: str) -> tuple[str, int]:
+    """Return host and port of a name server; ValueError if the word is neither address nor name."""
     if found := _BRACKETED.fullmatch(word):
         host = str(IPv6Address(found[1]))
     elif found := _PLAIN.fullmatch(word):
@@ -290,6 +296,7 @@ class HostConnections:
     allowed: str = "a dict, JSON object or list of NAME=NUMBER: domains or hosts, whole numbers from 1 to 64; or none"
 
     def read(self, value: Any, /) -> dict[str, int]:
+        """Return how many connections each host may have, of JSON or of `host=number` words."""
         is_json = isinstance(value, str) and value.lstrip().startswith("{")
         given = json.loads(value) if is_json else value
         pairs = given.items() if isinstance(given, Mapping) else [*map(_pair, words(given))]
@@ -337,6 +344,10 @@ class KeyFile:
     allowed: str = "the path of a file of mode 0600 with an Ed25519 key, PEM (PKCS #8) or JWK"
 
     def read(self, value: Any, /) -> str:
+        """Return the path of the crawler's key, once the key was read.
+
+        No message quotes the value: some operators give the key itself.
+        """
         found = text(os.fspath(value) if isinstance(value, os.PathLike) else value)
         if _CONTENT.search(found):
             raise Secret("this looks like the key itself; give the path of its file")
@@ -379,6 +390,7 @@ class AgentOrigin:
     )
 
     def read(self, value: Any, /) -> str:
+        """Return the origin of the key directory, after the header's form if that is old."""
         if not isinstance(value, str) or len(value) > LONGEST:
             raise ValueError
         form, origin = form_and_origin(value.strip())
@@ -411,6 +423,7 @@ class CallbackAddress:
     allowed: str = "an http or https URL without query, fragment and credentials, such as https://crawl.example/websub"
 
     def read(self, value: Any, /) -> str | None:
+        """Return the address at which hubs call the crawl, with no final slash, or None."""
         if value is None or value == "":
             return None
         if not isinstance(value, str) or len(value) > LONGEST_URL:

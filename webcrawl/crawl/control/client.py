@@ -327,6 +327,10 @@ def _seed_folder(jobdir: Path) -> Iterator[int]:
 
 
 def _write(folder: int, name: str, stream: IO[bytes]) -> None:
+    """Write a stream into a new file of a folder, whole or not at all, and sync both.
+
+    `folder`: a descriptor. The file gets its name only when all of it is on the disk.
+    """
     part = f".{name}.part"
     # O_EXCL follows no link either, whoever has put one there.
     descriptor = os.open(

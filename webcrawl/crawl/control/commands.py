@@ -151,6 +151,7 @@ def set_for(order: Commanded, domain: str, name: str, value: str) -> Answer:
 
 
 def check_set_for(domain: str, name: str, value: str) -> None:
+    """Raise CommandError if `set NAME VALUE --for DOMAIN` cannot be carried out."""
     _domain(domain)
     if name not in SETTINGS:
         raise CommandError(
@@ -251,6 +252,7 @@ def _records(order: Commanded) -> list[OptOut]:
 
 
 def host(order: Commanded, word: str, verb: str = "", value: str = "") -> Answer:
+    """Carry out an order for a host and return what to say, or its record without a verb."""
     name, orders = host_named(word), _hosts(order)
     if _looks(word, verb):
         _refuse_elsewhere(order, word)
@@ -265,6 +267,7 @@ def host(order: Commanded, word: str, verb: str = "", value: str = "") -> Answer
 
 
 def check_host(word: str, verb: str = "", value: str = "") -> None:
+    """Raise CommandError unless these words are an order for a host; only `delay` has a value."""
     host_named(word)
     if verb and verb not in VERBS:
         raise CommandError(
@@ -345,6 +348,7 @@ def about(order: Commanded, *urls: str) -> Mapping[str, Any]:
 
 
 def _canonical(*urls: str) -> list[str]:
+    """Return the canonical forms of URLs. Raise CommandError for one that no crawl can fetch."""
     found = []
     for url in urls:
         try:

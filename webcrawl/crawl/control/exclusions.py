@@ -72,6 +72,7 @@ def _parsed(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
 
 
 def _date(said: Mapping[str, str], name: str) -> float:
+    """Return the time in a field of a rule, 0 without one. Raise CommandError if it is no date."""
     if not said.get(name):
         return 0.0
     try:

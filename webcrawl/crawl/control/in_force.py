@@ -101,6 +101,7 @@ def check_set(name: str, value: str) -> None:
 
 
 def _why_not(name: str) -> str:
+    """Return the sentence that says why a setting cannot be changed by a command."""
     if name in KEYS:
         return (
             f"{name} decides which URLs count as the same, so it cannot change within a crawl: "
@@ -146,6 +147,10 @@ class InForce(Part):
         fixed: Collection[str] = (),
         clock: Callable[[], float] = time.time,
     ) -> None:
+        """Take the settings of the start, and over them what commands had set before the last stop.
+
+        `fixed`: names that the command line gives, which go before what was set by command.
+        """
         self._db = db
         self._clock = clock
         self._optouts = SavedOptOuts(db)

@@ -53,6 +53,7 @@ class ControlServer:
     """
 
     def __init__(self, jobdir: Path, obey: Obey) -> None:
+        """Bind the socket in JOBDIR. `obey` carries out one command and returns its answer."""
         self._obey = obey
         # connections that wait for a line: since when
         self._open: dict[asyncio.Task[None], float] = {}
@@ -117,6 +118,7 @@ class ControlServer:
         os.close(self._folder)
 
     async def _accept(self) -> None:
+        """Take connections until cancelled, one per turn of the event loop."""
         loop = asyncio.get_running_loop()
         while True:
             try:
@@ -130,6 +132,11 @@ class ControlServer:
             await asyncio.sleep(0)  # many at once are no reason for the crawl to wait
 
     def _take(self, loop: asyncio.AbstractEventLoop, connection: socket.socket) -> None:
+        """Serve a connection in a task.
+
+        If there are too many, the one that has waited longest for its line is cut off in its place,
+        or, if none waits, the new one.
+        """
         if len(self._open) + len(self._busy) >= MOST:
             if not self._open:
                 connection.close()
@@ -178,6 +185,7 @@ class ControlServer:
                 await asyncio.sleep(0)
 
     async def _answered(self, line: bytes) -> bytes:
+        """Return the answer to a request line; errors are answers, too, and end nothing."""
         try:
             command, words = read_request(line)
             return answer(await self._obey(command, words))

@@ -75,6 +75,7 @@ class Documents(Output):
         self._chunk_size = 0  # characters of a chunk; 0: without chunks
 
     def open(self, run: Run) -> None:
+        """Open the table of documents, and start the processes that read pages for it."""
         super().open(run)
         from webcrawl.record.tables import table_writer  # noqa: PLC0415 - pyarrow is optional, and 50 MB of memory
 
@@ -91,6 +92,7 @@ class Documents(Output):
         self._readers = [_Reader() for _ in range(processes)]
 
     async def process_item(self, page: Page) -> None:
+        """Read a page that is new, changed or gone, and have its row written when it finishes."""
         if page.exchange is None or not has_news(page):
             return
         try:

@@ -136,6 +136,7 @@ class Skipped(LogOutput):
             self._lately.add(fresh)
 
     def _ended(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
+        """Write a line to skipped.log if a URL ended without being crawled, or was withheld."""
         is_withheld = exchange is not None and exchange.state.withheld is not None
         has_failed = outcome.status < 0 and not link.is_prerequisite
         if is_withheld:

@@ -52,6 +52,7 @@ def module(
 
     @wraps(process)
     def called(item: Any, *spider: Any) -> Any:
+        """Call the module for an item that it wants; log its errors, and pass the item on."""
         if not isinstance(item, Page) or not is_meant(item):
             return item
         try:
@@ -77,6 +78,7 @@ def processors(name: str, output: object, dropped: type[Exception] = Dropped) ->
 
 
 def _patterns(name: str, content_types: str | Iterable[str]) -> list[str]:
+    """Return the content types of a module in lower case. Raise TypeError for what is none."""
     patterns: list[Any] = [content_types]
     if isinstance(content_types, Iterable) and not isinstance(content_types, str):
         patterns = [*content_types]

@@ -174,6 +174,7 @@ def on_end(run: Run, hook: Hook) -> None:
     name = getattr(hook, "__qualname__", repr(hook))
 
     def told(link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
+        """Call the hook; its errors are logged, except those that must end the crawl."""
         # what the hook writes is this URL's, whose page is booked, and not another's
         another = PAGE.set(None)
         try:

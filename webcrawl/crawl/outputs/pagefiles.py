@@ -34,6 +34,7 @@ class PageFiles(Output):
         return item
 
     def _process_page(self, page: Page) -> None:
+        """Have the body of a successful page written, unless it is unchanged or may not be kept."""
         # An unchanged page comes here where another output asks for it.
         is_news = 200 <= page.status < 300 and page.change is not Change.UNCHANGED
         if self._files is None or not page.link or not is_news:

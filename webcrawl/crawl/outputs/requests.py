@@ -28,6 +28,7 @@ class RequestLog(Output):
     output = "requests"
 
     def open(self, run: Run) -> None:
+        """Begin to hear of requests sent and answered, and open requests.log."""
         super().open(run)
         self._syncing: Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None

@@ -59,6 +59,7 @@ class Stream(PageLines):
         raise NotImplementedError
 
     def open(self, run: Run) -> None:
+        """Begin to collect events in batches, and look regularly whether one can be sent."""
         super().open(run)
         if not run.is_open:
             return
@@ -93,6 +94,7 @@ class Stream(PageLines):
             self._append(b'{"event": "page", ' + data[1:])
 
     def _ended(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
+        """Append the event that a URL has ended."""
         if link.is_prerequisite:
             return
         event = {
@@ -226,6 +228,7 @@ class WebHook(Stream):
         self._opener = build_opener(NoRedirects)
 
     def send(self, batch: str, lines: bytes) -> None:
+        """Post one batch, signed as Standard Webhooks say. Raise OSError unless it is taken."""
         at = str(int(time.time()))
         signed = hmac.digest(
             self._key, b"%s.%s.%s" % (batch.encode(), at.encode(), lines), "sha256"

@@ -33,6 +33,7 @@ class Tables(Output):
         self._tables: table_writer.CrawlTables | None = None
 
     def open(self, run: Run) -> None:
+        """Open the tables of pages, links and hosts, and begin to hear of ended URLs."""
         super().open(run)
         from webcrawl.record.tables import table_writer  # noqa: PLC0415 - pyarrow is optional, and 50 MB of memory
 

@@ -116,6 +116,7 @@ class Tags(Output):
         self._counts = TagCounts(position or ())
 
     def checkpoint(self) -> list[tuple[str, int, int]]:
+        """Rewrite tags.tsv, and return the same counts to be kept with the checkpoint."""
         rows = self._counts.rows()
         if self.run.crawl.parts.db.presence.taken_away() is None:  # the checkpoint is about to fail
             lines = "".join(f"{name}\t{elements}\t{pages}\n" for name, elements, pages in rows)

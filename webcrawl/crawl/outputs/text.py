@@ -63,6 +63,7 @@ class Text(PageLines):
     _files: TextFiles | None = None
 
     def open(self, run: Run) -> None:
+        """Open the text files and, for the output `index`, what indexes them."""
         super().open(run)
         parts = run.crawl.parts
         self.lines = self._files = files = TextFiles(

@@ -46,6 +46,7 @@ class Warc(Output):
         self._obeys_noarchive = False
 
     def open(self, run: Run) -> None:
+        """Open the WARC writer, and take on what no page is made of."""
         super().open(run)
         prefix, max_size = self.values["WARC_PREFIX"], self.values["WARC_MAX_SIZE"]
         # drones that start in the same second must not use the same names
@@ -72,6 +73,7 @@ class Warc(Output):
         )
 
     def process_item(self, item: Any) -> Any:
+        """Have a page archived when it finishes, and return it."""
         if isinstance(item, Page) and item.link is not None and item.exchange is not None:
             # a page that has changed may be what it was some time ago
             may_be_known = item.duplicate or item.change is Change.CHANGED
@@ -91,6 +93,7 @@ class Warc(Output):
         self._write(page, link, exchange, duplicate=200 <= exchange.status < 300)
 
     def _write(self, page: Page, link: Link, exchange: Exchange, *, duplicate: bool) -> None:
+        """Write the records of an answer, once; only its head where its body may not be kept."""
         if self._writer is None or exchange.state.archived or not _is_record(exchange):
             return
         preferences = self._preferences(page)

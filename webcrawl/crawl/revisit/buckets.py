@@ -144,6 +144,7 @@ class Buckets:
             self._shorten()
 
     def _put(self, at: int, record: bytes) -> None:
+        """Push a record into the bucket of its time; a long bucket that is due soon is divided."""
         place = bisect_right(self._starts, at)
         bucket = self._buckets[self._starts[place - 1]] if place else None
         if bucket is None or at >= bucket.end:
@@ -303,6 +304,7 @@ class Buckets:
             self._db.set(name, bytes((bucket.width,)) + bucket.fifo.save())
 
     def _restore(self) -> None:
+        """Restore the buckets, the divided ones and the sorted records from the checkpoint."""
         for name, value in self._db.named(self._bucket):
             self._add(int(name.removeprefix(self._bucket), 16), value[0], value[1:])
         self._divided = [

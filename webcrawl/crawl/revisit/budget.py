@@ -30,6 +30,7 @@ class Split:
     """Splits fetches between new pages and revisits: `rate` is the budget of revisits."""
 
     def __init__(self, now: Callable[[], float]) -> None:
+        """`now`: the crawl's clock, in seconds."""
         self._now = now
         self.pages: Callable[[], int] = int  # how many pages are fetched again, in all
         # whether pages may be fetched before they are due, so that the budget is used

@@ -40,6 +40,7 @@ def check_revisits(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedF
 
 
 def _records(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
+    """Yield each damage of the queues of revisits, and count the records that are sound."""
     queues, blocks = SavedQueues(snapshot, "revisit"), Counter[str]()
     whole = True
     for what, records in places(snapshot, queues):
@@ -100,6 +101,7 @@ def places(snapshot: Snapshot, queues: SavedQueues) -> Iterator[tuple[str, Itera
 def _places(
     snapshot: Snapshot, queues: SavedQueues, which: str
 ) -> Iterator[tuple[str, Iterable[bytes]]]:
+    """Yield each place of a queue with its records: the buckets, divided ones, sorted records."""
     for name, _, _, saved in _buckets(snapshot, which):
         yield name, queues.records(saved, f"table meta, {name}")
     parts, rest = which + DIVIDED, which + SORTED
@@ -120,6 +122,7 @@ def _framed(data: bytes) -> Iterator[bytes]:
 
 
 def _ahead(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
+    """Yield each damage of the table of pages fetched ahead, and count its rows."""
     for row in snapshot.rows("SELECT key, since, data, crc FROM ahead"):
         found["ahead"] += 1
         what = f"table ahead, {row[0]}"
@@ -148,6 +151,7 @@ def check_signals(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFi
 
 
 def _listed(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
+    """Yield each damage of the table of what listings link to, and count its rows."""
     for row in snapshot.rows(LISTED):
         listing, count, _, keys, dates, _ = row
         found["listings"] += 1

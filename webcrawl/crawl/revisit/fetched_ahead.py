@@ -155,6 +155,7 @@ class Ahead:
         return number - 2 * SIGN if number >= SIGN else number
 
     def _row(self, key: int) -> tuple[int, PageRecord | None] | None:
+        """Return when a page was asked for ahead, and its record once it was fetched, or None."""
         rows = self._db.query("SELECT key, since, data, crc FROM ahead WHERE key = ?", (key,))
         if not rows:
             return None

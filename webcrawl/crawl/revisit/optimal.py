@@ -93,6 +93,10 @@ class Optimal(Steered):
         self._learning = min(self._learning + part, SAVED)
 
     def due(self, record: PageRecord, now: float, place: float) -> float:
+        """Return when a page is due; early if that tells whether revisiting it is worth its cost.
+
+        Such visits are limited: each uses up one of `_learning`.
+        """
         due = super().due(record, now, place)
         if self._learning < 1.0:
             return due

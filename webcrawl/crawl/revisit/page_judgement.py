@@ -84,6 +84,7 @@ def _other_body(record: PageRecord, digest: int, text: int) -> PageJudgement:
 
 
 def _unchanged(record: PageRecord, by: By) -> PageJudgement:
+    """Return the judgement that a page is as it was; `by` says what shows it."""
     return PageJudgement(
         Change.UNCHANGED,
         by,

@@ -117,6 +117,7 @@ class Weighed:
         self._told = False
 
     def __call__(self, link: Link) -> float:
+        """Return the importance of a page within bounds; 1 if the user's function fails."""
         try:
             weight = float(self._importance(link))
         except Exception:  # somebody else's code; a page must not be lost by it

@@ -159,6 +159,10 @@ def record_of(link: Link) -> PageRecord | None:
 
 
 def _packed(record: PageRecord) -> bytes:
+    """Return the bytes of a page's record: a head of fixed size, then what its flags announce.
+
+    Text that is too long is left out; numbers are brought within their bounds.
+    """
     etag = record.etag if len(record.etag) <= LONGEST_ETAG else b""
     modified, flags = record.modified, HANDED * record.handed | LISTING * record.listing
     if modified:
@@ -184,6 +188,7 @@ def _packed(record: PageRecord) -> bytes:
 
 
 def _head(record: PageRecord, flags: int, etag: int) -> bytes:
+    """Return the part of a record that has a fixed size; `etag`: the length of its ETag."""
     seconds, stored = int(record.fetched), round(record.stored * 1000)
     return HEAD.pack(
         flags,

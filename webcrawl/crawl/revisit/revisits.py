@@ -385,6 +385,11 @@ class Revisits:
         return due if self._policy.early else due + self._lead
 
     def _place(self, record: PageRecord, now: float, due: float) -> None:
+        """Queue a page for its next visit.
+
+        A page that is due too far away or never is not queued for that time: it is marked ASK, and
+        the policy is asked again after a while.
+        """
         place = self._place_of_queue(now)
         a_round = self._round()
         mark = LISTED if record.listing else DUE

@@ -115,6 +115,7 @@ def page(who: Who, now: float) -> str:
 
 
 def _who(who: Who) -> Iterator[Html]:
+    """Yield the part of the page on who crawls and what for."""
     yield tag("h2", "Who")
     yield tag(
         "p", "A web crawler. Its requests say ", tag("code", f"User-Agent: {who.user_agent}"), "."
@@ -148,6 +149,7 @@ def _how_fast(who: Who) -> Iterator[Html]:
 
 
 def _how_to_slow(who: Who) -> Iterator[Html]:
+    """Yield the part of the page on how a site slows the crawler down."""
     yield tag("h2", "How to slow it down")
     if who.obeys:
         most = _seconds(who.crawl_delay_max)
@@ -172,6 +174,7 @@ def _how_to_leave(who: Who) -> Iterator[Html]:
 
 
 def _how_to_know(who: Who, now: float) -> Iterator[Html]:
+    """Yield the part of the page on how a site tells the crawler from one that borrows its name."""
     if who.agent or who.networks:
         yield tag("h2", "How to know it")
     if who.agent:

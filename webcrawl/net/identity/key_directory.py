@@ -95,6 +95,7 @@ def _as_lines(fields: Mapping[str, str]) -> str:
 
 
 def _as_nginx(fields: Mapping[str, str], place: Path) -> str:
+    """Return the configuration with which nginx serves the directory; `place`: its file."""
     added = "".join(
         f"    add_header {name} '{value}';\n"
         for name, value in fields.items()

@@ -107,6 +107,7 @@ class RequestSigner:
         return made
 
     def _made(self, authority: str, now: int) -> bytes:
+        """Return the fields that sign a request to this authority at this second."""
         if now != self._last:
             self._last, created = now, now - BACK
             self._parameters = (

@@ -66,6 +66,7 @@ def keys_of(content: bytes) -> Iterator[tuple[bytes | None, Finding]]:
 
 
 def _key(one: object) -> tuple[bytes | None, Finding]:
+    """Return the public key of a JWK, or None if it must not be used, and what to say of it."""
     try:
         public = public_key(one)
     except BadKey as error:
@@ -203,6 +204,7 @@ def _dictionary(text: str) -> dict[str, tuple[Any, dict[str, Any]]]:
 
 
 def _agent(one: _Signature, field: str) -> Iterator[Finding]:
+    """Yield what is to be said of Signature-Agent and of what the signature covers."""
     if field.startswith('"'):  # the string of earlier drafts
         agent = field
         parameters = dict[str, object]()
@@ -235,6 +237,7 @@ class _Verifier(HTTPMessageVerifier):
 def _checked(
     one: _Signature, message: _Request | _Response, keys: Mapping[str, bytes], now: float
 ) -> Iterator[Finding]:
+    """Yield whether the signature is valid by one of these keys, and for what time."""
     keyid = str(one.parameters.get("keyid"))
     if keyid not in keys:
         yield Finding(f"{one.label}: its key {keyid} is not in the directory", wrong=True)

@@ -136,6 +136,7 @@ def _private_bytes(path: str | os.PathLike[str]) -> bytes:
 
 
 def _parsed(data: bytes) -> Ed25519PrivateKey:
+    """Return the private key in a PEM or JWK. Raise BadKey, which quotes nothing of it."""
     # the original exceptions are left out (from None): they might quote what they could not read
     if data.startswith(b"{"):
         return _from_jwk(data)
@@ -157,6 +158,7 @@ def _parsed(data: bytes) -> Ed25519PrivateKey:
 
 
 def _from_jwk(data: bytes) -> Ed25519PrivateKey:
+    """Return the private key of a JWK. Raise BadKey, also if its public part is another key's."""
     try:
         found = json.loads(data)
     except (ValueError, RecursionError):
@@ -173,6 +175,7 @@ def _from_jwk(data: bytes) -> Ed25519PrivateKey:
 
 
 def _decoded(found: dict[str, Any], name: str) -> bytes:
+    """Return the bytes of a JWK's member, such as d or x. Raise BadKey."""
     value = found.get(name)
     data = b""
     if isinstance(value, str):
