@@ -14,7 +14,7 @@ from webcrawl.base.loading import load
 from webcrawl.crawl.revisit.change_rate import Sample
 from webcrawl.crawl.revisit.policies import POLICIES, Policy, PolicyOptions
 from webcrawl.crawl.revisit.record import PageRecord
-from webcrawl.crawl.revisit.revisits import BACK
+from webcrawl.crawl.revisit.revisits import SET_BACK_SHARE
 
 # steps in which a round of all pages is simulated; the order of pages is that before a step
 PARTS = 400
@@ -151,7 +151,9 @@ class Store:
         ):
             record.url, record.fetched, record.weight = str(page), now, weight
             record.shape, record.span, record.visits, record.changes = shape, span, visit, change
-            self._place = was if was > self._place else self._place + (was - self._place) * BACK
+            self._place = (
+                was if was > self._place else self._place + (was - self._place) * SET_BACK_SHARE
+            )
             policy.observe(record, passed, changed_)
             if known:
                 record.shape, record.span = shape, span

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from docs.pictures.draw import Picture
 from webcrawl.base.settings import DEFAULTS
-from webcrawl.crawl.checkpointing import FIRST
+from webcrawl.crawl.checkpointing import FIRST_INTERVAL
 
 LEFT, BOTTOM, HIGH, SECOND = 70, 300, 236, 2.15  # pixels
 LASTS = 300  # seconds
@@ -17,8 +17,8 @@ KILLED, BACK = 165.0, 180.0  # seconds: the kill, and the start of the next run
 def drawn() -> str:
     picture = Picture("A kill, and what is repeated", 370)
     interval = DEFAULTS["CHECKPOINT_INTERVAL"]
-    before = [FIRST, *_every(interval, FIRST, KILLED)]
-    after = [BACK + FIRST, *_every(interval, BACK + FIRST, LASTS)]
+    before = [FIRST_INTERVAL, *_every(interval, FIRST_INTERVAL, KILLED)]
+    after = [BACK + FIRST_INTERVAL, *_every(interval, BACK + FIRST_INTERVAL, LASTS)]
     kept, done = before[-1], KILLED
 
     picture.path((LEFT, BOTTOM - HIGH), (LEFT, BOTTOM), (LEFT + LASTS * SECOND, BOTTOM))
@@ -46,7 +46,7 @@ def drawn() -> str:
     picture.text(
         LEFT + 16,
         363,
-        f"a checkpoint: {FIRST:g} s after each start, then every {interval:g} s (CHECKPOINT_INTERVAL)",
+        f"a checkpoint: {FIRST_INTERVAL:g} s after each start, then every {interval:g} s (CHECKPOINT_INTERVAL)",
         "quiet",
     )
     return picture.svg()

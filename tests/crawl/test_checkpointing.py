@@ -17,7 +17,7 @@ def test_the_first_one_comes_early(monkeypatch, interval, taken):
     """What is fetched before it is fetched again after a kill; the next ones are as far apart as is
     asked.
     """
-    monkeypatch.setattr(checkpointing, "FIRST", 0.01)
+    monkeypatch.setattr(checkpointing, "FIRST_INTERVAL", 0.01)
     begun = []
 
     async def checkpoint():

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from webcrawl.base.model import Link
-from webcrawl.crawl.inline import LOOK, InlineDownloads
-from webcrawl.crawl.uplink import LONGEST, Uplink
+from webcrawl.crawl.inline import LOOK_INTERVAL, InlineDownloads
+from webcrawl.crawl.uplink import LONGEST_PAUSE, Uplink
 from webcrawl.net.errors import ConnectFailed
 
 NOW = 100.0
@@ -22,7 +22,7 @@ def made(uplink=CONNECTED, now=(NOW,), rests=bool):
     return InlineDownloads(lending, None, lambda: now[0], None, Counter(), None, **more)
 
 
-@pytest.mark.parametrize(("rests", "decision"), [(True, NOW + LOOK), (False, None)])
+@pytest.mark.parametrize(("rests", "decision"), [(True, NOW + LOOK_INTERVAL), (False, None)])
 def test_no_host_is_lent_while_the_crawl_rests(rests, decision):
     """Whoever awaits is in line, and looked at again a little later."""
     inline = made(rests=lambda: rests)
@@ -55,8 +55,8 @@ def test_one_goes_out_as_a_probe_without_a_network():
         return inline.lend(LINK, lambda _: None) is None, inline.may_repeat()
 
     assert goes(0) == (False, False)
-    assert goes(LONGEST) == (True, False)
-    assert goes(LONGEST - 1) == (False, False)
+    assert goes(LONGEST_PAUSE) == (True, False)
+    assert goes(LONGEST_PAUSE - 1) == (False, False)
     uplink.answered(LINK.url, now[0])
     assert goes(0) == (True, False)
     detector.out = False

@@ -10,7 +10,7 @@ from tests.support.warc_crawl import exchange
 from webcrawl.adapter.values import plain_values
 from webcrawl.base.model import Link
 from webcrawl.crawl.assembly import assemble
-from webcrawl.crawl.discovery import ROOM
+from webcrawl.crawl.discovery import LINK_TEXT_ROOM
 from webcrawl.crawl.page_links import MOST_LINKS
 from webcrawl.frontier.seen.portions import PACE, PORTION
 from webcrawl.net.gopher import MENU
@@ -272,7 +272,7 @@ class TestMost:
         stats, said = self.bomb(tmp_path, url, body)
 
         assert stats["links/cut"] > 90_000
-        assert 0.9 * ROOM < said <= ROOM
+        assert 0.9 * LINK_TEXT_ROOM < said <= LINK_TEXT_ROOM
 
     def test_a_long_menu(self, tmp_path):
         """Of FTP listings and Gopher menus, too, no more is followed than there is room for."""

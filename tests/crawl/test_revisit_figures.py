@@ -10,7 +10,7 @@ from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.base.page_values import By, Change, PageJudgement
 from webcrawl.crawl.revisit.change_rate import Sample
 from webcrawl.crawl.revisit.record import PageRecord
-from webcrawl.crawl.revisit_counts import LASTS, SPAN, RevisitCounts
+from webcrawl.crawl.revisit_counts import LASTS, RATE_SPAN, RevisitCounts
 from webcrawl.crawl.saved_state import SavedCounters
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.revisit_figures import DAY, META, RevisitFigures
@@ -113,10 +113,10 @@ def test_the_rate_of_the_last_minutes(job):
     for _ in range(4):
         for _ in range(300):
             job.counts.taken()
-        job.at += SPAN / 2 + 1
+        job.at += RATE_SPAN / 2 + 1
         job.counts.figures()
-    job.at += SPAN / 4
-    assert job.counts.figures().used == pytest.approx(300 / (SPAN * 0.75 + 1))
+    job.at += RATE_SPAN / 4
+    assert job.counts.figures().used == pytest.approx(300 / (RATE_SPAN * 0.75 + 1))
 
     assert job.counts.figures().taken == 1200
 

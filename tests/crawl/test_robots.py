@@ -9,7 +9,7 @@ import pytest
 from tests.support.frontiers import OK, add, make
 from webcrawl.base.model import Link, Outcome, Status, unpack
 from webcrawl.crawl import admission
-from webcrawl.crawl.admission import CHASE, RobotsAdmission, RobotsAnswers
+from webcrawl.crawl.admission import REDIRECTED_ROBOTS_WAIT, RobotsAdmission, RobotsAnswers
 from webcrawl.crawl.inline import InlineDownloads
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.host_rows import RobotsRows
@@ -266,7 +266,7 @@ class TestElsewhere:
         assert web.admission.decide(link, 6) == 66.0
 
     def test_rules_are_in_force_when_the_other_host_does_not_answer(self, db):
-        """After CHASE seconds without an answer from there, what was known before decides."""
+        """After REDIRECTED_ROBOTS_WAIT seconds without an answer from there, what was known before decides."""
         web = Web(db, lambda url, now: OPEN)
         link = Link("http://a/1")
         for now, answer in ((0, (404, b"", None)), (DAY, (301, b"", MOVED))):
@@ -274,14 +274,14 @@ class TestElsewhere:
             web.admission.answered(asked, *answer, now, lambda _: None)
 
         assert isinstance(web.admission.decide(link, DAY + 1), float)
-        assert web.admission.decide(link, DAY + CHASE) is None
+        assert web.admission.decide(link, DAY + REDIRECTED_ROBOTS_WAIT) is None
 
     def test_too_many_redirects_at_once_allow_nothing(self, db, monkeypatch):
         """A redirect that cannot be followed for lack of room is tried again later."""
         monkeypatch.setattr(admission, "CHASES", 2)
         web = Web(db, lambda url, now: OPEN)
         links = [Link(f"http://{name}/1") for name in "abcd"]
-        for now, link in zip((0, 0, 1, CHASE), links, strict=True):
+        for now, link in zip((0, 0, 1, REDIRECTED_ROBOTS_WAIT), links, strict=True):
             web.admission.answered(
                 web.admission.decide(link, now), 301, b"", MOVED, now, lambda _: None
             )

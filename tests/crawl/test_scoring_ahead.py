@@ -8,7 +8,12 @@ from tests.support.warc_crawl import exchange
 from webcrawl.base.model import Link
 from webcrawl.base.page_values import UNSCORED, PageScores
 from webcrawl.content.scoring import DIED
-from webcrawl.crawl.scoring_ahead import AT_ONCE, LARGEST, RESTS, ScoringAhead
+from webcrawl.crawl.scoring_ahead import (
+    FIRST_REST_PAGES,
+    MAX_SCORED_BYTES,
+    PAGES_PER_BATCH,
+    ScoringAhead,
+)
 from webcrawl.crawl.trip import Trip
 from webcrawl.store.errors import StoreError
 
@@ -72,8 +77,8 @@ def html(number=1, **more):
 def test_pages_that_come_together_are_a_batch():
     """As many as there may be in one."""
     process = Process()
-    assert answered(process, html(2 * AT_ONCE)) == [PageScores(1.0)] * 2 * AT_ONCE
-    assert [*map(len, process.batches)] == [AT_ONCE] * 2
+    assert answered(process, html(2 * PAGES_PER_BATCH)) == [PageScores(1.0)] * 2 * PAGES_PER_BATCH
+    assert [*map(len, process.batches)] == [PAGES_PER_BATCH] * 2
     assert process.ended == ["killed", "closed"]
 
 
@@ -93,8 +98,8 @@ def test_robots_txt_is_no_page():
 def test_a_long_page():
     """Of a long one the beginning is."""
     process = Process()
-    answered(process, html(body=b"x" * 2 * LARGEST))
-    assert len(process.batches[0][0].data) == LARGEST
+    answered(process, html(body=b"x" * 2 * MAX_SCORED_BYTES))
+    assert len(process.batches[0][0].data) == MAX_SCORED_BYTES
 
 
 def test_a_scorer_without_a_process():
@@ -109,7 +114,7 @@ def test_after_deaths_the_scorer_rests(caplog):
 
     async def one_after_the_other():
         ahead = ScoringAhead(Before(), process)
-        for one in html(RESTS + 2):
+        for one in html(FIRST_REST_PAGES + 2):
             waits = ahead(Trip(Link("http://a.test/"), exchange=one))
             if waits is not None:
                 await waits
@@ -119,7 +124,7 @@ def test_after_deaths_the_scorer_rests(caplog):
     async def collected():
         return [one async for one in one_after_the_other()]
 
-    assert asyncio.run(collected()) == [DIED, *[UNSCORED] * RESTS, DIED]
+    assert asyncio.run(collected()) == [DIED, *[UNSCORED] * FIRST_REST_PAGES, DIED]
     assert len(process.batches) == 2
     assert caplog.text.count("No score for") == 2
 

@@ -11,7 +11,7 @@ from webcrawl.crawl import slot_sweep
 from webcrawl.crawl.running_downloads import Running
 from webcrawl.crawl.slot_sweep import Sweep
 from webcrawl.crawl.trip import Trip
-from webcrawl.net.shortage import BEAT, RunningClock
+from webcrawl.net.shortage import BEAT_INTERVAL, RunningClock
 
 NOW = 1000.0
 
@@ -109,7 +109,7 @@ def test_time_in_which_the_crawler_did_not_run_is_nobodys():
     downloader, crawl = Downloader(1), Crawl()
     swept(downloader, crawl, 1, 2, 60)
 
-    assert crawl.running == {"http://h0/": (1 + BEAT, 0)}
+    assert crawl.running == {"http://h0/": (1 + BEAT_INTERVAL, 0)}
 
 
 def test_nothing_is_cut_while_no_connection_can_be_opened():

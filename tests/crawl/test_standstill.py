@@ -22,7 +22,7 @@ def blocking(seconds):
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
-    monkeypatch.setattr(standstill, "LOOK", 0.02)
+    monkeypatch.setattr(standstill, "LOOK_INTERVAL", 0.02)
 
 
 def test_who_stands_still_is_named_once(caplog):
@@ -70,7 +70,7 @@ def test_a_program_that_runs_the_loop_is_not_named(caplog):
 STOPPED = """
 import asyncio
 from webcrawl.crawl import standstill
-standstill.LOOK = 0.05
+standstill.LOOK_INTERVAL = 0.05
 async def go():
     watch = standstill.Standstill(asyncio.get_running_loop(), str)
     watch.told()
@@ -99,7 +99,7 @@ def test_a_process_that_was_stopped_stands_not_still():
 SILENCED = """
 import asyncio, fcntl, logging, os, signal, sys
 from webcrawl.crawl import standstill
-standstill.LOOK = standstill.WORDLESS = 0.05
+standstill.LOOK_INTERVAL = standstill.REPORT_TIMEOUT = 0.05
 reads, writes = os.pipe()
 fcntl.fcntl(writes, fcntl.F_SETPIPE_SZ, 4096)
 logging.basicConfig(stream=os.fdopen(writes, "w"))

@@ -9,7 +9,13 @@ import pytest
 
 from tests.support.frontiers import OK, add, make
 from webcrawl.base.model import Outcome, Status
-from webcrawl.crawl.uplink import FIRST, LONGEST, PROBES, REMIND, Uplink
+from webcrawl.crawl.uplink import (
+    HOSTS_PER_ROUND,
+    LONGEST_PAUSE,
+    REMINDER_INTERVAL,
+    SHORTEST_PAUSE,
+    Uplink,
+)
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.host_rows import RobotsRows
 from webcrawl.net.errors import (
@@ -113,13 +119,15 @@ def test_probes_are_few_and_grow_rarer(world):
 
     times = world.probes(300)
 
-    assert times[:PROBES] == [begin + FIRST] * PROBES
+    assert times[:HOSTS_PER_ROUND] == [begin + SHORTEST_PAUSE] * HOSTS_PER_ROUND
     waits = [
         later - sooner
-        for sooner, later in zip(times[::PROBES], times[PROBES::PROBES], strict=False)
+        for sooner, later in zip(
+            times[::HOSTS_PER_ROUND], times[HOSTS_PER_ROUND::HOSTS_PER_ROUND], strict=False
+        )
     ]
     assert waits == sorted(waits)
-    assert max(waits) == LONGEST
+    assert max(waits) == LONGEST_PAUSE
 
 
 def test_nobody_is_charged_for_probes(world):
@@ -168,14 +176,14 @@ def test_a_failure_that_began_in_it_and_ends_later(world):
         world.uplink.answered(f"http://site{number}/", world.clock.now)
     assert not world.uplink.out
 
-    assert world.uplink.failed("http://site9/", error, begun, world.clock.now) == FIRST
+    assert world.uplink.failed("http://site9/", error, begun, world.clock.now) == SHORTEST_PAUSE
     assert world.uplink.failed("http://site9/", error, world.clock.now, world.clock.now) is None
 
 
 def test_it_is_said_once_an_hour(world, caplog):
     """An outage that lasts is recalled every hour."""
     world.break_down()
-    world.probes(3 * REMIND + 60)
+    world.probes(3 * REMINDER_INTERVAL + 60)
 
     assert [record.getMessage() for record in caplog.records[1:]] == [
         f"still no network after {hours}; fetching stays paused until it is back"
@@ -207,7 +215,7 @@ def test_a_failure_that_was_heard_and_is_not_booked_yet(world):
     for outcome in (late, other):
         world.uplink.excuse(outcome)
 
-    assert (late.status, late.wait, other.status) == (Status.UNTRIED, LONGEST, 503)
+    assert (late.status, late.wait, other.status) == (Status.UNTRIED, LONGEST_PAUSE, 503)
 
 
 def test_what_is_certainly_the_hosts_own(world):
@@ -249,7 +257,7 @@ class TestNames:
 
         world.break_down()
 
-        assert world.uplink.failed("http://new/", error, 1000.0, 1000.0) == LONGEST
+        assert world.uplink.failed("http://new/", error, 1000.0, 1000.0) == LONGEST_PAUSE
 
     def test_robots_txt(self, world, error):
         """One that was about to be booked when the outage was recognised is not."""

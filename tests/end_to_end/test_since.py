@@ -18,7 +18,7 @@ from tests.support.named_sites import sites
 from tests.support.reports import Report
 from tests.support.warc_reader import read
 from tests.support.wayback import collection, needs_pywb, wayback
-from webcrawl.crawl.earlier_pages import SURE
+from webcrawl.crawl.earlier_pages import FAILURES_UNTIL_SURE
 from webcrawl.lab.simweb import even, truth, wait_until_idle
 from webcrawl.tools.verify_crawl import verify
 
@@ -220,7 +220,7 @@ def test_where_nothing_can_be_made_of_a_304_pages_are_fetched_whole(months, tmp_
     assert logged(second).keys() == logged(first).keys()
     assert {status for status, _ in logged(second).values()} == {"200"}
     assert logged(second)["/1"][1].startswith("since:digest")
-    assert len(months.tree.conditions) <= {"5": 2 * SURE, "4": 1}.get(way[0], 0)
+    assert len(months.tree.conditions) <= {"5": 2 * FAILURES_UNTIL_SURE, "4": 1}.get(way[0], 0)
 
 
 @pytest.mark.parametrize("ending", [*in_campaign(".cdxj.gz"), ".cdx"])

@@ -15,7 +15,7 @@ from tests.support.url_settings import url_settings
 from webcrawl.base.model import Link, unpack
 from webcrawl.base.url_text import host_of
 from webcrawl.net.dns_answers import DnsAnswer, known_without_asking
-from webcrawl.net.dns_cares import MOST, NameServers
+from webcrawl.net.dns_cares import MOST_ADDRESSES_PER_NAME, NameServers
 from webcrawl.net.errors import BadUrl
 from webcrawl.net.ftp import parse_ftp
 from webcrawl.net.gopher import parse_gopher
@@ -135,7 +135,7 @@ def dns(data: bytes) -> None:
     server.questions.clear()
     answer: DnsAnswer = run(asyncio.wait_for(lookup.ask("www.example.test"), 10))
     assert bool(answer.addresses) != (answer.failure is not None)
-    assert len(answer.addresses) <= MOST
+    assert len(answer.addresses) <= MOST_ADDRESSES_PER_NAME
     assert answer.ttl >= 0
     for address in answer.addresses:
         ip_address(address)

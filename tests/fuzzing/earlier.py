@@ -3,7 +3,7 @@
 from tests.fuzzing.target import Target
 from tests.support.warc_crawl import exchange
 from webcrawl.net.http_request import RequestWriter, parse_target
-from webcrawl.net.robots_entry import DAY, HOUR, LONGEST, head_of, look
+from webcrawl.net.robots_entry import DAY, HOUR, LONGEST_ETAG, head_of, look
 from webcrawl.store.jobdir.index_line import BadLine, read_line
 
 LINE = (
@@ -48,7 +48,7 @@ def freshness(data: bytes) -> None:
     head = head_of(
         exchange(headers=[(b"ETag", etag), (b"Last-Modified", modified), (b"Cache-Control", said)])
     )
-    assert all(len(value) <= LONGEST for value in head.validators)
+    assert all(len(value) <= LONGEST_ETAG for value in head.validators)
     WRITER.head(parse_target("http://a.test/robots.txt"), head.validators.headers, keep=False)
     for changed in (True, False):
         assert HOUR <= look(0.0, None, changed=changed, head=head, sitemaps=None).soon <= DAY

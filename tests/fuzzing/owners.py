@@ -5,7 +5,7 @@ from webcrawl.base.model import Exchange, Link, Timings
 from webcrawl.content.page import Page
 from webcrawl.content.purpose_bits import LARGEST, PURPOSES, Purpose, combined, forbidden, mask
 from webcrawl.content.stated_preferences import LONGEST, NO_WORD, RobotsWord, kept
-from webcrawl.net.robots import LICENSES, MOST, parse
+from webcrawl.net.robots import LICENSES, MOST_PATHS_PER_FIELD, parse
 from webcrawl.net.robots_entry import pack, unpack
 from webcrawl.record.warc.warc_record import fields
 
@@ -38,7 +38,7 @@ def preferences(data: bytes) -> None:
         if rules.said is not None and again.said is not None:
             assert again.said.of(url) == rules.said.of(url)
             assert again.said.licenses == rules.said.licenses
-            assert all(len(paths) <= MOST for paths in rules.said.fields().values())
+            assert all(len(paths) <= MOST_PATHS_PER_FIELD for paths in rules.said.fields().values())
             word = RobotsWord(rules.said.of(url), rules.said.licenses, AGENT)
         page = Page.of(
             Link(url), Exchange(url, b"", 200, b"", headers, data, data, data, "", 0.0, Timings())

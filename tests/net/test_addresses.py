@@ -9,7 +9,14 @@ import pytest
 from tests.support.clocks import SetByHand
 from webcrawl.base.model import Timings
 from webcrawl.net import addresses, connection_reach
-from webcrawl.net.addresses import ENOUGH, FIRST, HOSTS, LONGEST, AddressFamilies, race
+from webcrawl.net.addresses import (
+    FAILURES_UNTIL_BROKEN,
+    FIRST_RETRY_WAIT,
+    HOSTS,
+    LONGEST_RETRY_WAIT,
+    AddressFamilies,
+    race,
+)
 from webcrawl.net.connection_reach import Reach
 from webcrawl.net.errors import (
     AddressRefused,
@@ -45,10 +52,10 @@ def fail(families, count, *, four=False, works=True):
 class TestWhatIsBroken:
     def test_a_family_whose_addresses_all_fail(self, families, caplog):
         """Ten unrelated addresses in a row while the other family works; it is said once."""
-        fail(families, ENOUGH[6] - 1)
+        fail(families, FAILURES_UNTIL_BROKEN[6] - 1)
         assert families.order([SIX]) == [SIX]
 
-        fail(families, 2 * ENOUGH[6])
+        fail(families, 2 * FAILURES_UNTIL_BROKEN[6])
 
         assert families.order([SIX, FOUR]) == [FOUR, SIX]
         with pytest.raises(NoFamily):
@@ -67,7 +74,7 @@ class TestWhatIsBroken:
     def test_a_connection_in_between(self, families):
         """Where one address of the family accepts a connection, the family works."""
         for _ in range(10):
-            fail(families, ENOUGH[6] - 1)
+            fail(families, FAILURES_UNTIL_BROKEN[6] - 1)
             families.connected(SIX)
 
         assert families.order([SIX]) == [SIX]
@@ -81,10 +88,10 @@ class TestWhatIsBroken:
 
     def test_ipv4(self, families):
         """Of IPv4 it takes more: nearly all hosts have it, and dead ones come together."""
-        fail(families, ENOUGH[4] - 1, four=True)
+        fail(families, FAILURES_UNTIL_BROKEN[4] - 1, four=True)
         assert families.order([FOUR, SIX]) == [FOUR, SIX]
 
-        fail(families, ENOUGH[4], four=True)
+        fail(families, FAILURES_UNTIL_BROKEN[4], four=True)
 
         assert families.order([FOUR, SIX]) == [SIX, FOUR]
 
@@ -92,7 +99,7 @@ class TestWhatIsBroken:
         """An address that another one has overtaken counts as one that has failed: nobody waits for
         its time-out.
         """
-        for number in range(ENOUGH[6]):
+        for number in range(FAILURES_UNTIL_BROKEN[6]):
             families.connected(FOUR)
             families.silent(f"2001:db8:{number:x}::1")
 
@@ -135,8 +142,8 @@ class TestItsReturn:
             assert families.order([SIX, "2001:db8:2::1"]) == [SIX]
             families.failed(SIX, no_route=True)
 
-        assert waits[:3] == [FIRST, 2 * FIRST, 4 * FIRST]
-        assert waits[-1] == LONGEST
+        assert waits[:3] == [FIRST_RETRY_WAIT, 2 * FIRST_RETRY_WAIT, 4 * FIRST_RETRY_WAIT]
+        assert waits[-1] == LONGEST_RETRY_WAIT
 
     def test_it_works_again(self, families, caplog):
         """The first connection ends it, and the next outage begins anew."""
@@ -201,7 +208,7 @@ def test_addresses_of_a_broken_family_are_asked_for_now_and_then(families, clock
     families.failed(SIX, no_route=True)
     assert not families.is_worth_asking(6)
 
-    clock.now += FIRST
+    clock.now += FIRST_RETRY_WAIT
 
     assert [families.is_worth_asking(6) for _ in range(2)] == [True, False]
 

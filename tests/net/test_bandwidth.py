@@ -13,7 +13,7 @@ from tests.support.net_http import Names, client, limited, run, serving
 from webcrawl.net.connection import MeteredAnswer
 from webcrawl.net.connection_pool import Deadlines
 from webcrawl.net.protocols import FetchLimits
-from webcrawl.net.reading_limits import BURST, FREE, Bandwidth
+from webcrawl.net.reading_limits import BURST, UNMETERED_BYTES, Bandwidth
 
 PIECE = 65_536  # bytes that come at once
 
@@ -68,7 +68,7 @@ class Coming:
         if not self._left:
             self._web.ended(self._size)
             return
-        if short and self._size - self._left > FREE:
+        if short and self._size - self._left > UNMETERED_BYTES:
             self._web.bandwidth.wait(self)
         else:
             self._web.turn.call_later(0.001, self._come)
@@ -161,7 +161,7 @@ class TestRate:
 
     def test_small_answers_never_wait(self, turn):
         """An answer of up to 64 KiB is read as it comes: only requests are held back."""
-        web = Web(turn, 20_000, lambda _: FREE)
+        web = Web(turn, 20_000, lambda _: UNMETERED_BYTES)
         web.bandwidth.wait = pytest.fail
         turn.until(turn.now + 100)
 

@@ -9,7 +9,7 @@ from scrapy.settings import Settings
 
 from tests.support.lookups import Clock, Told, failure, ticks
 from webcrawl.adapter.values import plain_values
-from webcrawl.net.dns import SHORTEST, CachingResolver
+from webcrawl.net.dns import SHORTEST_CACHING, CachingResolver
 from webcrawl.net.dns_answers import DnsAnswer, DnsFailure
 from webcrawl.net.errors import DnsFailed
 from webcrawl.net.network import Network
@@ -311,7 +311,7 @@ def test_they_are_kept_no_longer_than_either_answer_says():
     async def scenario():
         await resolver.resolve("a.test")
         await resolver.others("a.test")
-        clock.now += SHORTEST
+        clock.now += SHORTEST_CACHING
         return await resolver.resolve("a.test")
 
     assert run(resolver, scenario) == [*FOUR]

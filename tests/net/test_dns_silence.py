@@ -8,7 +8,7 @@ import pytest
 from tests.support.waiting import eventually
 from webcrawl.net import dns_answers
 from webcrawl.net.dns import CachingResolver
-from webcrawl.net.dns_answers import ENOUGH, DnsAnswer, DnsFailure
+from webcrawl.net.dns_answers import NAMES_UNTIL_SILENCE, DnsAnswer, DnsFailure
 from webcrawl.net.errors import DnsFailed, NoNameServer
 
 GOOD = DnsAnswer(("192.0.2.1",), 300.0)
@@ -46,7 +46,7 @@ class Lookup:
 
 @pytest.fixture(name="lookup")
 def _lookup(monkeypatch):
-    monkeypatch.setattr(dns_answers, "GAP", 0.01)
+    monkeypatch.setattr(dns_answers, "SILENT_QUERY_GAP", 0.01)
     return Lookup()
 
 
@@ -93,7 +93,7 @@ def test_all_servers_are_away(lookup, caplog, failure):
         resolver.silence.on_begin, resolver.silence.on_end = lost.append, lambda: ended.append(1)
         await resolve(resolver, "good.test")
         lookup.away = failure
-        found = await resolve(resolver, *names("site", ENOUGH))
+        found = await resolve(resolver, *names("site", NAMES_UNTIL_SILENCE))
         await eventually(lambda: resolver.silence.on)
         later = await resolve(resolver, "other.test", "good.test")
         asked = len(lookup.asked)
@@ -105,7 +105,7 @@ def test_all_servers_are_away(lookup, caplog, failure):
     caplog.set_level(logging.INFO)
     found, later, asked, after = run(lookup, scenario)
 
-    assert found[:-1] == [DnsFailed] * (ENOUGH - 1)
+    assert found[:-1] == [DnsFailed] * (NAMES_UNTIL_SILENCE - 1)
     assert later == [NoNameServer, None]  # a name in the cache is known
     assert not {*names("more", 100)} & {*lookup.asked[asked:-1]}
     assert after == [None, None]
@@ -120,7 +120,7 @@ def test_a_question_that_ends_after_the_silence(lookup):
         await resolve(resolver, "good.test")
         slow = asyncio.create_task(resolve(resolver, "slow.test"))
         lookup.away = DnsFailure.SERVER_FAILED
-        await resolve(resolver, *names("site", ENOUGH))
+        await resolve(resolver, *names("site", NAMES_UNTIL_SILENCE))
         await eventually(lambda: resolver.silence.on)
         lookup.away = None
         await eventually(lambda: not resolver.silence.on)
@@ -170,7 +170,7 @@ def test_no_name_was_ever_resolved(lookup):
 
     async def scenario(resolver):
         lookup.away = DnsFailure.SERVER_FAILED
-        await resolve(resolver, *names("site", ENOUGH))
+        await resolve(resolver, *names("site", NAMES_UNTIL_SILENCE))
         await eventually(lambda: resolver.silence.on)
         first = await resolve(resolver, *names("more", 20))
         lookup.away = None
@@ -202,7 +202,7 @@ def test_closing_during_a_silence(lookup):
     async def scenario(resolver):
         await resolve(resolver, "good.test")
         lookup.away = DnsFailure.TIMEOUT
-        await resolve(resolver, *names("site", ENOUGH))
+        await resolve(resolver, *names("site", NAMES_UNTIL_SILENCE))
         await eventually(lambda: resolver.silence.on)
         await resolver.close()
         return len(asyncio.all_tasks())

@@ -8,7 +8,7 @@ import pytest
 from tests.support.lookups import Clock
 from webcrawl.frontier.health import GONE
 from webcrawl.net.dns import CachingResolver
-from webcrawl.net.dns_answers import FRESH, SUSPECT, DnsAnswer, DnsFailure
+from webcrawl.net.dns_answers import FRESH_SECONDS, SUSPECT, DnsAnswer, DnsFailure
 from webcrawl.net.errors import DnsFailed, Sign
 from webcrawl.net.guard import AddressGuard
 
@@ -50,7 +50,7 @@ class Names:
             self.lookup, clock=self._clock, admits=AddressGuard().admits
         )
 
-    def later(self, seconds=FRESH):
+    def later(self, seconds=FRESH_SECONDS):
         self._clock.now += seconds
 
     async def says(self, name):
@@ -202,7 +202,7 @@ def test_who_has_told_the_truth_is_believed_for_a_while():
 
     async def scenario(names):
         await names.says("a.test")
-        names.later(FRESH - 1)
+        names.later(FRESH_SECONDS - 1)
         return await names.says("gone.test"), names.lookup.checks
 
     assert run(scenario) == (NOWHERE, [])

@@ -12,12 +12,12 @@ from tests.support import net_ftp as ftp
 from tests.support.lookups import Told
 from tests.support.net_http import EVERY_PORT, LOOPS, Gate, Names, bounds, client, run, serving
 from webcrawl.net import shortage
-from webcrawl.net.connection_pool import AGAIN, Deadlines
+from webcrawl.net.connection_pool import SLOW_LOOK_INTERVAL, Deadlines
 from webcrawl.net.dns import CachingResolver
 from webcrawl.net.errors import ConnectTimeout, DnsFailed, FetchError, TimedOut, TlsTimeout, Untried
 from webcrawl.net.gopher import GopherClient
 from webcrawl.net.protocols import Access, FetchLimits
-from webcrawl.net.shortage import BEAT, LATE, RunningClock, until
+from webcrawl.net.shortage import BEAT_INTERVAL, LATENESS_TOLERATED, RunningClock, until
 
 # seconds of the limit, and of work in which nothing else of the process runs
 SHORT, BUSY = 0.2, 0.6
@@ -102,14 +102,14 @@ def error_of(attempt, loop):
 class TestAttempts:
     def test_a_busy_process_blames_nobody(self, monkeypatch, loop, attempt):
         """What ends because this process was busy is tried again, and charged to nobody."""
-        monkeypatch.setattr(shortage, "LATE", BUSY / 2)
+        monkeypatch.setattr(shortage, "LATENESS_TOLERATED", BUSY / 2)
         busy_in_time(monkeypatch)
 
         assert error_of(attempt, loop) is Untried
 
     def test_otherwise_it_is_the_others_fault(self, monkeypatch, loop, attempt):
         """Who does not answer a process that listens is charged with it."""
-        monkeypatch.setattr(shortage, "LATE", 60.0)
+        monkeypatch.setattr(shortage, "LATENESS_TOLERATED", 60.0)
 
         assert error_of(attempt, loop) is ATTEMPTS[attempt]
 
@@ -119,7 +119,7 @@ def test_a_transfer_while_the_process_is_busy(monkeypatch, script):
     """What could not be read of a transfer, because this process was busy, is not missing: it is
     tried again.
     """
-    monkeypatch.setattr(shortage, "LATE", BUSY / 2)
+    monkeypatch.setattr(shortage, "LATENESS_TOLERATED", BUSY / 2)
     busy_in_time(monkeypatch)
 
     with pytest.raises(Untried):
@@ -274,11 +274,11 @@ class TestPace:
         ended, deadlines = [], Deadlines(self.BOUNDS, turn.time)
         question = Question("a", ended)
         deadlines.add(question, turn.now + 3600)
-        turn.now += 10 + 2 * LATE
+        turn.now += 10 + 2 * LATENESS_TOLERATED
         turn.until(turn.now)  # the timer of the tenth second is called only now
         assert ended == []
         question.received = 10_000
-        turn.until(turn.now + AGAIN)
+        turn.until(turn.now + SLOW_LOOK_INTERVAL)
 
         assert ended == []
 
@@ -289,14 +289,14 @@ def test_a_deadline_leaves_out_the_time_in_which_the_process_did_not_run(turn):
     clock.beat()
     deadlines = Deadlines(FetchLimits(), clock)
     deadlines.add(Question("a", ended), turn.now + 60)
-    turn.until(turn.now + BEAT)
+    turn.until(turn.now + BEAT_INTERVAL)
     clock.beat()
     turn.now += 154
     for _ in range(57):
-        turn.until(turn.now + BEAT)
+        turn.until(turn.now + BEAT_INTERVAL)
         clock.beat()
     assert ended == []
 
-    turn.until(turn.now + BEAT)
+    turn.until(turn.now + BEAT_INTERVAL)
 
     assert ended == ["a"]

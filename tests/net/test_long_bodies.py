@@ -13,7 +13,7 @@ from tests.support.net_http import Gate, Names, client, replay, run, serving
 from webcrawl.base.zstd_frame import zstd
 from webcrawl.net.errors import TooLarge, Untried
 from webcrawl.net.protocols import Options
-from webcrawl.net.reading_limits import MOST, BodyRoom, Claim
+from webcrawl.net.reading_limits import LONGEST_SITEMAP, BodyRoom, Claim
 from webcrawl.net.stream import read_body
 
 FORMS = {
@@ -106,7 +106,7 @@ def test_who_may_have_it(options, size, truncated):
 
 def test_a_sitemap_may_have_what_its_protocol_allows():
     """50 MiB."""
-    assert MOST == 52_428_800
+    assert LONGEST_SITEMAP == 52_428_800
 
 
 async def until_waiting(room):
@@ -123,7 +123,7 @@ class TestWaiting:
     @pytest.fixture(autouse=True)
     def _base(self, monkeypatch):
         monkeypatch.setattr("webcrawl.net.http.BASE", 1000)
-        monkeypatch.setattr("webcrawl.net.reading_limits.BASE", 1000)
+        monkeypatch.setattr("webcrawl.net.reading_limits.BYTES_WITHOUT_CLAIM", 1000)
         monkeypatch.setattr("webcrawl.net.stream.BASE", 1000)
 
     def fetched(self, room, go, handler=None):
@@ -185,7 +185,7 @@ class TestWaiting:
 
     def test_a_server_that_does_not_wait_as_long_is_asked_again(self, monkeypatch):
         """The missing part is our own lack: it is neither a short body nor a failure of the server."""
-        monkeypatch.setattr("webcrawl.net.connection.BORNE", 0.0)
+        monkeypatch.setattr("webcrawl.net.connection.PAUSE_ALL_SERVERS_BEAR", 0.0)
         room, ended, asked = BodyRoom(1000), asyncio.Event(), []
 
         async def goes(reader, writer):

@@ -4,9 +4,16 @@ import pytest
 
 from tests.support.uplinks import Web, crawl
 from webcrawl.net.errors import Sign
-from webcrawl.net.outage_detector import CALM, ENOUGH, WINDOW, Detector, FailedDownload, HostPast
+from webcrawl.net.outage_detector import (
+    CALM_SECONDS,
+    EVIDENCE_WINDOW,
+    OUTAGE_POINTS,
+    Detector,
+    FailedDownload,
+    HostPast,
+)
 
-MANY = int(ENOUGH)
+MANY = int(OUTAGE_POINTS)
 
 
 @pytest.fixture(name="detector")
@@ -113,7 +120,7 @@ class TestEvidence:
         detector.answers = 1000
         fail(detector, MANY - 1)
 
-        assert fail(detector, 100, name="later", now=101.0 + WINDOW + 1) == MANY
+        assert fail(detector, 100, name="later", now=101.0 + EVIDENCE_WINDOW + 1) == MANY
 
 
 class TestItsEnd:
@@ -165,7 +172,7 @@ class TestItsEnd:
         assert fail(detector, 100, now=110.0) == 2 * MANY
         for host in "abc":
             detector.answered(f"{host}.test", 111.0)
-        assert fail(detector, 100, now=120.0 + CALM) == MANY
+        assert fail(detector, 100, now=120.0 + CALM_SECONDS) == MANY
 
 
 class TestCrawls:

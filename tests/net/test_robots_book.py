@@ -335,7 +335,7 @@ class TestKept:
 
     def test_what_is_not_stored_is_remembered_in_bounds(self, monkeypatch):
         """However many hosts have no row, few are remembered, and each verdict is right."""
-        monkeypatch.setattr(robots_book, "ABSENT", 3)
+        monkeypatch.setattr(robots_book, "ABSENT_ORIGINS_KEPT", 3)
         table = Table()
         book = _book(table)
         for number in (*range(10), 9, 0):

@@ -26,10 +26,10 @@ from webcrawl.net.errors import ConnectFailed, EmptyAnswer, FetchError, NoSocket
 from webcrawl.net.http_answer import AnswerParser
 from webcrawl.net.protocols import Access
 from webcrawl.net.shortage import (
-    BEAT,
-    GAP,
-    MOST,
+    BEAT_INTERVAL,
+    MOST_CONNECTIONS_KEPT,
     OTHERS,
+    STOP_GAP,
     ConnectionRoom,
     RunningClock,
     Shortage,
@@ -154,8 +154,8 @@ class TestPauses:
         """A pause is twice as long as the one before, up to the longest; after a connection it is
         the shortest.
         """
-        monkeypatch.setattr(shortage, "SHORTEST", 0.01)
-        monkeypatch.setattr(shortage, "LONGEST", 0.03)
+        monkeypatch.setattr(shortage, "SHORTEST_PAUSE", 0.01)
+        monkeypatch.setattr(shortage, "LONGEST_PAUSE", 0.03)
 
         async def scenario():
             short, lengths = Shortage(), []
@@ -173,7 +173,7 @@ class TestPauses:
         """However many connections fail, the log has one line when it begins and one when it is
         over.
         """
-        monkeypatch.setattr(shortage, "SHORTEST", 0.001)
+        monkeypatch.setattr(shortage, "SHORTEST_PAUSE", 0.001)
         monkeypatch.setattr(shortage, "QUIET", 0.05)
         caplog.set_level(logging.INFO)
 
@@ -193,7 +193,7 @@ class TestPauses:
 
     def test_a_shortage_is_not_over_before_a_connection_opens(self, monkeypatch, caplog):
         """As long as nobody has tried, nobody says that there are sockets again."""
-        monkeypatch.setattr(shortage, "SHORTEST", 0.001)
+        monkeypatch.setattr(shortage, "SHORTEST_PAUSE", 0.001)
         monkeypatch.setattr(shortage, "QUIET", 0.001)
         caplog.set_level(logging.INFO)
 
@@ -319,7 +319,7 @@ def test_without_a_limit_of_requests_the_descriptors_are_the_limit():
         pytest.param(300, 100, 10, 1000, id="default"),
         pytest.param(60, 20, 10, 200, id="few"),
         pytest.param(3000, 1000, 10, 3000, id="a wide rotation"),
-        pytest.param(768, 256, 10, MOST, id="many"),
+        pytest.param(768, 256, 10, MOST_CONNECTIONS_KEPT, id="many"),
         pytest.param(300, 100, 0, 300, id="without politeness"),
         pytest.param(50, 0, 10, 50, id="without a limit of requests"),
     ],
@@ -355,8 +355,8 @@ def _clock(machine):
 
 def turns(machine, clock, seconds):
     """The event loop turns for so long."""
-    for _ in range(int(seconds / BEAT)):
-        machine.now += BEAT
+    for _ in range(int(seconds / BEAT_INTERVAL)):
+        machine.now += BEAT_INTERVAL
         clock.beat()
 
 
@@ -368,10 +368,10 @@ def test_a_download_across_a_stop_takes_only_the_time_in_which_the_process_ran(m
     turns(machine, clock, 1)
     machine.now += 150
     # even if what the stop held up comes before the beat that it held up
-    assert clock() - begun == 1 + BEAT
+    assert clock() - begun == 1 + BEAT_INTERVAL
     turns(machine, clock, 1)
 
-    assert clock() - begun == 2 + BEAT
+    assert clock() - begun == 2 + BEAT_INTERVAL
 
 
 def test_the_seconds_lost_are_those_of_one_download(machine, clock):
@@ -384,28 +384,28 @@ def test_the_seconds_lost_are_those_of_one_download(machine, clock):
 
     machine.now += 50
 
-    assert clock.lost_since(between) == 50 - BEAT
-    assert clock.lost_since(between - 1) == 150 - 2 * BEAT
+    assert clock.lost_since(between) == 50 - BEAT_INTERVAL
+    assert clock.lost_since(between - 1) == 150 - 2 * BEAT_INTERVAL
 
 
 def test_a_busy_process_runs(machine, clock):
     """A loop that turns late, as on a busy machine, is one that turns."""
     begun = clock()
     for _ in range(10):
-        machine.now += GAP
+        machine.now += STOP_GAP
         clock.beat()
 
-    assert clock() - begun == 10 * GAP
+    assert clock() - begun == 10 * STOP_GAP
     assert clock.lost_since(begun) == 0
 
 
 def test_it_never_goes_back(machine, clock):
     """A look at the clock shortly before a stop is no later than one after it."""
-    machine.now += BEAT - 0.1
+    machine.now += BEAT_INTERVAL - 0.1
     before = clock()
     machine.now += 1000
 
-    assert before <= clock() <= before + BEAT
+    assert before <= clock() <= before + BEAT_INTERVAL
 
 
 @pytest.mark.parametrize("end", ["not begun", "stopped"])

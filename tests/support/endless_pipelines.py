@@ -15,8 +15,13 @@ class Impatient:
     """For EXTENSIONS, in a process of its own: whoever does not return has a tenth of the time."""
 
     def __init__(self):
-        barrier.OVERDUE, last_pages.SAID, last_pages.LEFT, last_pages.CLOSED = 3.0, 1.0, 3.0, 3.0
-        standstill.LOOK = 0.1
+        barrier.OVERDUE, last_pages.REPORTED_AFTER, last_pages.LEFT_AFTER, last_pages.CLOSED = (
+            3.0,
+            1.0,
+            3.0,
+            3.0,
+        )
+        standstill.LOOK_INTERVAL = 0.1
 
 
 class Awaiting:

@@ -16,7 +16,9 @@ class Forgetful(dns_cares.NameServers):
 
     def __init__(self, *args, **more):
         super().__init__(*args, **more)
-        dns.SHORTEST = dns.LONGEST = dns_cares.LIFE = dns_answers.FRESH = KEPT
+        dns.SHORTEST_CACHING = dns.LONGEST_CACHING = dns_cares.LIFE = dns_answers.FRESH_SECONDS = (
+            KEPT
+        )
         ConnectionPool.keep = lambda self, key, connection, seconds, *, spare=False: (
             connection.abort()
         )

@@ -9,7 +9,7 @@ class QuickUplink:
     """
 
     def __init__(self):
-        uplink.FIRST, uplink.LONGEST = 0.2, 2.0
+        uplink.SHORTEST_PAUSE, uplink.LONGEST_PAUSE = 0.2, 2.0
 
 
 QUICK_UPLINK = {"EXTENSIONS": f'{{"{__name__}.{QuickUplink.__name__}": 1}}'}

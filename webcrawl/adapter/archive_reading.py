@@ -49,7 +49,7 @@ from webcrawl.crawl.page_end import PageEnd
 from webcrawl.crawl.reading_ahead import Ahead, ReadingAhead, pdf_process
 from webcrawl.crawl.rereading import Rereading
 from webcrawl.crawl.trip import PAGE, Trip
-from webcrawl.net.reading_limits import ROOM, Bandwidth
+from webcrawl.net.reading_limits import BODY_ROOM, Bandwidth
 from webcrawl.net.thread_start import start_threads
 from webcrawl.record.shards import SHARD_KEY, Shard
 from webcrawl.urls.exclusion_rules import Forgotten
@@ -254,7 +254,10 @@ class RereadingDownloader(FrontierDownloader):
         inside = self.barrier.inside
         if len(inside) >= self.total_concurrency:
             return True
-        return sum(len(trip.exchange.body) for trip in inside if trip.exchange is not None) >= ROOM
+        return (
+            sum(len(trip.exchange.body) for trip in inside if trip.exchange is not None)
+            >= BODY_ROOM
+        )
 
     def close(self) -> None:
         """Do nothing: no client is open."""

@@ -42,7 +42,7 @@ from webcrawl.crawl.download_outcomes import is_untried, wait_of
 from webcrawl.crawl.fetching import read
 from webcrawl.crawl.panics import tamed
 from webcrawl.crawl.rules import limits_of
-from webcrawl.crawl.running_downloads import GRACE, Capacity, Running
+from webcrawl.crawl.running_downloads import STOP_GRACE, Capacity, Running
 from webcrawl.crawl.trip import PAGE, Trip
 from webcrawl.net.dns_answers import Lookup
 from webcrawl.net.network import Network
@@ -193,7 +193,7 @@ class FrontierDownloader:
         """Close: all requests are done. What pipelines still await has a time of its own."""
         # Pipelines may still download while they close
         self.inline.closed = False
-        call_later(GRACE, self.abandon)
+        call_later(STOP_GRACE, self.abandon)
 
     # -- between the middlewares and the handler
 

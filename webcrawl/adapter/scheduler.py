@@ -66,7 +66,7 @@ from webcrawl.crawl.panics import tamed
 from webcrawl.crawl.periodic import from_thread
 from webcrawl.crawl.reading_ahead import Ahead
 from webcrawl.crawl.run import Run
-from webcrawl.crawl.running_downloads import GRACE
+from webcrawl.crawl.running_downloads import STOP_GRACE
 from webcrawl.crawl.seed_fates import SeedFates
 from webcrawl.crawl.slot_sweep import Sweep
 from webcrawl.crawl.standstill import Standstill
@@ -588,7 +588,7 @@ class FrontierScheduler:
     def _closing(self) -> Awaitable[None] | None:
         self.end.begun = True
         # Scrapy would wait up to DOWNLOAD_TIMEOUT for what is under way
-        grace = 0.0 if lack(self.failed) else GRACE
+        grace = 0.0 if lack(self.failed) else STOP_GRACE
         call_later(grace, downloader_of(self.crawler).abandon)
         LastPages(self._ways, self.AT_END)
         return self.driver.close() if self.driver is not None else None

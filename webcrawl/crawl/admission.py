@@ -31,12 +31,13 @@ from webcrawl.urls.filters.filter_protocol import Chain
 if TYPE_CHECKING:
     from webcrawl.crawl.ground import Ground
 
-CHASE = 300.0  # seconds to wait for a robots.txt that was redirected to another host
-LOOK = 5.0  # seconds until a URL that waits for it is tried again
+# seconds to wait for a robots.txt that was redirected to another host
+REDIRECTED_ROBOTS_WAIT = 300.0
+WAIT_FOR_ROBOTS = 5.0  # seconds until a URL that waits for it is tried again
 CHASES = 4096  # at most so many at once; beyond that an origin is tried again later
 # seconds after which a request tries its proxy again for a robots.txt: others of its host go first
 WAY = 40.0
-WAYS = 1024  # requests that are remembered for that
+MOST_WAYS = 1024  # requests that are remembered for that
 CHAIN = 1024  # characters of cookies kept for each: 4 MiB for all; longer ones are forgotten
 
 
@@ -112,7 +113,7 @@ class RobotsAdmission:
         """Note that the proxy of `link.via`, which needs this robots.txt, did not reach it."""
         tries, _ = self._ways.pop(link.request, (0, 0.0))
         self._ways[link.request] = tries + 1, now + WAY
-        if len(self._ways) > WAYS:
+        if len(self._ways) > MOST_WAYS:
             del self._ways[next(iter(self._ways))]
 
     def _by_its_way(self, link: Link, now: float) -> Decision:
@@ -135,7 +136,7 @@ class RobotsAdmission:
         url = chase.url if chase else robots_url(origin)
         if chase is not None and host_of(url) != host_of(link.url):
             if now < chase.until:
-                return OriginWait(now + LOOK)
+                return OriginWait(now + WAIT_FOR_ROBOTS)
             del self._chases[origin]
             self.book.answered(origin, Status.TIMEOUT, b"", now)
             return self.decide(link, now)  # rules known before are in force now
@@ -174,7 +175,7 @@ class RobotsAdmission:
         if location and follows(status, hops) and self._ports.allow_url(location):
             if not self._has_room(now):
                 return self.book.answered(origin, Status.UNTRIED, b"", now)
-            self._chases[origin] = Chase(location, hops + 1, now + CHASE, chain)
+            self._chases[origin] = Chase(location, hops + 1, now + REDIRECTED_ROBOTS_WAIT, chain)
             # On the same host, `decide` asks for the new URL with the next of the origin's URLs.
             if host_of(location) != host_of(origin + "/"):
                 chased = Link(

@@ -22,8 +22,9 @@ BUSY = 0.85
 # share in which it waited for files: four of ten pages that could have been processed were not
 STALLED = 0.3
 # share of the slots: the rest may be kept for hosts that are known to answer (frontier/back_end.py)
-FULL = 0.6
-MOST = 0.5  # share of the downloads under way that one step must have to be named
+FULL_SHARE_OF_SLOTS = 0.6
+# share of the downloads under way that one step must have to be named
+NAMED_SHARE_OF_DOWNLOADS = 0.5
 
 # nanoseconds run, nanoseconds waited while runnable, turns
 SCHEDSTAT = Path("/proc/thread-self/schedstat")
@@ -143,7 +144,7 @@ def _nothing_to_do(look: BoundLook) -> Cause | None:
 def _downloads(look: BoundLook) -> Cause:
     """Return the step that downloads wait for, or the rule that hosts wait by."""
     # Ready hosts alone prove nothing: some slots are kept for hosts that are known to answer.
-    full = bool(look.ready) and 0 < FULL * look.slots <= look.asked
+    full = bool(look.ready) and 0 < FULL_SHARE_OF_SLOTS * look.slots <= look.asked
     if not full and look.waiting >= look.asked:
         return _waiting(look)
     steps = {
@@ -155,7 +156,7 @@ def _downloads(look: BoundLook) -> Cause:
         Cause.PAGES: look.processing,
     }
     step = max(steps, key=steps.__getitem__)
-    if steps[step] >= MOST * look.asked:
+    if steps[step] >= NAMED_SHARE_OF_DOWNLOADS * look.asked:
         return step
     if not full:
         return Cause.ANSWERS
@@ -174,8 +175,10 @@ def _waiting(look: BoundLook) -> Cause:
 
 
 USED = ("ran", "crowded", "stalled", "late", "pages", "bytes")  # since the look before
-TOLD = ("trouble", "has_lost_server", "short", "throttled", "away")  # no numbers
-STATES = tuple(one.name for one in fields(BoundLook) if one.name not in {"seconds", *TOLD, *USED})
+NOT_NUMBERS = ("trouble", "has_lost_server", "short", "throttled", "away")  # no numbers
+STATES = tuple(
+    one.name for one in fields(BoundLook) if one.name not in {"seconds", *NOT_NUMBERS, *USED}
+)
 
 
 @dataclass(slots=True)
@@ -224,7 +227,7 @@ def thread_seconds(path: Path = SCHEDSTAT) -> tuple[float, float]:
 
 
 PREFIX = "bound/"  # of the counters, in whole seconds by cause
-LEAST = 0.005  # smaller shares are not named
+SMALLEST_SHARE = 0.005  # smaller shares are not named
 
 WORDS = {
     Cause.PAUSE: "a pause",
@@ -322,7 +325,7 @@ PAUSES = {  # by what the crawl says of itself
         "then resumes by itself"
     ),
 }
-TIMES = ("ran", "crowded", "stalled", "late")  # are shares of the time
+TIME_SHARES = ("ran", "crowded", "stalled", "late")  # are shares of the time
 FEW_FILES = "a higher ulimit -n: only {slots:.0f} of CONCURRENT_REQUESTS = {wanted:.0f} fit"
 CROWDED = "fewer other programs on this machine: they used the core {crowded} of the time"
 # as in the progress line
@@ -371,7 +374,7 @@ def sentence(tally: Tally, trouble: str | None = None) -> str:
     figures = {
         **means,
         "bytes": _size(means["bytes"]),
-        **{name: _percent(means[name]) for name in TIMES},
+        **{name: _percent(means[name]) for name in TIME_SHARES},
     }
     last = tally.last[cause]
     said_by_itself = {Cause.PAUSE: last.trouble, Cause.SERVER: last.away}
@@ -418,7 +421,7 @@ def shares(figures: Mapping[str, Any]) -> dict[Cause, tuple[int, float]]:
     return {
         cause: (seconds[cause], seconds[cause] / whole)
         for cause in first
-        if seconds[cause] >= LEAST * whole > 0
+        if seconds[cause] >= SMALLEST_SHARE * whole > 0
     }
 
 

@@ -142,7 +142,8 @@ async def by_turns(
         begun = now = clock()
 
 
-FIRST = 5.0  # seconds until the first one: a start that ends in a kill has done little again
+# seconds until the first one: a start that ends in a kill has done little again
+FIRST_INTERVAL = 5.0
 
 
 class RegularCheckpoints:
@@ -184,7 +185,7 @@ class RegularCheckpoints:
 
     async def _run(self, crawl: Crawl) -> None:
         """Take a checkpoint after each interval, or at once if asked to, until one fails."""
-        wait = min(FIRST, self._interval)
+        wait = min(FIRST_INTERVAL, self._interval)
         while True:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._now.wait(), wait)

@@ -25,7 +25,9 @@ FORWARD = (
     "the machine's clock jumped forward by %.0f seconds, or the machine slept; "
     "this changes no host's wait"
 )
-BACK = "the machine's clock jumped back by %.0f seconds or more; this changes no host's wait"
+CLOCK_JUMPED_BACK = (
+    "the machine's clock jumped back by %.0f seconds or more; this changes no host's wait"
+)
 
 
 class CrawlClock(Part):
@@ -63,7 +65,7 @@ class CrawlClock(Part):
         self._ahead = self._wall() - now
         step = self._ahead - before
         if abs(step) >= STEP:
-            logger.warning(FORWARD if step > 0 else BACK, abs(step))
+            logger.warning(FORWARD if step > 0 else CLOCK_JUMPED_BACK, abs(step))
         return now
 
     def at(self, steady: float) -> float:

@@ -27,9 +27,10 @@ from webcrawl.urls.recent_urls import RecentUrls
 
 logger = logging.getLogger(__name__)
 
-KNOWN = b""  # placeholder for the seen store: mark as seen, never return
+MARK_AS_SEEN = b""  # placeholder for the seen store: mark as seen, never return
 
-ROOM = 16 << 20  # characters that logs, queues and letters may get by the links of one page
+# characters that logs, queues and letters may get by the links of one page
+LINK_TEXT_ROOM = 16 << 20
 
 
 class Offered(Enum):
@@ -288,7 +289,7 @@ class Discovery:
     def accept(self, link: Link, variant: str = "", *more: str) -> bool:
         """Take a link of ours that has passed the filters; return False if it is known already."""
         keys = [self._pipeline.key(link.url, one) for one in (variant, *more)]
-        may_be_new = self._seen.submit(keys, [link.pack(), *([KNOWN] * len(more))])
+        may_be_new = self._seen.submit(keys, [link.pack(), *([MARK_AS_SEEN] * len(more))])
         return may_be_new != 0
 
     def insert(self, link: Link, variant: str = "") -> None:
@@ -298,7 +299,7 @@ class Discovery:
             return
         # In one turn of the event loop: no checkpoint can have the link marked, and not queued.
         self._frontier.add([link.pack()])
-        self._seen.submit([self._pipeline.key(link.url, variant)], [KNOWN])
+        self._seen.submit([self._pipeline.key(link.url, variant)], [MARK_AS_SEEN])
 
     def received(self, records: Sequence[bytes]) -> None:
         """Take links that other drones found, which have passed all filters that do not learn."""
@@ -312,4 +313,6 @@ def fitting_links(link: Link, base: str, addresses: Sequence[str]) -> int:
 
     Each may get lines with its URL, the page's and the seed's.
     """
-    return fitting([addresses], min(len(base), MAX_LENGTH) + len(link.url) + len(link.seed), ROOM)
+    return fitting(
+        [addresses], min(len(base), MAX_LENGTH) + len(link.url) + len(link.seed), LINK_TEXT_ROOM
+    )

@@ -110,14 +110,14 @@ def _find(server: CdxServer, exchange: Exchange) -> EarlierCapture | None:
 A = TypeVar("A")
 T = TypeVar("T")
 
-PAUSE = 0.001  # seconds between two slices of the work ahead
+SLICE_PAUSE = 0.001  # seconds between two slices of the work ahead
 EVERY = 10.0  # seconds between two lines on how far it is
 THREADS = 4  # records read at once
 # bytes of earlier pages at hand, while their URLs are asked for; beyond it, pages are fetched whole
-MOST = 64 << 20
-HOSTS = 10_000  # that are remembered
+BYTES_AT_HAND = 64 << 20
+HOSTS_REMEMBERED = 10_000  # that are remembered
 # URLs in a row that failed with a condition and are answered without: their host does not bear any
-SURE = 3
+FAILURES_UNTIL_SURE = 3
 # Of answers to conditions: bad request; precondition failed, which RFC 9110 13.1.2 keeps for other
 # methods than GET; a range that nobody asked for
 REFUSALS = frozenset((400, 412, 416))
@@ -168,7 +168,7 @@ class Since:
         self._workers = [Worker() for _ in range(THREADS)]
         self._turns = cycle(self._workers)
         self._held = 0
-        # signs that a host bears no conditions: with SURE of them it gets none
+        # signs that a host bears no conditions: with FAILURES_UNTIL_SURE of them it gets none
         self._bare: dict[str, int] = {}
 
     async def latest(self, trip: Trip, url: str, headers: Headers) -> LatestCapture | None:
@@ -183,7 +183,7 @@ class Since:
         trip.begun = time.monotonic()  # a slow disk does not make the host a slow one
         if known is None or known.page is None:
             return known
-        bears_no_condition = self._bare.get(host_of(url), 0) >= SURE
+        bears_no_condition = self._bare.get(host_of(url), 0) >= FAILURES_UNTIL_SURE
         if bears_no_condition or _failed_before(trip):
             known.page = None
         else:
@@ -198,7 +198,7 @@ class Since:
         failed with them and were answered without.
         """
         if known.conditions and answer.status in REFUSALS:
-            self._note(answer.url, SURE)
+            self._note(answer.url, FAILURES_UNTIL_SURE)
             trip.cut = True  # nobody's fault, and no outcome: it comes again
             raise Cancelled("the host fails on conditional requests")
         if answer.status < HTTPStatus.BAD_REQUEST:
@@ -213,13 +213,13 @@ class Since:
     def _note(self, url: str, signs: int) -> None:
         host = host_of(url)
         self._bare[host] = self._bare.get(host, 0) + signs
-        while len(self._bare) > HOSTS:
+        while len(self._bare) > HOSTS_REMEMBERED:
             del self._bare[next(iter(self._bare))]
 
     def _hold(self, known: LatestCapture, page: Exchange) -> None:
         """Count the memory of an earlier page until its URL has been fetched and processed."""
         size = len(page.payload) + len(page.body)
-        if self._held + size > MOST:
+        if self._held + size > BYTES_AT_HAND:
             known.page = None
             return
         self._held += size
@@ -276,7 +276,7 @@ async def since_of(
     index = EarlierIndex(crawl.parts.db.disk, crawl.parts.db.folder, found.files, found.servers)
     told = time.monotonic()
     for _ in index.open():
-        await asyncio.sleep(PAUSE)
+        await asyncio.sleep(SLICE_PAUSE)
         if time.monotonic() - told >= EVERY:
             told = time.monotonic()
             logger.info(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-LEAST = 30.0  # seconds for which such hosts are waited for, however short the crawl was
+SHORTEST_WAIT = 30.0  # seconds for which such hosts are waited for, however short the crawl was
 
 
 class CrawlEnd:
@@ -66,4 +66,4 @@ class CrawlEnd:
     def _shorter_wait(self, since: float) -> float:
         if not self._shortens or not self._has_asked:
             return self.wait
-        return min(self.wait, max(LEAST, since - self._begun))
+        return min(self.wait, max(SHORTEST_WAIT, since - self._begun))

@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 LINE = "%(asctime)s %(name)s: %(message)s"
 # tracebacks from one place that the screen shows: a pipeline that fails at each page would fill it
-SHOWN = 3
+TRACEBACKS_SHOWN = 3
 
 
 class _Errors(logging.FileHandler):
@@ -102,7 +102,7 @@ class ErrorBreaker(logging.Handler):
         has_file = self._file is not None and not self._file.failed
         if not is_error or not has_file:
             return True
-        return self._alike[_origin(record)] < SHOWN
+        return self._alike[_origin(record)] < TRACEBACKS_SHOWN
 
     def is_ours(self, record: logging.LogRecord) -> bool:
         """Return whether this crawl has logged it, and no other one of the process."""
@@ -122,7 +122,7 @@ class ErrorBreaker(logging.Handler):
         self._file.emit(record)
         origin = _origin(record)
         self._alike[origin] += 1
-        is_last_shown = self._alike[origin] == SHOWN and bool(self._filtered)
+        is_last_shown = self._alike[origin] == TRACEBACKS_SHOWN and bool(self._filtered)
         if is_last_shown and not self._file.failed:
             logger.warning(
                 "further errors raised at %s:%d are shown only in %s", *origin, self._path

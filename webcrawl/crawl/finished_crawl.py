@@ -26,9 +26,10 @@ from webcrawl.urls.canonical import InvalidUrl, canonical
 
 logger = logging.getLogger(__name__)
 
-LOOK = 10.0  # seconds; a crawl that takes longer to say that nothing is left is run instead
-SOON = 0.005
-TOLD = 3  # changed settings that are named
+# seconds; a crawl that takes longer to say that nothing is left is run instead
+LONGEST_CHECK = 10.0
+POLL_INTERVAL = 0.005
+CHANGES_NAMED = 3  # changed settings that are named
 
 
 class NothingLeft(CannotStart):
@@ -189,8 +190,8 @@ def _left(figures: Mapping[str, float]) -> str:
 
 
 def _goes_on(crawl: Crawl) -> bool:
-    """Return whether something is left to do now, as far as can be told in LOOK seconds."""
-    until = time.monotonic() + LOOK
+    """Return whether something is left to do now, as far as can be told in LONGEST_CHECK s."""
+    until = time.monotonic() + LONGEST_CHECK
     while crawl.pending:
         crawl.feed()
         figures = crawl.stats()
@@ -200,7 +201,7 @@ def _goes_on(crawl: Crawl) -> bool:
         # it looks at what is over budget or folded
         if crawl.parts.frontier.take(crawl.parts.clock()) is not None:
             return True
-        time.sleep(SOON)
+        time.sleep(POLL_INTERVAL)
     return False
 
 
@@ -217,9 +218,9 @@ def _changed(folder: Path, before: last_run.Terms, now: last_run.Terms) -> str:
     lines = [line for line in last_run.changes(before, now) if not line.startswith("-a ")]
     if not lines:
         return ""
-    said = f". Changes without effect: {'; '.join(lines[:TOLD])}"
-    if len(lines) > TOLD:
-        said += f" and {len(lines) - TOLD} more"
+    said = f". Changes without effect: {'; '.join(lines[:CHANGES_NAMED])}"
+    if len(lines) > CHANGES_NAMED:
+        said += f" and {len(lines) - CHANGES_NAMED} more"
     command = last_run.made_later(before, now, folder)
     if command:
         said += f"; to make new outputs of its pages: {command}"

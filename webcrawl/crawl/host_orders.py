@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 MIN_DELAY, MAX_DELAY = "POLITENESS_MIN_DELAY", "POLITENESS_MAX_DELAY"
 POLITENESS = frozenset((MIN_DELAY, MAX_DELAY, "POLITENESS_FACTOR"))
-TOLD = 20  # lines of what is still in force
+LINES_SHOWN = 20  # lines of what is still in force
 ELSEWHERE = "{} is not a host of this drone"
 
 
@@ -62,10 +62,10 @@ class HostOrders(HostInspector):
         self._steering = frontier.steering
         self._steering.hold(paused.names, self.now())
         # One more than is logged, to see whether there are more: thousands of hosts may be paused.
-        lines = [*islice(self.told(), TOLD + 1)]
-        for line in lines[:TOLD]:
+        lines = [*islice(self.told(), LINES_SHOWN + 1)]
+        for line in lines[:LINES_SHOWN]:
             logger.info("still in force by command: %s", line)
-        if len(lines) > TOLD:
+        if len(lines) > LINES_SHOWN:
             logger.info("and more: `status` lists everything that is in force by command")
 
     @classmethod

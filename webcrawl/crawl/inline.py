@@ -27,7 +27,7 @@ from webcrawl.urls.canonical import canonical
 META = "halfway"
 
 KEY_BYTES = 8
-LOOK = 5.0  # seconds between two looks while nothing is fetched
+LOOK_INTERVAL = 5.0  # seconds between two looks while nothing is fetched
 NOTE = "inline"  # in crawl.log
 
 
@@ -138,7 +138,7 @@ class InlineDownloads:
         # Without a network one goes out in 20 seconds, as a probe: pages that wait may have all
         # hosts, so that none at all would wait for ever.
         if self.rests() or not self._uplink.may_await(now):
-            return now + LOOK
+            return now + LOOK_INTERVAL
 
         def ended(record: Packed) -> tuple[Outcome, float] | None:
             outcome = in_flight(url_of(record))

@@ -17,7 +17,7 @@ from webcrawl.crawl.inline import InlineDownloads
 from webcrawl.crawl.panics import tamed
 from webcrawl.frontier.core import Decision
 
-SHORTEST = 0.001  # seconds between two looks at a host that is due at once
+SHORTEST_LOOK_INTERVAL = 0.001  # seconds between two looks at a host that is due at once
 Grant = asyncio.Future[Decision]
 
 
@@ -207,5 +207,5 @@ class Turns:
     def _look_again(self, line: InlineLine, seconds: float) -> None:
         if seconds < float("inf"):  # otherwise when the request that has the host ends
             line.timer = asyncio.get_running_loop().call_later(
-                max(seconds, SHORTEST), self._serve, line
+                max(seconds, SHORTEST_LOOK_INTERVAL), self._serve, line
             )

@@ -17,7 +17,7 @@ from webcrawl.crawl.trip import Trip
 logger = logging.getLogger(__name__)
 
 # seconds until a line says which pages the end waits for, and until it does not wait
-SAID, LEFT = 10.0, 30.0
+REPORTED_AFTER, LEFT_AFTER = 10.0, 30.0
 CANCELLED = 1.0  # seconds for a page that was cancelled
 CLOSED = 60.0  # seconds for close_spider of pipelines, in a crawl that was told to stop
 
@@ -36,8 +36,8 @@ async def closed(close: Callable[[], Awaitable[None]], hurries: Callable[[], boo
     False if they are not.
     """
     task, seconds = asyncio.ensure_future(close()), 0.0
-    while not (await asyncio.wait({task}, timeout=SAID))[0]:
-        seconds += SAID
+    while not (await asyncio.wait({task}, timeout=REPORTED_AFTER))[0]:
+        seconds += REPORTED_AFTER
         waits = of([one.get_coro() for one in asyncio.all_tasks()], "close_spider")
         if hurries() and seconds >= CLOSED:
             logger.error(
@@ -46,7 +46,7 @@ async def closed(close: Callable[[], Awaitable[None]], hurries: Callable[[], boo
             )
             task.cancel()
             return False
-        if seconds == SAID:
+        if seconds == REPORTED_AFTER:
             logger.warning(
                 "the crawl waits for close_spider of a pipeline%s before it ends; a second signal "
                 "ends it at once",
@@ -57,14 +57,14 @@ async def closed(close: Callable[[], Awaitable[None]], hurries: Callable[[], boo
 
 
 class LastPages:
-    """From the beginning of the closing, with the time for downloads, pages have LEFT seconds."""
+    """From the beginning of the closing, with the time for downloads, pages have LEFT_AFTER seconds."""
 
     def __init__(self, ways: Sequence[Way], what: str) -> None:
         """`what` becomes of pages that do not come back."""
         self._ways = ways
         self._what = what
-        asyncio.get_running_loop().call_later(SAID, self._say)
-        asyncio.get_running_loop().call_later(LEFT, self._cancel)
+        asyncio.get_running_loop().call_later(REPORTED_AFTER, self._say)
+        asyncio.get_running_loop().call_later(LEFT_AFTER, self._cancel)
 
     def _say(self) -> None:
         if pages := waiting_pages(self._ways):
@@ -73,7 +73,10 @@ class LastPages:
                 "more; a second signal ends it at once"
             )
             logger.warning(
-                line, count(len(pages), "page"), of(pages.values()), f"{LEFT - SAID:.0f} s"
+                line,
+                count(len(pages), "page"),
+                of(pages.values()),
+                f"{LEFT_AFTER - REPORTED_AFTER:.0f} s",
             )
 
     def _cancel(self) -> None:

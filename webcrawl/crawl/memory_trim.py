@@ -18,7 +18,7 @@ from webcrawl.crawl.periodic import Loop
 logger = logging.getLogger(__name__)
 
 MIB = 1 << 20
-WORTH = 4 * MIB  # a trim that gives back less was in vain
+WORTHWHILE_GAIN = 4 * MIB  # a trim that gives back less was in vain
 RAREST = 16  # intervals
 
 
@@ -39,7 +39,7 @@ class TrimPace:
 
     def gave(self, size: int) -> None:
         """Takes the bytes that a trim gave back."""
-        self._every = 1 if size >= WORTH else min(2 * self._every, RAREST)
+        self._every = 1 if size >= WORTHWHILE_GAIN else min(2 * self._every, RAREST)
         self._left = self._every
 
 

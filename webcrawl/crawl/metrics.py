@@ -273,7 +273,7 @@ def _info(name: str, says: str, values: Mapping[str, str]) -> Metric:
 MAX_CONNECTIONS = 8  # connections at once: a scraper needs one
 PATIENCE = 10.0  # seconds for a request and its answer
 MAX_REQUEST = 8192  # bytes of a request
-FRESH = 1.0  # seconds for which an answer is given again
+ANSWER_FRESH_SECONDS = 1.0  # seconds for which an answer is given again
 TEXT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
@@ -300,7 +300,7 @@ class Listener(http_answerer.Listener):
 
     def answer(self) -> bytes:
         now = asyncio.get_running_loop().time()
-        if now - self._made_at >= FRESH:
+        if now - self._made_at >= ANSWER_FRESH_SECONDS:
             self._answer = self._text()
             self._made_at = now
         return self._answer

@@ -36,7 +36,7 @@ OWN = {
     "next_figures": "figures",
 }
 # nothing is said until it is awaited or read
-LATER = (iscoroutinefunction, isasyncgenfunction, isgeneratorfunction)
+RUN_LATER_KINDS = (iscoroutinefunction, isasyncgenfunction, isgeneratorfunction)
 NAMES = {*OWN, *OWN.values(), "from_settings", "state", "restore"}
 TOKEN = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110 5.6.2
 UNSENDABLE = frozenset(b"\0\r\n")
@@ -62,7 +62,7 @@ def open_features(ground: Ground) -> None:
                 f"FEATURES: {path}: a feature needs a method for at least one moment: {', '.join(OWN)}"
             )
         for moment, (name, method) in own.items():
-            is_later = any(kind(method) for kind in LATER)
+            is_later = any(kind(method) for kind in RUN_LATER_KINDS)
             # Headers are read at once, from whatever can be iterated.
             yields_headers = moment == "next_headers" and isgeneratorfunction(method)
             if is_later and not yields_headers:

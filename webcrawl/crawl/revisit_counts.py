@@ -22,7 +22,7 @@ from webcrawl.store.jobdir.revisit_figures import ESTIMATED, META, PREFIX, Revis
 SAMPLED = "revisits/pages"
 LASTS = 5.0  # seconds for which an estimate is good: a sample of 4,096 takes 10 ms
 STALE = 0.05  # probability of being fresh below which a page is as good as out of date
-SPAN = 600.0  # seconds over which the rate of revisits is measured, at most
+RATE_SPAN = 600.0  # seconds over which the rate of revisits is measured, at most
 COUNTED = (
     *("taken", "unchanged_304", "unchanged_digest", "changed_digest", "changed_text"),
     *("gone", "forgotten", "moved"),
@@ -120,7 +120,7 @@ class RevisitCounts(Part):
 
     def _rate(self, now: float, taken: int) -> float:
         """Return the rate of the last five to ten minutes, as far as this run has lasted."""
-        if now - self._marks[-1][0] > SPAN / 2:
+        if now - self._marks[-1][0] > RATE_SPAN / 2:
             self._marks = [self._marks[-1], (now, taken)]
         at, before = self._marks[0]
         return max(taken - before, 0) / (now - at) if now > at else 0.0

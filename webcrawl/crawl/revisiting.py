@@ -46,11 +46,11 @@ STEP = 0.05  # seconds between two looks at what is due
 SLICE = 200  # pages that become due in one look
 REMEMBERED = 20_000  # records of pages that are due: others are read from their links
 # seconds until a page is tried again that could not be fetched, at least and at most
-SOON, LATE = 60.0, 30 * 86_400.0
+SHORTEST_RETRY_WAIT, LONGEST_RETRY_WAIT = 60.0, 30 * 86_400.0
 PRECONDITION_FAILED = 412
-RARE = 86_400.0  # the same if it is its host, or robots.txt, that keeps us out
+REFUSED_RETRY_WAIT = 86_400.0  # the same if it is its host, or robots.txt, that keeps us out
 # a page that was gone so often in a row, and for so many seconds, is forgotten
-PROBES, AWAY = 5, 7 * 86_400.0
+FORGOTTEN_AFTER_VISITS, FORGOTTEN_AFTER_SECONDS = 5, 7 * 86_400.0
 
 
 class Revisiting(Part, Feature):
@@ -380,7 +380,7 @@ class Revisiting(Part, Feature):
         if self._is_unwanted(link, outcome):
             self.counts.forgot(link.url)
         else:
-            self._later(record, now, RARE)
+            self._later(record, now, REFUSED_RETRY_WAIT)
 
     def _is_unwanted(self, link: Link, outcome: Outcome) -> bool:
         """Return whether a page is not to come again.
@@ -412,7 +412,7 @@ class Revisiting(Part, Feature):
         # which RFC 9110 13.1.2 keeps for other methods than GET
         if outcome.status == PRECONDITION_FAILED:
             record.etag = record.modified = b""
-        self._later(record, now, SOON)
+        self._later(record, now, SHORTEST_RETRY_WAIT)
 
     def _elsewhere(self, record: PageRecord, now: float) -> None:
         self._moved.discard(record.url)
@@ -425,7 +425,10 @@ class Revisiting(Part, Feature):
         """It is not there, or somewhere else: it may come back, for a site may be moved by mistake."""
         record.gone += 1
         may_be_told = self._may_be_told(record.url)
-        is_gone_for_good = record.gone >= PROBES and now - record.fetched >= AWAY
+        is_gone_for_good = (
+            record.gone >= FORGOTTEN_AFTER_VISITS
+            and now - record.fetched >= FORGOTTEN_AFTER_SECONDS
+        )
         if is_gone_for_good:
             self.counts.forgot(record.url)
             if may_be_told:
@@ -435,7 +438,7 @@ class Revisiting(Part, Feature):
             # a signal before its next turn is to know of that
             self.revisits.note(record.url, now)
             self.revisits.ahead.gone(record, now)
-        self._later(record, now, SOON)
+        self._later(record, now, SHORTEST_RETRY_WAIT)
 
     def _ahead(
         self,
@@ -554,7 +557,7 @@ class Revisiting(Part, Feature):
 
     def _later(self, record: PageRecord, now: float, least: float) -> None:
         """Try again after as long as since the last good fetch: at growing intervals."""
-        wait = min(max(now - record.fetched, least), LATE)
+        wait = min(max(now - record.fetched, least), LONGEST_RETRY_WAIT)
         # By the clock, too: where the queue runs ahead of it, a page of a host that was given up
         # had 233 attempts, 50 ms apart, and other pages none.
         record.holds = int(now + min(wait, HOLDS_MOST))

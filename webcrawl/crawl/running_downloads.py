@@ -13,7 +13,7 @@ from webcrawl.net.shortage import ConnectionRoom, in_use, raise_limit, room, wor
 
 logger = logging.getLogger(__name__)
 
-GRACE = 5.0  # seconds that downloads under way get when the crawl is stopped
+STOP_GRACE = 5.0  # seconds that downloads under way get when the crawl is stopped
 
 
 class Capacity:

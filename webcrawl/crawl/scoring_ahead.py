@@ -22,11 +22,11 @@ from webcrawl.store.worker import Worker
 
 logger = logging.getLogger(__name__)
 
-AT_ONCE = 32  # pages of a batch
-LARGEST = 1 << 18  # bytes of a page that the scorer is given
+PAGES_PER_BATCH = 32  # pages of a batch
+MAX_SCORED_BYTES = 1 << 18  # bytes of a page that the scorer is given
 # pages that have no score after a batch without any, twice as many each time
-RESTS, LONGEST = 32, 4096
-TOLD = 5  # flaws that the log has in full
+FIRST_REST_PAGES, LONGEST_REST_PAGES = 32, 4096
+FLAWS_LOGGED = 5  # flaws that the log has in full
 
 
 class ScoringAhead:
@@ -79,9 +79,12 @@ class ScoringAhead:
         """Score the bodies that wait, some at once, in another process, until none waits."""
         while self._waiting:
             # The crawl may have ended those that are done.
-            batch = [one for one in self._waiting[:AT_ONCE] if not one[1].done()]
-            del self._waiting[:AT_ONCE]
-            bodies = [ScoredBody(one.url, one.content_type, one.body[:LARGEST]) for one, _ in batch]
+            batch = [one for one in self._waiting[:PAGES_PER_BATCH] if not one[1].done()]
+            del self._waiting[:PAGES_PER_BATCH]
+            bodies = [
+                ScoredBody(one.url, one.content_type, one.body[:MAX_SCORED_BYTES])
+                for one, _ in batch
+            ]
             try:
                 found = await asyncio.wrap_future(self._worker.submit(self._process.scored, bodies))
             except (OSError, RuntimeError, MemoryError) as error:
@@ -97,12 +100,14 @@ class ScoringAhead:
     ) -> None:
         """After a batch of failures the next pages are spared the wait for more of them."""
         for (exchange, _), one in zip(batch, found, strict=True):
-            if one.flaw and self._told < TOLD:
+            if one.flaw and self._told < FLAWS_LOGGED:
                 self._told += 1
-                last = "; further ones are only counted" if self._told == TOLD else ""
+                last = "; further ones are only counted" if self._told == FLAWS_LOGGED else ""
                 logger.warning("No score for %s: %s%s", exchange.url, one.flaw, last)
         have_all_died = bool(found) and all(one.flaw == DIED.flaw for one in found)
-        self._rest = min(max(2 * self._rest, RESTS), LONGEST) if have_all_died else 0
+        self._rest = (
+            min(max(2 * self._rest, FIRST_REST_PAGES), LONGEST_REST_PAGES) if have_all_died else 0
+        )
         self._rests = self._rest
 
     def close(self) -> None:

@@ -20,7 +20,7 @@ from webcrawl.urls.filters.filter_protocol import Origin
 
 logger = logging.getLogger(__name__)
 
-AT_ONCE = 5  # of a kind: more are only counted until the end
+LINES_PER_KIND = 5  # of a kind: more are only counted until the end
 LONG = 200  # characters of a target
 HOSTS = 1000  # of which a fate is remembered
 OF_FILTERS = {  # what lets seeds through that a filter drops
@@ -123,7 +123,7 @@ class SeedFates:
             return
         self._words[host] = kind, line
         self._told[kind] += 1
-        if self._told[kind] <= AT_ONCE:
+        if self._told[kind] <= LINES_PER_KIND:
             logger.warning("%s", line)
 
     def progress(self) -> str:

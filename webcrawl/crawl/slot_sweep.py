@@ -11,9 +11,9 @@ from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.running_downloads import Running
 from webcrawl.crawl.trip import Trip
 from webcrawl.net.network import Network
-from webcrawl.net.shortage import BEAT
+from webcrawl.net.shortage import BEAT_INTERVAL
 
-PERIOD = BEAT  # seconds between two looks
+PERIOD = BEAT_INTERVAL  # seconds between two looks
 
 
 @dataclass(slots=True)

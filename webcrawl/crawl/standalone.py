@@ -43,7 +43,7 @@ from webcrawl.crawl.periodic import DueTimer, Loop, from_thread
 from webcrawl.crawl.robots_hearing import RobotsHearing
 from webcrawl.crawl.rules import limits_of
 from webcrawl.crawl.run import Run
-from webcrawl.crawl.running_downloads import GRACE, Capacity, Running
+from webcrawl.crawl.running_downloads import STOP_GRACE, Capacity, Running
 from webcrawl.crawl.seed_fates import SeedFates
 from webcrawl.crawl.slot_sweep import Sweep
 from webcrawl.crawl.stats_writing import StatsWriting
@@ -58,7 +58,7 @@ from webcrawl.urls.seeds.seed_source import AwayError, is_url, list_paths
 
 logger = logging.getLogger(__name__)
 
-LOOK = 1.0  # seconds between two looks whether anything is left
+LOOK_INTERVAL = 1.0  # seconds between two looks whether anything is left
 OUTPUTS: dict[str, str] = {  # by name and in their order; those after NEWS get only new pages
     "warc": "warc.Warc",
     "links": "logs.LinkLog",
@@ -236,7 +236,7 @@ class Standalone:
         self._begun = time.monotonic()
         self._before = Counter(run.crawl.parts.counters)
         looking = Loop(self._look)
-        looking.start(LOOK, now=False)
+        looking.start(LOOK_INTERVAL, now=False)
         sweep = Sweep(run.crawl, network, self.running, lambda: self.is_full, run.fail)
         for stop in (regular.end, space.stop, looking.stop, sweep.stop, self.timer.stop):
             run.stops.callback(stop)
@@ -404,7 +404,7 @@ class Standalone:
             )
 
     async def _end(self, driver: Driver) -> None:
-        """Let what is under way end, GRACE seconds at most.
+        """Let what is under way end, STOP_GRACE seconds at most.
 
         Then close the outputs, and take the last checkpoint.
         """
@@ -413,7 +413,7 @@ class Standalone:
         self.running.abandon()
         driver.cancel()
         try:
-            await asyncio.wait_for(asyncio.shield(drained), GRACE)
+            await asyncio.wait_for(asyncio.shield(drained), STOP_GRACE)
         except TimeoutError:
             driver.forsake()
         run.stops.close()

@@ -19,10 +19,10 @@ from webcrawl.store.worker import Worker
 
 logger = logging.getLogger(__name__)
 
-LOOK = 1.0  # seconds between two looks
+LOOK_INTERVAL = 1.0  # seconds between two looks
 # looks without a turn of the loop, until a line says so, and until a crawl that is to stop ends
-SAID, ENDED = 10, 60
-WORDLESS = 5.0  # seconds for a line: the log may be what stands still
+REPORTED_AFTER_LOOKS, ENDED_AFTER_LOOKS = 10, 60
+REPORT_TIMEOUT = 5.0  # seconds for a line: the log may be what stands still
 
 
 class Standstill:
@@ -50,11 +50,11 @@ class Standstill:
         return self._looks > 1
 
     def told(self) -> None:
-        """Note that the crawl is to stop: it has ENDED looks to return to the loop.
+        """Note that the crawl is to stop: it has ENDED_AFTER_LOOKS to return to the loop.
 
         A signal handler calls this.
         """
-        self._looks = min(self._looks, SAID - 1)
+        self._looks = min(self._looks, REPORTED_AFTER_LOOKS - 1)
         self._told = True
 
     def end(self, status: int) -> None:
@@ -71,10 +71,10 @@ class Standstill:
     def _watch(self) -> None:
         """Look regularly, in a thread, whether the event loop still turns.
 
-        A loop that has stood still for SAID looks is reported, and after ENDED looks the process
-        ends if the crawl is to stop.
+        A loop that has stood still for REPORTED_AFTER_LOOKS is reported. After ENDED_AFTER_LOOKS
+        the process ends if the crawl is to stop.
         """
-        while not self._over.wait(LOOK):
+        while not self._over.wait(LOOK_INTERVAL):
             if self._turned:
                 self._looks = 0
                 self._turned = False
@@ -84,9 +84,9 @@ class Standstill:
                     return
                 continue
             self._looks += 1
-            if self._looks == SAID:
+            if self._looks == REPORTED_AFTER_LOOKS:
                 self._say()
-            if self._looks >= ENDED and self._told:
+            if self._looks >= ENDED_AFTER_LOOKS and self._told:
                 self.end(1)
 
     def _turn(self) -> None:
@@ -95,12 +95,12 @@ class Standstill:
 
     def _say(self) -> None:
         then = (
-            f"; it gets {ENDED - SAID} s more, and a second signal ends the crawl at once"
+            f"; it gets {ENDED_AFTER_LOOKS - REPORTED_AFTER_LOOKS} s more, and a second signal ends the crawl at once"
             if self._told
             else ""
         )
         line = "the crawl is blocked: %s has not returned for %d s%s"
-        _speak(logger.warning, line, self._where(), SAID, then)
+        _speak(logger.warning, line, self._where(), REPORTED_AFTER_LOOKS, then)
 
     def _where(self) -> str:
         return place(sys._current_frames()[self._thread], self._below)  # noqa: SLF001 - documented all the same
@@ -113,4 +113,4 @@ def _speak(say: Callable[..., None], line: str, *words: object) -> None:
     """
     # no more threads, or no more of that log
     with suppress(RuntimeError, MemoryError, TimeoutError):
-        Worker().submit(say, line, *words).result(WORDLESS)
+        Worker().submit(say, line, *words).result(REPORT_TIMEOUT)

@@ -22,16 +22,16 @@ logger = logging.getLogger(__name__)
 
 # Three answers end an outage, so that a false alarm costs a few seconds: at least three hosts that
 # had answered have failed, and are asked again.
-PROBES = 3  # hosts that are asked in each round
+HOSTS_PER_ROUND = 3  # hosts that are asked in each round
 # the same as long as none has ever answered: they may be dead ones at the beginning of a list
-PROBES_BEFORE = 10
-FIRST, LONGEST = 2.0, 20.0  # seconds between two rounds, which grow
-GROWTH = 1.5
-SOON = 1.0  # seconds until the next look if no host is due
+HOSTS_PER_FIRST_ROUND = 10
+SHORTEST_PAUSE, LONGEST_PAUSE = 2.0, 20.0  # seconds between two rounds, which grow
+PAUSE_GROWTH = 1.5
+NO_HOST_DUE_WAIT = 1.0  # seconds until the next look if no host is due
 # seconds before the last answer from which on failures are forgiven: outcomes come a little out of
 # order
-SLACK = 1.0
-REMIND = 3600.0  # seconds between two lines about an outage that lasts
+FORGIVEN_BEFORE = 1.0
+REMINDER_INTERVAL = 3600.0  # seconds between two lines about an outage that lasts
 MAY_BE_OURS = frozenset(
     (
         Status.DNS_FAILED,
@@ -41,7 +41,7 @@ MAY_BE_OURS = frozenset(
         Status.TIMEOUT,
     )
 )
-KEPT = 4096  # failures of robots.txt that can be forgiven
+ROBOTS_FAILURES_KEPT = 4096  # failures of robots.txt that can be forgiven
 
 
 class Uplink:
@@ -64,16 +64,16 @@ class Uplink:
         self.on_return: Callable[[], None] | None = None  # called when an outage is over
         self._names = True  # whether names can be resolved
         # robots.txt that failed, and what was known
-        self._shut: deque[tuple[float, str, Row]] = deque(maxlen=KEPT)
+        self._shut: deque[tuple[float, str, Row]] = deque(maxlen=ROBOTS_FAILURES_KEPT)
         # of the outage: the last answer before it, and when it was noticed and told
         self._since = 0.0
         self._began = 0.0
         self._told = 0.0
         self._ended = -inf
         self._put_back = 0
-        self._round = PROBES
-        self._left = PROBES
-        self._pause = FIRST
+        self._round = HOSTS_PER_ROUND
+        self._left = HOSTS_PER_ROUND
+        self._pause = SHORTEST_PAUSE
         self.next_probe = 0.0
         self._next_awaited = 0.0
 
@@ -105,7 +105,7 @@ class Uplink:
         if detector.answered(host_of(url), now):
             self._over(now)
         elif detector.out:
-            self._pause = FIRST
+            self._pause = SHORTEST_PAUSE
             self._left = self._round
             self.next_probe = now
             self._next_awaited = now
@@ -125,7 +125,7 @@ class Uplink:
         began_in_outage = start < self._ended and not self._detector.out
         if began_in_outage:
             self._count(1)
-            return FIRST
+            return SHORTEST_PAUSE
         failures, asked, address = self._frontier.look.record(host)
         # A name that does not exist is evidence only if it is known to have led to its host: lists
         # of seeds are full of names that nobody has, and a crawl of nothing else must end.
@@ -137,13 +137,13 @@ class Uplink:
         if not self._detector.out:
             return None
         self._count(1)
-        return LONGEST
+        return LONGEST_PAUSE
 
     def excuse(self, outcome: Outcome) -> None:
         """Excuse a failure heard right before the outage was known, and about to be booked."""
         if outcome.doubtful and self._detector.out:
             outcome.status = Status.UNTRIED
-            outcome.wait = LONGEST
+            outcome.wait = LONGEST_PAUSE
             outcome.doubtful = False
             self._count(1)
 
@@ -163,7 +163,7 @@ class Uplink:
 
     def may_probe(self, now: float) -> bool:
         """Return whether it is time to ask one more host."""
-        if now - self._told >= REMIND:
+        if now - self._told >= REMINDER_INTERVAL:
             self._told = now
             logger.warning(
                 "still no network after %s; fetching stays paused until it is back",
@@ -183,7 +183,7 @@ class Uplink:
     def may_await(self, now: float) -> bool:
         """Return whether a download that a page awaits may go out.
 
-        Without a network it may as a probe, one in LONGEST seconds.
+        Without a network it may as a probe, one in LONGEST_PAUSE seconds.
 
         Pages that await some may have all hosts; then nothing else would find out that the network
         is back.
@@ -192,7 +192,7 @@ class Uplink:
 
     def awaited(self, now: float) -> None:
         """Such a download goes out."""
-        self._next_awaited = now + LONGEST
+        self._next_awaited = now + LONGEST_PAUSE
 
     def _probed(self, now: float, *, found: bool) -> None:
         """Set when to try the next host in an outage; `found`: there was one to try.
@@ -203,28 +203,28 @@ class Uplink:
         is_round_empty = not found and self._left == self._round
         is_round_over = not found or not self._left
         if is_round_empty:
-            self.next_probe = now + SOON
+            self.next_probe = now + NO_HOST_DUE_WAIT
         elif is_round_over:
             self.next_probe = now + self._pause
             self._left = self._round
-            self._pause = min(GROWTH * self._pause, LONGEST)
+            self._pause = min(PAUSE_GROWTH * self._pause, LONGEST_PAUSE)
 
     # -- its begin and end
 
     def _begin(self, now: float) -> None:
         """Begin an outage: what failed since it began is forgiven, counted and said."""
         detector = self._detector
-        forgiven = self._forgive(detector.since - SLACK)
+        forgiven = self._forgive(detector.since - FORGIVEN_BEFORE)
         self._since = detector.since or now
         self._began = now
         self._told = now
         self._put_back = 0
         self._count(forgiven)
-        self._round = PROBES if detector.answered_at else PROBES_BEFORE
+        self._round = HOSTS_PER_ROUND if detector.answered_at else HOSTS_PER_FIRST_ROUND
         self._left = self._round
-        self._pause = FIRST
-        self.next_probe = now + FIRST
-        self._next_awaited = now + LONGEST
+        self._pause = SHORTEST_PAUSE
+        self.next_probe = now + SHORTEST_PAUSE
+        self._next_awaited = now + LONGEST_PAUSE
         self._counters["outage/count"] += 1
         logger.warning(
             "no network since %s: %d of the last %d requests failed. Fetching is paused; up to %d "
@@ -233,8 +233,8 @@ class Uplink:
             detector.failures,
             detector.failures + detector.answers,
             self._round,
-            FIRST,
-            LONGEST,
+            SHORTEST_PAUSE,
+            LONGEST_PAUSE,
         )
 
     def _forgive(self, since: float) -> int:

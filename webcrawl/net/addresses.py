@@ -27,10 +27,11 @@ logger = logging.getLogger(__name__)
 
 # Unrelated addresses of a family that fail in a row while the other one works. Nearly all hosts
 # have IPv4, dead ones come together in lists, and a false alarm holds up everybody.
-ENOUGH = {4: 100, 6: 10}
+FAILURES_UNTIL_BROKEN = {4: 100, 6: 10}
 # seconds until one more address of a broken family is tried; doubled each time
-FIRST, LONGEST = 5.0, 960.0
-MOST = 1000  # failures in a row that are remembered while the other family is silent too
+FIRST_RETRY_WAIT, LONGEST_RETRY_WAIT = 5.0, 960.0
+# failures in a row that are remembered while the other family is silent too
+FAILURES_REMEMBERED = 1000
 HOSTS = 1 << 14  # whose address is remembered; the oldest is forgotten
 NETWORKS = {4: 24, 6: 48}  # bits of an address that say whose it is
 _NAMES = {4: "IPv4", 6: "IPv6"}
@@ -40,7 +41,9 @@ _NAMES = {4: "IPv4", 6: "IPv6"}
 class _Family:
     failed: set[str] = field(default_factory=set)  # networks, since the last connection
     # none: it works
-    pause: DoublingWait = field(default_factory=lambda: DoublingWait(FIRST, LONGEST))
+    pause: DoublingWait = field(
+        default_factory=lambda: DoublingWait(FIRST_RETRY_WAIT, LONGEST_RETRY_WAIT)
+    )
     until: float = 0.0
     connected: bool = False  # since the other family began to fail
 
@@ -159,10 +162,10 @@ class AddressFamilies:
         family.failed.add(str(ip_network(f"{address}/{NETWORKS[number]}", strict=False)))
         # Many machines have no IPv6; without IPv4 there is no network at all, unless IPv6 connects
         certain = no_route and (number == 6 or other.connected)
-        likely = len(family.failed) >= ENOUGH[number] and other.connected
+        likely = len(family.failed) >= FAILURES_UNTIL_BROKEN[number] and other.connected
         if not certain and not likely:
             # So many fail while the other family is silent too, which says nothing of this one.
-            if len(family.failed) >= MOST:
+            if len(family.failed) >= FAILURES_REMEMBERED:
                 family.failed.clear()
             return
         why = f"{len(family.failed)} networks in a row did not answer"

@@ -189,7 +189,7 @@ def _context(pem: bytes) -> ssl.SSLContext:
 
 
 LONGEST_HEAD = 65_536  # bytes
-IDLE = 60.0  # seconds until a head must be there
+HEAD_TIMEOUT = 60.0  # seconds until a head must be there
 # connections that have named no page: with one more the oldest ends, so that none takes all
 # descriptors
 STRANGERS = 64
@@ -325,7 +325,7 @@ class _Talk:
 
     async def _one(self) -> bool:
         """Serve one request. Return whether another may follow."""
-        async with asyncio.timeout(IDLE):
+        async with asyncio.timeout(HEAD_TIMEOUT):
             ask = read_ask(await self._reader.readuntil(b"\r\n\r\n"))
         if not self._origin:
             self._page = self._proxy.page_of(ask)
@@ -357,7 +357,7 @@ def _has_body(ask: BrowserRequest) -> bool:
     )
 
 
-ROOM = 64 << 20  # bytes of answers,
+ANSWERS_ROOM = 64 << 20  # bytes of answers,
 EACH, FIELD = 1000, 200  # with what Python needs for each, and for each of its header fields
 # RFC 9111 4.2.2 leaves to the cache how long an answer holds if its head does not say. These kinds
 # are parts of a site's design; data is asked for again.
@@ -374,7 +374,7 @@ class SharedResources:
     Their heads count as well: a page may have any number of answers without a body.
     """
 
-    def __init__(self, room: int = ROOM) -> None:
+    def __init__(self, room: int = ANSWERS_ROOM) -> None:
         self._room = room
         self._used = 0
         # the last is its size

@@ -25,7 +25,7 @@ ERRORS: tuple[type[Exception], ...] = (
 _MAX_MEMBERS = 1024
 # RFC 9659: a receiver must support 8 MiB
 _WINDOW: dict[int, int] = {zstd.DecompressionParameter.window_log_max: 23}
-_TRAILER = 8  # bytes: checksum and size at the end of a gzip member
+_TRAILER_SIZE = 8  # bytes: checksum and size at the end of a gzip member
 _GZIP = b"\x1f\x8b\x08"  # the beginning of one (RFC 1952 2.3)
 # bytes; the first is of one without optional fields
 _SHORTEST_HEADER, _LONGEST_HEADER = 10, 128 << 10
@@ -170,8 +170,8 @@ class Gunzip:
         if not self._igzip.needs_input:
             return self._igzip.decompress(b"", max_length)
         data, self._last = self._last + data, b""
-        if len(data) > _TRAILER:
-            data, self._last = data[:-_TRAILER], data[-_TRAILER:]
+        if len(data) > _TRAILER_SIZE:
+            data, self._last = data[:-_TRAILER_SIZE], data[-_TRAILER_SIZE:]
         if self._header is not None:
             data = self._header + data
             if not _header_is_whole(data):
@@ -326,7 +326,7 @@ CODINGS: dict[bytes, Callable[[], Coding]] = {
 
 
 # A bomb of 64 MiB is unpacked up to the limit and one piece more.
-_PIECE = 65536  # bytes decoded at a time
+_PIECE_SIZE = 65536  # bytes decoded at a time
 _CHECKSUM = 8  # bytes, and the size; of gzip, whose is the longest
 _MAX_CODINGS = 4  # nested; more is a bomb, not a page
 _NOTHING = frozenset((b"identity", b"none", b""))  # labels that mean no coding
@@ -412,13 +412,13 @@ class Decoder:
         stage = self._stages[index]
         last = index + 1 == len(self._stages)
         while not self.full:
-            piece = stage.decompress(data, _PIECE)
+            piece = stage.decompress(data, _PIECE_SIZE)
             self._made[index] += len(piece)
             if last:
                 self._out += piece
                 self.full = len(self._out) > self._limit
             elif piece:
-                self.full = self._made[index] > 2 * self._limit + _PIECE
+                self.full = self._made[index] > 2 * self._limit + _PIECE_SIZE
                 self._pump(index + 1, piece)
             if stage.needs_input:
                 return
@@ -428,7 +428,7 @@ class Decoder:
 def _lacks_checksum(stage: Coding) -> bool:
     """Return whether only the checksum behind the content is missing, as some servers leave it out."""
     try:
-        stage.decompress(bytes(_CHECKSUM), _PIECE)
+        stage.decompress(bytes(_CHECKSUM), _PIECE_SIZE)
     except ERRORS as error:
         return "checksum" in str(error)
     return stage.eof

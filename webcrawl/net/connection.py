@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 from webcrawl.net.errors import EmptyAnswer, FetchError, NoSocket, Untried
 from webcrawl.net.http_answer import AnswerParser, Message
 from webcrawl.net.protocols import Clock
-from webcrawl.net.reading_limits import FREE, Bandwidth, Claim
+from webcrawl.net.reading_limits import UNMETERED_BYTES, Bandwidth, Claim
 from webcrawl.net.shortage import is_ours
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # RFC 9110 15.5.9: with it a server ends a connection that was idle. Taken for an answer it would do
 # no harm.
-_FAREWELL = re.compile(rb"HTTP/1\.[01] 408\b")
+_IDLE_END_STATUS = re.compile(rb"HTTP/1\.[01] 408\b")
 
 
 class HttpConnection(asyncio.Protocol):
@@ -181,7 +181,7 @@ class HttpConnection(asyncio.Protocol):
         answer = self._answer
         if answer is None:  # no request has asked for these bytes
             # They could be taken for the next answer, so the connection ends
-            self.unasked = self.http2 is None and not _FAREWELL.match(data)
+            self.unasked = self.http2 is None and not _IDLE_END_STATUS.match(data)
             if self.http2 is None or not self.http2.between(data):
                 self.abort()
             return
@@ -229,8 +229,9 @@ class HttpConnection(asyncio.Protocol):
             self._waiter.set_exception(error)
 
 
-BORNE = 5.0  # seconds for which every server bears that we do not read; usual limits are 30 to 300
-LATER = 30.0  # seconds until one that did not bear it is asked again
+# seconds for which every server bears that we do not read; usual limits are 30 to 300
+PAUSE_ALL_SERVERS_BEAR = 5.0
+UNBORNE_RETRY_WAIT = 30.0  # seconds until one that did not bear it is asked again
 
 
 class MeteredAnswer(AnswerParser):
@@ -270,7 +271,7 @@ class MeteredAnswer(AnswerParser):
             self._wait_for_room()
         # Small answers are never held: at 10 kB/s a hundred of them would get 100 bytes per second
         # each, and end in time-outs that are charged to their hosts
-        elif short and self._since is None and self.received > FREE:
+        elif short and self._since is None and self.received > UNMETERED_BYTES:
             self._bandwidth.wait(self)
         return message
 
@@ -281,10 +282,10 @@ class MeteredAnswer(AnswerParser):
         """
         self._ends()
         message = super().lost(reset=reset)
-        if message.truncated and self._had_waited and self._held >= BORNE:
+        if message.truncated and self._had_waited and self._held >= PAUSE_ALL_SERVERS_BEAR:
             raise Untried(
                 "the server closed the connection while the crawl had no room for the answer's body",
-                wait=LATER,
+                wait=UNBORNE_RETRY_WAIT,
             )
         return message
 

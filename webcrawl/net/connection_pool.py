@@ -6,7 +6,7 @@ import asyncio
 
 from webcrawl.net.connection import HttpConnection
 from webcrawl.net.protocols import Clock, FetchLimits
-from webcrawl.net.shortage import LATE
+from webcrawl.net.shortage import LATENESS_TOLERATED
 
 Key = tuple[object, ...]  # secure, host, port; then the way there, if it is not the usual one
 
@@ -152,7 +152,7 @@ class ConnectionPool:
             del self._kept[key]
 
 
-AGAIN = 0.5  # seconds between two looks at an answer that comes slowly
+SLOW_LOOK_INTERVAL = 0.5  # seconds between two looks at an answer that comes slowly
 ROUNDING = 1e-6  # seconds by which a timer may be early
 
 
@@ -212,8 +212,8 @@ class Deadlines:
         now = self._clock() + ROUNDING
         # This process was busy or stopped, and what came meanwhile is not read yet: no server is
         # judged by it.
-        if asyncio.get_running_loop().time() - self._due > LATE:
-            self._look_at(now + AGAIN)
+        if asyncio.get_running_loop().time() - self._due > LATENESS_TOLERATED:
+            self._look_at(now + SLOW_LOOK_INTERVAL)
             return
         self._at = float("inf")
         for connection, (look, deadline, asked) in list(self._asked.items()):
@@ -223,7 +223,7 @@ class Deadlines:
             held = connection.held
             until = min(deadline, self._bounds.patience(asked, connection.received)) + held
             if until > now:
-                next_look = min(deadline + held, max(until, now + AGAIN))
+                next_look = min(deadline + held, max(until, now + SLOW_LOOK_INTERVAL))
                 self._asked[connection] = (next_look, deadline, asked)
             else:
                 del self._asked[connection]

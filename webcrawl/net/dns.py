@@ -11,9 +11,9 @@ from functools import partial
 from itertools import chain, zip_longest
 
 from webcrawl.net.dns_answers import (
-    FRESH,
-    LATER,
-    WAIT,
+    FRESH_SECONDS,
+    PASSING_FAILURES,
+    SILENCE_RETRY_WAIT,
     WORDS,
     Admits,
     DnsAnswer,
@@ -26,8 +26,11 @@ from webcrawl.net.dns_answers import (
 from webcrawl.net.errors import DnsFailed, NoNameServer, NoSocket
 from webcrawl.net.shortage import until
 
-SOON = 2.0  # seconds within which IPv6 addresses are of use to who waits for a connection
-SHORTEST, LONGEST = 60.0, 86_400.0  # seconds that addresses are cached, whatever their TTL
+IPV6_WAIT = 2.0  # seconds within which IPv6 addresses are of use to who waits for a connection
+SHORTEST_CACHING, LONGEST_CACHING = (
+    60.0,
+    86_400.0,
+)  # seconds that addresses are cached, whatever their TTL
 
 
 class CachingResolver:
@@ -87,9 +90,9 @@ class CachingResolver:
             raise NoSocket(failure.words)
         # No name server answers, whatever the name: the host is not charged. What is remembered may
         # be a failure from before the silence.
-        is_remembered_failure = self.silence.on and failure in LATER
+        is_remembered_failure = self.silence.on and failure in PASSING_FAILURES
         if failure is DnsFailure.NO_SERVER or is_remembered_failure:
-            raise NoNameServer(f"{host}: {failure.words}", wait=WAIT)
+            raise NoNameServer(f"{host}: {failure.words}", wait=SILENCE_RETRY_WAIT)
         raise DnsFailed(f"{host}: {failure.words}", permanent=failure.permanent)
 
     async def others(self, host: str) -> list[str]:
@@ -109,7 +112,7 @@ class CachingResolver:
         self._kept[name] = found
         try:
             async with self._places:
-                six = await self._measured(name, self._lookup.ask_six, SOON)
+                six = await self._measured(name, self._lookup.ask_six, IPV6_WAIT)
         except BaseException:
             # A caller that gives up has learnt nothing, so the next one may ask.
             self._kept[name] = kept
@@ -118,7 +121,7 @@ class CachingResolver:
             # In turns, so that a host whose IPv4 is broken is reached by IPv6, and the reverse
             both = chain.from_iterable(zip_longest(four.addresses, six.addresses))
             # The answer holds as long as both of its parts.
-            again = self._clock() + max(six.ttl, SHORTEST)
+            again = self._clock() + max(six.ttl, SHORTEST_CACHING)
             found = (min(until_then, again), DnsAnswer(tuple(filter(None, both)), six.ttl))
         elif six.failure not in WORDS:
             # No server has answered, so the addresses are asked for again.
@@ -187,10 +190,10 @@ class CachingResolver:
                 if is_alias:
                     answer = await self._measured(name, self._lookup.ask, self._timeout)
         self.silence.heard(name, answer, begun)
-        denied_before = -FRESH if denied_at is None else denied_at
+        denied_before = -FRESH_SECONDS if denied_at is None else denied_at
         answer = await self._witnesses.confirm(name, answer, denied_before)
         # What this machine or all name servers lack says nothing of the name
-        if answer.failure in LATER and self.silence.excuses(begun):
+        if answer.failure in PASSING_FAILURES and self.silence.excuses(begun):
             return DnsAnswer(failure=DnsFailure.NO_SERVER)
         # Without a socket nothing was asked.
         if answer.failure is not DnsFailure.NO_SOCKET:
@@ -251,7 +254,7 @@ class CachingResolver:
             # So short that the host's next try sends a new query
             seconds = answer.failure.seconds
         elif self._witnesses.leads(answer):
-            seconds = min(max(answer.ttl, SHORTEST), LONGEST)
+            seconds = min(max(answer.ttl, SHORTEST_CACHING), LONGEST_CACHING)
         else:
             # It leads inside, as when a resolver lies: asked again soon, whatever its TTL
             seconds = DnsFailure.NO_ADDRESS.seconds

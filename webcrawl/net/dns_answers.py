@@ -158,12 +158,15 @@ def read_hosts(path: Path) -> dict[str, tuple[str, ...]]:
     return hosts
 
 
-ENOUGH = 8  # unrelated names in a row that got no answer, before names are asked for that had one
-GAP = 3.0  # seconds between two such questions while no name server answers
-WAIT = 10.0  # seconds until a name is asked for again that was not resolved because of that
-GOOD = 4  # names that are remembered because they had an answer, or because they led somewhere
-REMIND = 3600.0  # seconds between two lines about it
-LATER = frozenset((DnsFailure.TIMEOUT, DnsFailure.SERVER_FAILED, DnsFailure.REFUSED))
+# unrelated names in a row that got no answer, before names are asked for that had one
+NAMES_UNTIL_SILENCE = 8
+SILENT_QUERY_GAP = 3.0  # seconds between two such questions while no name server answers
+# seconds until a name is asked for again that was not resolved because of that
+SILENCE_RETRY_WAIT = 10.0
+# names that are remembered because they had an answer, or because they led somewhere
+GOOD_NAMES_KEPT = 4
+REMINDER_INTERVAL = 3600.0  # seconds between two lines about it
+PASSING_FAILURES = frozenset((DnsFailure.TIMEOUT, DnsFailure.SERVER_FAILED, DnsFailure.REFUSED))
 # a name server's own word on a name
 WORDS = frozenset((None, DnsFailure.NO_NAME, DnsFailure.NO_ADDRESS))
 
@@ -188,7 +191,7 @@ class Silence:
         self._word_at = 0.0
         # the last two labels of each name, so that names of one domain are one
         self._failed: set[str] = set()
-        self._good: deque[str] = deque(maxlen=GOOD)
+        self._good: deque[str] = deque(maxlen=GOOD_NAMES_KEPT)
         self._task: asyncio.Task[None] | None = None
         self._next = 0.0  # when the next name may be asked for
         self._began = 0.0
@@ -205,10 +208,10 @@ class Silence:
             if self.on:
                 self._end()
         # A question that is older than the last answer says nothing of what came after that.
-        elif answer.failure in LATER and begun > self._word_at:
+        elif answer.failure in PASSING_FAILURES and begun > self._word_at:
             domain = ".".join(name.rsplit(".", 2)[-2:])
             self._failed.add(domain)
-            if len(self._failed) >= ENOUGH and self._task is None:
+            if len(self._failed) >= NAMES_UNTIL_SILENCE and self._task is None:
                 self._task = asyncio.get_running_loop().create_task(self._watch())
 
     def may_ask(self) -> bool:
@@ -221,7 +224,7 @@ class Silence:
         # With a known name, `_watch` asks. Without one, the waiting names are asked for in turn.
         if self._good or self._clock() < self._next:
             return False
-        self._next = self._clock() + GAP
+        self._next = self._clock() + SILENT_QUERY_GAP
         return True
 
     def excuses(self, begun: float) -> bool:
@@ -240,14 +243,14 @@ class Silence:
     async def _watch(self) -> None:
         """Ask for known names until one has an answer."""
         try:
-            while len(self._failed) >= ENOUGH:
+            while len(self._failed) >= NAMES_UNTIL_SILENCE:
                 if self._good:
                     self._good.rotate()
                     begun = self._clock()
                     self.heard(self._good[0], await self._ask(self._good[0]), begun)
-                if len(self._failed) >= ENOUGH:
+                if len(self._failed) >= NAMES_UNTIL_SILENCE:
                     self._begin()
-                    await asyncio.sleep(GAP)
+                    await asyncio.sleep(SILENT_QUERY_GAP)
         finally:
             self._task = None
 
@@ -264,7 +267,7 @@ class Silence:
                 len(self._failed),
             )
             self.on_begin(self._word_at)
-        elif now - self._told >= REMIND:
+        elif now - self._told >= REMINDER_INTERVAL:
             self._told = now
             logger.warning(
                 "still no answer from a name server after %.0f minutes", (now - self._began) / 60
@@ -282,7 +285,7 @@ Admits = Callable[[str], bool]
 
 # The first names of a crawl may be misspelt seeds, so some denials are believed.
 SUSPECT = 32  # names that are denied before any has led somewhere: more are not believed
-FRESH = 10.0  # seconds for which what was learnt of the name servers holds
+FRESH_SECONDS = 10.0  # seconds for which what was learnt of the name servers holds
 
 
 # A resolver denied everything for a quarter of an hour. Without these checks, all URLs of the hosts
@@ -294,7 +297,7 @@ class Witnesses:
 
     If all of these are denied as well, the name servers lie: those of a hotel that wants to be
     paid, or of a network that is filtered. Where they do not, this costs nothing as long as names
-    are found: one question in FRESH seconds, and one for those that were denied a moment before, is
+    are found: one question in FRESH_SECONDS, and one for those that were denied a moment before, is
     the most.
     """
 
@@ -308,18 +311,20 @@ class Witnesses:
         self._check = check
         self._admits = admits
         self._clock = clock
-        self.names: deque[str] = deque(maxlen=GOOD)
+        self.names: deque[str] = deque(maxlen=GOOD_NAMES_KEPT)
         self._denied: set[str] = set()  # before any name led somewhere
         self._lock = asyncio.Lock()
-        self._found_at = -FRESH
-        self._lied_at = -FRESH
+        self._found_at = -FRESH_SECONDS
+        self._lied_at = -FRESH_SECONDS
         self._lies = False
 
     def leads(self, answer: DnsAnswer) -> bool:
         """Return whether an answer has an address that the crawl may connect to."""
         return answer.failure is None and any(map(self._admits, answer.addresses))
 
-    async def confirm(self, name: str, answer: DnsAnswer, since: float = -FRESH) -> DnsAnswer:
+    async def confirm(
+        self, name: str, answer: DnsAnswer, since: float = -FRESH_SECONDS
+    ) -> DnsAnswer:
         """Return the answer; or another one if it denies the name, and may be a lie.
 
         `since`: when it was denied before. A host is given up by the second denial, so only what
@@ -348,10 +353,10 @@ class Witnesses:
         It may if name servers still lead to a host that was found before.
         """
         now = self._clock()
-        was_found_since = now - self._found_at < FRESH and self._found_at >= since
+        was_found_since = now - self._found_at < FRESH_SECONDS and self._found_at >= since
         if not self.names or was_found_since:
             return True
-        have_just_lied = now - self._lied_at < FRESH
+        have_just_lied = now - self._lied_at < FRESH_SECONDS
         if have_just_lied:
             return False
         answers = []

@@ -26,10 +26,10 @@ from webcrawl.net.shortage import missing_socket
 NO_SOCKET = -1  # as an error number, beside those of c-ares
 # Errors of c-ares that may have been caused by a socket that could not be opened; it does not say
 # which were.
-UNCLEAR = frozenset(
+UNCLEAR_ERRORS = frozenset(
     (pycares.errno.ARES_ECONNREFUSED, pycares.errno.ARES_ETIMEOUT, pycares.errno.ARES_EFILE)
 )
-TICK = 0.1  # seconds between checks of c-ares' timeouts while queries are open
+TIMEOUT_CHECK_INTERVAL = 0.1  # seconds between checks of c-ares' timeouts while queries are open
 # bytes of answers that the kernel keeps for us while we are busy; the system may allow less
 BUFFER = 1 << 20
 
@@ -76,7 +76,7 @@ class Channel:
         except pycares.AresError as error:  # it may have called back before
             self._answered(future, None, error.args[0])
         if self._timer is None and self._open:
-            self._timer = self._loop.call_later(TICK, self._tick)
+            self._timer = self._loop.call_later(TIMEOUT_CHECK_INTERVAL, self._tick)
         return future
 
     def _answered(
@@ -86,7 +86,7 @@ class Channel:
         self._open.discard(future)
         # The caller may have been cancelled.
         if not future.done():
-            if error in UNCLEAR and missing_socket():
+            if error in UNCLEAR_ERRORS and missing_socket():
                 error = NO_SOCKET
             records = result.answer if result else []
             future.set_result((records, error or 0))
@@ -105,7 +105,7 @@ class Channel:
                 self._ares.process_read_fd(fd)
         self._ares.process_fd(pycares.ARES_SOCKET_BAD, pycares.ARES_SOCKET_BAD)
         if self._open:
-            self._timer = self._loop.call_later(TICK, self._tick)
+            self._timer = self._loop.call_later(TIMEOUT_CHECK_INTERVAL, self._tick)
 
     def _socket_state(self, fd: int, readable: bool, writable: bool) -> None:  # noqa: FBT001 - c-ares' signature
         """Watch a socket of c-ares for what it waits for now; neither means that it is closed."""
@@ -141,7 +141,7 @@ class Channel:
         self._ares.close()
 
 
-MOST = 8  # addresses kept per name: a crawler will not try more
+MOST_ADDRESSES_PER_NAME = 8  # addresses kept per name: a crawler will not try more
 
 
 @dataclass(slots=True)
@@ -163,7 +163,7 @@ class AliasChain:
             # Addresses of another name than the last one of the chain do not count.
             if _key(record.name) == self.name:
                 found.append((record.data.addr, record.ttl))
-        del found[MOST:]
+        del found[MOST_ADDRESSES_PER_NAME:]
         self.addresses = tuple(address for address, _ in found)
         self.ttl = min([self.ttl, *(ttl for _, ttl in found)])
         has_moved = self.name != start

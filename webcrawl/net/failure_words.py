@@ -48,7 +48,7 @@ ENDS = (
 )
 ALIKE = 0.6  # of difflib: one letter wrong, or two that changed places, in a short ending
 NEAR = 0.8  # the same, of whole names
-LOST = 200  # characters of an error of the system's
+LONGEST_ERROR_TEXT = 200  # characters of an error of the system's
 UNCHOSEN = ", though it did not choose HTTP/2 in the handshake"
 
 WORDS: tuple[tuple[type[FetchError], str], ...] = (
@@ -83,7 +83,7 @@ def in_words(error: FetchError, url: str, others: Iterable[str] = ()) -> str:
 
 
 def _unresolved(error: DnsFailed, host: str, others: Iterable[str]) -> str:
-    said = str(error)[:LOST]
+    said = str(error)[:LONGEST_ERROR_TEXT]
     is_denied = error.permanent  # only such a name can be a misspelt one
     meant = guess(host, others) if is_denied else ""
     return f"{said}; did you mean {meant}?" if meant else said
@@ -91,7 +91,7 @@ def _unresolved(error: DnsFailed, host: str, others: Iterable[str]) -> str:
 
 def _server_failure(error: FetchError, url: str) -> str:
     """Return what went wrong with the server of this URL, to follow its name."""
-    said = str(error)[:LOST]
+    said = str(error)[:LONGEST_ERROR_TEXT]
     if isinstance(error, PortRefused):
         return f"{said}; add it to PORTS_ALLOWED to allow it"
     if isinstance(error, Http2Only):
@@ -99,7 +99,7 @@ def _server_failure(error: FetchError, url: str) -> str:
     if isinstance(error, ConnectFailed):
         return _unconnected(error, said)
     if isinstance(error.__cause__, ssl.SSLError):  # such as a certificate of ours that is wanted
-        return f"the TLS connection broke off after the handshake ({str(error.__cause__)[:LOST]})"
+        return f"the TLS connection broke off after the handshake ({str(error.__cause__)[:LONGEST_ERROR_TEXT]})"
     return _by_kind(error, said)
 
 

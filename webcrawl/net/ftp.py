@@ -69,7 +69,8 @@ def as_folder(url: str) -> str:
     return quote(split_type(url.partition("#")[0])[0], safe="!$%&'()*+,/:;=@[]~") + "/"
 
 
-_FAREWELL = 5.0  # seconds to wait for the server's confirmation after the last byte of a transfer
+# seconds to wait for the server's confirmation after the last byte of a transfer
+CONFIRMATION_TIMEOUT = 5.0
 
 
 @dataclass(slots=True)
@@ -297,7 +298,7 @@ async def _listing(session: FtpSession, visit: _Visit) -> Stream:
 
 async def _last_word(session: FtpSession, deadline: float) -> FtpReply | None:
     try:
-        async with until(min(deadline, asyncio.get_running_loop().time() + _FAREWELL)):
+        async with until(min(deadline, asyncio.get_running_loop().time() + CONFIRMATION_TIMEOUT)):
             return await session.end()
     except Untried:
         raise

@@ -135,7 +135,7 @@ def _retry_after(value: bytes, left: Left) -> float:
 def _sent(headers: list[tuple[bytes, bytes]]) -> float | None:
     """Return when the server sent its answer, by its own clock; None if it does not say."""
     value = next((value for name, value in headers if name.lower() == b"date"), b"")
-    return read_any_date(value[:LONGEST].decode("latin-1"))
+    return read_any_date(value[:LONGEST_FIELD].decode("latin-1"))
 
 
 _LIMITS = (
@@ -147,7 +147,7 @@ _LIMITS = (
 )
 NAMES = frozenset(before + name for before in (b"", b"x-") for name in (b"retry-after", *_LIMITS))
 DAY = 86_400.0  # seconds: no time zone is so far away
-LONGEST = 2048  # bytes of a field that is read
+LONGEST_FIELD = 2048  # bytes of a field that is read
 EPOCH = 1e8  # seconds: a `Reset` beyond that is a time, as no server asks for three years
 MILLISECONDS = 1e11  # a time beyond that is not in seconds: it would be the year 5138
 # A name is a string by the draft; many servers send a token, without quotes.
@@ -183,12 +183,12 @@ def asked_wait(headers: list[tuple[bytes, bytes]], now: float) -> float:
     for name, value in headers:
         lower = name.lower().removeprefix(b"x-")
         if lower == b"retry-after":
-            again = max(again, _retry_after(value[:LONGEST], left))
+            again = max(again, _retry_after(value[:LONGEST_FIELD], left))
         elif lower in NAMES:
             # The limits are lists, which may go on in more fields of the same name.
             known = lower.decode()
-            text = value[:LONGEST].decode("latin-1")
-            told[known] = f"{told[known]}, {text}"[:LONGEST] if known in told else text
+            text = value[:LONGEST_FIELD].decode("latin-1")
+            told[known] = f"{told[known]}, {text}"[:LONGEST_FIELD] if known in told else text
     if not told:
         return again
     return max(again, _limited(told, left))

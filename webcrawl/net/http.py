@@ -33,7 +33,7 @@ from webcrawl.net.identity.request_signing import RequestSigner
 from webcrawl.net.logins import Logins
 from webcrawl.net.protocols import PLAIN, Access, FetchLimits, FetchProgress, Options
 from webcrawl.net.proxy import ProxiedOpener, whole_url, with_credentials
-from webcrawl.net.reading_limits import BASE, MOST, Claim
+from webcrawl.net.reading_limits import BYTES_WITHOUT_CLAIM, LONGEST_SITEMAP, Claim
 from webcrawl.net.shortage import until
 from webcrawl.net.tls import tls_context, verifying_context
 
@@ -137,9 +137,9 @@ class HttpClient:
         key: Key = (target.secure, target.host, target.port)
         if options is not PLAIN:
             bounds = bounds.asked(options)
-            key = _by_way(key, options)
+            key = _key_with_options(key, options)
         # The first 2 MiB of a body need no room in the memory that large bodies share
-        base = min(bounds.truncate, BASE)
+        base = min(bounds.truncate, BYTES_WITHOUT_CLAIM)
         claim = self._claim(bounds, options) if options.long or base < bounds.truncate else None
         # Without TLS a proxy reads the request before the server does.
         reader = None if target.secure else proxy
@@ -256,7 +256,7 @@ class HttpClient:
         finally:
             self._deadlines.remove(connection)
         # At once, before the status is held against the URL: only the second answer is archived
-        if message.head.status in WANT_OTHER_VERSION and http2 is None:
+        if message.head.status in OTHER_VERSION_STATUSES and http2 is None:
             better = await self._by_http2(visit, message.head)
             if better is not None:
                 connection.abort()
@@ -303,7 +303,7 @@ class HttpClient:
         except FetchError:
             # The answer by HTTP/1.1 is at hand.
             return None
-        if found is not None and found[3].head.status not in WANT_OTHER_VERSION:
+        if found is not None and found[3].head.status not in OTHER_VERSION_STATUSES:
             # The next request begins with HTTP/2.
             self.http2.suspect(visit.key)
         return found
@@ -324,7 +324,7 @@ class HttpClient:
             # None between two connections tells the watcher that this is another request.
             visit.watch.source = None
             visit.watch.source = second
-        base = min(visit.bounds.truncate, BASE)
+        base = min(visit.bounds.truncate, BYTES_WITHOUT_CLAIM)
         answer = self._metered(second, base, visit.method, visit.claim)
         asked = self._deadlines.add(second, visit.deadline)
         try:
@@ -338,8 +338,8 @@ class HttpClient:
 
     def _claim(self, bounds: FetchLimits, options: Options) -> Claim | None:
         """Return the claim of a body that may be longer than others: in most crawls, a sitemap."""
-        longest = MOST if options.long and not bounds.strict else 0
-        spare = max(bounds.truncate, longest) - min(bounds.truncate, BASE)
+        longest = LONGEST_SITEMAP if options.long and not bounds.strict else 0
+        spare = max(bounds.truncate, longest) - min(bounds.truncate, BYTES_WITHOUT_CLAIM)
         if spare <= 0:
             return None
         # A sitemap that finds no room is truncated. If it waited, slow ones would hold up fetchers.
@@ -425,7 +425,7 @@ class HttpClient:
         return connection
 
 
-UPGRADE_REQUIRED, VERSION_NOT_SUPPORTED = WANT_OTHER_VERSION = 426, 505
+UPGRADE_REQUIRED, VERSION_NOT_SUPPORTED = OTHER_VERSION_STATUSES = 426, 505
 _NAMES_HTTP2 = re.compile(rb"\b(h2|HTTP/2(\.0)?)\b", re.IGNORECASE)
 
 
@@ -440,14 +440,14 @@ def _may_want_http2(head: Head) -> bool:
     return not wanted or any(map(_NAMES_HTTP2.search, wanted))
 
 
-NOT_KEPT = b"\r\nConnection: close\r\n"  # a line that HTTP/2 does not have
+CONNECTION_CLOSE_LINE = b"\r\nConnection: close\r\n"  # a line that HTTP/2 does not have
 
 
-PARTIAL, NOT_MODIFIED = LESS = 206, 304
+PARTIAL, NOT_MODIFIED = PARTIAL_STATUSES = 206, 304
 _RANGE = re.compile(rb"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})")
 
 
-def _is_less(head: Head, request: bytes) -> bool:
+def _is_part_of_page(head: Head, request: bytes) -> bool:
     """Return whether the head announces a part of the page, though the request was for all."""
     # Some servers send a 304 though the request had no condition.
     if head.status == NOT_MODIFIED:
@@ -462,7 +462,7 @@ def _is_less(head: Head, request: bytes) -> bool:
     return last + 1 - first < size
 
 
-def _by_way(key: Key, options: Options) -> Key:
+def _key_with_options(key: Key, options: Options) -> Key:
     """Return the key of a connection to a server that was made with these options.
 
     Only a proxy and a local address matter to it.
@@ -484,10 +484,10 @@ def _exchange(
     head = message.head
     protocol = ""
     if connection.http2 is not None:
-        request = request.replace(NOT_KEPT, b"\r\n", 1)
+        request = request.replace(CONNECTION_CLOSE_LINE, b"\r\n", 1)
         protocol = H2
     wire, payload, body = message.forms()
-    if head.status in LESS and _is_less(head, request):
+    if head.status in PARTIAL_STATUSES and _is_part_of_page(head, request):
         message.stop("disconnect")
     return Exchange(
         url=url,

@@ -25,7 +25,7 @@ _LENGTH, _CODING = b"content-length", b"transfer-encoding"
 # Fields that leave the end of the body to others. RFC 2616 3.6: identity is no transfer coding, so
 # a length counts.
 _NO_FRAMING = frozenset(((_LENGTH, b""), (_CODING, b""), (_CODING, b"identity")))
-_LONGEST = 2**63 - 1
+_LARGEST_LENGTH = 2**63 - 1
 
 
 def mend(raw: bytes) -> bytes:
@@ -51,7 +51,7 @@ def mend(raw: bytes) -> bytes:
     if len(lengths) > 1:
         raise BadHead(f"contradictory Content-Length fields: {sorted(lengths)[:5]}")
     # An impossibly large length is ignored: the body ends with the connection.
-    if lengths and max(lengths) <= _LONGEST:
+    if lengths and max(lengths) <= _LARGEST_LENGTH:
         lines.append(b"Content-Length: %d" % lengths.pop())
     return b"\r\n".join(lines) + b"\r\n\r\n"
 

@@ -35,7 +35,7 @@ from webcrawl.urls.canonical import InvalidUrl, canonical
 
 logger = logging.getLogger(__name__)
 
-LONGEST = 1 << 20  # bytes of a file
+LONGEST_FILE = 1 << 20  # bytes of a file
 Origin = tuple[bool, str, int]  # whether by TLS, host, port
 KINDS = ("basic", "bearer", "header", "cookies")
 _TOKEN = re.compile(r"[!-~]+")
@@ -100,7 +100,7 @@ class Logins:
     def read(cls, path: str | os.PathLike[str]) -> Logins:
         """Return the logins of a file. Raise ValueError with the reason in a line, or OSError."""
         try:
-            tables = tomllib.loads(private_bytes(path, LONGEST).decode())
+            tables = tomllib.loads(private_bytes(path, LONGEST_FILE).decode())
         except tomllib.TOMLDecodeError as error:
             # The error may quote the file, so it is not raised on (`from None`).
             place = _PLACE.search(str(error))
@@ -251,7 +251,7 @@ _FIELDS: dict[str, Callable[[str], tuple[bytes, bytes]]] = {
 def _cookies(folder: Path, name: str, host: str) -> tuple[SavedCookie, ...]:
     """Return the cookies of a cookies.txt that are for this host. Raise ValueError."""
     try:
-        text = private_bytes(folder / name, LONGEST).decode()
+        text = private_bytes(folder / name, LONGEST_FILE).decode()
         found = tuple(one for one in _read_cookies(text) if one.is_of(host))
     except UnicodeDecodeError:
         raise ValueError(f"{name} is not UTF-8") from None

@@ -27,7 +27,7 @@ from webcrawl.net.tls import ANY, tls_context
 
 # Names that are cached at most, and for each MiB of FRONTIER_MEMORY. One takes 0.4 KB, so that is a
 # fifth of it
-NAMES, NAMES_PER_MIB = 2**16, 2**9
+MOST_NAMES_CACHED, NAMES_PER_MIB = 2**16, 2**9
 
 
 class Network:
@@ -46,7 +46,7 @@ class Network:
         self.resolver = CachingResolver(
             lookup(values["DNS_NAMESERVERS"]),
             hosts,
-            size=min(NAMES, values["FRONTIER_MEMORY"] * NAMES_PER_MIB),
+            size=min(MOST_NAMES_CACHED, values["FRONTIER_MEMORY"] * NAMES_PER_MIB),
             timeout=values["DNS_TIMEOUT"],
             admits=guard.admits,
         )

@@ -16,27 +16,29 @@ from math import log
 
 from webcrawl.net.errors import Sign
 
-ENOUGH = 9.0  # points that make an outage
+OUTAGE_POINTS = 9.0  # points that make an outage
 # points that any answer takes away: where a quarter of all hosts answer, there is a network
-ANSWER = 3.0
-NEW = 0.1  # points of a host that never answered: dead ones come together in lists, fifty in a row
+POINTS_OFF_PER_ANSWER = 3.0
+# points of a host that never answered: dead ones come together in lists, fifty in a row
+NEW_HOST_POINTS = 0.1
 # All of them together: at the end of a crawl only dead hosts may be left, and none could end a
 # false alarm. So three known hosts must have failed, which have URLs left and will be asked.
-NEW_IN_ALL = 6.0
-NO_ROUTE = 3.0  # points of a host that this machine has no route to, whatever the host's record
+MOST_NEW_HOST_POINTS = 6.0
+# points of a host that this machine has no route to, whatever the host's record
+NO_ROUTE_POINTS = 3.0
 # An outage makes nearly every host fail, and usually one in fifty does. The worse known hosts have
 # failed lately, the less one more failure says: the ratio of the two likelihoods decides, as in a
 # sequential test.
-OUT, USUAL = 0.9, 0.02
-LEAST = 0.1  # points of a known host at the least
-SPAN = 1000.0  # outcomes that the usual rate is taken from
-WINDOW = 600.0  # seconds after which failures that were not enough count no more
+OUTAGE_FAILURE_RATE, USUAL_FAILURE_RATE = 0.9, 0.02
+LEAST_KNOWN_HOST_POINTS = 0.1  # points of a known host at the least
+USUAL_RATE_OUTCOMES = 1000.0  # outcomes that the usual rate is taken from
+EVIDENCE_WINDOW = 600.0  # seconds after which failures that were not enough count no more
 # unrelated hosts that must answer before an outage is over; a second answer of one is half
-OVER = 3.0
+ANSWERS_UNTIL_OVER = 3.0
 # seconds: an outage that is over sooner was none, perhaps, and the next one needs twice the points
-FALSE = 10.0
-STRICTEST = 8.0  # times as many points at most
-CALM = 3600.0  # seconds after which ENOUGH is enough again
+FALSE_ALARM_SECONDS = 10.0
+MOST_STRICTNESS = 8.0  # times as many points at most
+CALM_SECONDS = 3600.0  # seconds after which OUTAGE_POINTS is enough again
 
 
 class HostPast(Enum):
@@ -74,7 +76,7 @@ class Detector:
         self.stirred = False  # whether answers matter now; else counting them is enough
         self.answers = 0  # to be counted by the caller while it is not stirred
         self.answered_at = 0.0  # when the last one came; the same
-        self._usual = (1.0, 1 / USUAL)  # failures of known hosts, and outcomes
+        self._usual = (1.0, 1 / USUAL_FAILURE_RATE)  # failures of known hosts, and outcomes
         self._points = 0.0
         self._new = 0.0  # of these, points of hosts that never answered
         self._known = 0
@@ -96,7 +98,7 @@ class Detector:
             if record is HostPast.KNOWN and begun >= self._began:
                 self._points = max(self._points - 1.0, 0.0)
             return False
-        if self._points and now - self._began > WINDOW:
+        if self._points and now - self._began > EVIDENCE_WINDOW:
             self._calm()
         if not self._points:
             self._begin(now)
@@ -110,7 +112,7 @@ class Detector:
             self._known += record is HostPast.KNOWN
             self._points += points
             self.stirred = True
-        if self._points < ENOUGH * self._factor:
+        if self._points < OUTAGE_POINTS * self._factor:
             return False
         self.out = True
         self._points = 0.0
@@ -123,17 +125,17 @@ class Detector:
         self.answers += 1
         self.answered_at = now
         if not self.out:
-            self._points -= ANSWER
+            self._points -= POINTS_OFF_PER_ANSWER
             if self._points <= 0.0:
                 self._calm()
             return False
         domain = self._domain(host)
         self._points += 0.5 if domain in self._unrelated else 1.0
         self._unrelated.add(domain)
-        if self._points < OVER:
+        if self._points < ANSWERS_UNTIL_OVER:
             return False
         self.out = False
-        self._judge(now - self._began < FALSE, now)
+        self._judge(now - self._began < FALSE_ALARM_SECONDS, now)
         self._known = 0  # what failed in an outage is not usual
         self._calm()
         return True
@@ -143,7 +145,7 @@ class Detector:
         is_known = failure.record is HostPast.KNOWN
         is_new = failure.record is HostPast.NEW
         if failure.sign is Sign.NO_ROUTE:
-            return NO_ROUTE
+            return NO_ROUTE_POINTS
         if failure.sign is Sign.NO_NAME and not is_known:
             return 0.0  # lists are full of names that do not exist
         if is_known:
@@ -158,25 +160,28 @@ class Detector:
         # Of a thousand hosts that are asked at once, all dead ones time out at once too: after
         # others have answered.
         began_before_an_answer = begun <= self.answered_at
-        if began_before_an_answer or self._new >= NEW_IN_ALL:
+        if began_before_an_answer or self._new >= MOST_NEW_HOST_POINTS:
             return 0.0
-        self._new += NEW
-        return NEW
+        self._new += NEW_HOST_POINTS
+        return NEW_HOST_POINTS
 
     def _known_worth(self) -> float:
         """Return the points of a host that answered last time."""
         failed, outcomes = self._usual
-        rate = max(failed / (outcomes + self.answers), USUAL)
-        if rate >= OUT:
-            return LEAST
-        return max(log(OUT / rate) / log(OUT / USUAL), LEAST)
+        rate = max(failed / (outcomes + self.answers), USUAL_FAILURE_RATE)
+        if rate >= OUTAGE_FAILURE_RATE:
+            return LEAST_KNOWN_HOST_POINTS
+        return max(
+            log(OUTAGE_FAILURE_RATE / rate) / log(OUTAGE_FAILURE_RATE / USUAL_FAILURE_RATE),
+            LEAST_KNOWN_HOST_POINTS,
+        )
 
     def _begin(self, now: float) -> None:
         """Book the first failure after a calm.
 
         What fails from the last answer on may be due to an outage.
         """
-        if self._factor > 1.0 and now - self._raised > CALM:
+        if self._factor > 1.0 and now - self._raised > CALM_SECONDS:
             self._factor = 1.0
         self._began = now
         self.since = self.answered_at
@@ -195,10 +200,10 @@ class Detector:
         """Add what has come to the usual rate of failures of known hosts."""
         before, outcomes = self._usual
         total = outcomes + self.answers + failed
-        shrink = min(SPAN / total, 1.0)
+        shrink = min(USUAL_RATE_OUTCOMES / total, 1.0)
         self._usual = ((before + failed) * shrink, total * shrink)
         self.answers = 0
 
     def _judge(self, doubtful: bool, now: float) -> None:  # noqa: FBT001 - private
-        self._factor = min(2 * self._factor, STRICTEST) if doubtful else 1.0
+        self._factor = min(2 * self._factor, MOST_STRICTNESS) if doubtful else 1.0
         self._raised = now

@@ -82,7 +82,7 @@ class Access:
 
 # Seconds after the request in which nothing need have come: for so long a silent host holds a slot
 # (docs/decisions/frontier-hosts.md).
-GRACE = 15.0
+SILENCE_GRACE = 15.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class FetchLimits:
     truncate: int = 2 * 2**20  # bytes of a decoded body
     timeout: float = 60.0  # seconds in all
     strict: bool = False  # a longer body is an error
-    grace: float = GRACE
+    grace: float = SILENCE_GRACE
     rate: float = 0.0  # bytes per second that must have come on average since then; 0: any
 
     def asked(self, options: Options) -> FetchLimits:

@@ -150,7 +150,7 @@ def _shown(scheme: str, host: str | None, port: int | None) -> str:
 
 
 # seconds until a proxy that is away is tried again, doubled each time
-SHORTEST, LONGEST = 1.0, 60.0
+SHORTEST_RETRY_WAIT, LONGEST_RETRY_WAIT = 1.0, 60.0
 # Failures for one host before they can be the host's. A dead host behind a proxy costs three more
 # tunnels, about six seconds.
 DOUBTS = 3
@@ -161,7 +161,9 @@ KNOWN = 1024
 @dataclass(slots=True)
 class _State:
     until: float = 0.0  # no request before that
-    pause: DoublingWait = field(default_factory=lambda: DoublingWait(SHORTEST, LONGEST))
+    pause: DoublingWait = field(
+        default_factory=lambda: DoublingWait(SHORTEST_RETRY_WAIT, LONGEST_RETRY_WAIT)
+    )
     worked: float = 0.0  # when it last got an answer from a server
     told: float = float("-inf")  # when it was last said that it is away,
     doubted: float = float("-inf")  # and when, that it may have failed
@@ -197,7 +199,7 @@ class Proxies:
         if now < state.until:
             return _failed(proxy, why, state.until - now)
         state.until = now + state.pause.next()
-        if now - state.told >= LONGEST:
+        if now - state.told >= LONGEST_RETRY_WAIT:
             state.told = now
             state.is_told = True
             logger.warning("proxy %s: %s; it is not used for %g s", proxy, why, state.pause.last)
@@ -218,10 +220,10 @@ class Proxies:
         state.doubts[host] = (since, count)
         while len(state.doubts) > KNOWN:
             state.doubts.popitem(last=False)
-        if now - state.doubted >= LONGEST:
+        if now - state.doubted >= LONGEST_RETRY_WAIT:
             state.doubted = now
             logger.warning("proxy %s: %s; the proxy failed, or %s did", proxy, error, host)
-        return _failed(proxy, error, wait_after(count, 2 * SHORTEST, LONGEST))
+        return _failed(proxy, error, wait_after(count, 2 * SHORTEST_RETRY_WAIT, LONGEST_RETRY_WAIT))
 
     def worked(self, proxy: Proxy, host: str) -> None:
         """Note that a server has answered through this proxy."""
@@ -250,7 +252,7 @@ def _failed(proxy: Proxy, why: object, wait: float) -> ProxyFailed:
     return error
 
 
-_LATER = frozenset((408, 429))  # of a proxy: also later, as all 5xx
+PASSING_STATUSES = frozenset((408, 429))  # of a proxy: also later, as all 5xx
 # The answer is the proxy's, or that of the server behind it, and does not say which.
 _GATEWAY = frozenset((502, 503, 504))
 
@@ -427,7 +429,7 @@ class ProxiedOpener:
                 # Its demand for other credentials: no URL gets through, so none is charged
                 raise self._proxies.failed(proxy, f"407 to {why}")
             # The proxy's rules forbid it: asking again would not help
-            if 300 <= status < 500 and status not in _LATER:
+            if 300 <= status < 500 and status not in PASSING_STATUSES:
                 raise TunnelRefused(f"proxy {proxy}: {status} to {why}")
             error = ConnectFailed(f"{status} to {why}")
         raise self._proxies.doubtful(proxy, target.host, error)

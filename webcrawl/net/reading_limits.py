@@ -3,7 +3,7 @@
 `Bandwidth` is a token bucket over the bytes of answers, which holds back requests first and reading
 second. A request that is handed out takes as many bytes from the bucket as answers had lately; what
 it gets in the end is settled when it is finished. While the bucket is empty no request is handed
-out, so small answers never wait. An answer that is longer than FREE is not read on while the bucket
+out, so small answers never wait. An answer that is longer than UNMETERED_BYTES is not read on while the bucket
 is empty. Reading alone is no limit: at 10 kB/s a hundred unread answers time out, and a hundred
 requests that are sent before the first byte arrives may bring 200 MB.
 
@@ -24,8 +24,8 @@ from weakref import WeakKeyDictionary
 
 BURST = 0.25  # seconds' worth of bytes that the bucket saves for later
 # bytes of an answer that are read whatever the bucket has: its request has waited for them
-FREE = 65_536
-TICK = 0.01  # seconds between two looks while answers wait to be read on
+UNMETERED_BYTES = 65_536
+LOOK_INTERVAL = 0.01  # seconds between two looks while answers wait to be read on
 FIRST_GUESS = 20_000.0  # bytes of an answer
 MEMORY = 0.98  # weight of earlier answers in the mean, at each later one
 WINDOW = 8  # a connection's buffer in the kernel takes this part of a second's bytes,
@@ -159,7 +159,7 @@ class Bandwidth:
                 self._end()
             return
         self.held = True
-        due = self._at + max(-self._level / self.rate, TICK)
+        due = self._at + max(-self._level / self.rate, LOOK_INTERVAL)
         # Something was given back. A timer that ignored this lost 24 % of the rate.
         if self._timer is not None and due < self._due:
             self._stop()
@@ -187,11 +187,11 @@ class Bandwidth:
         self.on_end()
 
 
-BASE = 2 << 20  # bytes of every body that need no room
-MOST = 50 << 20  # bytes of a sitemap: sitemaps.org's limit
+BYTES_WITHOUT_CLAIM = 2 << 20  # bytes of every body that need no room
+LONGEST_SITEMAP = 50 << 20  # bytes of a sitemap: sitemaps.org's limit
 # Bytes for all bodies. 50 hosts with a file of 60 MB each, and 100 downloads at once, take 611 MB
 # of memory at most.
-ROOM = 64 << 20
+BODY_ROOM = 64 << 20
 STEP = 1 << 20  # bytes of room that a body takes at a time
 # seconds in which no room is taken or given back, until the eldest that waits goes on all the same:
 # a page that awaits a download of its own may hold what that needs
@@ -215,7 +215,7 @@ class BodyRoom:
         "_waiting",
     )
 
-    def __init__(self, size: int = ROOM) -> None:
+    def __init__(self, size: int = BODY_ROOM) -> None:
         """`size`: bytes that all large bodies may have together."""
         self._free = size  # below 0 if the eldest download has more
         self._complete = 0  # bytes of bodies that are loaded, and not given back
@@ -370,7 +370,11 @@ class Claim:
 
 def claim_of(room: BodyRoom, most: int) -> Claim | None:
     """Return the claim of a body that may have up to `most` bytes; None if it needs no room."""
-    return Claim(room, most - BASE, may_wait=True) if most > BASE else None
+    return (
+        Claim(room, most - BYTES_WITHOUT_CLAIM, may_wait=True)
+        if most > BYTES_WITHOUT_CLAIM
+        else None
+    )
 
 
 def _no_claim() -> None:

@@ -146,7 +146,7 @@ def _pattern_octet(match: re.Match[bytes]) -> bytes:
 
 USAGE, SIGNAL, LICENSE = "content-usage", "content-signal", "license"
 # paths of one field: each may cost 6 us per page, and a file of 500 KiB has room for 25,000
-MOST = 256
+MOST_PATHS_PER_FIELD = 256
 LICENSES = 8  # of one file
 
 Paths = Mapping[str, int]  # pattern, empty for all paths -> statement
@@ -193,7 +193,7 @@ class GroupReader:
 
     def __init__(self) -> None:
         self._fields: dict[str, dict[str, int]] = {}
-        self._full: set[str] = set()  # fields with more than MOST paths
+        self._full: set[str] = set()  # fields with more than MOST_PATHS_PER_FIELD paths
         self._licenses: dict[str, None] = {}
 
     def add(self, kind: str, value: bytes) -> None:
@@ -216,12 +216,12 @@ class GroupReader:
     def _put(self, kind: str, pattern: str, said: int) -> None:
         """Add what a line says of a path; equal paths are combined.
 
-        More than MOST say together, and of all paths, whatever one of them says.
+        More than MOST_PATHS_PER_FIELD say together, and of all paths, whatever one of them says.
         """
         paths = self._fields.setdefault(kind, {})
         pattern = "" if kind in self._full else pattern
         paths[pattern] = paths.get(pattern, 0) | said
-        if len(paths) > MOST:
+        if len(paths) > MOST_PATHS_PER_FIELD:
             self._full.add(kind)
             self._fields[kind] = {"": combined(paths.values())}
 
@@ -275,7 +275,7 @@ _READERS: dict[str, Callable[[bytes], int | None]] = {
 # hundred thousand would hold up the whole crawl. 1,927 real files have at most 1,672; a file with
 # more than this forbids everything.
 MOST_PARTS = 4096
-SAID = frozenset((USAGE, SIGNAL, LICENSE))
+USE_FIELDS = frozenset((USAGE, SIGNAL, LICENSE))
 # no user-agent line behind these is for the same group
 RULES = frozenset(("allow", "disallow", USAGE))
 # RFC 9309 2.2.1; what follows, such as a version, is ignored
@@ -385,7 +385,7 @@ class _Group:
     def take(self, kind: str, value: bytes) -> None:
         if kind == "crawl-delay":
             self.crawl_delay = _seconds(value)
-        elif kind in SAID:
+        elif kind in USE_FIELDS:
             self.said = self.said or GroupReader()  # few files say anything of the use of pages
             self.said.add(kind, value)
         elif pattern := pattern_of(value):

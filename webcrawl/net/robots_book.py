@@ -43,9 +43,9 @@ TRIES = 3
 # Bytes and number of rules in memory. As Protego's objects, so many would take 5.6 GB.
 MEMORY, HOSTS = 32 << 20, 2**18
 ORIGINS = 100  # of one host, that are shown
-NAMES = 32 << 10  # characters of the sitemaps that one file names, that are kept
+SITEMAP_NAMES_LENGTH = 32 << 10  # characters of the sitemaps that one file names, that are kept
 # origins known to have no row: a new host is looked for four times until its robots.txt has come
-ABSENT = 4096
+ABSENT_ORIGINS_KEPT = 4096
 NO_HEAD = RobotsHead()
 
 
@@ -326,7 +326,7 @@ class RobotsBook:
             return None
         row = self._table.robots(origin)
         if row is None:
-            if len(self._absent) >= ABSENT:
+            if len(self._absent) >= ABSENT_ORIGINS_KEPT:
                 self._absent.clear()
             self._absent.add(origin)
             return None
@@ -358,7 +358,7 @@ def _verdict_of(entry: RobotsEntry, url: str) -> RobotsDecision:
 
 def _kept(sitemaps: Iterable[str]) -> Iterator[str]:
     """Yield the first ones, as far as there is room."""
-    room = NAMES
+    room = SITEMAP_NAMES_LENGTH
     for one in sitemaps:
         room -= len(one)
         if room < 0:

@@ -73,9 +73,11 @@ def follows(status: int, hops: int) -> bool:
 # of each week takes 1.9 so.
 HOUR, DAY = 3600.0, 86_400.0
 BUSY = 100  # URLs since the last look: one look costs at most a hundredth of the host's requests
-LONGEST = 128  # bytes of an entity tag
+LONGEST_ETAG = 128  # bytes of an entity tag
 NONE = Validators()
-TOLD = frozenset((b"etag", b"last-modified", b"cache-control"))  # the headers that are hints
+VALIDATOR_HEADERS = frozenset(
+    (b"etag", b"last-modified", b"cache-control")
+)  # the headers that are hints
 NOT_MODIFIED = 304
 
 
@@ -119,13 +121,13 @@ class RobotsHead(NamedTuple):
 
 def head_of(exchange: Exchange) -> RobotsHead:
     """Read a head. Of a body that is not whole no validators are kept: its rules may not be all."""
-    if exchange.names.isdisjoint(TOLD):
+    if exchange.names.isdisjoint(VALIDATOR_HEADERS):
         return RobotsHead()
     headers = exchange.headers
     is_whole = 200 <= exchange.status < 300 and exchange.truncated in ("", "length")
     if not is_whole and exchange.status != NOT_MODIFIED:
         return RobotsHead(NONE, max_age(headers))
-    return RobotsHead(validators(headers, exchange.started, longest=LONGEST), max_age(headers))
+    return RobotsHead(validators(headers, exchange.started, longest=LONGEST_ETAG), max_age(headers))
 
 
 def look(

@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 # Seconds by which we may notice a deadline too late for want of our own time. After more, no server
 # is judged by it.
-LATE = 1.0
+LATENESS_TOLERATED = 1.0
 
 
 class until:  # noqa: N801 - it reads as asyncio.timeout_at
@@ -62,7 +62,7 @@ class until:  # noqa: N801 - it reads as asyncio.timeout_at
 
     def _judge(self, error: TimeoutError) -> None:
         late = asyncio.get_running_loop().time() - self._deadline
-        if late > LATE:
+        if late > LATENESS_TOLERATED:
             raise Untried(f"this process was busy or stopped for {late:.1f} s") from error
 
 
@@ -73,7 +73,7 @@ class until:  # noqa: N801 - it reads as asyncio.timeout_at
 OTHERS = 100
 
 
-MOST = 1000  # connections kept for hosts that wait: over TLS each takes 45 KB
+MOST_CONNECTIONS_KEPT = 1000  # connections kept for hosts that wait: over TLS each takes 45 KB
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def worth_keeping(queues: int, fetches: int, factor: float) -> int:
     each that is asked. In a crawl that does not wait, there is one for each host of the rotation,
     as the frontier has it at least.
     """
-    return max(queues, min(int(factor * fetches), MOST))
+    return max(queues, min(int(factor * fetches), MOST_CONNECTIONS_KEPT))
 
 
 def room(limit: int, used: int, fetches: int, kept: int) -> ConnectionRoom:
@@ -129,7 +129,7 @@ def room(limit: int, used: int, fetches: int, kept: int) -> ConnectionRoom:
 
 
 # seconds of a pause; it is doubled as long as no connection opens after it
-SHORTEST, LONGEST = 0.05, 5.0
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.05, 5.0
 QUIET = 10.0  # seconds without a further pause after which the shortage is over
 _NO_MEMORY = "MALLOC_FAILURE"  # OpenSSL's reason, in an ssl.SSLError
 _UNREACHABLE = frozenset(
@@ -150,7 +150,7 @@ class Shortage:
         self.on_pause: Callable[[], None] = lambda: None  # gives up idle connections
         self.on_end: Callable[[], None] = lambda: None
         self.count = 0  # pauses so far
-        self._pause = DoublingWait(SHORTEST, LONGEST)
+        self._pause = DoublingWait(SHORTEST_PAUSE, LONGEST_PAUSE)
         self._timer: asyncio.TimerHandle | None = None
         self._waiters: list[asyncio.Future[None]] = []
 
@@ -260,16 +260,16 @@ def missing_socket() -> OSError | None:
     return None
 
 
-BEAT = 1.0  # seconds between two beats, at most
+BEAT_INTERVAL = 1.0  # seconds between two beats, at most
 # seconds without a beat or a look at the clock, after which the process did not run in between
-GAP = 2.0
-KEPT = 64  # stops that are remembered: no download outlasts as many
+STOP_GAP = 2.0
+STOPS_REMEMBERED = 64  # stops that are remembered: no download outlasts as many
 
 
 class RunningClock:
     """Seconds of `time.monotonic`, without those in which the process did not run.
 
-    The event loop has to call `beat` every BEAT seconds. Without a first beat, and after `stop`, no
+    The event loop has to call `beat` every BEAT_INTERVAL seconds. Without a first beat, and after `stop`, no
     second is left out.
     """
 
@@ -279,15 +279,15 @@ class RunningClock:
         self._last = 0.0  # when the process was last seen to run, in seconds of this clock
         self._beats = False
         # when each ended, by `steady`, and its seconds
-        self._stops: deque[tuple[float, float]] = deque(maxlen=KEPT)
+        self._stops: deque[tuple[float, float]] = deque(maxlen=STOPS_REMEMBERED)
 
     def __call__(self) -> float:
         """Return the seconds that this process has run; when it was stopped does not count."""
         steady = self._steady()
         now = steady - self._lost
-        if now - self._last > GAP and self._beats:
+        if now - self._last > STOP_GAP and self._beats:
             # a stop may have begun right before the next beat: hosts get this second
-            lost = now - self._last - BEAT
+            lost = now - self._last - BEAT_INTERVAL
             self._lost += lost
             self._stops.append((steady, lost))
             now -= lost

@@ -19,7 +19,7 @@ LIBRARY = "python_socks"
 SOCKS_PORT = 1080
 RESOLVED_HERE = "socks5"
 FORBIDDEN, CONNECTION_REFUSED = 2, 5  # RFC 1928 6: replies of a proxy
-LONGEST = 255  # bytes of a user name and of a password, RFC 1929 2
+LONGEST_CREDENTIAL = 255  # bytes of a user name and of a password, RFC 1929 2
 
 
 class ProxyUnusable(Exception):  # noqa: N818 - reads as what it is
@@ -43,7 +43,9 @@ def credentials_of(proxy: Proxy) -> tuple[str, str]:
     except ValueError:
         user = password = ""
     # RFC 1929 gives each one byte for its length, and names no encoding.
-    can_be_sent = all(one.isascii() and 0 < len(one) <= LONGEST for one in (user, password))
+    can_be_sent = all(
+        one.isascii() and 0 < len(one) <= LONGEST_CREDENTIAL for one in (user, password)
+    )
     if not can_be_sent:
         raise BadOption(f"proxy {proxy}: its user name or password cannot be sent by SOCKS5")
     return user, password

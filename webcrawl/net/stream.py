@@ -10,7 +10,7 @@ from typing import cast
 from webcrawl.net.connection_reach import Heard
 from webcrawl.net.errors import Untried
 from webcrawl.net.protocols import FetchLimits
-from webcrawl.net.reading_limits import BASE, Bandwidth, Claim
+from webcrawl.net.reading_limits import BYTES_WITHOUT_CLAIM, Bandwidth, Claim
 from webcrawl.net.shortage import until
 
 _TYPES = MimeTypes(())  # only Python's table: the system's differs between machines
@@ -29,7 +29,7 @@ def type_of(name: bytes) -> str:
     return kind or ""
 
 
-_FULL = 256 * 1024  # unread bytes at which the transport stops reading
+_MOST_UNREAD = 256 * 1024  # unread bytes at which the transport stops reading
 
 
 class Stream(asyncio.Protocol):
@@ -103,7 +103,7 @@ class Stream(asyncio.Protocol):
         self._buffer += data
         self.received += len(data)
         # What is not read fills the window of TCP, and the server sends no more.
-        if len(self._buffer) > _FULL and self._transport is not None and not self._paused:
+        if len(self._buffer) > _MOST_UNREAD and self._transport is not None and not self._paused:
             self._paused = True
             self._transport.pause_reading()
         self._wake()
@@ -153,7 +153,7 @@ async def read_body(
     asked = loop.time()
     body = bytearray()
     # The first 2 MiB of a body need no room
-    allowed = limit if claim is None else min(limit, BASE)
+    allowed = limit if claim is None else min(limit, BYTES_WITHOUT_CLAIM)
     while True:
         ended = complete is not None and complete(bytes(body[-16:]))
         end = deadline

@@ -28,7 +28,7 @@ from webcrawl.store.errors import DamagedFile
 from webcrawl.urls.canonical import InvalidUrl, canonical
 
 HUBS = 3  # of one page that are tried, in order
-LONGEST = 2000  # characters of an address
+LONGEST_ADDRESS = 2000  # characters of an address
 
 
 class Offer(NamedTuple):
@@ -84,7 +84,7 @@ def _of_headers(headers: Iterable[tuple[bytes, bytes]]) -> tuple[list[str], list
 def address(written: str, base: str) -> str:
     """Return the canonical form of an address of the web; empty if this is none."""
     try:
-        found = canonical(written, base, LONGEST)
+        found = canonical(written, base, LONGEST_ADDRESS)
     except InvalidUrl:
         return ""
     return found if found.startswith(("http:", "https:")) else ""
@@ -111,7 +111,7 @@ LOAD = f"SELECT {FIELDS}, crc FROM subscription WHERE token = ?"
 DUE = f"SELECT {FIELDS}, crc FROM subscription WHERE due <= ? ORDER BY due LIMIT ?"
 STORE = f"INSERT OR REPLACE INTO subscription ({FIELDS}, crc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 REMOVE = "DELETE FROM subscription WHERE token = ?"
-MOST = 10_000  # subscriptions of a crawl
+MOST_SUBSCRIPTIONS = 10_000  # subscriptions of a crawl
 PER_SITE = 100  # of one registered domain
 PERSON = b"webcrawl websub"  # blake2b: no other use of the same key has this hash
 HOUR, DAY = 3600.0, 86_400.0
@@ -317,7 +317,7 @@ class Subscriptions:
     def _makes_room(self, site: str) -> bool:
         """Return whether there is room for one more; one that is gone gives way."""
         return self._makes_room_in("site = ?", (site,), PER_SITE) and self._makes_room_in(
-            "1", (), MOST
+            "1", (), MOST_SUBSCRIPTIONS
         )
 
     def _makes_room_in(self, which: str, values: tuple[str, ...], most: int) -> bool:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.crawl.control.test_server import connected, serving
 from webcrawl.crawl.control.client import (
-    LONGEST,
+    LONGEST_REQUEST,
     Client,
     answer,
     forget_spooled,
@@ -52,7 +52,7 @@ def test_a_request(line):
     except CommandError as error:
         said = refusal(str(error))
         assert said.count(b"\n") == 1
-        assert len(said) < LONGEST
+        assert len(said) < LONGEST_REQUEST
 
 
 @given(LINES)
@@ -91,7 +91,7 @@ def test_bytes_on_the_socket():
 
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder), answering):
 
-        @given(st.lists(LINES | st.just(b"\n") | st.just(b"x" * LONGEST), max_size=8))
+        @given(st.lists(LINES | st.just(b"\n") | st.just(b"x" * LONGEST_REQUEST), max_size=8))
         def send(pieces):
             with connected(Path(folder)) as connection:
                 try:

@@ -86,7 +86,7 @@ class TestPause:
 
     def test_so_many(self, crawl, monkeypatch):
         """There is a limit, which is said; what is excluded instead takes no place."""
-        monkeypatch.setattr(in_force, "MOST", 2)
+        monkeypatch.setattr(in_force, "MOST_HOSTS", 2)
         crawl.order("host a.org pause")
         crawl.order("host b.org pause")
 

@@ -17,9 +17,9 @@ from tests.support.crawling import wait_until
 from webcrawl.base.system import socket_address
 from webcrawl.crawl.control import client as asking
 from webcrawl.crawl.control import server as module
-from webcrawl.crawl.control.client import LONGEST, NAME, Client, folder_of
+from webcrawl.crawl.control.client import LONGEST_REQUEST, NAME, Client, folder_of
 from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
-from webcrawl.crawl.control.server import MOST, ControlServer
+from webcrawl.crawl.control.server import MOST_CONNECTIONS, ControlServer
 
 
 async def echo(name, words):
@@ -78,7 +78,7 @@ def connected(jobdir):
 
 def flood(connection):
     for _ in range(1000):
-        connection.sendall(b"x" * LONGEST)
+        connection.sendall(b"x" * LONGEST_REQUEST)
 
 
 def said(connection):
@@ -195,7 +195,7 @@ class TestAsking:
     def test_too_long(self, tmp_path):
         """A request that no line holds is not sent."""
         with serving(tmp_path), pytest.raises(CommandError, match="longer than"):
-            Client(tmp_path).ask("a", "x" * LONGEST)
+            Client(tmp_path).ask("a", "x" * LONGEST_REQUEST)
 
     def test_an_answer_that_is_none(self, tmp_path):
         """What JSON cannot say is a mistake of the command's."""
@@ -355,7 +355,7 @@ class TestTheCostOfOthers:
         """Who goes in the middle of a line is told so; who goes between two is told nothing."""
         with serving(tmp_path):
             for sent, heard in (
-                (b"{", f"or has more than {LONGEST} bytes"),
+                (b"{", f"or has more than {LONGEST_REQUEST} bytes"),
                 (b"", ""),
             ):
                 with connected(tmp_path) as connection:
@@ -409,9 +409,9 @@ class TestTheCostOfOthers:
         """Any number of connections may be there: those that are silent make room."""
         monkeypatch.setattr(module, "SILENCE", 3600.0)  # none is left for its silence alone
         with serving(tmp_path):
-            kept = [connected(tmp_path) for _ in range(5 * MOST)]
+            kept = [connected(tmp_path) for _ in range(5 * MOST_CONNECTIONS)]
             assert Client(tmp_path).ask("a")["name"] == "a"
-            wait_until(lambda: sum(map(is_left, kept)) >= 4 * MOST)
+            wait_until(lambda: sum(map(is_left, kept)) >= 4 * MOST_CONNECTIONS)
             assert not is_left(kept[-1])
             for connection in kept:
                 connection.close()
@@ -427,10 +427,10 @@ class TestTheCostOfOthers:
             return await echo(name, words)
 
         with serving(tmp_path, long):
-            kept = [connected(tmp_path) for _ in range(MOST)]
+            kept = [connected(tmp_path) for _ in range(MOST_CONNECTIONS)]
             for connection in kept:
                 connection.sendall(b'{"command": "long"}\n')
-            wait_until(lambda: len(begun) == MOST)
+            wait_until(lambda: len(begun) == MOST_CONNECTIONS)
             with pytest.raises(CommandError, match="ended before it answered"):
                 Client(tmp_path).ask("a")
             over.set()

@@ -172,7 +172,7 @@ class TestWhere:
 
     def test_so_many(self, crawl, monkeypatch):
         """There is a limit, which is said."""
-        monkeypatch.setattr(sheets, "MOST", 2)
+        monkeypatch.setattr(sheets, "MOST_SHEETS", 2)
         for name in ("a.org", "b.org", "a.org"):
             crawl.order(f"set --for {name} HOST_MAX_PAGES 5")
 
@@ -184,7 +184,7 @@ class TestWhere:
 
     def test_many_hosts(self, crawl, monkeypatch):
         """Of which hosts it is remembered what holds is bounded."""
-        monkeypatch.setattr(sheets, "ROOM", 10)
+        monkeypatch.setattr(sheets, "HOSTS_REMEMBERED", 10)
         crawl.order("set --for a.org POLITENESS_MIN_DELAY 5")
         assert {waits(crawl, f"h{number}.a.org")[0] for number in range(25)} == {5.0}
         assert len(crawl.crawl.parts.frontier.core.book.host_terms) <= 10

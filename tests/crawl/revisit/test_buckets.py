@@ -11,7 +11,7 @@ from webcrawl.crawl.revisit import buckets as module
 from webcrawl.crawl.revisit.buckets import (
     BEFORE,
     LAST,
-    TICK,
+    TICKS_PER_SECOND,
     Buckets,
     seconds_of,
     stamp,
@@ -54,7 +54,7 @@ def test_times_are_kept_to_a_256th_of_a_second():
     """A time comes back as it was, as far as ticks tell; one that is too early or late is the first
     or last.
     """
-    assert seconds_of(ticks(NOW + 1 / TICK)) == NOW + 1 / TICK
+    assert seconds_of(ticks(NOW + 1 / TICKS_PER_SECOND)) == NOW + 1 / TICKS_PER_SECOND
     assert seconds_of(ticks(-DAY)) == -DAY
     assert ticks(-2.0 * BEFORE) == ticks(float("-inf")) == 0
     assert ticks(1e300) == ticks(float("inf")) == LAST
@@ -107,7 +107,7 @@ def test_the_number_of_buckets_has_a_limit(db, monkeypatch):
     """With as many buckets as there may be, records go to the nearest one: all still come, nearly
     in order.
     """
-    monkeypatch.setattr(module, "MOST", 20)
+    monkeypatch.setattr(module, "MOST_BUCKETS", 20)
     random, buckets = Random(6), made(db)
     for _ in range(20_000):
         push(buckets, NOW + random.random() * 3000 * DAY)

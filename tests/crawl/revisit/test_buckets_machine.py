@@ -13,7 +13,14 @@ from tests.support.patches import patched
 from tests.support.places import IN_MEMORY
 from webcrawl.base.zstd_frame import unpack
 from webcrawl.crawl.revisit import buckets as module
-from webcrawl.crawl.revisit.buckets import TICK, Buckets, seconds_of, stamp, stamped, ticks
+from webcrawl.crawl.revisit.buckets import (
+    TICKS_PER_SECOND,
+    Buckets,
+    seconds_of,
+    stamp,
+    stamped,
+    ticks,
+)
 from webcrawl.frontier.fifo import Blocks, Pool
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.queue_row import LARGEST, count_records
@@ -21,7 +28,9 @@ from webcrawl.store.jobdir.queue_row import LARGEST, count_records
 NOW = 1_800_000_000
 DAY = 86_400
 AWAY = st.one_of(
-    st.integers(0, 2 * TICK).map(lambda ticks: ticks / TICK),  # many of one second
+    st.integers(0, 2 * TICKS_PER_SECOND).map(
+        lambda ticks: ticks / TICKS_PER_SECOND
+    ),  # many of one second
     st.integers(0, 4000),
     st.integers(0, 40 * DAY),
     st.integers(-400 * DAY, 4000 * DAY),
@@ -33,7 +42,7 @@ class Times(RuleBasedStateMachine):
 
     @initialize(memory=st.integers(0, 3000), run=st.integers(1, 8), moves=st.integers(1, 3))
     def begin(self, memory, run, moves):
-        self.patches = patched((module, {"RUN": run, "MOVES": moves}))
+        self.patches = patched((module, {"LONGEST_SORTED": run, "MOVES": moves}))
         self.scratch = self.patches.enter_context(tempfile.TemporaryDirectory(dir=IN_MEMORY))
         self.memory, self.now, self.number = memory, NOW, 0
         self.twin, self.durable = [], []
@@ -68,7 +77,9 @@ class Times(RuleBasedStateMachine):
             if record == self.twin[0]:
                 heappop(self.twin)
             else:
-                assert stamped(record) // TICK == stamped(self.twin[0]) // TICK
+                assert (
+                    stamped(record) // TICKS_PER_SECOND == stamped(self.twin[0]) // TICKS_PER_SECOND
+                )
                 self.twin.remove(record)
                 heapify(self.twin)
         if not self.twin:
@@ -109,7 +120,7 @@ class Times(RuleBasedStateMachine):
 
     def little_is_sorted(self):
         saved = self.db.get(module.SORTED)[module.TIME + module.COUNT :]
-        assert count_records(unpack(saved, LARGEST)) <= 2 * module.RUN + 1
+        assert count_records(unpack(saved, LARGEST)) <= 2 * module.LONGEST_SORTED + 1
 
     @rule()
     def crash(self):

@@ -12,7 +12,7 @@ from webcrawl.crawl.revisit.budget import (
     HOUR,
     MAX_OF_HOST,
     MAX_WAITING,
-    SAVED,
+    TOKENS_KEPT_SECONDS,
     DueByHost,
     Split,
     Tokens,
@@ -43,7 +43,7 @@ def test_few_are_saved():
     """After a pause there are some seconds' worth."""
     tokens = Tokens(lambda: 10.0)
     tokens.whole(0.0)
-    assert tokens.whole(3600.0) == 10 * SAVED
+    assert tokens.whole(3600.0) == 10 * TOKENS_KEPT_SECONDS
 
 
 def test_a_clock_that_goes_back_gives_nothing():

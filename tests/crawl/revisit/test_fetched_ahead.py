@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.revisits import DAY, NOW, Told, made, page
 from webcrawl.crawl.revisit import fetched_ahead as module
-from webcrawl.crawl.revisit.fetched_ahead import KEPT, UNDER_WAY
+from webcrawl.crawl.revisit.fetched_ahead import KEPT_SECONDS, UNDER_WAY
 from webcrawl.crawl.revisit.record import PageRecord
 from webcrawl.crawl.revisit.revisits import FLOOR
 from webcrawl.crawl.revisit.revisits import UNDER_WAY as WAIT
@@ -249,14 +249,14 @@ class TestRows:
         for number in range(2, 6):
             told(revisits, NOW + number, page(number).url)
         revisits.ahead.found(page(2, NOW))
-        revisits.take(NOW + KEPT - 10, 0)
+        revisits.take(NOW + KEPT_SECONDS - 10, 0)
         assert len(revisits.ahead) == 4
-        revisits.take(NOW + KEPT + DAY, 0)
+        revisits.take(NOW + KEPT_SECONDS + DAY, 0)
         assert len(revisits.ahead) == 0
 
     def test_their_number_is_bounded(self, revisits, monkeypatch):
         """With very many rows, no new ones are made; those that are there go on."""
-        monkeypatch.setattr(module, "MOST", 3)
+        monkeypatch.setattr(module, "MOST_ROWS", 3)
         for number in range(2, 5):
             revisits.ahead.found(
                 replace(told(revisits, NOW + number, page(number).url), fetched=NOW)
@@ -313,7 +313,7 @@ class TestRows:
 
     def test_pages_without_a_record(self, revisits, monkeypatch):
         """What is noted of them is told once, is nothing of other pages, and is bounded."""
-        monkeypatch.setattr(module, "LACKING", 3)
+        monkeypatch.setattr(module, "MOST_ROWS_OF_UNKNOWN", 3)
         assert not revisits.ahead.fill("http://h/2")
         found_ahead(revisits, NOW + 1, digest=2)
         for number in (1, 2, 3, 4):
@@ -328,7 +328,7 @@ class TestRows:
         """A signal before its next turn gets a link with all that is known of it; and these, too,
         are bounded.
         """
-        monkeypatch.setattr(module, "LACKING", 2)
+        monkeypatch.setattr(module, "MOST_ROWS_OF_UNKNOWN", 2)
         known = page(5, NOW - DAY, digest=7, etag=b'"x"', gone=2)
         revisits.ahead.gone(known, NOW)
         revisits.ahead.gone(page(6, gone=1), NOW)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.crawl.revisit.optimal import LONGEST, interval, value
+from webcrawl.crawl.revisit.optimal import LONGEST_LOG_INTERVAL, interval, value
 
 SHAPES = st.floats(0.05, 300)
 SPANS = st.floats(60, 1e9)
@@ -47,4 +47,4 @@ def test_an_interval_is_a_time(shape, span, worth):
 
     assert 0 < shorter <= longer * 1.02
     if shape > 1 and worth * (shape - 1) >= span:
-        assert shorter == pytest.approx(span * np.expm1(LONGEST))
+        assert shorter == pytest.approx(span * np.expm1(LONGEST_LOG_INTERVAL))

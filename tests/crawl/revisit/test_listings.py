@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from tests.support.revisits import DAY, NOW, Told, made, page
 from webcrawl.crawl.revisit.listings import (
-    AHEAD,
+    DATE_TOLERANCE,
     HOUR,
-    LONGEST,
+    LONGEST_INTERVAL,
     MAX_URLS,
     WEEK,
     Listed,
@@ -110,7 +110,8 @@ class TestStamp:
     @pytest.mark.parametrize(
         ("modified", "kept"),
         [
-            (None, 0), (NOW, int(NOW)), (NOW + AHEAD, int(NOW + AHEAD)), (NOW + AHEAD + 1, 0), (253402300799.0, 0),
+            (None, 0), (NOW, int(NOW)), (NOW + DATE_TOLERANCE, int(NOW + DATE_TOLERANCE)),
+            (NOW + DATE_TOLERANCE + 1, 0), (253402300799.0, 0),
             (-5.0, 0), (0.0, 0), (1.5, 1), (float("inf"), 0), (float("nan"), 0),
         ],
     )  # fmt: skip
@@ -168,7 +169,7 @@ def test_a_listing_that_brings_nothing():
     """It is read once a week, or once a round if that is longer; after a month in any case."""
     assert settled(lambda _: 0) == WEEK
     assert settled(lambda _: 0, 20 * DAY) == 20 * DAY
-    assert settled(lambda _: 0, 400 * DAY) == LONGEST
+    assert settled(lambda _: 0, 400 * DAY) == LONGEST_INTERVAL
 
 
 def test_the_more_it_brings_the_sooner_it_is_read():

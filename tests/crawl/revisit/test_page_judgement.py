@@ -9,7 +9,14 @@ import pytest
 
 from tests.support.warc_crawl import exchange
 from webcrawl.base.page_values import By, Change, PageJudgement
-from webcrawl.crawl.revisit.page_judgement import CHECK, LONG, MOST, SURE, Honesty, judged
+from webcrawl.crawl.revisit.page_judgement import (
+    CHANGES_UNTIL_SURE,
+    CHECK,
+    HOSTS_REMEMBERED,
+    LONG,
+    Honesty,
+    judged,
+)
 from webcrawl.crawl.revisit.record import PageRecord
 
 CHANGED, SAME = PageJudgement(Change.CHANGED, By.TEXT), PageJudgement(Change.UNCHANGED, By.STATUS)
@@ -46,8 +53,8 @@ def test_the_same_etag_with_other_bytes(honesty):
 
 @pytest.mark.parametrize("etag", [b'"2"', b""])
 def test_checks_that_find_changes(honesty, etag):
-    """After SURE of them in a row the host is not believed."""
-    for number in range(SURE):
+    """After CHANGES_UNTIL_SURE of them in a row the host is not believed."""
+    for number in range(CHANGES_UNTIL_SURE):
         assert plainly(honesty) < 0.1, number
         honesty.heard("http://a.test/", PAGE, CHANGED, etag, 0.0, plainly=True)
         honesty.heard("http://a.test/", PAGE, SAME, etag, 0.0, plainly=False)
@@ -74,11 +81,11 @@ def test_a_weak_etag_may_stay(honesty):
 
 def test_it_is_kept(honesty):
     """What is known goes on after a restart, and takes bounded room."""
-    for number in range(MOST + 10):
+    for number in range(HOSTS_REMEMBERED + 10):
         honesty.heard(f"http://h{number}.test/", PAGE, CHANGED, b'"1"', 0.0, plainly=True)
     again = Honesty(Random(1), honesty.save())
 
-    assert plainly(again, f"http://h{MOST}.test/") == 1.0
+    assert plainly(again, f"http://h{HOSTS_REMEMBERED}.test/") == 1.0
     assert plainly(again, "http://h0.test/") < 0.1
 
 

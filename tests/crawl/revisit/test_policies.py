@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from webcrawl.base.loading import load
 from webcrawl.base.model import Link
 from webcrawl.crawl.revisit.change_rate import MAX_SAMPLED
-from webcrawl.crawl.revisit.optimal import APART, Optimal
+from webcrawl.crawl.revisit.optimal import EARLY_VISIT_SPACING, Optimal
 from webcrawl.crawl.revisit.policies import (
     FARTHEST,
     MAX_WEIGHT,
@@ -278,7 +278,7 @@ class TestLearning:
     def test_a_page_in_doubt(self):
         """It is visited soon after a page that is just worth visits would have changed."""
         early, usual = self.due()
-        assert early == pytest.approx(APART * DAY)
+        assert early == pytest.approx(EARLY_VISIT_SPACING * DAY)
         assert usual > 2 * DAY
 
     @pytest.mark.parametrize(

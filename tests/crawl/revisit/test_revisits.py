@@ -8,7 +8,7 @@ from math import inf, nan
 import pytest
 
 from tests.support.revisits import DAY, NOW, Told, made, page
-from webcrawl.crawl.revisit.revisits import FAR, FLOOR, LOOK
+from webcrawl.crawl.revisit.revisits import FARTHEST_DUE, FLOOR, NEVER_DUE_RECHECK
 from webcrawl.store.crawldb import CrawlDB
 
 
@@ -142,7 +142,7 @@ def test_a_clock_that_was_set_back_stops_nothing(db):
     assert taken(revisits, NOW) == [0]
 
 
-@pytest.mark.parametrize("due", [inf, nan, 2 * FAR])
+@pytest.mark.parametrize("due", [inf, nan, 2 * FARTHEST_DUE])
 def test_never_is_asked_about_again(db, due):
     """A page that is never due comes up at long intervals, and is taken once the policy wants it."""
     revisits, policy = kept(db, [], policy=Told(after=due, early=False))
@@ -150,7 +150,11 @@ def test_never_is_asked_about_again(db, due):
     asked = len(policy.places)
     for day in range(1, 400):
         assert taken(revisits, NOW + day * DAY) == []
-    assert 400 * DAY / (1.2 * LOOK) <= len(policy.places) - asked <= 400 * DAY / (0.8 * LOOK)
+    assert (
+        400 * DAY / (1.2 * NEVER_DUE_RECHECK)
+        <= len(policy.places) - asked
+        <= 400 * DAY / (0.8 * NEVER_DUE_RECHECK)
+    )
     policy.after = -1.0
     assert [taken(revisits, NOW + day * DAY) for day in range(400, 440)].count([0]) == 1
 
@@ -159,10 +163,10 @@ def test_years_are_counted_from_the_fetch(db):
     """However long a page is left, it is taken when that is over: each time that the policy is
     asked, less is left.
     """
-    revisits, _ = kept(db, [], policy=Told(after=2 * FAR, early=False))
+    revisits, _ = kept(db, [], policy=Told(after=2 * FARTHEST_DUE, early=False))
     revisits.keep(page(0, NOW), NOW)
     days = [day for day in range(1, 3000) if taken(revisits, NOW + day * DAY)]
-    assert days == [2 * FAR / DAY]
+    assert days == [2 * FARTHEST_DUE / DAY]
 
 
 def test_never_is_better_than_nothing(db):

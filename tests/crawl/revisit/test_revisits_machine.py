@@ -16,7 +16,7 @@ from tests.support.patches import patched
 from tests.support.places import IN_MEMORY
 from tests.support.revisits import DAY, NOW, Told, made
 from webcrawl.crawl.revisit import buckets
-from webcrawl.crawl.revisit.budget import SAVED
+from webcrawl.crawl.revisit.budget import TOKENS_KEPT_SECONDS
 from webcrawl.crawl.revisit.record import PageRecord
 from webcrawl.crawl.revisit.revisits import FLOOR
 from webcrawl.store.crawldb import CrawlDB
@@ -33,7 +33,7 @@ class Pages(RuleBasedStateMachine):
         rate=st.sampled_from([0.01, 1.0, 20.0]), early=st.booleans(), run=st.integers(2, 1024)
     )
     def begin(self, rate, early, run):
-        self.patches = patched((buckets, {"RUN": run}))
+        self.patches = patched((buckets, {"LONGEST_SORTED": run}))
         self.scratch = self.patches.enter_context(tempfile.TemporaryDirectory(dir=IN_MEMORY))
         self.rate, self.early, self.now, self.number = rate, early, NOW, 0
         # when each page was fetched; its record; that of its signal
@@ -68,10 +68,13 @@ class Pages(RuleBasedStateMachine):
         assert len(records) <= most
         self.taken += len(records)
         assert (
-            self.taken <= self.rate * (self.now - self.since) + max(1.0, self.rate * SAVED) + 1e-6
+            self.taken
+            <= self.rate * (self.now - self.since)
+            + max(1.0, self.rate * TOKENS_KEPT_SECONDS)
+            + 1e-6
         )
         for record in records:
-            assert self.now - record.fetched >= FLOOR - 1 / buckets.TICK
+            assert self.now - record.fetched >= FLOOR - 1 / buckets.TICKS_PER_SECOND
             if record.signal is not None:
                 assert record.url not in self.ahead or self.now - self.since_ahead[record.url] > DAY
                 self.ahead[record.url], self.since_ahead[record.url] = record, self.now

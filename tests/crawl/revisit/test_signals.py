@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.hostile import peak, reset_peak
 from webcrawl.crawl.revisit import signals as module
-from webcrawl.crawl.revisit.signals import AGAIN, TRY, Announcer, Signals
+from webcrawl.crawl.revisit.signals import DISTRUSTED_FOLLOWED_SHARE, TRY, Announcer, Signals
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.urls.url_fingerprint import Fingerprints
 
@@ -94,11 +94,11 @@ class TestTrust:
     def test_very_many_signals_come_in_parts(self, signals):
         """The others come with the next reading."""
         believe(signals)
-        count = module.TOLD + 500
+        count = module.SIGNALS_PER_READING + 500
         signals.read(MAP, dated(pages(count), 100.0), NOW)
         first = signals.read(MAP, dated(pages(count), 200.0), NOW)
         second = signals.read(MAP, dated(pages(count), 200.0), NOW)
-        assert (len(first), len(second)) == (module.TOLD, 500)
+        assert (len(first), len(second)) == (module.SIGNALS_PER_READING, 500)
         assert {*first, *second} == {*pages(count)}
         assert signals.read(MAP, dated(pages(count), 200.0), NOW) == []
 
@@ -107,7 +107,10 @@ class TestTrust:
         disbelieve(signals)
         hours = [NOW + 3600.0 * hour for hour in range(1000)]
         told = [len(signals.read(MAP, dated(pages(100), now), now)) for now in hours]
-        assert (set(told), sum(told)) == ({0, 1}, pytest.approx(1000 * AGAIN, rel=0.3))
+        assert (set(told), sum(told)) == (
+            {0, 1},
+            pytest.approx(1000 * DISTRUSTED_FOLLOWED_SHARE, rel=0.3),
+        )
 
     @pytest.mark.parametrize("known", [True, False], ids=["entries without dates", "no entries"])
     def test_a_hub_that_lies_is_checked_now_and_then(self, signals, known):
@@ -121,7 +124,10 @@ class TestTrust:
             len(signals.pushed(MAP, dated(pages(10), None) if known else [], NOW))
             for _ in range(1000)
         ]
-        assert (set(told), sum(told)) == ({0, 1}, pytest.approx(1000 * AGAIN, rel=0.3))
+        assert (set(told), sum(told)) == (
+            {0, 1},
+            pytest.approx(1000 * DISTRUSTED_FOLLOWED_SHARE, rel=0.3),
+        )
         assert signals.counters["signals/ignored"] == (10_000 if known else 1000) - sum(told)
 
     def test_a_host_that_mends_its_ways(self, signals):

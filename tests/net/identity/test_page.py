@@ -7,7 +7,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from webcrawl.net.identity.identity_page import MOST, Who, listed, misfits, page
+from webcrawl.net.identity.identity_page import ADDRESSES_LOOKED_UP, Who, listed, misfits, page
 
 NOW = 1_800_000_000.5
 NETWORKS = [ip_network("192.0.2.0/28"), ip_network("2001:db8::/64")]
@@ -144,5 +144,5 @@ class TestAddresses:
         """Only the first addresses are looked up, however many there are."""
         zone = Zone({})
 
-        assert len(asyncio.run(misfits([ip_network("2001:db8::/32")], zone))) == MOST
+        assert len(asyncio.run(misfits([ip_network("2001:db8::/32")], zone))) == ADDRESSES_LOOKED_UP
         assert zone.asked[:2] == ["2001:db8::", "2001:db8::1"]

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webcrawl.net.identity.request_signing import (
-    BACK,
-    LIFETIME,
+    CREATED_BEFORE_NOW,
     REUSE,
+    SIGNATURE_LIFETIME,
     RequestSigner,
     form_and_origin,
 )
@@ -60,11 +60,12 @@ class TestFields:
         agent, given, signature, end = (
             RequestSigner(KEY, AGENT, now=wall).fields("example.org").decode().split("\r\n")
         )
-        at = int(wall.now) - BACK
+        at = int(wall.now) - CREATED_BEFORE_NOW
+        expires = at + SIGNATURE_LIFETIME
 
         assert agent == f'Signature-Agent: sig1="{AGENT}"'
         assert given == (
-            f'Signature-Input: sig1=("@authority" "signature-agent";key="sig1");created={at};expires={at + LIFETIME};'
+            f'Signature-Input: sig1=("@authority" "signature-agent";key="sig1");created={at};expires={expires};'
             f'keyid="{KEY.keyid}";alg="ed25519";tag="web-bot-auth"'
         )
         assert signature.startswith("Signature: sig1=:")
@@ -103,13 +104,13 @@ class TestFields:
         assert b"nonce" not in RequestSigner(KEY, AGENT, now=wall).fields("example.org")
 
     def test_a_server_whose_clock_is_behind(self, wall):
-        """A server whose clock is behind by less than BACK seconds does not find them to begin in
+        """A server whose clock is behind by less than CREATED_BEFORE_NOW seconds does not find them to begin in
         the future.
         """
         fields = RequestSigner(KEY, AGENT, now=wall).fields("example.org")
 
-        assert wrong(fields, wall.now - BACK + 1) == []
-        assert wrong(fields, wall.now - BACK - 1) == [
+        assert wrong(fields, wall.now - CREATED_BEFORE_NOW + 1) == []
+        assert wrong(fields, wall.now - CREATED_BEFORE_NOW - 1) == [
             "sig1: is not valid yet, by this machine's clock"
         ]
 
@@ -143,7 +144,7 @@ class TestTime:
         signing.fields("example.org")
         wall.now -= step
 
-        assert created(signing.fields("example.org")) == int(wall.now) - BACK
+        assert created(signing.fields("example.org")) == int(wall.now) - CREATED_BEFORE_NOW
 
     @pytest.mark.parametrize("step", [REUSE, 3600, 86_400 * 365])
     def test_the_clock_is_set_forward(self, wall, step):
@@ -152,7 +153,7 @@ class TestTime:
         signing.fields("example.org")
         wall.now += step
 
-        assert created(signing.fields("example.org")) == int(wall.now) - BACK
+        assert created(signing.fields("example.org")) == int(wall.now) - CREATED_BEFORE_NOW
 
     @given(st.lists(st.tuples(st.floats(-4000, 4000), st.sampled_from("abc")), max_size=30))
     def test_never_expired_nor_from_the_future(self, steps):

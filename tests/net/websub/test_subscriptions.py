@@ -167,7 +167,7 @@ class TestAsking:
     def test_bounds(self, subscriptions, monkeypatch):
         """So many for a site, and for the crawl; what is offered beyond is not remembered."""
         monkeypatch.setattr(module, "PER_SITE", 3)
-        monkeypatch.setattr(module, "MOST", 5)
+        monkeypatch.setattr(module, "MOST_SUBSCRIPTIONS", 5)
         for number in range(10):
             offer(subscriptions, f"http://a.test/{number}")
         assert len(subscriptions.due(NOW, 100)) == 3
@@ -185,7 +185,7 @@ class TestAsking:
         assert subscriptions.due(NOW + GONE, 10) == []
         assert db.query("SELECT count(*) FROM subscription") == [(0,)]
 
-    @pytest.mark.parametrize("bound", ["PER_SITE", "MOST"])
+    @pytest.mark.parametrize("bound", ["PER_SITE", "MOST_SUBSCRIPTIONS"])
     def test_what_is_gone_gives_way(self, subscriptions, monkeypatch, bound):
         """Where there is no room, a new one takes the place of one that is gone, and of no other."""
         monkeypatch.setattr(module, bound, 3)

@@ -329,7 +329,7 @@ def _host(name: str) -> str:
 
 # -- who the crawler is, and where it is reached
 
-LONGEST = 200  # characters of an origin or address
+LONGEST_ADDRESS = 200  # characters of an origin or address
 LONGEST_URL = 1000
 _CONTENT = re.compile(r"-----|[{}\"\n]|PRIVATE KEY")  # of a key, not of its file's name
 # perhaps what stands between a key's first line and its last
@@ -391,7 +391,7 @@ class AgentOrigin:
 
     def read(self, value: Any, /) -> str:
         """Return the origin of the key directory, after the header's form if that is old."""
-        if not isinstance(value, str) or len(value) > LONGEST:
+        if not isinstance(value, str) or len(value) > LONGEST_ADDRESS:
             raise ValueError
         form, origin = form_and_origin(value.strip())
         found = canonical(origin)
@@ -412,7 +412,7 @@ class MailAddress:
         if is_none(value):
             return ""
         found = text(value)
-        if len(found) > LONGEST or not _MAIL.fullmatch(found):
+        if len(found) > LONGEST_ADDRESS or not _MAIL.fullmatch(found):
             raise ValueError
         return found
 

@@ -37,13 +37,13 @@ from webcrawl.urls.seeds.seed_source import BELOW_JOBDIR, SeedError, is_url, lis
 
 NAME = "control.sock"
 CREDENTIALS = struct.Struct("=iII")  # process, user, group
-LONGEST = 1 << 16  # bytes of a request, with the end of its line
+LONGEST_REQUEST = 1 << 16  # bytes of a request, with the end of its line
 MOST_WORDS = 1000
 LONGEST_ANSWER = 1 << 24
 KEYS = {"command", "words"}
 UNKEPT = "done, but "  # begins the refusal of what was carried out and may be forgotten
-PIECE = 1 << 16
-PAUSE = 0.02  # seconds between two tries to connect
+READ_SIZE = 1 << 16
+CONNECT_PAUSE = 0.02  # seconds between two tries to connect
 # seconds without an answer until the crawl is asked how it is, and between two such questions
 SILENCE = 5.0
 ALIVE = 10.0  # seconds for the answer to that, which takes a turn of the event loop
@@ -67,8 +67,8 @@ def folder_of(jobdir: Path) -> Iterator[int]:
 def request(command: str, words: tuple[str, ...]) -> bytes:
     """Return a request as a line. Raise CommandError if it is too long."""
     line = json.dumps({"command": command, "words": words}).encode() + b"\n"
-    if len(line) > LONGEST:
-        raise CommandError(f"{command}: the command is longer than {LONGEST} bytes")
+    if len(line) > LONGEST_REQUEST:
+        raise CommandError(f"{command}: the command is longer than {LONGEST_REQUEST} bytes")
     return line
 
 
@@ -176,7 +176,7 @@ class Client:
             while not self._connected(connection):
                 if time.monotonic() > end:
                     raise TimeoutError
-                time.sleep(PAUSE)
+                time.sleep(CONNECT_PAUSE)
             return _exchanged(connection, line, end, silent)
 
     def _connected(self, connection: socket.socket) -> bool:
@@ -211,7 +211,7 @@ def _exchanged(
             raise TimeoutError
         connection.settimeout(left if silent is None else min(left, SILENCE))
         try:
-            piece = connection.recv(PIECE)
+            piece = connection.recv(READ_SIZE)
         except ConnectionResetError as error:
             raise NoAnswer(GONE) from error
         except TimeoutError:

@@ -9,7 +9,7 @@ from typing import Any
 from webcrawl.base.url_text import host_of
 
 Answer = str | Mapping[str, Any]
-LONGEST = 300  # characters of a name that are looked at and repeated
+LONGEST_NAME = 300  # characters of a name that are looked at and repeated
 DEFAULT = "default"  # in place of a value: what holds for all
 
 
@@ -66,9 +66,11 @@ def url_named(word: str) -> str:
     written = f"[{word}]" if word.count(":") > 1 and not word.startswith("[") else word
     # a URL may have it, but who writes it here means many hosts, and would think that they obey
     if "*" in written:
-        raise CommandError(f"{word[:LONGEST]}: give the name of one host; * is not a wildcard here")
+        raise CommandError(
+            f"{word[:LONGEST_NAME]}: give the name of one host; * is not a wildcard here"
+        )
     if any(mark in written for mark in "/?#@\\ %"):
-        raise CommandError(f"{word[:LONGEST]} is neither a host nor a URL")
+        raise CommandError(f"{word[:LONGEST_NAME]} is neither a host nor a URL")
     return _canonical(f"http://{written}/", word)
 
 
@@ -84,5 +86,5 @@ def _canonical(url: str, word: str) -> str:
         return canonical(url)
     except InvalidUrl as error:
         raise CommandError(
-            f"{word[:LONGEST]} is neither a host nor a URL: {error.reason}"
+            f"{word[:LONGEST_NAME]} is neither a host nor a URL: {error.reason}"
         ) from error

@@ -15,7 +15,7 @@ from webcrawl.base.errors import RulesError
 from webcrawl.crawl.checks import SettingError, read, read_for_host
 from webcrawl.crawl.control.command import (
     DEFAULT,
-    LONGEST,
+    LONGEST_NAME,
     Answer,
     Command,
     CommandError,
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 BY = ("queue", "errors", "bytes", "delay")
 VERBS = ("pause", "resume", "retry", "drop", "delay")
-MOST = 1000  # rows of an answer
-SHOWN = 20  # the same unless somebody asks for more
+MOST_ROWS = 1000  # rows of an answer
+ROWS_SHOWN = 20  # the same unless somebody asks for more
 MOST_RECORDS = 10_000  # of owners' wishes in an answer
 LONGEST_URL = 1 << 16  # characters of a URL, whatever URL_MAX_LENGTH is
 
@@ -173,11 +173,11 @@ def _domain(word: str) -> str:
     # An IPv6 address has colons of its own, within its brackets.
     after_address = word.partition("]")[2] if word.startswith("[") else word.partition("]")[0]
     if ":" in after_address:
-        raise CommandError(f"{word[:LONGEST]}: give a domain or host without scheme and port")
+        raise CommandError(f"{word[:LONGEST_NAME]}: give a domain or host without scheme and port")
     name = host_named(word)
     # A URL's host may begin so, and its sheet would be another host's.
     if name.startswith(ALONE):
-        raise CommandError(f"{word[:LONGEST]}: a domain or host cannot begin with {ALONE}")
+        raise CommandError(f"{word[:LONGEST_NAME]}: a domain or host cannot begin with {ALONE}")
     return name
 
 
@@ -300,7 +300,7 @@ def hosts(order: Commanded, *words: str) -> Awaitable[Answer]:
 
 
 def _by_and_most(*words: str) -> tuple[str, int]:
-    by, most = _options(words, {"--by": BY[0], "-n": str(SHOWN)})
+    by, most = _options(words, {"--by": BY[0], "-n": str(ROWS_SHOWN)})
     if by not in BY:
         raise CommandError(f"--by {by[:40]}: must be one of {', '.join(BY)}")
     return by, _count(most)
@@ -314,7 +314,7 @@ def _refuse_elsewhere(order: Commanded, word: str) -> None:
     owner = post.drone.owner(url_named(word))
     if owner != post.drone.me:
         raise CommandError(
-            f"{word[:LONGEST]}: belongs to drone {owner} of this hive; give the folder of that drone, "
+            f"{word[:LONGEST_NAME]}: belongs to drone {owner} of this hive; give the folder of that drone, "
             "on its machine"
         )
 
@@ -371,7 +371,7 @@ def _hosts(order: Commanded) -> HostOrders:
 
 def _most(*words: str) -> int:
     """Return the number of rows that these words ask for."""
-    return _count(*_options(words, {"-n": str(SHOWN)}))
+    return _count(*_options(words, {"-n": str(ROWS_SHOWN)}))
 
 
 def _options(words: Sequence[str], defaults: Mapping[str, str]) -> list[str]:
@@ -391,8 +391,8 @@ def _options(words: Sequence[str], defaults: Mapping[str, str]) -> list[str]:
 def _count(word: str) -> int:
     # `int` also takes digits of other scripts, and refuses a text of some thousand digits.
     is_number = word.isascii() and word.isdecimal() and len(word) < 9
-    if not is_number or not 0 < int(word) <= MOST:
-        raise CommandError(f"-n {word[:40]}: must be a whole number from 1 to {MOST}")
+    if not is_number or not 0 < int(word) <= MOST_ROWS:
+        raise CommandError(f"-n {word[:40]}: must be a whole number from 1 to {MOST_ROWS}")
     return int(word)
 
 

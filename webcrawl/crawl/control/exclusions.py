@@ -21,7 +21,7 @@ from webcrawl.urls.filters.filter_protocol import UrlFilter
 
 FORGET, SINCE, UNTIL = "--forget", "--since", "--until"
 WITH_TEXT = ("--by", "--reason", UNTIL, SINCE)
-LONGEST = 1000  # characters of a text
+LONGEST_TEXT = 1000  # characters of a text
 USAGE = "RULE [--by WHO] [--reason TEXT] [--until DATE] [--forget]"
 
 COMMANDED, OF_FILE = "opt-outs", "opt-outs/file"
@@ -61,7 +61,7 @@ def _parsed(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
             if not (equals or left):
                 raise CommandError(f"{name} needs a value; usage: exclude {USAGE}")
             text = value if equals else left.pop(0)
-            options[name] = text.strip()[:LONGEST]
+            options[name] = text.strip()[:LONGEST_TEXT]
         elif word == FORGET:
             options[FORGET] = ""
         elif name.startswith("--"):

@@ -124,7 +124,7 @@ NEEDED = frozenset(("URL_EXCLUDE_FILE",))
 Listener = Callable[[CheckedSettings], None]
 
 PAUSED_HOSTS = "hosts paused"
-MOST = 4096  # hosts; whoever wants to leave out more has `exclude`
+MOST_HOSTS = 4096  # hosts; whoever wants to leave out more has `exclude`
 
 
 def ordered(db: CrawlDB) -> Mapping[str, Any]:
@@ -346,9 +346,9 @@ class PausedHosts(Part):
         """Return False if the host is paused already."""
         if name in self.names:
             return False
-        if len(self.names) >= MOST:
+        if len(self.names) >= MOST_HOSTS:
             raise CommandError(
-                f"{MOST} hosts are paused already, which is the maximum: resume one, or use exclude"
+                f"{MOST_HOSTS} hosts are paused already, which is the maximum: resume one, or use exclude"
             )
         self.names[name] = None
         return True

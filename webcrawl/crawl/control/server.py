@@ -24,7 +24,7 @@ from typing import Any
 from webcrawl.base.errors import with_place
 from webcrawl.base.system import open_folder, peer_of, socket_address
 from webcrawl.crawl.control.client import (
-    LONGEST,
+    LONGEST_REQUEST,
     NAME,
     answer,
     read_request,
@@ -34,14 +34,14 @@ from webcrawl.crawl.control.command import CommandError, mistake
 
 logger = logging.getLogger(__name__)
 
-MOST = 16  # connections; one more ends the one that has been silent for longest
+MOST_CONNECTIONS = 16  # connections; one more ends the one that has been silent for longest
 # seconds after which a connection that sends no whole line, or takes no answer, is closed
 SILENCE = 10.0
 # seconds until the next try after a connection could not be accepted: descriptors may be free then
 RETRY = 1.0
 BACKLOG = 64
 MODE = 0o600
-NO_LINE = f"the request does not end in a line break, or has more than {LONGEST} bytes"
+NO_LINE = f"the request does not end in a line break, or has more than {LONGEST_REQUEST} bytes"
 
 Obey = Callable[[str, Sequence[str]], Awaitable[Any]]
 
@@ -137,7 +137,7 @@ class ControlServer:
         If there are too many, the one that has waited longest for its line is cut off in its place,
         or, if none waits, the new one.
         """
-        if len(self._open) + len(self._busy) >= MOST:
+        if len(self._open) + len(self._busy) >= MOST_CONNECTIONS:
             if not self._open:
                 connection.close()
                 return
@@ -209,14 +209,14 @@ async def _line(
 ) -> tuple[bytes | None, bytes]:
     """Return the next line and what came behind it, or None and what there is instead."""
     while b"\n" not in rest:
-        if len(rest) > LONGEST:
+        if len(rest) > LONGEST_REQUEST:
             return None, rest
-        piece = await loop.sock_recv(connection, LONGEST)
+        piece = await loop.sock_recv(connection, LONGEST_REQUEST)
         if not piece:
             return None, rest
         rest += piece
     line, _, rest = rest.partition(b"\n")
-    return (line, rest) if len(line) < LONGEST else (None, line)
+    return (line, rest) if len(line) < LONGEST_REQUEST else (None, line)
 
 
 def _may(connection: socket.socket) -> bool:

@@ -31,9 +31,9 @@ BUDGET = "DOMAIN_BUDGET_PAGES"
 DEPTH = "URL_MAX_DEPTH"
 SCOPE = "URL_SCOPE"
 SETTINGS = (*OF_HOST, BUDGET, DEPTH, SCOPE)  # whoever can take one per host listens to it
-MOST = 4096  # sheets
+MOST_SHEETS = 4096  # sheets
 ALONE = "="
-ROOM = 1 << 14  # hosts of which it is remembered which sheets are theirs
+HOSTS_REMEMBERED = 1 << 14  # hosts of which it is remembered which sheets are theirs
 
 T = TypeVar("T")
 Sheet = dict[str, Any]
@@ -52,7 +52,7 @@ class PerHost(dict[str, T | None], Generic[T]):
         self._find = find
 
     def __missing__(self, host: str) -> T | None:
-        if len(self) >= ROOM:
+        if len(self) >= HOSTS_REMEMBERED:
             self.clear()
         found = self[host] = self._find(host)
         return found
@@ -121,11 +121,11 @@ class Sheets(Part):
         sheet = {setting: value for setting, value in merged.items() if value is not None}
         if not sheet:
             self.sheets.pop(name, None)
-        elif name in self.sheets or len(self.sheets) < MOST:
+        elif name in self.sheets or len(self.sheets) < MOST_SHEETS:
             self.sheets[name] = sheet
         else:
             raise CommandError(
-                f"settings are already set for {MOST} names, which is the maximum: undo one first"
+                f"settings are already set for {MOST_SHEETS} names, which is the maximum: undo one first"
             )
         self.tell(settings)
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from webcrawl.record.tables import table_writer
 
 # On real pages of 151 KB a document took 64 ms of CPU: one process makes some 15 per second.
-MOST = 4  # processes, each of about 100 MB: one core is the crawl's
+MOST_PROCESSES = 4  # processes, each of about 100 MB: one core is the crawl's
 PDF = "application/pdf"
 OFFICE = (  # content.formats.office reads them
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
@@ -88,7 +88,7 @@ class Documents(Output):
         )
         parts.log.hearers.append(self._hear)
         # Processes, and no threads: a thread would hold the interpreter for 20 of each 25 ms.
-        processes = max(1, min(MOST, len(usable_cores()) - 1))
+        processes = max(1, min(MOST_PROCESSES, len(usable_cores()) - 1))
         self._readers = [_Reader() for _ in range(processes)]
 
     async def process_item(self, page: Page) -> None:

@@ -39,8 +39,11 @@ logger = logging.getLogger(__name__)
 
 BATCH = 512 << 10  # bytes after which one ends: nginx takes no bodies above 1 MiB by default
 MIB = 1 << 20
-LOOK, POLL = 1.0, 0.05  # seconds between two looks at what was taken; and at the end of the crawl
-SHORTEST, LONGEST = 1.0, 60.0  # seconds between two tries of a batch
+LOOK_INTERVAL, POLL_INTERVAL = (
+    1.0,
+    0.05,
+)  # seconds between two looks at what was taken; and at the end of the crawl
+SHORTEST_RETRY_WAIT, LONGEST_RETRY_WAIT = 1.0, 60.0  # seconds between two tries of a batch
 TIMEOUT = 60.0  # seconds for the receiver's answer
 PATIENCE = 10.0  # seconds for which the end of a crawl waits while nothing is taken
 
@@ -81,7 +84,7 @@ class Stream(PageLines):
         run.crawl.followers.add(self)
         run.behind.append(lambda: bool(self._sizes))
         looking = Loop(self._look)
-        looking.start(LOOK, now=False)
+        looking.start(LOOK_INTERVAL, now=False)
         run.stops.callback(looking.stop)
 
     # -- lines
@@ -165,7 +168,7 @@ class Stream(PageLines):
         """Return whether the batch was taken; if not, the crawl has ended."""
         lines, wait = (
             (self.folder / self._name(number)).read_bytes(),
-            DoublingWait(SHORTEST, LONGEST),
+            DoublingWait(SHORTEST_RETRY_WAIT, LONGEST_RETRY_WAIT),
         )
         while not self._stopped.is_set():
             try:
@@ -191,7 +194,7 @@ class Stream(PageLines):
         self.committed()
         left, until = len(self._sizes), time.monotonic() + PATIENCE
         while self._sizes and time.monotonic() < until:
-            yield POLL
+            yield POLL_INTERVAL
             self._look()
             if len(self._sizes) < left:
                 left, until = len(self._sizes), time.monotonic() + PATIENCE

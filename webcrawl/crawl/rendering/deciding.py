@@ -21,7 +21,7 @@ from webcrawl.store.host_table import HostTable
 
 # pages in a row that are the same without scripts; from then on not all are rendered. With fewer,
 # and one in 16 from the start, the first 15 pages of a site whose texts come by script are lost.
-SURE = 4
+ALIKE_UNTIL_SURE = 4
 RARELY = 13  # so many in a row, and one in 1024 is
 
 
@@ -39,7 +39,7 @@ class RenderPace:
     def gap(self) -> int:
         """Return in how many pages one is rendered."""
         # A host of n pages that need nothing costs 4 + log2(n / 4) renderings.
-        return 1 if self.same < SURE else 2 << (self.same - SURE)
+        return 1 if self.same < ALIKE_UNTIL_SURE else 2 << (self.same - ALIKE_UNTIL_SURE)
 
     def comes(self) -> bool:
         """Counts a page; True if it is to be rendered."""
@@ -110,7 +110,7 @@ def _often(pace: RenderPace) -> str:
 
 KINDS = ("a", "area", "frame", "iframe")  # links that lead to other pages
 SLIGHT = 10  # a text that has grown by less than one in so many, such as a clock's, is the same
-FEW = 20  # characters: so has one that has grown by less
+FEW_CHARACTERS = 20  # characters: so has one that has grown by less
 
 
 class Gain(NamedTuple):
@@ -123,7 +123,7 @@ class Gain(NamedTuple):
     @property
     def is_slight(self) -> bool:
         """Return whether the page as it was sent says the same."""
-        return not self.links and self.text < max(self.whole / SLIGHT, FEW)
+        return not self.links and self.text < max(self.whole / SLIGHT, FEW_CHARACTERS)
 
 
 class Comparison:

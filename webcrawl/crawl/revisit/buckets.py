@@ -18,7 +18,7 @@ from webcrawl.frontier.fifo import Fifo, Pool
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.queue_row import frame, some
 
-TICK = 256  # per second
+TICKS_PER_SECOND = 256  # per second
 # bytes of a time in front of each record, big-endian: records of any kind are sorted by it
 TIME = 5
 # seconds before 1970 when they begin: a due time may lie far in the past
@@ -28,8 +28,8 @@ LAST = (1 << 8 * TIME) - 1  # in the year 2096
 # us for a page taken and kept again, buckets 12 to 13.
 WIDTHS = (8, 13, 18, 23, 28)  # powers of two: 1 s, 32 s, 17 minutes, 9 hours, 12 days in ticks
 WIDEST = len(WIDTHS) - 1
-RUN = 1024  # records sorted in memory at once; a bucket with more is divided
-MOST = 512  # buckets; beyond, order within the last ones is given up
+LONGEST_SORTED = 1024  # records sorted in memory at once; a bucket with more is divided
+MOST_BUCKETS = 512  # buckets; beyond, order within the last ones is given up
 MOVES = 4  # records moved with each push and pop while a bucket is divided, so that none takes long
 SLICE = 4096  # records moved at once if they are needed now
 BUCKET, DIVIDED, SORTED = "revisit.bucket.", "revisit.divided", "revisit.sorted"
@@ -41,7 +41,7 @@ COUNT = 8
 
 def ticks(seconds: float) -> int:
     """Return a time as buckets count it, the nearest that they can."""
-    at = (seconds + BEFORE) * TICK
+    at = (seconds + BEFORE) * TICKS_PER_SECOND
     if 0.0 <= at < LAST:
         return int(at)
     return LAST if at > 0.0 else 0
@@ -49,7 +49,7 @@ def ticks(seconds: float) -> int:
 
 def seconds_of(at: int) -> float:
     """Return the time of these ticks, in seconds since 1970."""
-    return at / TICK - BEFORE
+    return at / TICKS_PER_SECOND - BEFORE
 
 
 def stamp(at: int) -> bytes:
@@ -128,7 +128,7 @@ class Buckets:
         record = self._sorted[self._next]
         self._next += 1
         self.count -= 1
-        if self._next > RUN:
+        if self._next > LONGEST_SORTED:
             del self._sorted[: self._next]
             self._next = 0
         if self._divided:
@@ -140,7 +140,7 @@ class Buckets:
     def _insert(self, record: bytes) -> None:
         """Add a record to those that are sorted."""
         insort(self._sorted, record, self._next)
-        if len(self._sorted) - self._next > 2 * RUN:
+        if len(self._sorted) - self._next > 2 * LONGEST_SORTED:
             self._shorten()
 
     def _put(self, at: int, record: bytes) -> None:
@@ -152,15 +152,15 @@ class Buckets:
         fifo = bucket.fifo
         fifo.push(record)
         self._stale.add(bucket.start)
-        # One second is the narrowest: within it the order of more records than RUN is given up.
-        if fifo.count > RUN and bucket.width:
+        # One second is the narrowest: within it the order of more records than LONGEST_SORTED is given up.
+        if fifo.count > LONGEST_SORTED and bucket.width:
             self._divide_if_near(bucket)
 
     def _make(self, at: int, place: int) -> Bucket:
         """Return the widest bucket for which there is room between `place` and the one before."""
         low = self._buckets[self._starts[place - 1]].end if place else 0
         high = self._starts[place] if place < len(self._starts) else LAST + 1
-        if len(self._starts) >= MOST:
+        if len(self._starts) >= MOST_BUCKETS:
             return self._buckets[self._starts[max(place - 1, 0)]]
         # Records of a bucket that is being divided go to narrower ones, or would be divided again.
         around = [one.width for one in self._divided if one.start <= at < one.end]
@@ -216,11 +216,15 @@ class Buckets:
         """
         self._prepare_next(bucket.start)
         fifo = bucket.fifo
-        can_be_divided = bucket.width > 0 and len(self._starts) < MOST
-        if fifo.count > RUN and can_be_divided:
+        can_be_divided = bucket.width > 0 and len(self._starts) < MOST_BUCKETS
+        if fifo.count > LONGEST_SORTED and can_be_divided:
             self._divide(bucket)
             return
-        found = [record for _ in range(min(fifo.count, RUN)) if (record := fifo.pop()) is not None]
+        found = [
+            record
+            for _ in range(min(fifo.count, LONGEST_SORTED))
+            if (record := fifo.pop()) is not None
+        ]
         found.sort()
         self._sorted = found
         self._until = bucket.end
@@ -231,7 +235,7 @@ class Buckets:
 
     def _shorten(self) -> None:
         """Put the later half of the sorted records back into buckets: too many have come since."""
-        cut = self._next + RUN
+        cut = self._next + LONGEST_SORTED
         rest = self._sorted[cut:]
         self._sorted = self._sorted[self._next : cut]
         self._next = 0
@@ -253,11 +257,11 @@ class Buckets:
         for width in range(1, len(WIDTHS)):
             shift = WIDTHS[width]
             bucket = self._buckets.get((first >> shift) + 1 << shift)
-            if bucket is not None and bucket.width == width and bucket.fifo.count > RUN:
+            if bucket is not None and bucket.width == width and bucket.fifo.count > LONGEST_SORTED:
                 self._divide_if_near(bucket)
 
     def _divide(self, bucket: Bucket) -> None:
-        if len(self._starts) < MOST:
+        if len(self._starts) < MOST_BUCKETS:
             self._remove(bucket)
             bucket.fifo.owner = None
             self._divided.append(bucket)

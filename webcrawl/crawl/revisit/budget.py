@@ -16,11 +16,11 @@ from webcrawl.base.url_text import host_of
 
 logger = logging.getLogger(__name__)
 
-SPAN = 30.0  # seconds over which new pages are counted; older ones fade
-IDLE = 10.0  # seconds for which a slot that nobody wanted says that there is room
-ENOUGH = 1000.0  # revisits per second where only due times are to bound them
+COUNTING_SPAN = 30.0  # seconds over which new pages are counted; older ones fade
+IDLE_SPAN = 10.0  # seconds for which a slot that nobody wanted says that there is room
+UNBOUNDED_RATE = 1000.0  # revisits per second where only due times are to bound them
 # seconds for which unused tokens are kept: a crawl that was busy does not rush afterwards
-SAVED = 5.0
+TOKENS_KEPT_SECONDS = 5.0
 
 EVERY = 60.0  # seconds between two looks
 HOUR = 3600.0  # between two warnings
@@ -42,7 +42,7 @@ class Split:
         self._began = now()
         self._at = self._began
         self._new = 0.0  # new pages, those long ago counting less
-        self._idle_at = -IDLE
+        self._idle_at = -IDLE_SPAN
         self._rests = 0.0  # until then there is room though nobody says so, unless new pages come
 
     def change(self, *, age: float, rate: float, share: float) -> None:
@@ -77,7 +77,7 @@ class Split:
 
     def rests_until(self, now: float, at: float) -> None:
         """Perhaps nobody looks before that time: if there is room now, there is until then."""
-        if now - self._idle_at <= IDLE:
+        if now - self._idle_at <= IDLE_SPAN:
             self._rests = at
 
     def rate(self) -> float:
@@ -90,13 +90,13 @@ class Split:
         if self._fixed:
             return self._fixed * self.part()
         now = self._now()
-        # At the start of a run fewer seconds than SPAN have been counted.
-        seconds = SPAN * (1.0 - exp(-max(now - self._began, 1.0) / SPAN))
+        # At the start of a run fewer seconds than COUNTING_SPAN have been counted.
+        seconds = COUNTING_SPAN * (1.0 - exp(-max(now - self._began, 1.0) / COUNTING_SPAN))
         beside = self._faded(now) / seconds * self._share / (1.0 - self._share)
-        has_room = now - self._idle_at <= IDLE or now <= self._rests
+        has_room = now - self._idle_at <= IDLE_SPAN or now <= self._rests
         if not has_room:
             return beside
-        alone = self.pages() / self._age if self.early else ENOUGH
+        alone = self.pages() / self._age if self.early else UNBOUNDED_RATE
         return max(beside, alone)
 
     def asked(self) -> float:
@@ -104,7 +104,7 @@ class Split:
         return self.rate() if self.early else min(self.rate(), self.pages() / self._age)
 
     def _faded(self, now: float) -> float:
-        return self._new * exp(min(self._at - now, 0.0) / SPAN)
+        return self._new * exp(min(self._at - now, 0.0) / COUNTING_SPAN)
 
 
 def _all() -> float:
@@ -123,12 +123,12 @@ class Tokens:
     def whole(self, now: float) -> int:
         """Return the number of pages that may be taken now."""
         rate = max(self._rate(), 0.0)
-        most = max(1.0, rate * SAVED)
+        most = max(1.0, rate * TOKENS_KEPT_SECONDS)
         since = self._at if self._at is not None else now
         passed = max(now - since, 0.0)
         # more than is saved at this rate: it wavers, so they are not forgotten at once
         if self._left > most:
-            self._left = most + (self._left - most) * exp(-passed / SAVED)
+            self._left = most + (self._left - most) * exp(-passed / TOKENS_KEPT_SECONDS)
         else:
             self._left = min(self._left + passed * rate, most)
         self._at = max(now, since)

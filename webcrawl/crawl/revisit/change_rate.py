@@ -26,7 +26,7 @@ MIN_SECONDS = 1.0  # between two visits; a clock that is set back says less than
 MAX_VISITS = 250  # visits that are counted
 SHAPE = 0.5  # of the rates of all pages: they differ by several powers of ten
 MEAN = 1 / (30 * 86_400.0)  # changes per second: what is believed before anything is known,
-SURE = 10.0  # and counts as so many pages
+PRIOR_PAGES = 10.0  # and counts as so many pages
 NARROW = 1e-6  # a shape as near to 1 as this is 1
 
 Rate = tuple[float, float]
@@ -61,7 +61,7 @@ class Prior:
     def learn(self, pages: Iterable[Visited]) -> None:
         """Take the mean rate from these pages as believed: a step of expectation maximization."""
         rates = [shape / span for shape, span in map(self.given, pages)]
-        self.mean = (sum(rates) + SURE * MEAN) / (len(rates) + SURE)
+        self.mean = (sum(rates) + PRIOR_PAGES * MEAN) / (len(rates) + PRIOR_PAGES)
 
 
 def observe(page: Visited, seconds: float, prior: Prior, *, changed: bool) -> None:

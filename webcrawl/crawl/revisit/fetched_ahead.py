@@ -17,12 +17,12 @@ from webcrawl.store import rowcrc
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 
-MOST = 1_000_000  # rows; nobody's signals fill the disk
+MOST_ROWS = 1_000_000  # rows; nobody's signals fill the disk
 # seconds after which a link that was never heard of again is no longer waited for
 UNDER_WAY = 86_400
-LACKING = 200_000  # rows beyond which pages without a record are not noted
+MOST_ROWS_OF_UNKNOWN = 200_000  # rows beyond which pages without a record are not noted
 # seconds that a row waits for its record: a page that is not due by then is fetched once more
-KEPT = 90 * 86_400
+KEPT_SECONDS = 90 * 86_400
 SIGN = 1 << 63  # SQLite's integers are signed
 ASKED = 0  # in place of a time: a signal waits in the queue; a link under way has its time, negated
 
@@ -48,7 +48,7 @@ class Ahead:
         key = self._fingerprint(url)
         row = self._row(key)
         if row is None:
-            if self.count >= MOST:
+            if self.count >= MOST_ROWS:
                 return False
             self._set(key, ASKED, None)
             return True
@@ -89,14 +89,14 @@ class Ahead:
     def lack(self, url: str, path: str, now: float) -> None:
         """Note that this page has no record: it was not there, and never before, or was forgotten."""
         key = self._fingerprint(url)
-        if self.count < LACKING and self._row(key) is None:
+        if self.count < MOST_ROWS_OF_UNKNOWN and self._row(key) is None:
             self._set(key, int(now), PageRecord(url, path, now, gone=1))
 
     def gone(self, record: PageRecord, now: float) -> None:
         """Note that this page, which has a record, was not there in its turn."""
         key = self._fingerprint(record.url)
         row = self._row(key)
-        if row is not None or self.count < LACKING:
+        if row is not None or self.count < MOST_ROWS_OF_UNKNOWN:
             since = row[0] if row is not None else int(now)  # a link may be under way still
             self._set(key, since, replace(record, visits=record.visits or 1))
 
@@ -143,7 +143,7 @@ class Ahead:
     def expire(self, now: float) -> None:
         """Drop rows whose records never came."""
         if self.count:
-            before = int(now) - KEPT
+            before = int(now) - KEPT_SECONDS
             self._db.execute(
                 "DELETE FROM ahead WHERE since BETWEEN 1 AND ? OR since BETWEEN ? AND -1",
                 (before, -before),

@@ -26,7 +26,7 @@ LOAD = "SELECT listing, count, read, keys, dates, crc FROM listed WHERE listing 
 STORE = "INSERT OR REPLACE INTO listed VALUES (?, ?, ?, ?, ?, ?)"
 MAX_URLS = 50_000  # URLs of one listing: sitemaps.org's limit
 # seconds that a date may lie in the future: zones, and dates without a time of day
-AHEAD = 86_400.0
+DATE_TOLERANCE = 86_400.0
 LATEST = (1 << 32) - 1
 HALF = 1 << 63  # SQLite's integers are signed
 
@@ -47,7 +47,7 @@ class Compared:
 
 def date_stamp(modified: float | None, now: float) -> int:
     """Return a date as it is kept; 0 for none, and for one that nobody can know yet."""
-    if modified is None or not 1 <= modified <= min(now + AHEAD, LATEST):
+    if modified is None or not 1 <= modified <= min(now + DATE_TOLERANCE, LATEST):
         return 0
     return int(modified)
 
@@ -191,7 +191,8 @@ def _planes(column: Keys | Dates) -> bytes:
 HOUR = 3600.0  # seconds between two readings of listings of one host at least
 # the same at most, of one that brings nothing; or a round, if that takes longer
 WEEK = 7 * 86_400.0
-LONGEST = 30 * 86_400.0  # and this in any case: a budget of nothing may be one of something soon
+# and this in any case: a budget of nothing may be one of something soon
+LONGEST_INTERVAL = 30 * 86_400.0
 KEEP = 0.9  # what is known of a listing loses the rest of its weight with each reading
 PRIOR = 0.5  # news that a listing is given before anything is known, in so many rounds
 
@@ -209,6 +210,6 @@ def wait_of_listing(record: PageRecord, a_round: float, least: float = HOUR) -> 
 
     `a_round`: those in which all pages are fetched once.
     """
-    a_round = min(a_round, LONGEST)
+    a_round = min(a_round, LONGEST_INTERVAL)
     gap = (record.span + PRIOR * a_round) / (record.shape + PRIOR)
     return min(max(sqrt(gap * a_round / 2), least), max(WEEK, a_round, least))

@@ -15,25 +15,26 @@ from webcrawl.crawl.revisit.change_rate import MAX_SAMPLED, NARROW, Visited, fre
 from webcrawl.crawl.revisit.policies import PolicyOptions, Steered
 from webcrawl.crawl.revisit.record import PageRecord
 
-ENOUGH = 1e-6  # the part of a page's largest value that is never reached: it would take too long
-LONGEST = 50.0  # ln(1 + t / b): longer than any crawl
+# the part of a page's largest value that is never reached: it would take too long
+NEGLIGIBLE_VALUE = 1e-6
+LONGEST_LOG_INTERVAL = 50.0  # ln(1 + t / b): longer than any crawl
 SMALL = 1e-4  # ln(1 + t / b) for which the first approximation is exact enough
-STEPS = 2  # of Newton's; the interval is then right within 1 %, mostly within 1e-6
+NEWTON_STEPS = 2  # of Newton's; the interval is then right within 1 %, mostly within 1e-6
 
 LEARNING = 0.5  # of the visits, at most, are early ones,
 # once pages have had so many visits: early ones pay later, and most crawls end before that
 EXPERIENCED = 8
-SAVED = 1000.0  # visits of these that are kept for later
+VISITS_SAVED = 1000.0  # visits of these that are kept for later
 # early visits come after so many times what a page on the threshold takes from one change to the
 # next
 # With 0.5, 1, 2 and 4 times that, who then fills the budget by what is known has 0.928, 0.938,
 # 0.951 and 0.902 of the optimum (true prior, Gamma(0.5) rates, equal weights, budget 5 %).
-APART = 1.5
-EARLY = 0.7  # of a page's interval: what comes later is no earlier visit
+EARLY_VISIT_SPACING = 1.5
+EARLIEST_SHARE = 0.7  # of a page's interval: what comes later is no earlier visit
 # ln(mean rate / rate at the threshold), times the shape, of pages that are in doubt: where somebody
 # who knows the rate would gain at least 2 % of a page's freshness (integrated over its posterior)
-SLOWER, FASTER = -0.3, 2.3
-LIGHTEST = 1e-12
+DOUBT_FROM, DOUBT_TO = -0.3, 2.3
+LIGHTEST_WEIGHT = 1e-12
 
 
 def value(shape: float, span: float, seconds: float) -> float:
@@ -52,16 +53,16 @@ def interval(shape: float, span: float, worth: float) -> float:
     power = shape - 1 if abs(shape - 1) > NARROW else NARROW
     aim = worth / span
     left = 1 - power * aim  # of the largest value, if there is one
-    if left < ENOUGH:
-        return span * expm1(LONGEST)
+    if left < NEGLIGIBLE_VALUE:
+        return span * expm1(LONGEST_LOG_INTERVAL)
     x = sqrt(2 * aim / shape)
     if x < 1.2 and x * shape < 1.2:  # where the two approximations are about as good
         x += x * x * (2 * shape - 1) / 6
         if x < SMALL:
             return span * x
     else:
-        x = min(-log(left / shape) / power, LONGEST)
-    for _ in range(STEPS):
+        x = min(-log(left / shape) / power, LONGEST_LOG_INTERVAL)
+    for _ in range(NEWTON_STEPS):
         faded, fall = exp(-power * x), expm1(-x)
         now = (1 - faded) / power + faded * fall
         slope = -shape * faded * fall
@@ -73,7 +74,7 @@ def interval(shape: float, span: float, worth: float) -> float:
             if not -2.0 < step < 2.0:
                 step = 2.0 if step > 0.0 else -2.0
             x *= exp(step)
-    return span * expm1(min(x, LONGEST))
+    return span * expm1(min(x, LONGEST_LOG_INTERVAL))
 
 
 class Optimal(Steered):
@@ -85,12 +86,12 @@ class Optimal(Steered):
 
     def interval(self, page: Visited, level: float) -> float:
         shape, span = self.options.sample.prior.given(page)
-        return interval(shape, span, level / max(page.weight, LIGHTEST))
+        return interval(shape, span, level / max(page.weight, LIGHTEST_WEIGHT))
 
     def observe(self, record: PageRecord, seconds: float, changed: bool) -> None:  # noqa: FBT001
         super().observe(record, seconds, changed)
         part = LEARNING * min(record.visits / EXPERIENCED, 1.0)
-        self._learning = min(self._learning + part, SAVED)
+        self._learning = min(self._learning + part, VISITS_SAVED)
 
     def due(self, record: PageRecord, now: float, place: float) -> float:
         """Return when a page is due; early if that tells whether revisiting it is worth its cost.
@@ -100,12 +101,14 @@ class Optimal(Steered):
         due = super().due(record, now, place)
         if self._learning < 1.0:
             return due
-        between = self.level / max(record.weight, LIGHTEST)  # changes of a page on the threshold
+        between = self.level / max(
+            record.weight, LIGHTEST_WEIGHT
+        )  # changes of a page on the threshold
         shape, span = self.options.sample.prior.given(record)
-        is_in_doubt = SLOWER < shape * log(shape / span * between) < FASTER
-        early = APART * between
+        is_in_doubt = DOUBT_FROM < shape * log(shape / span * between) < DOUBT_TO
+        early = EARLY_VISIT_SPACING * between
         usual = due - place
-        is_worth_it = now - record.fetched < early < EARLY * usual
+        is_worth_it = now - record.fetched < early < EARLIEST_SHARE * usual
         if not (is_in_doubt and is_worth_it):
             return due
         self._learning -= 1.0

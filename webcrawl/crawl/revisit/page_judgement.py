@@ -25,8 +25,8 @@ WHOLE = frozenset(("", "length"))
 
 # The pages of a host that answers 304 to everything would never be seen to change.
 CHECK = 25  # of so many requests that could be conditional one is not
-SURE = 3  # checks in a row that found a change
-MOST = 4096  # hosts that are remembered
+CHANGES_UNTIL_SURE = 3  # checks in a row that found a change
+HOSTS_REMEMBERED = 4096  # hosts that are remembered
 LONG = 30 * 86_400.0  # seconds until one is believed again
 WEAK = b"W/"
 
@@ -144,11 +144,11 @@ class Honesty:
         # RFC 9110 8.8.1: other bytes have another strong ETag. A weak one may stay.
         has_same_etag = etag == record.etag != b""
         is_lie = has_same_etag and not etag.startswith(WEAK)
-        count = SURE if is_lie else min(count + 1, SURE)
-        if count >= SURE:
+        count = CHANGES_UNTIL_SURE if is_lie else min(count + 1, CHANGES_UNTIL_SURE)
+        if count >= CHANGES_UNTIL_SURE:
             until = now + LONG
         self._rows[host] = count, until
-        if len(self._rows) > MOST:
+        if len(self._rows) > HOSTS_REMEMBERED:
             del self._rows[next(iter(self._rows))]
 
     def save(self) -> bytes:

@@ -144,7 +144,7 @@ WRONG = log(3.0)  # the sample's error is believed to be at most threefold
 # ln of the level, at once: the number of pages may have grown a hundredfold since the last time
 STEP = 8.0
 SOME, HALVINGS = 64, 10  # pages by which the next level is found, and in how many steps
-SHORTEST = 1.0  # seconds between two visits
+SHORTEST_INTERVAL = 1.0  # seconds between two visits
 _STATE = Struct("<2d")
 
 
@@ -216,7 +216,7 @@ class Steered(Fixed, ABC):
         return place + self._bounded(record, self.level)
 
     def _bounded(self, page: Visited, level: float) -> float:
-        return min(max(self.interval(page, level), SHORTEST), self._farthest)
+        return min(max(self.interval(page, level), SHORTEST_INTERVAL), self._farthest)
 
     def _steer(self, now: float, place: float) -> None:
         """Set the level by what the pages of the sample are known for by now."""
@@ -250,7 +250,7 @@ class Steered(Fixed, ABC):
 
         def visits(step: float) -> float:
             level = self.level * exp(step)
-            return sum(1 / max(self.interval(page, level), SHORTEST) for page in some)
+            return sum(1 / max(self.interval(page, level), SHORTEST_INTERVAL) for page in some)
 
         wanted = visits(0.0) / excess
         low, high = -STEP, STEP

@@ -33,7 +33,7 @@ SAID, UNTIL, SIZE = struct.Struct("<HH"), struct.Struct("<I"), struct.Struct("<H
 LONGEST_ETAG, LONGEST_DATE, LONGEST_COPY = 128, 64, 1000
 SECONDS = 0xFFFF_FFFF  # until 2106
 COUNT = 0xFFFF
-LARGEST = 3.0e38  # of a float of 4 bytes
+LARGEST_FLOAT = 3.0e38  # of a float of 4 bytes
 # before a record in a link's history: how it came there; neither begins an origin
 TURN, AHEAD = "r=", "a="
 # The mark of an entry in the queue: the page is due; the policy is to be asked again; a listing is
@@ -215,9 +215,9 @@ def _bounded(record: PageRecord) -> PageRecord:
         fetched=_within(record.fetched, float(SECONDS)),
         digest=record.digest & (1 << 64) - 1,
         text=record.text & (1 << 64) - 1,
-        shape=_within(record.shape, LARGEST),
-        span=_within(record.span, LARGEST),
-        weight=_within(record.weight, LARGEST),
+        shape=_within(record.shape, LARGEST_FLOAT),
+        span=_within(record.span, LARGEST_FLOAT),
+        weight=_within(record.weight, LARGEST_FLOAT),
         visits=min(max(record.visits, 0), COUNT),
         changes=min(max(record.changes, 0), COUNT),
         gone=min(max(record.gone, 0), 255),

@@ -32,8 +32,9 @@ from webcrawl.store.crawldb import CrawlDB
 MEMORY = 16 << 20
 FLOOR = 60.0  # seconds between two fetches of a page at least
 RECENT = 20_000  # pages that were fetched last: of others, which are many, a signal may come sooner
-FAR = 2 * 365 * 86_400.0  # seconds; what is due later is asked about before
-LOOK = 30 * 86_400.0  # seconds until a page that is never due by now is asked about again
+FARTHEST_DUE = 2 * 365 * 86_400.0  # seconds; what is due later is asked about before
+# seconds until a page that is never due by now is asked about again
+NEVER_DUE_RECHECK = 30 * 86_400.0
 UNDER_WAY = 600.0  # seconds that a record waits for a fetch ahead of its turn
 # seconds for which an owner is believed at most: many a site gives a year to everything
 HOLDS_MOST = 86_400
@@ -43,12 +44,13 @@ SPARE = 64  # records that one call of `take` may look at in vain
 EXPIRE = 3600.0  # seconds between two looks for rows of `ahead` that are too old
 # a page that comes late, because it is new in the queue, sets the queue back by so much of its
 # lateness
-BACK = 1 / 32
+SET_BACK_SHARE = 1 / 32
 
 # of the budget: what fetches at signals may have, so that pages have their turns whoever announces
 # what
 SIGNALS = 0.5
-APART = 60.0  # seconds between two of them at most: the budget may be next to nothing for a moment
+# seconds between two of them at most: the budget may be next to nothing for a moment
+LONGEST_GAP = 60.0
 BACKLOG = 86_400.0  # seconds for which signals may wait
 
 # of the budget: what readings of listings may have; the best for sites of fifty pages that are
@@ -186,7 +188,7 @@ class Revisits:
         rate = SIGNALS * self._rate()
         # At least two pages of the budget apart, in the time of the queue, so that pages keep half
         # of it without an account of their own.
-        self._signalled = place + (min(1 / rate, APART) if rate > 0 else APART)
+        self._signalled = place + (min(1 / rate, LONGEST_GAP) if rate > 0 else LONGEST_GAP)
         self._push(place, SIGNAL, PageRecord(url, path, signal=via))
         return True
 
@@ -278,7 +280,7 @@ class Revisits:
         """
         due = self._wanted(record, now) - max(now - record.fetched, 0.0)
         # Of NaN, too, which somebody else's policy may return.
-        is_never = not due < now + FAR
+        is_never = not due < now + FARTHEST_DUE
         fills_idle_budget = is_never and at > now
         if due <= at or fills_idle_budget:
             return False
@@ -351,7 +353,7 @@ class Revisits:
 
     def _advance(self, at: float) -> None:
         """Note that the queue has come to this due time."""
-        self._front = at if at > self._front else self._front + (at - self._front) * BACK
+        self._front = at if at > self._front else self._front + (at - self._front) * SET_BACK_SHARE
 
     def _horizon(self, now: float) -> int:
         """Return until when pages may be taken, in ticks.
@@ -393,9 +395,9 @@ class Revisits:
         place = self._place_of_queue(now)
         a_round = self._round()
         mark = LISTED if record.listing else DUE
-        if not due < now + FAR:  # NaN of somebody else's code, too
+        if not due < now + FARTHEST_DUE:  # NaN of somebody else's code, too
             # at random, so that they come apart
-            due = place + LOOK * (0.9 + 0.2 * self._random.random())
+            due = place + NEVER_DUE_RECHECK * (0.9 + 0.2 * self._random.random())
             mark = ASK
         elif due - place > self._patience * a_round:
             # While pages become known, the threshold falls, and what was given up for 40 rounds at

@@ -22,7 +22,7 @@ from webcrawl.store.host_table import HostTable
 from webcrawl.urls.url_fingerprint import Fingerprints
 
 # signals of one reading at most, the latest dates first; the others come with the next reading
-TOLD = 2000
+SIGNALS_PER_READING = 2000
 PER_HOST = 2_000_000  # URLs of all listings of a host that are remembered: 20 MB on disk
 NOTED = 50_000  # changes found in pages' turns that are remembered
 SMALL = 1000  # URLs of a listing that is remembered although it has no dates: feeds
@@ -38,7 +38,7 @@ BELIEVED = 0.8
 # signals of one reading of a listing that are followed, of a host that is not judged yet
 TRY = 8
 # of the readings and pushes of a host that is not believed: after so many, one signal is followed
-AGAIN = 0.1
+DISTRUSTED_FOLLOWED_SHARE = 0.1
 
 LISTINGS = 1000  # of one host that are remembered
 
@@ -88,7 +88,7 @@ class Announcer:
             return signals
         if not self.is_judged:
             return min(TRY, signals)
-        return min(1, signals) if random.random() < AGAIN else 0
+        return min(1, signals) if random.random() < DISTRUSTED_FOLLOWED_SHARE else 0
 
     def signalled(self, *, changed: bool) -> None:
         """Learn whether a page that was fetched because of a signal had changed."""
@@ -159,7 +159,7 @@ class Signals:
         is_worth_memory = has_dates or len(urls) <= SMALL
         if room <= 0 or not is_worth_memory:
             return []
-        most = TOLD if self._announcer(host).is_believed else MAX_URLS
+        most = SIGNALS_PER_READING if self._announcer(host).is_believed else MAX_URLS
         keys = self._keys(urls)
         found = self._listed.compare(number, keys, dates, shown, whole=whole, room=room, most=most)
         named_hosts = map(host_of, urls[:SMALL]) if has_dates else ()

@@ -17,7 +17,7 @@ from webcrawl.base.markup import Html, document, join, lines, tag
 from webcrawl.net.identity.key_directory import PATH
 
 Network = IPv4Network | IPv6Network
-MOST = 16  # addresses whose names are looked up, the first ones
+ADDRESSES_LOOKED_UP = 16  # addresses whose names are looked up, the first ones
 
 
 class NameLookup(Protocol):
@@ -48,7 +48,7 @@ async def misfits(networks: Sequence[Network], asked: NameLookup) -> list[str]:
     Servers look up a name, and then the address of that name.
     """
     addresses = (str(address) for network in networks for address in network)
-    found = [await _misfit(address, asked) for address in islice(addresses, MOST)]
+    found = [await _misfit(address, asked) for address in islice(addresses, ADDRESSES_LOOKED_UP)]
     return [fault for fault in found if fault]
 
 

@@ -31,7 +31,8 @@ COMPONENTS = '("@authority";req "content-digest")'
 DAY = 86_400
 # seconds for which verifiers may keep it: a new key is to be in it for that long before it signs
 MAX_AGE = DAY
-BACK = 60  # seconds before now from which signatures hold: verifiers' clocks may be behind
+# seconds before now from which signatures hold: verifiers' clocks may be behind
+SIGNED_BEFORE_NOW = 60
 HEADERS, NGINX = "_headers", "nginx.conf"
 
 
@@ -108,9 +109,9 @@ def _as_nginx(fields: Mapping[str, str], place: Path) -> str:
     )
 
 
-LONGEST = 65_536  # bytes of a directory
+LONGEST_DIRECTORY = 65_536  # bytes of a directory
 PATIENCE = 10.0  # seconds for the connection, and for each part of the answer
-FAR = 30.0  # seconds by which two clocks differ notably
+NOTABLE_CLOCK_DIFFERENCE = 30.0  # seconds by which two clocks differ notably
 
 
 class NotPublished(Exception):  # noqa: N818 - reads as what it is
@@ -142,7 +143,7 @@ def fetch(url: str, now: Callable[[], float] = time.time) -> Published:
             )
             response = connection.getresponse()
             # One byte more shows that there is more
-            content = response.read(LONGEST + 1)
+            content = response.read(LONGEST_DIRECTORY + 1)
         finally:
             connection.close()
     except (OSError, HTTPException, ValueError) as error:
@@ -151,8 +152,8 @@ def fetch(url: str, now: Callable[[], float] = time.time) -> Published:
         raise NotPublished(
             f"{origin}{PATH}: status {response.status}, but it must be 200; redirects are not followed"
         )
-    if len(content) > LONGEST:
-        raise NotPublished(f"{origin}{PATH}: more than {LONGEST} bytes")
+    if len(content) > LONGEST_DIRECTORY:
+        raise NotPublished(f"{origin}{PATH}: more than {LONGEST_DIRECTORY} bytes")
     fields: dict[str, str] = {}
     for name, value in response.getheaders():
         fields[name.lower()] = (

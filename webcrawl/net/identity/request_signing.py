@@ -27,12 +27,15 @@ FORMS = {  # of Signature-Agent: what its value begins with, and how it is named
     # both.
     STRING: ("", '"signature-agent"'),
 }
-LIFETIME = 300  # seconds from `created` to `expires`
-BACK = 10  # seconds before now that `created` says: the server's clock may be behind ours
-# Seconds for which fields are sent again; the last request has LIFETIME - BACK - REUSE left. With
-# four pages per authority a request costs 7 to 11 us, and 24 to 35 with a signature of its own.
+SIGNATURE_LIFETIME = 300  # seconds from `created` to `expires`
+# seconds before now that `created` says: the server's clock may be behind ours
+CREATED_BEFORE_NOW = 10
+# Seconds for which fields are sent again; at the last request they hold for SIGNATURE_LIFETIME
+# - CREATED_BEFORE_NOW - REUSE more. With four pages per authority a request costs 7 to 11 us, and 24
+# to 35 with a signature of its own.
 REUSE = 120
-MOST = 8192  # authorities in each of two generations: with 0.6 KB each, 10 MB in all
+# authorities in each of two generations: with 0.6 KB each, 10 MB in all
+AUTHORITIES_REMEMBERED = 8192
 
 
 def form_and_origin(agent: str) -> tuple[str, str]:
@@ -54,7 +57,7 @@ class RequestSigner:
         *,
         form: str = DICTIONARY,
         now: Callable[[], float] = time.time,
-        most: int = MOST,
+        most: int = AUTHORITIES_REMEMBERED,
     ) -> None:
         """`agent`: the origin of the key directory.
 
@@ -109,9 +112,9 @@ class RequestSigner:
     def _made(self, authority: str, now: int) -> bytes:
         """Return the fields that sign a request to this authority at this second."""
         if now != self._last:
-            self._last, created = now, now - BACK
+            self._last, created = now, now - CREATED_BEFORE_NOW
             self._parameters = (
-                f"{self._components};created={created};expires={created + LIFETIME}"
+                f"{self._components};created={created};expires={created + SIGNATURE_LIFETIME}"
                 f';keyid="{self.keyid}";alg="ed25519";tag="{TAG}"'
             ).encode("ascii")
         signed = self._key.sign(

@@ -25,7 +25,12 @@ from http_message_signatures import (
 
 from webcrawl.base.dates import iso
 from webcrawl.net.identity import key_directory, request_signing
-from webcrawl.net.identity.key_directory import FAR, LONGEST, Published, fetch
+from webcrawl.net.identity.key_directory import (
+    LONGEST_DIRECTORY,
+    NOTABLE_CLOCK_DIFFERENCE,
+    Published,
+    fetch,
+)
 from webcrawl.net.identity.signing_key import PUBLISHED, BadKey, public_key, thumbprint
 from webcrawl.store.disk import regular
 
@@ -195,7 +200,7 @@ def _dictionary(text: str) -> dict[str, tuple[Any, dict[str, Any]]]:
     Raise ValueError if it is no dictionary.
     """
     # http_sf takes 0.3 s for half a megabyte of `a;`.
-    if len(text) > LONGEST:
+    if len(text) > LONGEST_DIRECTORY:
         raise ValueError("the field is too long")
     try:
         return dict(http_sf.parse(text.encode(), tltype="dictionary"))  # type: ignore[arg-type]
@@ -336,11 +341,11 @@ def _of_files(path: Path) -> Published:
 
 def _read(path: Path) -> bytes:
     with regular(path) as file:
-        return file.read(LONGEST)
+        return file.read(LONGEST_DIRECTORY)
 
 
 def _clock(ahead: float | None) -> Iterator[Finding]:
-    if ahead is not None and abs(ahead) > FAR:
+    if ahead is not None and abs(ahead) > NOTABLE_CLOCK_DIFFERENCE:
         which = "ahead of" if ahead > 0 else "behind"
         text = (
             f"this machine's clock is {abs(ahead):.0f} seconds {which} the server's: servers may "

@@ -26,7 +26,7 @@ from cryptography.hazmat.primitives.serialization import (
 from webcrawl.base.program import program
 from webcrawl.store.disk import Disk, private_bytes
 
-LONGEST = 16_384  # bytes of a key file
+LONGEST_KEY_FILE = 16_384  # bytes of a key file
 KEY_BYTES = 32
 # RFC 9421 B.1.4 prints this key for everybody to test with; who signs with it proves nothing
 PUBLISHED = frozenset({"poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U"})
@@ -130,7 +130,7 @@ def encoded(data: bytes) -> str:
 
 def _private_bytes(path: str | os.PathLike[str]) -> bytes:
     try:
-        return private_bytes(path, LONGEST).strip()
+        return private_bytes(path, LONGEST_KEY_FILE).strip()
     except ValueError as error:
         raise BadKey(str(error)) from None
 

@@ -107,7 +107,7 @@ class KeyDirectory(IdentityCommand):
         if len({key.keyid for key in keys}) < len(keys):
             self.fail("--key: the same key is given twice")
             return
-        created = int(time.time()) - directory.BACK
+        created = int(time.time()) - directory.SIGNED_BEFORE_NOW
         content = directory.body(keys)
         fields = directory.headers(content, keys, directory.authority_of(agent), created, days)
         try:

@@ -23,7 +23,7 @@ from webcrawl.base.readable import readable
 from webcrawl.base.settings.checked_settings import CheckedSettings, with_values
 from webcrawl.crawl.checks import SettingError, read
 from webcrawl.crawl.control.in_force import META as IN_FORCE
-from webcrawl.crawl.discovery import KNOWN
+from webcrawl.crawl.discovery import MARK_AS_SEEN
 from webcrawl.crawl.page_links import HOPS
 from webcrawl.crawl.rereading import Offline
 from webcrawl.crawl.segments import FOUND, SPIDER
@@ -180,7 +180,7 @@ class SegmentCrawl(Offline):
 
     def know(self, urls: Sequence[str]) -> None:
         """Keep these out of segments: they were asked for, or are going to be."""
-        self.parts.seen.submit(self.parts.pipeline.keys([*urls]), [KNOWN] * len(urls))
+        self.parts.seen.submit(self.parts.pipeline.keys([*urls]), [MARK_AS_SEEN] * len(urls))
 
     def start_from(self, urls: Sequence[str]) -> None:
         """Note the seeds of a crawl: with the scope `seeds` they say what is inside."""
