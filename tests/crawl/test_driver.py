@@ -61,7 +61,7 @@ def run(steps, script, **options):
     """Runs a script of the test beside the loop."""
 
     async def running():
-        driver = Driver(steps, Barrier(), **{"room": 1 << 20, **options})
+        driver = Driver(steps, Barrier(), **{"max_bytes_waiting": 1 << 20, **options})
         driver.wake()
         return await asyncio.wait_for(script(driver), 120)
 
@@ -175,7 +175,7 @@ class TestLife:
     def test_nothing_is_begun_without_room(self):
         """Answers that wait or are in work count by their bytes."""
         steps = Steps(page(), page())
-        run(steps, until_rest, room=0)
+        run(steps, until_rest, max_bytes_waiting=0)
 
         assert len(steps.due) == 2
 
@@ -374,7 +374,7 @@ class TestBarrier:
 
         async def running():
             steps, barrier = Steps(), Barrier()
-            driver = Driver(steps, barrier, room=1 << 20)
+            driver = Driver(steps, barrier, max_bytes_waiting=1 << 20)
             steps.finish = lambda trip: (steps.done.append(trip), barrier.leave(trip))
 
             def inside(number):
@@ -443,7 +443,7 @@ def test_bodies_that_a_step_empties():
         return [[trip] for trip in trips]
 
     steps.visit = visit
-    run(steps, until_rest, room=250)
+    run(steps, until_rest, max_bytes_waiting=250)
     assert [trip.url for trip in steps.done] == urls
 
 

@@ -105,30 +105,30 @@ class Driver:
         self,
         steps: Steps,
         barrier: Barrier,
-        room: int,
+        max_bytes_waiting: int,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        """`room`: the bytes of answers that may wait or be in work; above it no fetch is begun."""
+        """`max_bytes_waiting`: of answers that are ready or in work; above it no fetch is begun."""
         self._steps = steps
         self._barrier = barrier
-        self._room = room
+        self._max_bytes_waiting = max_bytes_waiting
         self._clock = clock
         self._loop = asyncio.get_running_loop()
         self.fetching: dict[Trip, asyncio.Task[None]] = {}
         self._ready: list[Trip] = []  # answers that nobody has begun to read
-        # answers that were read in this turn, and are not yet in the processors
-        self._just_read = 0
+        # how many pages were visited in this turn, and are not yet in the processors
+        self._visited_not_processed = 0
         self._in_processors: dict[Trip, tuple[asyncio.Task[None], Coroutine[Any, Any, None]]] = {}
         # Bytes of the answers that are ready or in the processors, and of all of them together. A
         # step may empty a body, so what was added is what is taken away again.
-        self._sizes: dict[Trip, int] = {}
-        self._size = 0
+        self._bytes_of: dict[Trip, int] = {}
+        self._bytes_waiting = 0
         self._batch_size = LARGEST_BATCH
         self._start_is_scheduled = False
         self._reading_is_scheduled = False
         self._closed = False
-        self._more_may_be_due = False  # than was begun
-        self._looked = float("-inf")
+        self._more_may_be_due = False  # than the fetches that were begun
+        self._looked_at = float("-inf")  # when fetches were last looked for, in the loop's time
         self._drained: asyncio.Future[None] | None = None
         barrier.watch(self)
 
@@ -139,7 +139,9 @@ class Driver:
     @property
     def busy(self) -> bool:
         """Return whether anything is under way."""
-        return bool(self.fetching or self._ready or self._just_read or self._in_processors)
+        return bool(
+            self.fetching or self._ready or self._visited_not_processed or self._in_processors
+        )
 
     # -- take and fetch
 
@@ -147,21 +149,23 @@ class Driver:
         """Look for what is due, once, in the next turn of the event loop."""
         if not self._start_is_scheduled:
             self._start_is_scheduled = True
-            self._loop.call_soon(self._start)
+            self._loop.call_soon(self._start_fetches)
 
     def look(self) -> None:
         """Look for what is due unless that was done lately; call it for what no event tells."""
-        if self._loop.time() - self._looked > LOOK_INTERVAL:
+        if self._loop.time() - self._looked_at > LOOK_INTERVAL:
             self.wake()
 
-    def _start(self) -> None:
+    def _start_fetches(self) -> None:
         """Start whatever is due. Once STARTING_TIME has passed, leave the rest to the next turn."""
         self._start_is_scheduled = False
         PAGE.set(None)  # the event loop runs this with the page of whoever called `wake`
-        self._looked = self._loop.time()
-        begun = self._clock()
+        self._looked_at = self._loop.time()
+        started_at = self._clock()
         while not self._closed:
-            self._more_may_be_due = self._size >= self._room or not self._steps.may_fetch()
+            self._more_may_be_due = (
+                self._bytes_waiting >= self._max_bytes_waiting or not self._steps.may_fetch()
+            )
             if self._more_may_be_due:
                 return
             try:
@@ -174,15 +178,14 @@ class Driver:
                     self._steps.be_idle()
                 return
             self.fetching[trip] = self._loop.create_task(self._fetch(trip))
-            if self._clock() - begun > STARTING_TIME:
+            if self._clock() - started_at > STARTING_TIME:
                 self.wake()
                 return
 
     async def _fetch(self, trip: Trip) -> None:
         """Fetch a trip, then wait until the barrier lets it through, and send it on its way.
 
-        In a task of its own. An answer goes to `_ready`; what the crawl fetched for itself is heard
-        at once; all else ends here.
+        It runs in a task of its own. Whatever goes wrong in it, the trip is sent on.
         """
         PAGE.set(trip)
         has_answer = False
@@ -196,23 +199,27 @@ class Driver:
             self._note_error(error, trip)
         finally:
             del self.fetching[trip]
-            # Only the answer that ends a URL goes to pages and outputs.
-            if not has_answer or trip.comes_again:
-                self._end(trip)
-            else:
-                self._count_in(trip)
-                if trip.link is not None and trip.link.is_own:
-                    self._hear(trip)
-                else:
-                    self._ready.append(trip)
-                    self.go_on()
+            self._send_on(trip, has_answer=has_answer)
             # Else all that is due was begun, and this host is not due yet.
             if self._more_may_be_due:
                 self.wake()
 
-    def _count_in(self, trip: Trip) -> None:
-        size = self._sizes[trip] = len(trip.exchange.body) if trip.exchange is not None else 0
-        self._size += size
+    def _send_on(self, trip: Trip, *, has_answer: bool) -> None:
+        """Put an answer among the ready ones, hear what the crawl fetched for itself, or finish."""
+        # Only the answer that ends a URL goes to pages and outputs.
+        if not has_answer or trip.comes_again:
+            self._finish(trip)
+            return
+        self._count_bytes(trip)
+        if trip.link is not None and trip.link.is_own:
+            self._hear_own(trip)
+        else:
+            self._ready.append(trip)
+            self.go_on()
+
+    def _count_bytes(self, trip: Trip) -> None:
+        length = self._bytes_of[trip] = len(trip.exchange.body) if trip.exchange is not None else 0
+        self._bytes_waiting += length
 
     # -- visit and process
 
@@ -223,67 +230,67 @@ class Driver:
         """
         if not self._reading_is_scheduled:
             self._reading_is_scheduled = True
-            self._loop.call_soon(self._read)
+            self._loop.call_soon(self._visit_batch)
 
-    def _read(self) -> None:
+    def _visit_batch(self) -> None:
         """Visit one batch of ready pages, process each, and choose the next batch's size."""
         self._reading_is_scheduled = False
-        PAGE.set(None)  # as in `_start`
+        PAGE.set(None)  # as in `_start_fetches`
         if not self._ready or not self._barrier.may_begin():
             return
         trips, self._ready = self._ready[: self._batch_size], self._ready[self._batch_size :]
         if self._ready:
             self.go_on()
-        begun = self._clock()
-        ends: list[tuple[Trip, PageOrError]]
+        started_at = self._clock()
+        visited: list[tuple[Trip, PageOrError]]
         try:
-            ends = list(zip(trips, self._steps.visit(trips), strict=True))
+            visited = list(zip(trips, self._steps.visit(trips), strict=True))
         except BaseException as error:  # noqa: BLE001 - a mistake in code: it is told for each of these pages
             failure = tamed(error)
-            ends = [(trip, failure) for trip in trips]
-        self._just_read = len(ends)
-        for trip, page_or_error in ends:
-            self._just_read -= 1
-            self._process(trip, page_or_error)
-        seconds = self._clock() - begun
-        in_time = int(len(trips) * READING_TIME / max(seconds, 1e-6))
-        self._batch_size = max(1, min(LARGEST_BATCH, 2 * self._batch_size, in_time))
+            visited = [(trip, failure) for trip in trips]
+        self._visited_not_processed = len(visited)
+        for trip, page_or_error in visited:
+            self._visited_not_processed -= 1
+            self._begin_processing(trip, page_or_error)
+        seconds = self._clock() - started_at
+        pages_in_time = int(len(trips) * READING_TIME / max(seconds, 1e-6))
+        self._batch_size = max(1, min(LARGEST_BATCH, 2 * self._batch_size, pages_in_time))
 
-    def _hear(self, trip: Trip) -> None:
+    def _hear_own(self, trip: Trip) -> None:
         page_or_error: PageOrError
         try:
             page_or_error = self._steps.hear(trip)
         except BaseException as error:  # noqa: BLE001 - as above
             page_or_error = tamed(error)
-        self._process(trip, page_or_error)
+        self._begin_processing(trip, page_or_error)
 
-    def _process(self, trip: Trip, page_or_error: PageOrError) -> None:
-        """Takes a page through the processors up to its first wait.
+    def _begin_processing(self, trip: Trip, page_or_error: PageOrError) -> None:
+        """Take a page through the processors up to its first wait, without a task.
 
-        Most never wait; the others go on as tasks.
+        Most never wait; the others go on in a task, which `_in_processors` keeps.
         """
         PAGE.set(trip)
-        processed = self._processed(trip, page_or_error)
+        processing = self._process_to_end(trip, page_or_error)
         try:
-            waits_for = processed.send(None)
+            waits_for = processing.send(None)
         except StopIteration:
             return
-        task = self._loop.create_task(_Resumed(processed, waits_for))
-        self._in_processors[trip] = task, processed
+        task = self._loop.create_task(_Resumed(processing, waits_for))
+        self._in_processors[trip] = task, processing
 
-    async def _processed(self, trip: Trip, page_or_error: PageOrError) -> None:
+    async def _process_to_end(self, trip: Trip, page_or_error: PageOrError) -> None:
         try:
             await self._steps.process(trip, page_or_error)
         except BaseException as error:  # noqa: BLE001 - as above
             self._note_error(error, trip)
         finally:
-            self._size -= self._sizes.pop(trip)
+            self._bytes_waiting -= self._bytes_of.pop(trip)
             self._in_processors.pop(trip, None)
-            self._end(trip)
+            self._finish(trip)
 
     # -- finish
 
-    def _end(self, trip: Trip) -> None:
+    def _finish(self, trip: Trip) -> None:
         """Finish a trip, unless that was done; then start due fetches, or see if all is over."""
         if trip.booked:  # `forsake` has finished it
             return
@@ -292,7 +299,7 @@ class Driver:
         except BaseException as error:  # noqa: BLE001 - a mistake in code: what it has booked is unknown
             self._steps.fail(tamed(error))
         if self._closed:
-            self._look_whether_drained()
+            self._settle_if_drained()
         else:
             self.wake()
 
@@ -312,16 +319,16 @@ class Driver:
         """
         self._closed = True
         drained = self._drained = self._loop.create_future()
-        self._look_whether_drained()
+        self._settle_if_drained()
         return drained
 
-    def _look_whether_drained(self) -> None:
+    def _settle_if_drained(self) -> None:
         if self._drained is not None and not self._drained.done() and not self.busy:
             self._drained.set_result(None)
 
     def waiting_pages(self) -> dict[Trip, Any]:
         """Return the coroutines of the pages that wait in the processors, to say what hangs."""
-        return {trip: processed for trip, (_, processed) in self._in_processors.items()}
+        return {trip: processing for trip, (_, processing) in self._in_processors.items()}
 
     def cancel(self) -> None:
         """Cancel the pages that wait in the processors, and leave them to the next run."""
@@ -331,12 +338,12 @@ class Driver:
 
     def forsake(self) -> None:
         """Finish the pages that did not stop when cancelled; what they still do is ignored."""
-        left = [*self._in_processors]
-        if left:
+        unfinished = [*self._in_processors]
+        if unfinished:
             self._steps.give_up()
         self._in_processors.clear()
-        for trip in left:
-            self._end(trip)
+        for trip in unfinished:
+            self._finish(trip)
 
 
 class _Resumed(Coroutine[Any, Any, None]):
@@ -349,13 +356,13 @@ class _Resumed(Coroutine[Any, Any, None]):
     def __init__(self, begun: Coroutine[Any, Any, None], waits_for: Any) -> None:
         """`waits_for`: what `begun` awaits; it is the first thing that the task hears."""
         self._begun = begun
-        self._first = [waits_for]
+        self._first_awaited = [waits_for]  # empty once the task has it
 
     def send(self, value: Any) -> Any:
-        return self._first.pop() if self._first else self._begun.send(value)
+        return self._first_awaited.pop() if self._first_awaited else self._begun.send(value)
 
     def throw(self, *error: Any) -> Any:
-        self._first.clear()
+        self._first_awaited.clear()
         return self._begun.throw(*error)
 
     def close(self) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import re
 import ssl
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from webcrawl.base.model import Exchange, Timings
 from webcrawl.net.connection import HttpConnection, MeteredAnswer
@@ -53,7 +54,7 @@ class Visit:
 
     key: Key
     target: RequestTarget
-    head: bytes
+    head: bytes  # as it is sent, with logins
     body: bytes
     method: str
     bounds: FetchLimits
@@ -62,6 +63,15 @@ class Visit:
     timings: Timings
     deadline: float  # in the loop's time
     watch: FetchProgress | None
+
+
+class Answered(NamedTuple):
+    """The answer to a request: by which connection and parser it came, and when it was asked for."""
+
+    connection: HttpConnection
+    parser: AnswerParser
+    asked_at: float  # by the client's clock
+    message: Message
 
 
 class HttpClient:
@@ -96,7 +106,7 @@ class HttpClient:
             access,
             tls or tls_context(),
             self.http2,
-            lambda one: self.logins.of(one) is not None,
+            lambda target: self.logins.of(target) is not None,
             verifying,
         )
         self._proxied = ProxiedOpener(access, self._opener, user_agent)
@@ -125,39 +135,48 @@ class HttpClient:
         options: Options = PLAIN,
         watch: FetchProgress | None = None,
     ) -> Exchange:
-        """Request a URL and wait for the response, `timeout` seconds in all; raises FetchError.
+        """Request a URL and return the exchange, within `timeout` seconds in all.
+
+        Raise FetchError. The steps: the head to send, a connection (kept or new), the answer. Then
+        the connection is kept or closed, and proxy and login hear of the status.
 
         `keep`: seconds to keep the connection for the host's next request. A kept connection that
         ends without a response is an error; the caller retries, since it keeps the delay between
         requests.
         """
         target = parse_target(url)
-        bounds = self._bounds
+        limits = self._bounds
         proxy = options.proxy
         key: Key = (target.secure, target.host, target.port)
         if options is not PLAIN:
-            bounds = bounds.asked(options)
+            limits = limits.asked(options)
             key = _key_with_options(key, options)
         # The first 2 MiB of a body need no room in the memory that large bodies share
-        base = min(bounds.truncate, BYTES_WITHOUT_CLAIM)
-        claim = self._claim(bounds, options) if options.long or base < bounds.truncate else None
+        unclaimed_bytes = min(limits.truncate, BYTES_WITHOUT_CLAIM)
+        needs_claim = options.long or unclaimed_bytes < limits.truncate
+        claim = self._claim_on_memory(limits, options) if needs_claim else None
         # Without TLS a proxy reads the request before the server does.
-        reader = None if target.secure else proxy
-        line = target if reader is None else whole_url(target)
+        reading_proxy = None if target.secure else proxy
+        line = target if reading_proxy is None else whole_url(target)
         head = self._writer.head(line, headers, method=method, keep=keep > 0, length=len(body))
         signing = self._signing
-        signed = head if signing is None else with_fields(head, signing.fields(target.authority))
+        archived_head = (
+            head if signing is None else with_fields(head, signing.fields(target.authority))
+        )
         login = self.logins.of(target)
         # Only the bytes that are sent have the login: the exchange, and with it the archive, has not
-        sent = signed if login is None else login.added_to(signed, target, self._now())
-        sent = sent if reader is None else with_credentials(sent, reader)
+        sent_head = (
+            archived_head if login is None else login.added_to(archived_head, target, self._now())
+        )
+        if reading_proxy is not None:
+            sent_head = with_credentials(sent_head, reading_proxy)
         started = self._now()
-        begun = self._clock()
+        begun_at = self._clock()
         timings = Timings()
         # One deadline for the whole fetch, the look-up of the name included
-        deadline = asyncio.get_running_loop().time() + bounds.timeout
+        deadline = asyncio.get_running_loop().time() + limits.timeout
         visit = Visit(
-            key, target, sent, body, method, bounds, options, claim, timings, deadline, watch
+            key, target, sent_head, body, method, limits, options, claim, timings, deadline, watch
         )
         connection = self._pool.take(key)
         if reused := connection is not None:
@@ -165,34 +184,34 @@ class HttpClient:
         else:
             if watch is not None:
                 watch.timings = timings
-            connection = await self._connected(visit)
+            connection = await self._new_connection(visit)
         if watch is not None:
             watch.source = connection
         # Most answers never wait, and a parser without a meter costs them less.
         may_wait = claim is not None and claim.may_wait
-        answer = (
-            self._metered(connection, base, method, claim)
+        parser = (
+            self._metered_parser(connection, unclaimed_bytes, method, claim)
             if self._bandwidth.rate or may_wait
-            else AnswerParser(base, bodiless=method == "HEAD", claim=claim)
+            else AnswerParser(unclaimed_bytes, bodiless=method == "HEAD", claim=claim)
         )
         try:
-            connection, answer, asked, message = await self._ask(
-                visit, connection, answer, reused=reused
+            connection, parser, asked_at, message = await self._ask(
+                visit, connection, parser, reused=reused
             )
         finally:
             # However it ended, other downloads may wait for room.
             if claim is not None:
                 claim.loaded()
-        timings.first_byte = max(connection.first_byte - asked, 0.0)
-        timings.total = self._clock() - begun - answer.held
-        self._put_away(key, connection, keep, watch)
+        timings.first_byte = max(connection.first_byte - asked_at, 0.0)
+        timings.total = self._clock() - begun_at - parser.held
+        self._keep_or_close(key, connection, keep, watch)
         if proxy is not None:
             self._proxied.answered(proxy, target, message.head.status)
         if login is not None:
             self.logins.answered(target, message.head.status)
         # It raises TooLarge, and by now the connection is kept or closed.
-        bounds.check(message.truncated)
-        return _exchange(url, signed + body, started, timings, connection, message)
+        limits.check(message.truncated)
+        return _exchange_of(url, archived_head + body, started, timings, connection, message)
 
     async def close(self) -> None:
         """Close all connections and wait until their sockets are closed."""
@@ -200,7 +219,7 @@ class HttpClient:
         self._deadlines.close()
         await self._opener.close()
 
-    def _put_away(
+    def _keep_or_close(
         self, key: Key, connection: HttpConnection, keep: float, watch: FetchProgress | None
     ) -> None:
         """Keep a connection for its host's next request, or close it."""
@@ -215,7 +234,7 @@ class HttpClient:
             # What comes unasked could be taken for the next answer: none is kept for an hour
             self._pool.distrust(key)
 
-    def _unanswered(
+    def _note_unanswered(
         self, key: Key, connection: HttpConnection, error: FetchError, *, reused: bool
     ) -> None:
         """Close a connection that gave no answer, and note what this says of the server."""
@@ -237,36 +256,36 @@ class HttpClient:
             self.http2.turned_down(key)
 
     async def _ask(
-        self, visit: Visit, connection: HttpConnection, answer: AnswerParser, *, reused: bool
-    ) -> tuple[HttpConnection, AnswerParser, float, Message]:
+        self, visit: Visit, connection: HttpConnection, parser: AnswerParser, *, reused: bool
+    ) -> Answered:
         """Return the answer by this connection, or by a second one if the server wants HTTP/2.
 
-        Raise FetchError.
+        `reused`: the connection has carried requests before. Raise FetchError.
         """
-        asked = self._deadlines.add(connection, visit.deadline)
+        asked_at = self._deadlines.add(connection, visit.deadline)
         http2 = connection.http2
         request = (
             visit.head + visit.body if http2 is None else http2.request(visit.head, visit.body)
         )
         try:
-            message = await connection.ask(request, answer)
+            message = await connection.ask(request, parser)
         except FetchError as error:
-            self._unanswered(visit.key, connection, error, reused=reused)
-            return await self._once_more(visit, connection, error, reused=reused)
+            self._note_unanswered(visit.key, connection, error, reused=reused)
+            return await self._ask_after_error(visit, connection, error, reused=reused)
         finally:
             self._deadlines.remove(connection)
         # At once, before the status is held against the URL: only the second answer is archived
         if message.head.status in OTHER_VERSION_STATUSES and http2 is None:
-            better = await self._by_http2(visit, message.head)
-            if better is not None:
+            answered = await self._ask_after_answer(visit, message.head)
+            if answered is not None:
                 connection.abort()
-                return better
-        return connection, answer, asked, message
+                return answered
+        return Answered(connection, parser, asked_at, message)
 
-    async def _once_more(
+    async def _ask_after_error(
         self, visit: Visit, connection: HttpConnection, error: FetchError, *, reused: bool
-    ) -> tuple[HttpConnection, AnswerParser, float, Message]:
-        """Ask a server again that speaks only HTTP/2; raises the error for all others."""
+    ) -> Answered:
+        """Ask a server again that speaks only HTTP/2; raise the error for all others."""
         target = visit.target
         proxy = visit.options.proxy
         # The server may have read the request, so one that may change something is not sent twice
@@ -276,41 +295,37 @@ class HttpClient:
             and self.http2.may_help(visit.key, error, connection)
         )
         if can_help and not self.http2.waits(visit.key, target.host):
-            second = await self._second(visit, by_page=True)
-            found = await self._ask_second(visit, second)
-            if found is not None:
-                return found
+            second = await self._offer_http2(visit, by_page=True)
+            answered = await self._ask_by(visit, second)
+            if answered is not None:
+                return answered
         if isinstance(error, Http2Only):
             self.http2.tell(target, error)
         if proxy is not None:
             raise self._proxied.unanswered(proxy, target, error) from error
         raise error
 
-    async def _by_http2(
-        self, visit: Visit, head: Head
-    ) -> tuple[HttpConnection, AnswerParser, float, Message] | None:
-        """Ask a server by HTTP/2 that does not want HTTP/1.1 for a URL.
+    async def _ask_after_answer(self, visit: Visit, head: Head) -> Answered | None:
+        """Ask by HTTP/2 again after an answer (`head`) that does not want HTTP/1.1.
 
-        None if its own answer is all that there is.
+        Return None if that answer is all that there is.
         """
         if visit.method not in SAFE or not self.http2.may_be_spoken(visit.key):
             return None
         if not _may_want_http2(head):
             return None
-        second = await self._second(visit, by_page=True)
+        second = await self._offer_http2(visit, by_page=True)
         try:
-            found = await self._ask_second(visit, second)
+            answered = await self._ask_by(visit, second)
         except FetchError:
             # The answer by HTTP/1.1 is at hand.
             return None
-        if found is not None and found[3].head.status not in OTHER_VERSION_STATUSES:
+        if answered is not None and answered.message.head.status not in OTHER_VERSION_STATUSES:
             # The next request begins with HTTP/2.
             self.http2.suspect(visit.key)
-        return found
+        return answered
 
-    async def _ask_second(
-        self, visit: Visit, second: HttpConnection | None
-    ) -> tuple[HttpConnection, AnswerParser, float, Message] | None:
+    async def _ask_by(self, visit: Visit, second: HttpConnection | None) -> Answered | None:
         """Return the answer by a second connection; None if that does not speak HTTP/2 either.
 
         Raise FetchError.
@@ -324,40 +339,48 @@ class HttpClient:
             # None between two connections tells the watcher that this is another request.
             visit.watch.source = None
             visit.watch.source = second
-        base = min(visit.bounds.truncate, BYTES_WITHOUT_CLAIM)
-        answer = self._metered(second, base, visit.method, visit.claim)
-        asked = self._deadlines.add(second, visit.deadline)
+        unclaimed_bytes = min(visit.bounds.truncate, BYTES_WITHOUT_CLAIM)
+        parser = self._metered_parser(second, unclaimed_bytes, visit.method, visit.claim)
+        asked_at = self._deadlines.add(second, visit.deadline)
         try:
-            message = await second.ask(second.http2.request(visit.head, visit.body), answer)
+            message = await second.ask(second.http2.request(visit.head, visit.body), parser)
         except FetchError:
             second.abort()
             raise
         finally:
             self._deadlines.remove(second)
-        return second, answer, asked, message
+        return Answered(second, parser, asked_at, message)
 
-    def _claim(self, bounds: FetchLimits, options: Options) -> Claim | None:
+    def _claim_on_memory(self, limits: FetchLimits, options: Options) -> Claim | None:
         """Return the claim of a body that may be longer than others: in most crawls, a sitemap."""
-        longest = LONGEST_SITEMAP if options.long and not bounds.strict else 0
-        spare = max(bounds.truncate, longest) - min(bounds.truncate, BYTES_WITHOUT_CLAIM)
-        if spare <= 0:
+        longest = LONGEST_SITEMAP if options.long and not limits.strict else 0
+        claimed_bytes = max(limits.truncate, longest) - min(limits.truncate, BYTES_WITHOUT_CLAIM)
+        if claimed_bytes <= 0:
             return None
         # A sitemap that finds no room is truncated. If it waited, slow ones would hold up fetchers.
-        return Claim(self._room, spare, may_wait=longest <= bounds.truncate)
+        return Claim(self._room, claimed_bytes, may_wait=longest <= limits.truncate)
 
-    def _metered(
-        self, connection: HttpConnection, base: int, method: str, claim: Claim | None
+    def _metered_parser(
+        self, connection: HttpConnection, unclaimed_bytes: int, method: str, claim: Claim | None
     ) -> AnswerParser:
-        """`base`: bytes of a body that need no room."""
+        """Return a parser that stops reading where bandwidth or memory is short.
+
+        `unclaimed_bytes` of a body need no memory of the `claim`.
+        """
         # The kernel goes on receiving while we do not read: up to 6 MB per connection
         if self._bandwidth.rate and (window := self._bandwidth.window):
             connection.narrow(window)
         bodiless = method == "HEAD"
         return MeteredAnswer(
-            self._bandwidth, connection, self._clock, base, bodiless=bodiless, claim=claim
+            self._bandwidth,
+            connection,
+            self._clock,
+            unclaimed_bytes,
+            bodiless=bodiless,
+            claim=claim,
         )
 
-    async def _connected(self, visit: Visit) -> HttpConnection:
+    async def _new_connection(self, visit: Visit) -> HttpConnection:
         """Return a new connection; if TLS fails for want of HTTP/2, a second that offers it.
 
         What the server speaks is noted. Raise FetchError.
@@ -367,7 +390,7 @@ class HttpClient:
             connection = await self._open(visit, http2=http2)
         except (Http2Only, TlsFailed) as error:
             if not http2 and self.http2.may_help(visit.key, error):
-                second = await self._second(visit)
+                second = await self._offer_http2(visit)
                 if second is not None:
                     return second
             if isinstance(error, Http2Only):
@@ -382,10 +405,11 @@ class HttpClient:
             self.http2.declined(visit.key)
         return connection
 
-    async def _second(self, visit: Visit, *, by_page: bool = False) -> HttpConnection | None:
-        """Return a connection that was offered HTTP/2; None if this does not help either.
+    async def _offer_http2(self, visit: Visit, *, by_page: bool = False) -> HttpConnection | None:
+        """Open a connection that offers HTTP/2, and note what the server speaks.
 
-        `by_page`: after an answer.
+        Return None if this does not help either. `by_page`: what came for one URL led to it, and no
+        handshake; so a failure is no reason to offer HTTP/2 the next time.
         """
         try:
             connection = await self._open(visit, http2=True)
@@ -399,7 +423,10 @@ class HttpClient:
                 self.http2.suspect(visit.key)
             return None
         self.http2.learn(
-            visit.key, visit.target.host, speaks=connection.http2 is not None, by_page=by_page
+            visit.key,
+            visit.target.host,
+            speaks=connection.http2 is not None,
+            by_page=by_page,
         )
         return connection
 
@@ -454,11 +481,11 @@ def _is_part_of_page(head: Head, request: bytes) -> bool:
         return b"\r\nif-" not in request.lower()
     if b"\r\nrange:" in request.lower():
         return False
-    told = next((value for name, value in head.headers if name.lower() == b"content-range"), b"")
-    found = _RANGE.fullmatch(told.strip())
-    if found is None:
+    field = next((value for name, value in head.headers if name.lower() == b"content-range"), b"")
+    match = _RANGE.fullmatch(field.strip())
+    if match is None:
         return False
-    first, last, size = map(int, found.groups())
+    first, last, size = map(int, match.groups())
     return last + 1 - first < size
 
 
@@ -472,7 +499,7 @@ def _key_with_options(key: Key, options: Options) -> Key:
     return (*key, options.proxy, options.bind)
 
 
-def _exchange(
+def _exchange_of(
     url: str,
     request: bytes,
     started: float,
