@@ -122,9 +122,9 @@ class TestWaiting:
 
     @pytest.fixture(autouse=True)
     def _base(self, monkeypatch):
-        monkeypatch.setattr("webcrawl.net.http.BASE", 1000)
+        monkeypatch.setattr("webcrawl.net.http.BYTES_WITHOUT_CLAIM", 1000)
         monkeypatch.setattr("webcrawl.net.reading_limits.BYTES_WITHOUT_CLAIM", 1000)
-        monkeypatch.setattr("webcrawl.net.stream.BASE", 1000)
+        monkeypatch.setattr("webcrawl.net.stream.BYTES_WITHOUT_CLAIM", 1000)
 
     def fetched(self, room, go, handler=None):
         """Runs `go` with a function that fetches the body."""
