@@ -544,7 +544,9 @@ class TestMoves:
         one.run(HOUR, most=15)
 
         assert (
-            one.crawl.parts.revisiting.now().waiting == len(one.crawl.parts.revisiting._given) > 0
+            one.crawl.parts.revisiting.now().waiting
+            == len(one.crawl.parts.revisiting._records_of_due)
+            > 0
         )
 
 

@@ -278,7 +278,7 @@ class TestElsewhere:
 
     def test_too_many_redirects_at_once_allow_nothing(self, db, monkeypatch):
         """A redirect that cannot be followed for lack of room is tried again later."""
-        monkeypatch.setattr(admission, "CHASES", 2)
+        monkeypatch.setattr(admission, "MOST_CHASES", 2)
         web = Web(db, lambda url, now: OPEN)
         links = [Link(f"http://{name}/1") for name in "abcd"]
         for now, link in zip((0, 0, 1, REDIRECTED_ROBOTS_WAIT), links, strict=True):

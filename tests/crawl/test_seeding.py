@@ -139,7 +139,10 @@ class TestMoreSeeds:
         """
         seeding, _, _ = begin(lists[0])
         seeding.read(3 - left)
-        lacks, rest = iter([OSError("too many open files")] * 2), iter(list(seeding._given)[:left])
+        lacks, rest = (
+            iter([OSError("too many open files")] * 2),
+            iter(list(seeding._of_command_line)[:left]),
+        )
 
         def following(_):
             for error in lacks:

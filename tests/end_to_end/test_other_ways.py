@@ -11,7 +11,7 @@ from tests.support.crawling import SETTINGS
 from tests.support.plain_site import serving
 from tests.support.ports import free_port
 from webcrawl.base.model import Link
-from webcrawl.crawl.admission import WAY, RobotsAdmission
+from webcrawl.crawl.admission import PROXY_RETRY_WAIT, RobotsAdmission
 from webcrawl.net.robots_book import RobotsDecision
 
 SPIDER = """
@@ -136,10 +136,10 @@ def test_a_dead_proxy_on_the_way_to_robots_txt():
     first, _ = decided(0.0)
     admission.way_failed(first, 0.0)
     waits, other = decided(1.0)
-    again, _ = decided(WAY)
-    admission.way_failed(again, WAY)
-    ends, _ = decided(WAY + 1)
+    again, _ = decided(PROXY_RETRY_WAIT)
+    admission.way_failed(again, PROXY_RETRY_WAIT)
+    ends, _ = decided(PROXY_RETRY_WAIT + 1)
 
-    assert (waits, other.url, other.request) == (WAY, "http://h.test/robots.txt", "")
+    assert (waits, other.url, other.request) == (PROXY_RETRY_WAIT, "http://h.test/robots.txt", "")
     assert (again.url, again.request, ends) == ("http://h.test/robots.txt", "proxy", -61)
-    assert isinstance(decided(3 * WAY)[0], Link)
+    assert isinstance(decided(3 * PROXY_RETRY_WAIT)[0], Link)

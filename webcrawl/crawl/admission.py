@@ -34,11 +34,13 @@ if TYPE_CHECKING:
 # seconds to wait for a robots.txt that was redirected to another host
 REDIRECTED_ROBOTS_WAIT = 300.0
 WAIT_FOR_ROBOTS = 5.0  # seconds until a URL that waits for it is tried again
-CHASES = 4096  # at most so many at once; beyond that an origin is tried again later
+MOST_CHASES = 4096  # at most so many at once; beyond that an origin is tried again later
 # seconds after which a request tries its proxy again for a robots.txt: others of its host go first
-WAY = 40.0
+PROXY_RETRY_WAIT = 40.0
 MOST_WAYS = 1024  # requests that are remembered for that
-CHAIN = 1024  # characters of cookies kept for each: 4 MiB for all; longer ones are forgotten
+LONGEST_CHAIN = (
+    1024  # characters of cookies kept for each: 4 MiB for all; longer ones are forgotten
+)
 
 
 @dataclass(slots=True)
@@ -63,8 +65,8 @@ class RobotsAdmission:
         self.drone: Elsewhere | None = None  # set once the crawl has joined its hive
         self._ports = ports or Ports()
         self._chases: dict[str, Chase] = {}
-        # by request: how often its proxy failed, and when to try again
-        self._ways: dict[str, tuple[int, float]] = {}
+        # by request: how often its proxy did not reach a robots.txt, and when to try again
+        self._proxy_failures: dict[str, tuple[int, float]] = {}
 
     @classmethod
     def open(cls, ground: Ground) -> Self:
@@ -96,7 +98,7 @@ class RobotsAdmission:
         if verdict is RobotsDecision.ALLOWED:
             return None
         if verdict is RobotsDecision.FETCH:
-            return self._by_its_way(link, now) or self._ask(link, now)
+            return self._after_proxy_failure(link, now) or self._ask(link, now)
         # The host's URLs of its other origins pass meanwhile: a queue may begin with URLs of a dead
         # http while https is up.
         if verdict is RobotsDecision.WAIT:
@@ -111,19 +113,19 @@ class RobotsAdmission:
 
     def way_failed(self, link: Link, now: float) -> None:
         """Note that the proxy of `link.via`, which needs this robots.txt, did not reach it."""
-        tries, _ = self._ways.pop(link.request, (0, 0.0))
-        self._ways[link.request] = tries + 1, now + WAY
-        if len(self._ways) > MOST_WAYS:
-            del self._ways[next(iter(self._ways))]
+        tries, _ = self._proxy_failures.pop(link.request, (0, 0.0))
+        self._proxy_failures[link.request] = tries + 1, now + PROXY_RETRY_WAIT
+        if len(self._proxy_failures) > MOST_WAYS:
+            del self._proxy_failures[next(iter(self._proxy_failures))]
 
-    def _by_its_way(self, link: Link, now: float) -> Decision:
-        """Let a link whose proxy has failed pass others once; end it the second time."""
-        if not self._ways:
+    def _after_proxy_failure(self, link: Link, now: float) -> Decision:
+        """Make a link wait whose proxy did not reach a robots.txt; end it the second time."""
+        if not self._proxy_failures:
             return None
-        tries, until = self._ways.get(link.request, (0, 0.0))
-        is_old = now >= until + WAY
+        tries, until = self._proxy_failures.get(link.request, (0, 0.0))
+        is_old = now >= until + PROXY_RETRY_WAIT
         if tries and is_old:
-            del self._ways[link.request]
+            del self._proxy_failures[link.request]
             return None
         if tries > 1:
             return Status.ROBOTS_UNREACHABLE
@@ -165,11 +167,11 @@ class RobotsAdmission:
         """Book the answer to a robots.txt request; return None while a redirect is being followed.
 
         `location` is the canonical URL that the answer redirects to, if it does and the crawl may
-        go there, `chain` what the next request takes with it. On another host it takes that host's
-        turn, though its first one: the origin's URLs wait for it.
+        go there, `chain` the cookies for the next request. If it is on another host, `expedite` puts
+        the request at the head of that host's queue, because the origin's URLs wait for it.
         """
         origin = link.history
-        chain = chain if len(chain) <= CHAIN else ""
+        chain = chain if len(chain) <= LONGEST_CHAIN else ""
         before = self._chases.pop(origin, None)
         hops = before.hops if before else 0
         if location and follows(status, hops) and self._ports.allow_url(location):
@@ -178,10 +180,10 @@ class RobotsAdmission:
             self._chases[origin] = Chase(location, hops + 1, now + REDIRECTED_ROBOTS_WAIT, chain)
             # On the same host, `decide` asks for the new URL with the next of the origin's URLs.
             if host_of(location) != host_of(origin + "/"):
-                chased = Link(
+                target = Link(
                     location, link.path, link.url, link.seed, 0, origin, chain, link.request
                 )
-                expedite(chased.pack())
+                expedite(target.pack())
             return None
         # it was redirected: what the head says is of another URL
         if link.url != robots_url(origin):
@@ -211,7 +213,7 @@ class RobotsAdmission:
         The first ones may be over, of origins whose URLs are not due.
         """
         chases = self._chases
-        while len(chases) >= CHASES:
+        while len(chases) >= MOST_CHASES:
             first = next(iter(chases))
             if now < chases[first].until:
                 return False

@@ -63,10 +63,10 @@ class Barrier:
         """`holds_ready`: a checkpoint counts ready pages as under way, and does not await them."""
         self._ready: ReadyPages = NoneReady()
         self._holds_ready = holds_ready
-        self._holds = False
+        self._holds_back_ready = False
         self.inside: set[Trip] = set()
         self.out: set[Trip] = set()  # of those inside; while the barrier is shut, none comes back
-        self._away: Counter[Trip] = Counter()
+        self._downloads_awaited: Counter[Trip] = Counter()
         self._overdue: set[Trip] = set()
         self.on_overdue: Callable[[set[Trip]], object] = set  # is told of them, once each
         self._open = asyncio.Event()
@@ -78,7 +78,7 @@ class Barrier:
         self._ready = ready
 
     async def enter(self, page: Trip) -> None:
-        """Waits while the barrier is shut. Whoever is inside stays there."""
+        """Let a page in, after waiting while the barrier is shut, unless it is inside."""
         # In a loop: another checkpoint may shut it before this task has its turn.
         while page not in self.inside and not self._open.is_set():
             await self._open.wait()
@@ -89,13 +89,13 @@ class Barrier:
         return self._open.is_set()
 
     def may_begin(self) -> bool:
-        """Return whether somebody may begin with a page that is ready.
+        """Return whether a page that is ready may be begun with.
 
-        To be asked when one more is.
+        It is to be called for each page that becomes ready: `shut` counts these.
         """
-        if self._holds:
-            self._look()
-        return not self._holds
+        if self._holds_back_ready:
+            self._note_if_empty()
+        return not self._holds_back_ready
 
     def enter_open(self, page: Trip) -> None:
         """Let a page in that need not be waited for, while the barrier is open."""
@@ -107,25 +107,25 @@ class Barrier:
         self.out.discard(page)
         self._overdue.discard(page)
         if not self._open.is_set():
-            self._look()
+            self._note_if_empty()
 
     def away(self, page: Trip) -> None:
         """Note that a page begins to wait for one more inline download."""
-        self._away[page] += 1
+        self._downloads_awaited[page] += 1
         if page in self.inside:
             self.out.add(page)
-            self._look()
+            self._note_if_empty()
 
     def back(self, page: Trip) -> None:
-        """It has its answer."""
-        self._away[page] -= 1
-        if not self._away[page]:
-            del self._away[page]
+        """Note that a page has the answer of one inline download that it waited for."""
+        self._downloads_awaited[page] -= 1
+        if not self._downloads_awaited[page]:
+            del self._downloads_awaited[page]
             if self._open.is_set():
-                self._come_in()
+                self._bring_in()
 
     async def shut(self, may_be_stuck: Callable[[], bool] = bool) -> None:
-        """Lets no more pages in, and waits until all inside have left, are away or only ready.
+        """Let no more pages in, and wait until all inside have left, are away or only ready.
 
         After PATIENCE the others may wait for one of those: pages that are ready are begun with
         after all; and if `may_be_stuck`, it does not wait any longer, for they may wait for a page
@@ -133,7 +133,7 @@ class Barrier:
         crawl from every checkpoint.
         """
         self._open.clear()
-        self._holds = self._holds_ready
+        self._holds_back_ready = self._holds_ready
         waited = 0.0
         while not self._is_empty():
             self._empty.clear()
@@ -141,7 +141,7 @@ class Barrier:
                 async with asyncio.timeout(PATIENCE):
                     await self._empty.wait()
             except TimeoutError:
-                self._go_on()
+                self._release_ready()
                 waited += PATIENCE
                 # A page may wait for another page's download without our knowing, as when a media
                 # pipeline needs one file for two pages.
@@ -154,22 +154,27 @@ class Barrier:
                     self.on_overdue(late)
 
     def open(self) -> None:
-        self._come_in()
+        self._bring_in()
         self._open.set()
-        self._go_on()
+        self._release_ready()
 
-    def _go_on(self) -> None:
-        if self._holds:
-            self._holds = False
+    def _release_ready(self) -> None:
+        if self._holds_back_ready:
+            self._holds_back_ready = False
             self._ready.go_on()
 
     def _is_empty(self) -> bool:
-        return len(self.inside) <= len(self.out) + (len(self._ready) if self._holds else 0)
+        return len(self.inside) <= len(self.out) + (
+            len(self._ready) if self._holds_back_ready else 0
+        )
 
-    def _come_in(self) -> None:
-        self.out = {page for page in self.out if page in self._away or page in self._overdue}
+    def _bring_in(self) -> None:
+        """Count pages as inside again that were out, except those that still wait or are overdue."""
+        self.out = {
+            page for page in self.out if page in self._downloads_awaited or page in self._overdue
+        }
 
-    def _look(self) -> None:
+    def _note_if_empty(self) -> None:
         if self._is_empty():
             self._empty.set()
 

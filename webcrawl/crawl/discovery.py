@@ -99,19 +99,20 @@ class Discovery:
     ) -> None:
         """`heard` gets each page and the URLs it links to, whatever becomes of them.
 
-        `leave` gets the links that would be submitted, in a crawl that does not follow them.
+        `leave` gets the links that would be submitted, in a crawl that does not follow them. If
+        `frontier.found` is set, that gets them in place of the seen store.
         """
         self._heard = heard
-        self._found = frontier.found
+        self._discovery_sink = frontier.found
         self._pipeline = pipeline
         self._seen = seen
-        self._lately = lately
+        self._recent_urls = lately
         self._portions = portions
         self._site_of = site_of
         self._counters = counters
         self._frontier = frontier
-        self._elsewhere = elsewhere
-        self._leave = leave
+        self._other_drones = elsewhere
+        self._leave_unfollowed = leave
 
     def discover(
         self,
@@ -129,19 +130,19 @@ class Discovery:
         its requisites. `targets` gets the canonical forms that are found now.
         """
         self._counters["links"] += len(links)
-        page = self._entered(page)
+        page = self._marked_if_entrance(page)
         # Six pages of 84,000 links, submitted at once, left 20 good hosts 20 of 396 pages. The rest
         # is noted in the turn that submits the first ones: so at any COMMIT each link of a finished
         # page is either in the seen store or in a portion.
-        if len(links) > PORTION and self._found is None:
+        if len(links) > PORTION and self._discovery_sink is None:
             self._portions.put(page, base, links, hops, PORTION)
             links, hops = links[:PORTION], hops[:PORTION]
         filters = self._pipeline.requisites if needed else None
         self._submit(page, "L", links, hops, base, filters=filters, targets=targets)
 
     def passing(self, page: Link, links: Sequence[str], base: str) -> frozenset[str]:
-        """Returns those of these links of a page that the filters let through."""
-        page = self._entered(page)
+        """Return those of these links of a page that the filters let through."""
+        page = self._marked_if_entrance(page)
         return self._pipeline.passing(page.url, page.depth + 1, links, base, f"{page.path}L")
 
     def is_within(self, url: str) -> bool:
@@ -149,16 +150,15 @@ class Discovery:
         return self._pipeline.chain.within(url)
 
     def redirected(self, page: Link, location: str, chain: str) -> None:
-        """Submits the target of a redirect, which takes the chain with it.
+        """Submit the target of a redirect; `chain`: what was asked for on the way, and its cookies.
 
-        What was asked for in this chain already is asked for again if it gets other cookies now
-        than ever before.
+        A target that was asked for in this chain is asked for again if it gets other cookies now.
         """
         self._counters["links"] += 1
-        page = self._entered(page)
+        page = self._marked_if_entrance(page)
         cookies = cookie_header(chain, location) if chain else b""
         was_asked = bool(cookies) and has_asked(chain, self._pipeline.key(location))
-        if self._found is not None or not was_asked:
+        if self._discovery_sink is not None or not was_asked:
             filters = self._pipeline.requisites if is_needed(page.path) else None
             self._submit(page, "R", [location], "R", "", chain, filters)
             return
@@ -180,11 +180,11 @@ class Discovery:
 
         What is found of its host is a link of this page, not of the deepest one.
         """
-        path = self._entered(page).path.rstrip(HOPS)
+        path = self._marked_if_entrance(page).path.rstrip(HOPS)
         return replace(page, path=path, history="", chain="")
 
-    def _entered(self, page: Link) -> Link:
-        """Return the page as its links know it: with a mark in its path if it enters a site."""
+    def _marked_if_entrance(self, page: Link) -> Link:
+        """Return the page with a mark in its path if it enters a site; its links inherit the path."""
         path = entered(page.path, page.via, page.url, self._site_of)
         if path is page.path:
             return page
@@ -204,38 +204,38 @@ class Discovery:
         """Take links of a page through the filters, and hand what is new to the seen store.
 
         `kind` and `hops` are letters of the discovery path: R is a redirect. In a crawl that has no
-        seen store of its own (`_found`) or does not follow links (`_leave`), those get the records
+        seen store of its own (`_discovery_sink`) or does not follow links (`_leave_unfollowed`), these get the records
         instead. `chain` is kept with each link; `targets` gets the canonical form of each.
         """
-        absorbed = self._lately.absorbed
+        absorbed_before = self._recent_urls.absorbed
         # A redirect is no step away from the seed.
         depth = page.depth + (kind != "R")
-        lately = self._lately if self._found is None else None
-        keys, urls, found = self._pipeline.process(
-            page.url, depth, links, base, lately, page.path + kind, self._heard, filters
+        recent_urls = self._recent_urls if self._discovery_sink is None else None
+        keys, urls, canonical_of = self._pipeline.process(
+            page.url, depth, links, base, recent_urls, page.path + kind, self._heard, filters
         )
         if targets is not None and self._pipeline.is_usual:
-            targets.update(found)
-        self._counters["links/known"] += self._lately.absorbed - absorbed
+            targets.update(canonical_of)
+        self._counters["links/known"] += self._recent_urls.absorbed - absorbed_before
         self._counters["links/new"] += len(urls)
         if not urls:
             return
         if len(hops) > 1:  # of several links to a URL the first one counts
-            letters = dict(zip(map(found.get, reversed(links)), reversed(hops), strict=True))
-            hops = "".join([letters[url] for url in urls])
+            hop_of = dict(zip(map(canonical_of.get, reversed(links)), reversed(hops), strict=True))
+            hops = "".join([hop_of[url] for url in urls])
         records: Sequence[bytes] = pack_found(page, urls, hops, chain)
-        if self._found is not None:
-            self._found(page, records, redirect=kind == "R")
+        if self._discovery_sink is not None:
+            self._discovery_sink(page, records, redirect=kind == "R")
             return
-        if self._leave is not None:
-            self._leave(records)
+        if self._leave_unfollowed is not None:
+            self._leave_unfollowed(records)
         else:
-            if self._elsewhere is not None:
-                keys, records = self._elsewhere.keep_ours(keys, urls, records)
+            if self._other_drones is not None:
+                keys, records = self._other_drones.keep_ours(keys, urls, records)
             self._seen.submit(keys, records)
         # Only what has passed the filters: scope and depth may be others on another page, and drops
         # are counted. 97 % of the links of a crawl of 20,000 pages of the synthetic web stop there.
-        self._lately.add(urls)
+        self._recent_urls.add(urls)
 
     def submit_portion(self, now: float, *, paced: bool = True) -> bool:
         """Submit the next links of a large page if it is time; return whether more wait."""
@@ -257,30 +257,31 @@ class Discovery:
 
     def heard_of(self, url: str) -> bool:
         """Return whether a link to this canonical URL was submitted lately."""
-        return url in self._lately
+        return url in self._recent_urls
 
     def forget(self) -> None:
         """Clear the cache of recent links. A link that is found again is then submitted again."""
-        self._lately.clear()
+        self._recent_urls.clear()
 
     def count_truncated_links(self, links: int) -> None:
-        """Counts links of a page that are not followed because there are too many."""
+        """Count links of a page that are not followed because there are too many."""
         self._counters["links"] += links
         self._counters["links/cut"] += links
 
     def submit(self, link: Link, variant: str = "", *more: str) -> bool:
-        """Takes a single link; returns False if a filter drops it."""
+        """Take a single link as `offer` does; return False if a filter drops it."""
         return self.offer(link, variant, *more) is not Offered.FILTERED
 
     def offer(self, link: Link, variant: str = "", *more: str) -> Offered:
-        """Take a link from a request of a user's spider; each variant of a URL is seen separately.
+        """Take a link from a request of a user's spider, and return what became of it.
 
-        Whether it is new depends on the first variant; the others are marked as seen.
+        Each variant of a URL is seen separately. Whether the link is new depends on
+        the first one; `more` variants are marked as seen.
         """
         if not self._pipeline.process(link.via, link.depth, [link.url]).urls:
             return Offered.FILTERED
-        if self._elsewhere is not None and not self._elsewhere.is_ours(link.url):
-            self._elsewhere.request(link, (variant, *more), free=False)
+        if self._other_drones is not None and not self._other_drones.is_ours(link.url):
+            self._other_drones.request(link, (variant, *more), free=False)
             return Offered.SUBMITTED
         if not self.accept(link, variant, *more):
             return Offered.KNOWN
@@ -288,14 +289,14 @@ class Discovery:
 
     def accept(self, link: Link, variant: str = "", *more: str) -> bool:
         """Take a link of ours that has passed the filters; return False if it is known already."""
-        keys = [self._pipeline.key(link.url, one) for one in (variant, *more)]
+        keys = [self._pipeline.key(link.url, each) for each in (variant, *more)]
         may_be_new = self._seen.submit(keys, [link.pack(), *([MARK_AS_SEEN] * len(more))])
         return may_be_new != 0
 
     def insert(self, link: Link, variant: str = "") -> None:
-        """Queues a link whether or not it was seen before, and marks it as seen."""
-        if self._elsewhere is not None and not self._elsewhere.is_ours(link.url):
-            self._elsewhere.request(link, (variant,), free=True)
+        """Queue a link whether or not it was seen before, and mark it as seen."""
+        if self._other_drones is not None and not self._other_drones.is_ours(link.url):
+            self._other_drones.request(link, (variant,), free=True)
             return
         # In one turn of the event loop: no checkpoint can have the link marked, and not queued.
         self._frontier.add([link.pack()])

@@ -141,20 +141,20 @@ class Fetching:
         self._whole = whole
 
     async def fetch(self, trip: Trip, link: Link) -> bool:
-        """Fetches a link, and notes the outcome in its trip.
+        """Fetch a link, and note the outcome in its trip; return whether there is an answer.
 
-        Return whether there is an answer to go on with.
+        If inline downloads stand in line for the host, the link waits for its turn there.
         """
         if self._turns is not None and self._turns.lines:
             await self._turns.own(link)
         try:
-            return await self._attempted(trip, link)
+            return await self._attempt(trip, link)
         finally:
-            # perhaps of those only who have come meanwhile
+            # even if the lines have only come meanwhile
             if self._turns is not None and self._turns.lines:
                 self._turns.own_left(host_of(link.url))
 
-    async def _attempted(self, trip: Trip, link: Link) -> bool:
+    async def _attempt(self, trip: Trip, link: Link) -> bool:
         """Download a trip's URL once, note the outcome, and return whether there is an answer.
 
         Failures raise nothing. At the end all hooks of `left` are called, whatever became of it.
@@ -162,7 +162,7 @@ class Fetching:
         asked = Asked(link.url, OF_ROBOTS if link.is_own else {})
         trip.begun = time.monotonic()
         try:
-            exchange = await self._downloaded(trip, link)
+            exchange = await self._download(trip, link)
         except Exception as error:  # noqa: BLE001 - the outcome says what it means
             self._outcomes.note_failure(
                 asked, trip, self._outcomes.judged(asked, error, trip.begun)
@@ -172,24 +172,25 @@ class Fetching:
             self._outcomes.note_answer(asked, trip, exchange.status)
             if self._since is not None:
                 await self._since.compare(exchange)
-            return await self._read(trip)
+            return await self._read_ahead(trip)
         finally:
-            for left in self._heard.left:
-                left(trip, trip.outcome)
+            for on_left in self._heard.left:
+                on_left(trip, trip.outcome)
 
-    async def _read(self, trip: Trip) -> bool:
-        for ahead in self._ahead:
-            reading = ahead(trip)
+    async def _read_ahead(self, trip: Trip) -> bool:
+        """Read the answer before its page is made; return False if the crawl ended meanwhile."""
+        for read_ahead in self._ahead:
+            reading = read_ahead(trip)
             if reading is not None and not await read(trip, reading, self._running, self._on_lack):
                 return False
         return True
 
-    async def _downloaded(self, trip: Trip, link: Link) -> Exchange:
+    async def _download(self, trip: Trip, link: Link) -> Exchange:
         """Download the answer, set it as the trip's exchange, and count its flaws.
 
         Raise if the crawl takes only whole pages and this one was cut.
         """
-        exchange, known = await self._asked(trip, link)
+        exchange, known = await self._request(trip, link)
         if self._since is not None and known is not None:
             exchange = self._since.answered(trip, known, exchange)
         trip.exchange = exchange
@@ -200,7 +201,7 @@ class Fetching:
             self._refuse(exchange)
         return exchange
 
-    async def _asked(self, trip: Trip, link: Link) -> tuple[Exchange, LatestCapture | None]:
+    async def _request(self, trip: Trip, link: Link) -> tuple[Exchange, LatestCapture | None]:
         """Return the answer of the server, and what the earlier crawl has of the page."""
         client = self._clients[link.url[: link.url.index(":")]]
         headers, options = self._headers_of(link), self._options_of(link)
@@ -219,7 +220,7 @@ class Fetching:
                 link.url, headers, keep=trip.keep, watch=watch, options=options
             ), known
         except asyncio.CancelledError as error:
-            # Somebody else has cancelled the task: that is an error like others.
+            # Other code has cancelled the task: that is an error like others.
             if not (trip.abandoned or trip.cut):
                 raise tamed(error) from None
             task.uncancel()
@@ -241,17 +242,17 @@ class Fetching:
             trip.source = None
 
     def _refuse(self, exchange: Exchange) -> NoReturn:
-        """Fails for an answer of which a part is missing."""
+        """Raise the error of an answer of which a part is missing."""
         kind = LOST[exchange.truncated]
         self._count([f"outcome/{kind.name}"])
         raise kind(f"only {len(exchange.body)} bytes arrived")
 
     def _headers_of(self, link: Link) -> list[tuple[bytes, bytes]]:
-        sent = cookie_header(link.chain, link.url) if link.chain else b""
-        headers = [(b"Cookie", sent)] if sent else []
+        cookies = cookie_header(link.chain, link.url) if link.chain else b""
+        headers = [(b"Cookie", cookies)] if cookies else []
         sources = [self._of_robots] if link.is_own else self._headers
-        for more in sources:
-            headers += more(link)
+        for headers_of_source in sources:
+            headers += headers_of_source(link)
         return headers
 
     def _options_of(self, link: Link) -> Options:
@@ -265,10 +266,10 @@ class Fetching:
         return replace(options, proxy=self._proxies.of(link.url))
 
 
-# A connection is kept open if its host's next turn is due within NEAR seconds. SLACK is added
+# A connection is kept open if its host's next turn is due within KEEP_IF_DUE_WITHIN seconds. KEEP_LONGER is added
 # because turns come late when the processor is busy; servers keep idle connections for about five
 # seconds (Apache's default).
-NEAR, SLACK = 10.0, 5.0
+KEEP_IF_DUE_WITHIN, KEEP_LONGER = 10.0, 5.0
 
 
 def next_trip(crawl: Crawl, bandwidth: Bandwidth, timer: DueTimer) -> Trip | None:
@@ -282,12 +283,12 @@ def next_trip(crawl: Crawl, bandwidth: Bandwidth, timer: DueTimer) -> Trip | Non
         bandwidth.take()
     turn = crawl.parts.frontier.look.next_turn(link)
     if turn is None:  # links of the page may be of its host
-        return Trip(link, keep=SLACK, spare=True)
-    return Trip(link, keep=turn + SLACK if turn < NEAR else 0.0)
+        return Trip(link, keep=KEEP_LONGER, spare=True)
+    return Trip(link, keep=turn + KEEP_LONGER if turn < KEEP_IF_DUE_WITHIN else 0.0)
 
 
 def link_of(trip: Trip) -> Link:
-    """Its link, which every trip of the crawl's own loop has."""
+    """Return the link of a trip, which every trip of the crawl's own loop has."""
     if trip.link is None:
         raise ValueError("every request of the crawl's own loop must have a link")
     return trip.link
@@ -320,9 +321,9 @@ def reading_ahead(visitor: Visitor, values: CheckedSettings) -> Ahead:
 async def read(
     trip: Trip, reading: Awaitable[None], running: Running, on_lack: Callable[[Exception], object]
 ) -> bool:
-    """Waits while an answer is read.
+    """Wait until an answer is read; return whether its page can be made.
 
-    False if the crawl ended meanwhile, or could not: its page is fetched again.
+    If the crawl ended meanwhile, or this machine lacked something, the page is fetched again.
     """
     trip.fetched = trip.outcome  # its host may be asked again
     task = running.begin(trip)

@@ -129,8 +129,8 @@ class InlineDownloads:
     def lend(self, link: Link, in_flight: Callable[[str], Outcome | None]) -> Decision:
         """Lend the link's host (`Lending.lend`). `in_flight` tells how the download of a URL ended.
 
-        Somebody waits: a link whose robots.txt was unreachable several times is refused, where a
-        queued one would wait.
+        A callback waits for the answer. So a link whose robots.txt was unreachable several times is
+        refused, where a link in a queue would wait.
         """
         if self._elsewhere is not None and not self._elsewhere.is_ours(link.url):
             return Status.OUT_OF_SCOPE  # two drones must not ask one host
@@ -140,11 +140,11 @@ class InlineDownloads:
         if self.rests() or not self._uplink.may_await(now):
             return now + LOOK_INTERVAL
 
-        def ended(record: Packed) -> tuple[Outcome, float] | None:
+        def outcome_and_end(record: Packed) -> tuple[Outcome, float] | None:
             outcome = in_flight(url_of(record))
-            return None if outcome is None else (outcome, self._ended(outcome))
+            return None if outcome is None else (outcome, self._ended_at(outcome))
 
-        decision = self._lending.lend(link, now, ended)
+        decision = self._lending.lend(link, now, outcome_and_end)
         is_lent = decision is None or isinstance(decision, Link)
         if is_lent:
             self._uplink.awaited(now)
@@ -154,9 +154,9 @@ class InlineDownloads:
         return decision
 
     def may_repeat(self) -> bool:
-        """Return whether a download in its turn that could not be made may go out again.
+        """Return whether a download that could not be made may go out again in the same turn.
 
-        It then counts as one.
+        If so it is noted as a download, as `lend` does.
         """
         now = self._clock()
         if self.rests() or not self._uplink.may_await(now):
@@ -166,7 +166,7 @@ class InlineDownloads:
 
     def give_back(self, link: Link, outcome: Outcome | None) -> None:
         """Note that a request to a host has ended; without an outcome if its caller gave up."""
-        ended = self._clock() if outcome is None else self._ended(outcome)
+        ended = self._clock() if outcome is None else self._ended_at(outcome)
         self._lending.give_back(host_of(link.url), outcome, ended)
 
     def now(self) -> float:
@@ -184,11 +184,11 @@ class InlineDownloads:
         return 0.0 if self._lending.is_retired(name) else self.seconds_until(name)
 
     def wait(self, name: str) -> float:
-        """Seconds between two requests to the host."""
+        """Return the seconds between two requests to the host."""
         return self._lending.wait(name)
 
     def release(self, name: str) -> None:
-        """Gives a host back to the frontier."""
+        """Give a host back to the frontier."""
         self._lending.release(name, self._clock())
 
     def again(self, link: Link, outcome: Outcome) -> Link | None:
@@ -207,9 +207,9 @@ class InlineDownloads:
         *,
         last: bool,
     ) -> bool:
-        """Counts the end of an attempt, and logs the last one.
+        """Count the end of an attempt to download for a callback, and log the last attempt.
 
-        Returns False if a former run has kept it already.
+        `page`: whose callback awaits the download. Return False if a former run has kept it already.
         """
         if not self._is_new(link, page, variant):
             return False
@@ -224,7 +224,7 @@ class InlineDownloads:
         return True
 
     def refused(self, link: Link, page: Link | None, variant: str, status: int) -> None:
-        """Counts and logs a link that is not to be fetched."""
+        """Count and log a link that is not to be fetched."""
         if not self._is_new(link, page, variant):
             return
         self._counters["inline/refused"] += 1
@@ -236,7 +236,7 @@ class InlineDownloads:
         ).digest()
         return page is None or self._halfway.is_new(page.url, key)
 
-    def _ended(self, outcome: Outcome) -> float:
+    def _ended_at(self, outcome: Outcome) -> float:
         return self._clock.at(outcome.ended) if outcome.ended else 0.0
 
 

@@ -26,6 +26,7 @@ class InlineLine:
     """The line of a host, kept until the frontier may hand the host out again."""
 
     name: str
+    # with None in place of a link: a request of the scheduler's
     waiting: deque[tuple[Link | None, Grant]] = field(default_factory=deque)
     busy: bool = False  # one of them has the host
     timer: asyncio.TimerHandle | None = None
@@ -82,7 +83,7 @@ class Turns:
             line = self.lines[name] = InlineLine(name)
         grant: Grant = asyncio.get_running_loop().create_future()
         line.waiting.append((link, grant))
-        return await self._granted(line, grant, link)
+        return await self._wait_for_grant(line, grant, link)
 
     async def own(self, link: Link) -> None:
         """Wait for a host that was lent before a request of the scheduler's reached the network.
@@ -97,9 +98,9 @@ class Turns:
             line = self.lines[name] = InlineLine(name)  # its address is lent with another host
         grant: Grant = asyncio.get_running_loop().create_future()
         line.waiting.appendleft((None, grant))
-        await self._granted(line, grant, None)
+        await self._wait_for_grant(line, grant, None)
 
-    async def _granted(self, line: InlineLine, grant: Grant, link: Link | None) -> Decision:
+    async def _wait_for_grant(self, line: InlineLine, grant: Grant, link: Link | None) -> Decision:
         """Wait until a host's line grants this request, and return the decision.
 
         If the caller is cancelled, the host is handed on: a grant that nobody uses would block its
@@ -158,6 +159,7 @@ class Turns:
         self.lines.clear()
 
     def _serve(self, line: InlineLine) -> None:
+        """Serve a line; an error is raised in all that wait in it, and ends the crawl."""
         if self.closed:
             return
         try:
@@ -199,6 +201,7 @@ class Turns:
         self._on_release()
 
     def _decide(self, line: InlineLine, link: Link | None) -> Decision:
+        """Return what a request in line gets: the host, a Status, or a time to wait until."""
         if link is not None:
             return self._crawl.lend(link, self._in_flight)
         seconds = self._crawl.seconds_until(line.name)

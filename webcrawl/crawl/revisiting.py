@@ -96,13 +96,13 @@ class Revisiting(Part, Feature):
         self._due = DueByHost(saved.get("out", 0), saved.get("hosts"))  # and not finished
         self._notes_first: bool = saved.get("first", data is None and new)
         self._honesty = Honesty(random, saved.get("honesty", b""))
-        # of pages due: most need not be read from their links
-        self._given: dict[str, PageRecord] = {}
+        # by URL, of pages in the frontier: most need not be read from their links
+        self._records_of_due: dict[str, PageRecord] = {}
         # of these, asked for without a condition although there are validators
-        self._plainly: set[str] = set()
+        self._asked_unconditionally: set[str] = set()
         # of these, whose record has gone to where they were redirected
-        self._moved: set[str] = set()
-        self._next = 0.0
+        self._moved_urls: set[str] = set()
+        self._next_feed_at = 0.0
         self._unused = Unused(split, self.__len__, lambda: revisits.floor)
         revisits.foreign = self._is_foreign
         revisits.is_full = self._due.is_full
@@ -134,9 +134,9 @@ class Revisiting(Part, Feature):
 
     def on_feed(self, now: float) -> None:
         """Moves what is due into the frontier, as far as the budget allows."""
-        if now < self._next:
+        if now < self._next_feed_at:
             return
-        self._next = now + STEP
+        self._next_feed_at = now + STEP
         if self._on:
             self._unused.look(now)
         self._due.at_most(len(self._frontier))
@@ -146,14 +146,11 @@ class Revisiting(Part, Feature):
         if room > 0:
             records = self.revisits.take(now, room)
             if records:
-                self._send(records)
+                self._put_into_frontier(records)
         self._frontier.revisits.bring(now)
 
-    def _send(self, records: Sequence[PageRecord]) -> None:
-        """Puts these pages into the frontier.
-
-        What other drones fetch from now on is no page of ours.
-        """
+    def _put_into_frontier(self, records: Sequence[PageRecord]) -> None:
+        """Put these pages into the frontier; those of other drones' hosts are no longer counted."""
         self._due.add(record.url for record in records)
         self._remember([record for record in records if record.signal is None])
         self._add_to_frontier(records)
@@ -174,7 +171,7 @@ class Revisiting(Part, Feature):
             return None
         ready = self.revisits.next_take(now) if self._due.room > 0 else None
         if ready is not None:
-            ready = max(ready, self._next)
+            ready = max(ready, self._next_feed_at)
             self.split.rests_until(now, ready)
         return ready
 
@@ -206,7 +203,7 @@ class Revisiting(Part, Feature):
         return bool(records)
 
     def next_headers(self, link: Link) -> list[tuple[bytes, bytes]]:
-        """Headers that make the request for this page conditional.
+        """Return the headers that make the request for this page conditional.
 
         Call it when the page is handed out.
         """
@@ -217,7 +214,7 @@ class Revisiting(Part, Feature):
             return []
         found = Validators(record.etag, record.modified).headers
         if found and self._honesty.asks_plainly(link.url, record, self._clock()):
-            self._plainly.add(link.url)
+            self._asked_unconditionally.add(link.url)
             return []
         return found
 
@@ -261,10 +258,10 @@ class Revisiting(Part, Feature):
 
     def moved(self, link: Link) -> None:
         """Note that the page's record has gone to where it was redirected."""
-        self._moved.add(link.url)
+        self._moved_urls.add(link.url)
 
     def history_of(self, link: Link) -> str | None:
-        """Return the history of a link to where a page has moved, or None if it has no turn.
+        """Return the history for the address to which a page has moved; None if it was not due.
 
         What is known of a page is handed on once: such links are no new pages to the budgets of
         hosts and domains, and a page that names another target each time would bring as many of
@@ -286,22 +283,22 @@ class Revisiting(Part, Feature):
         return link_of(fresh).history
 
     def _remember(self, records: Sequence[PageRecord]) -> None:
-        if len(self._given) > REMEMBERED:
-            self._given.clear()
-        self._given.update((record.url, record) for record in records)
+        if len(self._records_of_due) > REMEMBERED:
+            self._records_of_due.clear()
+        self._records_of_due.update((record.url, record) for record in records)
 
     def _record(self, link: Link) -> PageRecord | None:
         """Return the record of a page, or None; a link ahead of its turn brings its own."""
         if is_ahead(link):
             return record_of(link)
         if link.history:
-            return self._given.get(link.url) or record_of(link)
+            return self._records_of_due.get(link.url) or record_of(link)
         # a feed names pages of other hosts, too
         return self.revisits.ahead.known(link.url) if self._on else None
 
     def on_put_back(self, link: Link) -> None:
         """Forget that a page was handed out: it was not fetched, and comes again."""
-        self._plainly.discard(link.url)
+        self._asked_unconditionally.discard(link.url)
 
     def on_ended(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
         """Book the end of a URL, fetched or not, in the same turn as the crawl log does."""
@@ -310,39 +307,39 @@ class Revisiting(Part, Feature):
         asked = outcome.ended > 0.0
         now = self._clock.at(outcome.ended) if asked else self._clock()
         if link.history:
-            self._again(link, outcome, exchange, now, asked=asked)
+            self._book_revisit(link, outcome, exchange, now, asked=asked)
         elif asked:
             self.split.fetched_new(now)
-            self._first(link, exchange, now)
+            self._book_first_turn(link, exchange, now)
 
-    def _first(self, link: Link, exchange: Exchange | None, now: float) -> None:
+    def _book_first_turn(self, link: Link, exchange: Exchange | None, now: float) -> None:
         """Begin the record of a page that had its first turn.
 
         A signal may have had it fetched before.
         """
         found = exchange.state.revisit if exchange is not None else None
         ahead = self.revisits.ahead
-        may_be_told = self._may_be_told(link.url)
+        may_be_announced = self._may_be_announced(link.url)
         if exchange is None or found is None or not self._on:
-            if may_be_told:
+            if may_be_announced:
                 ahead.lack(link.url, link.path, now)
             return
         known = None if found.change is Change.NEW else ahead.known(link.url)
         if known is not None:
             self.counts.taken()
-        elif may_be_told:
+        elif may_be_announced:
             ahead.fill(link.url)
         record = known or PageRecord(link.url)
         record.path = link.path
         if found.change is Change.GONE:
-            self._gone(record, now)
+            self._keep_gone(record, now)
         else:
-            self._fetched(record, link, exchange, found, now)
+            self._learn_and_queue(record, link, exchange, found, now)
 
-    def _may_be_told(self, url: str) -> bool:
+    def _may_be_announced(self, url: str) -> bool:
         return self._on and self.signals is not None and self.signals.has_listing(host_of(url))
 
-    def _again(
+    def _book_revisit(
         self, link: Link, outcome: Outcome, exchange: Exchange | None, now: float, *, asked: bool
     ) -> None:
         """Book what came of a page that has a record: it is queued for its next visit, or dropped.
@@ -353,34 +350,34 @@ class Revisiting(Part, Feature):
         record = self._record(link)
         if record is None:
             return
-        plainly = link.url in self._plainly
-        self._plainly.discard(link.url)
+        plainly = link.url in self._asked_unconditionally
+        self._asked_unconditionally.discard(link.url)
         if asked:
             self.counts.taken()
         found = exchange.state.revisit if exchange is not None else None
         if is_ahead(link):
             self._due.drop(link.url)
-            self._ahead(record, link, exchange, found, now)
+            self._book_ahead(record, link, exchange, found, now)
             return
-        self._back(record, now)
-        if link.url in self._moved:
-            self._elsewhere(record, now)
+        self._count_back(record, now)
+        if link.url in self._moved_urls:
+            self._keep_moved(record, now)
         elif not asked:
             self._keep_unasked(record, link, outcome, now)
         elif found is None or exchange is None or found.change is Change.GONE:
-            self._missing(record, outcome, now)
+            self._keep_missing(record, outcome, now)
         else:
             if _tests_validators(record, found):
                 etag = exchange.header(b"etag") or b""
                 self._honesty.heard(link.url, record, found, etag, now, plainly=plainly)
-            self._fetched(record, link, exchange, found, now)
+            self._learn_and_queue(record, link, exchange, found, now)
 
     def _keep_unasked(self, record: PageRecord, link: Link, outcome: Outcome, now: float) -> None:
         """Keep the record of a page that was not fetched, unless it is not wanted any more."""
         if self._is_unwanted(link, outcome):
             self.counts.forgot(link.url)
         else:
-            self._later(record, now, REFUSED_RETRY_WAIT)
+            self._retry_later(record, now, REFUSED_RETRY_WAIT)
 
     def _is_unwanted(self, link: Link, outcome: Outcome) -> bool:
         """Return whether a page is not to come again.
@@ -394,53 +391,56 @@ class Revisiting(Part, Feature):
         # a host that was given up by command comes back after a day
         return outcome.status == Status.OUT_OF_SCOPE
 
-    def _back(self, record: PageRecord, now: float) -> None:
-        """Count one page less under way, unless it is what a page that has moved handed on.
+    def _count_back(self, record: PageRecord, now: float) -> None:
+        """Count one page less under way.
 
-        That one was not among those that were due.
+        The history that a page which moved has handed on is not counted: it was never due.
         """
-        given = self._given.pop(record.url, None)
+        given = self._records_of_due.pop(record.url, None)
         if record.fetched or given is not None:
             self._due.drop(record.url)
         record.fetched = record.fetched or now  # it is tried again soon if it is not there yet
 
-    def _missing(self, record: PageRecord, outcome: Outcome, now: float) -> None:
+    def _keep_missing(self, record: PageRecord, outcome: Outcome, now: float) -> None:
         """Keep the record of a page that could not be fetched this time, or is not there."""
         if outcome.status in GONE:
-            self._gone(record, now)
+            self._keep_gone(record, now)
             return
         # which RFC 9110 13.1.2 keeps for other methods than GET
         if outcome.status == PRECONDITION_FAILED:
             record.etag = record.modified = b""
-        self._later(record, now, SHORTEST_RETRY_WAIT)
+        self._retry_later(record, now, SHORTEST_RETRY_WAIT)
 
-    def _elsewhere(self, record: PageRecord, now: float) -> None:
-        self._moved.discard(record.url)
+    def _keep_moved(self, record: PageRecord, now: float) -> None:
+        self._moved_urls.discard(record.url)
         if not record.gone:
             self.counts.moved(record.url)
         record.handed = True
-        self._gone(record, now)
+        self._keep_gone(record, now)
 
-    def _gone(self, record: PageRecord, now: float) -> None:
-        """It is not there, or somewhere else: it may come back, for a site may be moved by mistake."""
+    def _keep_gone(self, record: PageRecord, now: float) -> None:
+        """Keep the record of a page that is gone or has moved, until it was gone for too long.
+
+        It may come back: sites are moved by mistake, too.
+        """
         record.gone += 1
-        may_be_told = self._may_be_told(record.url)
+        may_be_announced = self._may_be_announced(record.url)
         is_gone_for_good = (
             record.gone >= FORGOTTEN_AFTER_VISITS
             and now - record.fetched >= FORGOTTEN_AFTER_SECONDS
         )
         if is_gone_for_good:
             self.counts.forgot(record.url)
-            if may_be_told:
+            if may_be_announced:
                 self.revisits.ahead.lack(record.url, record.path, now)
             return
-        if may_be_told:
+        if may_be_announced:
             # a signal before its next turn is to know of that
             self.revisits.note(record.url, now)
             self.revisits.ahead.gone(record, now)
-        self._later(record, now, SHORTEST_RETRY_WAIT)
+        self._retry_later(record, now, SHORTEST_RETRY_WAIT)
 
-    def _ahead(
+    def _book_ahead(
         self,
         record: PageRecord,
         link: Link,
@@ -451,7 +451,7 @@ class Revisiting(Part, Feature):
         """Note a fetch ahead of a page's turn: its own record takes that over in its turn."""
         if exchange is None or found is None or found.change is Change.GONE:
             was_there = found is not None and not record.gone
-            self._absent(record, exchange, was_there=was_there)
+            self._judge_absence(record, exchange, was_there=was_there)
             is_gone = exchange is not None and exchange.status in GONE
             if is_gone and not lacks(record):
                 self._gone_ahead(record, now)
@@ -460,7 +460,7 @@ class Revisiting(Part, Feature):
             return
         self.revisits.note(link.url, now)
         if self.revisits.ahead.fill(link.url):
-            self._fetched(PageRecord(link.url, link.path), link, exchange, found, now)
+            self._learn_and_queue(PageRecord(link.url, link.path), link, exchange, found, now)
             if self.signals is not None:
                 self.signals.followed(link.url, changed=True)
             return
@@ -482,10 +482,12 @@ class Revisiting(Part, Feature):
         record.fetched = record.fetched or now
         self.revisits.ahead.found(record)
 
-    def _absent(self, record: PageRecord, exchange: Exchange | None, *, was_there: bool) -> None:
-        """Note that a signal's page is not there: its going was news, its absence is none.
+    def _judge_absence(
+        self, record: PageRecord, exchange: Exchange | None, *, was_there: bool
+    ) -> None:
+        """Tell the signals whether news was in a page that they announced and that is not there.
 
-        Who announces such pages again and again would be believed for ever otherwise.
+        That it has gone is news once. A listing that announces it again and again is believed less.
         """
         if self.signals is None or exchange is None:
             return
@@ -496,7 +498,7 @@ class Revisiting(Part, Feature):
         if was_known and (exchange.status in GONE or has_left):
             self.signals.followed(record.url, changed=was_there)
 
-    def _fetched(
+    def _learn_and_queue(
         self, record: PageRecord, link: Link, exchange: Exchange, found: PageJudgement, now: float
     ) -> None:
         """Learn from a visit whether the page changes, update its record, and queue it again."""
@@ -526,7 +528,7 @@ class Revisiting(Part, Feature):
     def _update(
         self, record: PageRecord, exchange: Exchange, found: PageJudgement, now: float
     ) -> None:
-        """Make the record as this answer says."""
+        """Set the record's digest, dates, validators and archived copy by this answer."""
         shown = self._clock.wall(now)  # by servers' clocks, with which their dates are compared
         sent = validators(exchange.headers, shown, longest=LONGEST_ETAG)
         if exchange.status == 200:
@@ -555,8 +557,11 @@ class Revisiting(Part, Feature):
         record.text = found.text or record.text
         record.fetched = now
 
-    def _later(self, record: PageRecord, now: float, least: float) -> None:
-        """Try again after as long as since the last good fetch: at growing intervals."""
+    def _retry_later(self, record: PageRecord, now: float, least: float) -> None:
+        """Queue a page again, after as long as since its last good fetch: intervals grow.
+
+        `least`: seconds to wait at least.
+        """
         wait = min(max(now - record.fetched, least), LONGEST_RETRY_WAIT)
         # By the clock, too: where the queue runs ahead of it, a page of a host that was given up
         # had 233 attempts, 50 ms apart, and other pages none.

@@ -69,7 +69,7 @@ logger = logging.getLogger(__name__)
 
 META = "seeds"
 MORE = "seeds/more"  # sources that came by command
-LATELY = 1 << 12  # seeds that are remembered
+SEEDS_REMEMBERED = 1 << 12  # seeds that are remembered
 
 
 class Seeding(Part):
@@ -99,16 +99,20 @@ class Seeding(Part):
         self._db = db
         self._pipeline = pipeline
         self._seen = seen
-        self._given = seeds
-        self._unread = seeds
+        self._of_command_line = seeds
+        self._next_of_command_line = seeds
         self._longest = longest
-        self._more: dict[str, Seeds] = {}  # sources by command that are not read to their ends
-        self._read = [0, 0]  # seeds, good and bad, of those that are
-        self._done: list[str] = []  # these
+        self._of_commands: dict[
+            str, Seeds
+        ] = {}  # sources by command that are not read to their ends
+        self._read_counts = [0, 0]  # good and bad seeds of the sources that are read to their ends
+        self._sources_done: list[str] = []  # by command, read to their ends
         # sources by command that cannot be opened now, and how far they were read
-        self._lost: dict[str, bytes] = {}
+        self._sources_lost: dict[str, bytes] = {}
         self.waits = False  # for what our machine lacks to read on
-        self.lately = RecentUrls(LATELY)  # seeds of this run: a checkpoint may not have them yet
+        self.lately = RecentUrls(
+            SEEDS_REMEMBERED
+        )  # seeds of this run: a checkpoint may not have them yet
         position = db.get(META)
         if seeds is not None and position is not None:
             seeds.resume(position, in_turns=in_turns)
@@ -138,23 +142,23 @@ class Seeding(Part):
         data = self._db.get(MORE)
         if data is None:
             return
-        self._read, self._done, places = msgpack.unpackb(data)
+        self._read_counts, self._sources_done, places = msgpack.unpackb(data)
         for source, place in places.items():
-            self._open(source, place)
+            self._reopen(source, place)
 
-    def _open(self, source: str, place: bytes) -> None:
+    def _reopen(self, source: str, place: bytes) -> None:
         """Open a source by command of a former run, which may have gone since."""
         try:
-            seeds = self._opened(source)
+            seeds = self._seeds_of(source)
             if place:
                 seeds.resume(place)
         except (SeedError, OSError) as error:
             logger.error("seeds added by command cannot be read: %s: %s", source, error)  # noqa: TRY400 - one line
-            self._lost[source] = place
+            self._sources_lost[source] = place
         else:
-            self._more[source] = seeds
+            self._of_commands[source] = seeds
 
-    def _opened(self, source: str) -> Seeds:
+    def _seeds_of(self, source: str) -> Seeds:
         if source.startswith(BELOW_JOBDIR):
             jobdir, place = self._db.folder.parent, source.removeprefix(BELOW_JOBDIR)
             if self._elsewhere is not None and not (jobdir / place).exists():
@@ -167,46 +171,49 @@ class Seeding(Part):
 
         Raise SeedError or OSError if one cannot be opened: then none is read.
         """
-        new = [source for source in sources if source not in self._more]
+        new = [source for source in sources if source not in self._of_commands]
         # All are opened before one is added.
-        self._more |= {source: self._opened(source) for source in new}
+        self._of_commands |= {source: self._seeds_of(source) for source in new}
         for source in sources:
-            self._lost.pop(source, None)
+            self._sources_lost.pop(source, None)
         if self.ended:
             self._seeds = self._next_source()
             self.ended = False
 
     def _next_source(self) -> Seeds | None:
         """Return the source to be read now: the seeds of the command line first."""
-        given, self._unread = self._unread, None
-        return given if given is not None else next(iter(self._more.values()), None)
+        given, self._next_of_command_line = self._next_of_command_line, None
+        return given if given is not None else next(iter(self._of_commands.values()), None)
 
-    def _leave(self) -> None:
+    def _end_source(self) -> None:
         """Note that the source that was read is at its end."""
-        for source, seeds in self._more.items():
+        for source, seeds in self._of_commands.items():
             if seeds is self._seeds:
                 if seeds.unread:
-                    self._lost[source] = seeds.position
+                    self._sources_lost[source] = seeds.position
                 else:
-                    self._read = [self._read[0] + seeds.taken, self._read[1] + seeds.bad]
-                    self._done.append(source)
-                del self._more[source]
+                    self._read_counts = [
+                        self._read_counts[0] + seeds.taken,
+                        self._read_counts[1] + seeds.bad,
+                    ]
+                    self._sources_done.append(source)
+                del self._of_commands[source]
                 break
         self._seeds = self._next_source()
         self.ended = self._seeds is None
 
     @property
     def taken(self) -> int:
-        return self._read[0] + sum(one.taken for one in self._sources())
+        return self._read_counts[0] + sum(one.taken for one in self._sources())
 
     @property
     def former(self) -> str:
         """Return the former run's seeds of the command line, if those of now are others."""
-        return self._given.former if self._given is not None else ""
+        return self._of_command_line.former if self._of_command_line is not None else ""
 
     @property
     def bad(self) -> int:
-        return self._read[1] + sum(one.bad for one in self._sources())
+        return self._read_counts[1] + sum(one.bad for one in self._sources())
 
     @property
     def away(self) -> int:
@@ -214,12 +221,14 @@ class Seeding(Part):
 
         What they still have is not lost.
         """
-        return len(self._lost) + (self._given.unread if self._given is not None else 0)
+        return len(self._sources_lost) + (
+            self._of_command_line.unread if self._of_command_line is not None else 0
+        )
 
     def _sources(self) -> Iterator[Seeds]:
-        if self._given is not None:
-            yield self._given
-        yield from self._more.values()
+        if self._of_command_line is not None:
+            yield self._of_command_line
+        yield from self._of_commands.values()
 
     @property
     def first(self) -> bool:
@@ -227,7 +236,7 @@ class Seeding(Part):
         return self._all_first and not self.ended
 
     def read(self, most: int) -> bool:
-        """Submits the next seeds; False when there are no more."""
+        """Submit up to `most` further seeds; return False when there are no more."""
         seeds = list(self._next(most))
         keys, passed, _ = self._pipeline.process("", 0, self._starts(seeds))
         links = [Link(url, seed=url) for url in passed]
@@ -263,8 +272,8 @@ class Seeding(Part):
             try:
                 seed = next(self._seeds)
             except StopIteration:
-                self._read_on()
-                self._leave()
+                self._note_no_lack()
+                self._end_source()
             except SeedError as error:  # go on with the next list
                 logger.error("%s", error)  # noqa: TRY400 - one line, no traceback
             except OSError as error:  # a lack of our machine's, not of the list
@@ -273,42 +282,42 @@ class Seeding(Part):
                 self.waits = True
                 return
             else:
-                self._read_on()
+                self._note_no_lack()
                 most -= 1
                 yield seed
 
-    def _read_on(self) -> None:
+    def _note_no_lack(self) -> None:
         """Note that what our machine lacked to read seeds is there again."""
         if self.waits:
             logger.info("seeds can be read again")
         self.waits = False
 
     def again(self) -> None:
-        """Reads all seeds once more: some may have become ours."""
-        self._read = [0, 0]
-        before = [*self._done, *self._lost]
-        self._done = []
-        self._lost = {}
+        """Read all seeds once more: in a hive some may have become this drone's."""
+        self._read_counts = [0, 0]
+        before = [*self._sources_done, *self._sources_lost]
+        self._sources_done = []
+        self._sources_lost = {}
         # Those that are away, too, from their beginning: what they have may be ours by now.
         for source in before:
-            self._open(source, b"")
+            self._reopen(source, b"")
         for seeds in self._sources():
             seeds.restart()
-        self._unread = self._given
+        self._next_of_command_line = self._of_command_line
         self._seeds = self._next_source()
         self.ended = self._seeds is None
 
     def save(self) -> None:
         """Write how far each source was read, as part of a checkpoint."""
-        if self._given is not None:
-            self._db.set(META, self._given.position)
-        places = dict(self._lost)
-        for source, seeds in self._more.items():
+        if self._of_command_line is not None:
+            self._db.set(META, self._of_command_line.position)
+        places = dict(self._sources_lost)
+        for source, seeds in self._of_commands.items():
             places[source] = seeds.position
         # An earlier row is replaced even if nothing is left: else its sources would be read again.
         has_row = self._db.get(MORE) is not None
-        if places or any(self._read) or has_row:
-            self._db.set(MORE, msgpack.packb([self._read, self._done, places]))
+        if places or any(self._read_counts) or has_row:
+            self._db.set(MORE, msgpack.packb([self._read_counts, self._sources_done, places]))
 
     def close(self) -> None:
         for seeds in self._sources():

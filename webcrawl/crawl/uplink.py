@@ -62,20 +62,20 @@ class Uplink:
         self._clock = clock
         self._counters = counters
         self.on_return: Callable[[], None] | None = None  # called when an outage is over
-        self._names = True  # whether names can be resolved
+        self._can_resolve = True  # whether names can be resolved
         # robots.txt that failed, and what was known
-        self._shut: deque[tuple[float, str, Row]] = deque(maxlen=ROBOTS_FAILURES_KEPT)
+        self._robots_failures: deque[tuple[float, str, Row]] = deque(maxlen=ROBOTS_FAILURES_KEPT)
         # of the outage: the last answer before it, and when it was noticed and told
-        self._since = 0.0
-        self._began = 0.0
-        self._told = 0.0
-        self._ended = -inf
+        self._last_answer_at = 0.0
+        self._noticed_at = 0.0
+        self._reported_at = 0.0
+        self._over_at = -inf
         self._put_back = 0
-        self._round = HOSTS_PER_ROUND
-        self._left = HOSTS_PER_ROUND
+        self._hosts_in_round = HOSTS_PER_ROUND
+        self._hosts_left = HOSTS_PER_ROUND
         self._pause = SHORTEST_PAUSE
         self.next_probe = 0.0
-        self._next_awaited = 0.0
+        self._next_awaited_at = 0.0
 
     @property
     def out(self) -> bool:
@@ -85,7 +85,7 @@ class Uplink:
     @property
     def seconds(self) -> float:
         """Return the seconds for which it has been out; 0 if it is not."""
-        return self._clock() - self._began if self._detector.out else 0.0
+        return self._clock() - self._noticed_at if self._detector.out else 0.0
 
     def reached(self) -> list[str]:
         """Return the names of a few hosts that earlier runs have reached."""
@@ -94,7 +94,7 @@ class Uplink:
     # -- what it hears
 
     def answered(self, url: str, ended: float) -> None:
-        """Something came back from a host; `ended` is by time.monotonic. Called for every page."""
+        """Note that a host has answered; `ended` is by time.monotonic. Called for every page."""
         detector = self._detector
         # Nearly always: then an answer costs this call alone, 0.2 us.
         if not detector.stirred:
@@ -103,12 +103,12 @@ class Uplink:
             return
         now = self._clock.at(ended)
         if detector.answered(host_of(url), now):
-            self._over(now)
+            self._end_outage(now)
         elif detector.out:
             self._pause = SHORTEST_PAUSE
-            self._left = self._round
+            self._hosts_left = self._hosts_in_round
             self.next_probe = now
-            self._next_awaited = now
+            self._next_awaited_at = now
 
     def failed(self, url: str, error: FetchError, begun: float, ended: float) -> float | None:
         """Note that a download has failed.
@@ -122,7 +122,7 @@ class Uplink:
         start = self._clock.at(begun)
         now = self._clock.at(ended)
         host = host_of(url)
-        began_in_outage = start < self._ended and not self._detector.out
+        began_in_outage = start < self._over_at and not self._detector.out
         if began_in_outage:
             self._count(1)
             return SHORTEST_PAUSE
@@ -133,7 +133,7 @@ class Uplink:
         past = _past(failures, known=known)
         failure = FailedDownload(host, error.address or address, error.sign, past)
         if self._detector.failed(failure, start, now):
-            self._begin(now)
+            self._begin_outage(now)
         if not self._detector.out:
             return None
         self._count(1)
@@ -152,7 +152,7 @@ class Uplink:
         if self._detector.out and status in MAY_BE_OURS:
             return False
         # The row as it was: an outage that is noticed later puts it back.
-        self._shut.append((now, origin, self._robots.row(origin)))
+        self._robots_failures.append((now, origin, self._robots.row(origin)))
         return True
 
     def _count(self, requests: int) -> None:
@@ -163,11 +163,11 @@ class Uplink:
 
     def may_probe(self, now: float) -> bool:
         """Return whether it is time to ask one more host."""
-        if now - self._told >= REMINDER_INTERVAL:
-            self._told = now
+        if now - self._reported_at >= REMINDER_INTERVAL:
+            self._reported_at = now
             logger.warning(
                 "still no network after %s; fetching stays paused until it is back",
-                count(int((now - self._began) / 3600), "hour"),
+                count(int((now - self._noticed_at) / 3600), "hour"),
             )
         return now >= self.next_probe
 
@@ -176,71 +176,70 @@ class Uplink:
 
         The last link of a round may be of any host.
         """
-        link = self._frontier.outage.probe(now, anyone=self._left == 1)
-        self._probed(now, found=link is not None)
+        link = self._frontier.outage.probe(now, anyone=self._hosts_left == 1)
+        self._schedule_probe(now, found=link is not None)
         return link
 
     def may_await(self, now: float) -> bool:
         """Return whether a download that a page awaits may go out.
 
-        Without a network it may as a probe, one in LONGEST_PAUSE seconds.
-
-        Pages that await some may have all hosts; then nothing else would find out that the network
-        is back.
+        In an outage one in LONGEST_PAUSE seconds may, as a probe. If such pages hold all hosts,
+        nothing else finds out that the network is back.
         """
-        return not self._detector.out or now >= self._next_awaited
+        return not self._detector.out or now >= self._next_awaited_at
 
     def awaited(self, now: float) -> None:
-        """Such a download goes out."""
-        self._next_awaited = now + LONGEST_PAUSE
+        """Note that a download that a page awaits goes out: the next may LONGEST_PAUSE s later."""
+        self._next_awaited_at = now + LONGEST_PAUSE
 
-    def _probed(self, now: float, *, found: bool) -> None:
+    def _schedule_probe(self, now: float, *, found: bool) -> None:
         """Set when to try the next host in an outage; `found`: there was one to try.
 
         After a round of tries there is a pause, longer each time.
         """
-        self._left -= found
-        is_round_empty = not found and self._left == self._round
-        is_round_over = not found or not self._left
+        self._hosts_left -= found
+        is_round_empty = not found and self._hosts_left == self._hosts_in_round
+        is_round_over = not found or not self._hosts_left
         if is_round_empty:
             self.next_probe = now + NO_HOST_DUE_WAIT
         elif is_round_over:
             self.next_probe = now + self._pause
-            self._left = self._round
+            self._hosts_left = self._hosts_in_round
             self._pause = min(PAUSE_GROWTH * self._pause, LONGEST_PAUSE)
 
     # -- its begin and end
 
-    def _begin(self, now: float) -> None:
+    def _begin_outage(self, now: float) -> None:
         """Begin an outage: what failed since it began is forgiven, counted and said."""
         detector = self._detector
         forgiven = self._forgive(detector.since - FORGIVEN_BEFORE)
-        self._since = detector.since or now
-        self._began = now
-        self._told = now
+        self._last_answer_at = detector.since or now
+        self._noticed_at = now
+        self._reported_at = now
         self._put_back = 0
         self._count(forgiven)
-        self._round = HOSTS_PER_ROUND if detector.answered_at else HOSTS_PER_FIRST_ROUND
-        self._left = self._round
+        self._hosts_in_round = HOSTS_PER_ROUND if detector.answered_at else HOSTS_PER_FIRST_ROUND
+        self._hosts_left = self._hosts_in_round
         self._pause = SHORTEST_PAUSE
         self.next_probe = now + SHORTEST_PAUSE
-        self._next_awaited = now + LONGEST_PAUSE
+        self._next_awaited_at = now + LONGEST_PAUSE
         self._counters["outage/count"] += 1
         logger.warning(
             "no network since %s: %d of the last %d requests failed. Fetching is paused; up to %d "
             "hosts are tried every %.0f to %.0f seconds",
-            time.strftime("%H:%M:%S", time.localtime(self._clock.wall(self._since))),
+            time.strftime("%H:%M:%S", time.localtime(self._clock.wall(self._last_answer_at))),
             detector.failures,
             detector.failures + detector.answers,
-            self._round,
+            self._hosts_in_round,
             SHORTEST_PAUSE,
             LONGEST_PAUSE,
         )
 
     def _forgive(self, since: float) -> int:
+        """Take back the failures since then, of robots.txt too; return how many of other URLs."""
         # The last one first: of an origin that failed several times the earliest row stays.
-        while self._shut and self._shut[-1][0] >= since:
-            _, origin, row = self._shut.pop()
+        while self._robots_failures and self._robots_failures[-1][0] >= since:
+            _, origin, row = self._robots_failures.pop()
             self._robots.restore(origin, row)
         return self._frontier.outage.pardon(since)
 
@@ -249,13 +248,13 @@ class Uplink:
 
         The last answer came at `since`, in time.monotonic terms.
         """
-        self._names = False
+        self._can_resolve = False
         self._counters["outage/names"] += 1
         self._count(self._forgive(self._clock.at(since)))
 
     def names_found(self) -> None:
         """Note that a name server answers again."""
-        self._names = True
+        self._can_resolve = True
         if self.on_return is not None:
             self.on_return()
 
@@ -264,17 +263,19 @@ class Uplink:
         """Return the trouble, in words; empty if there is none."""
         if self._detector.out:
             return "no network"
-        return "" if self._names else "no name server"
+        return "" if self._can_resolve else "no name server"
 
-    def _over(self, now: float) -> None:
+    def _end_outage(self, now: float) -> None:
         """End an outage: count its time, say so, and have fetching resumed."""
-        self._ended = now
-        self._counters["outage/seconds"] += round(now - self._began)
+        self._over_at = now
+        self._counters["outage/seconds"] += round(now - self._noticed_at)
         # Hosts have waited meanwhile: that is no reason to cut downloads for them.
         self._frontier.demand.paused_until(now)
         again = count(self._put_back, "request")
         logger.info(
-            "the network is back after %.0f seconds; %s will be repeated", now - self._since, again
+            "the network is back after %.0f seconds; %s will be repeated",
+            now - self._last_answer_at,
+            again,
         )
         if self.on_return is not None:
             self.on_return()

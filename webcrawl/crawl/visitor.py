@@ -93,7 +93,9 @@ class Visitor:
         page.read_most = self._read_most
         location = redirect_target(exchange)
         if link.is_prerequisite:
-            self._robots(page, link, exchange, location if len(location) <= MAX_LENGTH else "")
+            self._visit_robots(
+                page, link, exchange, location if len(location) <= MAX_LENGTH else ""
+            )
             return page
         if link.is_probe:
             self._missing.heard(link, exchange, self._recogniser)
@@ -103,7 +105,7 @@ class Visitor:
         page.recognised = self._recognise(exchange)
         is_instead = bool(page.recognised) and _is_instead(page.recognised)
         page.is_none = is_instead or self._is_missing(page, exchange)
-        self._visit(page, link, exchange, location)
+        self._judge_and_visit(page, link, exchange, location)
         if self._owners.judges:
             self._judge_use(page, exchange)
         if exchange.state.revisit is not None:
@@ -180,7 +182,7 @@ class Visitor:
             page.robots_word = self._owners.word(link.url)
         return page
 
-    def _visit(self, page: Page, link: Link, exchange: Exchange, location: str) -> None:
+    def _judge_and_visit(self, page: Page, link: Link, exchange: Exchange, location: str) -> None:
         """Judge a page by its earlier fetches, then follow its redirect or read its body.
 
         `location`: the target of a redirect that can be fetched; else empty.
@@ -191,22 +193,22 @@ class Visitor:
             if exchange.state.since is not None:
                 _note_since(page, exchange.state.since)
         if location:
-            self._redirect(page, link, exchange, location)
+            self._visit_redirect(page, link, exchange, location)
         elif _has_news(page, exchange):
-            self._body(page, link, exchange)
+            self._visit_body(page, link, exchange)
         elif exchange.location:
             # no URL that can be fetched: it is counted, and logged, as one on a page is
             self._parts.discovery.redirected(link, exchange.location, "")
 
-    def _redirect(self, page: Page, link: Link, exchange: Exchange, location: str) -> None:
+    def _visit_redirect(self, page: Page, link: Link, exchange: Exchange, location: str) -> None:
         # A record is handed on once, and as no new page: one page that answered 301 could bring any
         # number of new ones, each with a record.
-        if link.history and self._moves(link, exchange, location):
+        if link.history and self._hand_on_record(link, exchange, location):
             page.change = Change.GONE
         elif redirects_in_a_row(link.path) < self._redirects:
             self._parts.discovery.redirected(link, location, self._chain(link, exchange))
 
-    def _moves(self, link: Link, exchange: Exchange, location: str) -> bool:
+    def _hand_on_record(self, link: Link, exchange: Exchange, location: str) -> bool:
         """Return whether a page has moved for good, and hand its record to the new URL.
 
         It has not if nothing is fetched where it is now.
@@ -223,7 +225,7 @@ class Visitor:
         known.moved(link)
         return True
 
-    def _robots(self, page: Page, link: Link, exchange: Exchange, location: str) -> None:
+    def _visit_robots(self, page: Page, link: Link, exchange: Exchange, location: str) -> None:
         """Book a robots.txt; the sitemaps that it names are its links, if they are wanted."""
         chain = self._chain(link, exchange) if location else ""
         now = self._parts.clock()
@@ -251,7 +253,7 @@ class Visitor:
         # everything, so before that nothing is better.
         return self._parts.robots.book.tries(link.history) < TRIES - 1
 
-    def _body(self, page: Page, link: Link, exchange: Exchange) -> None:
+    def _visit_body(self, page: Page, link: Link, exchange: Exchange) -> None:
         """Decide whether a body is new, and read it unless it is known or withheld."""
         page.digest = page.digest or self._digests(exchange.body)
         is_withheld = self._owners.judges and self._is_withheld(page, link, exchange)
