@@ -71,8 +71,8 @@ class ArchivedStates:
     def _last(self, page: Page) -> int:
         """Return the number of the state in which the page was read last, or NONE.
 
-        Looks twice as far until there is no such state, and then between: of a thousand states for
-        twenty.
+        It looks back twice as far each time until there is no such state, then bisects: of a
+        thousand states it reads twenty.
         """
         if not self._bodies.holds(self._has(page, 0)):
             return NONE

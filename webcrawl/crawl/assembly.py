@@ -106,9 +106,9 @@ def open_parts(
 
 
 def _open(ground: Ground, kind: type[Crawl], opened: ExitStack) -> Parts:
-    """Open the parts, each after those that it needs. A checkpoint saves them in the same order.
+    """Open the crawl's parts, each after those that it needs, and return them.
 
-    `opened` closes them if a later one cannot be opened.
+    A checkpoint saves them in the same order. `opened` closes them if a later one cannot be opened.
     """
     values, db, counters, clock = ground.values, ground.db, ground.counters, ground.clock
     refusals = Refusals(db, ground.log, ground.around.wants_refusal)

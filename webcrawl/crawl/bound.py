@@ -95,9 +95,9 @@ class BoundLook:
 
 
 def judge(look: BoundLook) -> Cause:
-    """Return the one cause of this look.
+    """Return the one cause that holds the crawl back now.
 
-    What nobody could work around is looked for first, politeness last.
+    Causes that nothing in the crawl could work around are tried first, politeness last.
     """
     # The cause is the same before and after the drone is cut off, and so is what helps.
     if look.has_lost_server:

@@ -75,7 +75,7 @@ class Checkpointing:
             self._lacks.unwatch()
 
     async def checkpoint(self, *, last: bool = False) -> None:
-        """Writes ahead in slices, then commits between two pages, in one turn of the event loop."""
+        """Write ahead in slices, then commit between two pages, in one turn of the event loop."""
         crawl, barrier = self._crawl, self._barrier
         async with self._saving:
             if self.over:  # the last checkpoint was taken while this one waited
@@ -107,9 +107,10 @@ class Checkpointing:
                 barrier.open()
 
     def fail(self, error: Exception) -> None:
-        """Ends the crawl: the state on disk stays that of the last checkpoint.
+        """End the crawl because of an error: the state on disk stays that of the last checkpoint.
 
-        Any other exception is a bug that left a change half done, which must not be committed.
+        An error that is no failure of the store is a bug that may have left a change half done,
+        which must not be committed.
         """
         if self.failed is not None:
             return

@@ -66,7 +66,10 @@ class ReadCopies(Feature):
             self._content.add(note)
 
     def on_known_body(self, page: Page, exchange: Exchange) -> None:
-        """It is remembered only if it has links."""
+        """Read a known body for its links if they may lead elsewhere from this page's address.
+
+        That it was read is remembered only if it has links.
+        """
         if page.link is None:
             return
         by_query = any(link in exchange.body for link in QUERY_LINKS)

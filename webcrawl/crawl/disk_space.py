@@ -43,7 +43,7 @@ class DiskSpace:
         self._least = values["MIN_FREE_DISK"]
 
     def look(self) -> None:
-        """Holds the crawl, or lets it go on."""
+        """Hold the crawl if the disk has too little room, or let it go on."""
         try:
             free = shutil.disk_usage(self._folder).free // MIB
         except OSError:  # JOBDIR was moved or removed: the next checkpoint finds out, and says so

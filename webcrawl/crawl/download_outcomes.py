@@ -158,9 +158,9 @@ class Outcomes:
             outcome.doubtful = False
 
     def judged(self, request: Asked, error: Exception, begun: float) -> Exception:
-        """Return the error of a download, or Untried if our network or process was to blame.
+        """Return the error of a download; it is Untried if our network or process was to blame.
 
-        Neither the URL nor its host is charged with that one.
+        Untried is charged neither to the URL nor to its host.
         """
         cause = fetch_error(error)
         if cause is None:

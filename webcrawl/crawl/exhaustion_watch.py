@@ -28,9 +28,9 @@ class Alarm:
         self._armed = False
 
     def arm(self, seconds: float) -> None:
-        """In so many seconds the process says where it is, and dies.
+        """Have the process print its stacks and die after so many seconds, unless disarmed.
 
-        Not if somebody else uses this timer.
+        Nothing is done if other code uses this timer.
         """
         has_handler = signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL
         if has_handler or signal.getitimer(signal.ITIMER_REAL)[0]:
@@ -104,7 +104,10 @@ class ExhaustionWatch(logging.Handler):
         self._alarm.arm(PATIENCE)
 
     def notice(self, error: BaseException | None) -> bool:
-        """Fails if this is a lack; says whether it is. May be called from any thread."""
+        """Return whether an error is a lack of the machine; if so, end the crawl.
+
+        For any thread.
+        """
         if self._has_ended or not isinstance(error, Exception) or not lack(error):
             return False
         # Freed first: `fail` logs, and begins the end of the crawl.

@@ -129,11 +129,9 @@ def refuse_complete(
 ) -> None:
     """Raise NothingLeft if all of the crawl is done, these URLs and its unread seeds included.
 
-    It is run once more if its exclusion file has changed, or if its texts have no index yet.
-    `anew`: what the user may do to have it crawled once more. `has_index`: an index is wanted.
-
-    The crawl is one that was opened for this question: it is closed without a checkpoint
-    afterwards.
+    It is run once more if its exclusion file has changed, or if its texts have no index yet
+    (`has_index`: one is wanted). `anew`: what the user may do to have it crawled again. The crawl
+    was opened only for this question, and is closed without a checkpoint.
     """
     parts = crawl.parts
     if not is_complete(folder, crawl, urls) or parts.file_optouts.has_changed():

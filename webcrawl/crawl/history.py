@@ -35,7 +35,7 @@ class HistoryKeeper:
         self._loop.stop()
 
     def look(self) -> None:
-        """Writes a line if it is time for one."""
+        """Write a line of history if an interval is over."""
         run = self._run()
         if run.over or run.failed is not None or time.monotonic() < self._due:
             return

@@ -20,7 +20,7 @@ def check_name(folder: Path) -> None:
 
 
 def make_folder(folder: Path, spider: str) -> None:
-    """Makes it if it is not there. Raises CannotStart if no crawl can have it."""
+    """Make JOBDIR if it is not there. Raise CannotStart if no crawl can have it."""
     check_name(folder)
     if (folder / HIVE).exists():
         raise CannotStart(
@@ -35,9 +35,9 @@ def make_folder(folder: Path, spider: str) -> None:
 
 
 def check_folder(folder: Path) -> None:
-    """Looks for damage, and for what is no crawl of ours. Raises StoreError or CannotStart.
+    """Raise StoreError if JOBDIR is damaged, CannotStart if it belongs to no crawl of ours.
 
-    Only with the lock: a running crawl changes its files while they are read.
+    To be called under its lock: a running crawl changes its files while they are read.
     """
     state, log = folder / "state", folder / "logs" / "crawl.log"
     if not is_crawl(folder):

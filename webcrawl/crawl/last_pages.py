@@ -31,9 +31,9 @@ class Way(Protocol):
 
 
 async def closed(close: Callable[[], Awaitable[None]], hurries: Callable[[], bool]) -> bool:
-    """Waits until the pipelines are closed; not much longer than CLOSED seconds if `hurries`.
+    """Close the pipelines, and return whether they are closed.
 
-    False if they are not.
+    If `hurries`, those that are not closed after CLOSED seconds are left.
     """
     task, seconds = asyncio.ensure_future(close()), 0.0
     while not (await asyncio.wait({task}, timeout=REPORTED_AFTER))[0]:

@@ -247,7 +247,7 @@ def _gauges(name: str, says: str, label: str, values: Mapping[str, float]) -> Me
 
 
 def _histogram(times: Sequence[int]) -> Metric:
-    """Return the times of downloads as a histogram, without a sum, which nobody keeps."""
+    """Return the times of downloads as a histogram; it has no sum, because none is kept."""
     buckets, total = [], 0
     for bits, number in enumerate(times):
         total += number

@@ -33,7 +33,7 @@ class MissingPages:
         self._seed = seed
 
     def ask(self, page: Link) -> None:
-        """Queues a URL like this page's, of the same folder, as the first of its host."""
+        """Queue a made-up URL of this page's folder, ahead of its host's others, as a probe."""
         if page.request or not page.url.startswith(("http:", "https:")):
             return
         # The same name if the page comes again, after a kill.

@@ -19,10 +19,10 @@ class Panic(Exception):  # noqa: N818 - reads as what it is
 
 
 def tamed(error: BaseException) -> Exception:
-    """Return the error, as an Exception. Raise it again if it is to end more than a page.
+    """Return the error as an Exception, so that it ends one page; raise it if it must end more.
 
-    The crawl's own cancellation is such; one that the page's code has brought about is not, unless
-    the next run has the page again.
+    The cancellation of the crawl must. A cancellation that the page's code has brought about need
+    not, unless the next run has the page again.
     """
     if isinstance(error, Exception):
         return error
@@ -48,7 +48,7 @@ TAMED = _Taming()
 
 
 def taming(call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    """Return the call such that it, and generators it returns, raise Exceptions alone."""
+    """Return the call changed so that it, and generators that it returns, raise only Exceptions."""
 
     async def called(*arguments: Any) -> Any:
         with TAMED:

@@ -70,9 +70,9 @@ class DueTimer:
         self._timer_at = float("inf")
 
     def at(self, ready: float | None, now: float) -> None:
-        """Has it ring when something is ready; if it rings before that, it stays.
+        """Have the timer ring when something is ready, unless it rings before.
 
-        Both times are the crawl's.
+        Times are the crawl's.
         """
         if ready is None or (self._timer is not None and now < self._timer_at <= ready):
             return

@@ -119,7 +119,7 @@ def _pair(part: bytes) -> tuple[bytes, bytes, bytes]:
 
 
 def _may(name: bytes, said: dict[bytes, bytes], host: str, *, safe: bool, secure: bool) -> bool:
-    """Return whether this host may set such a cookie."""
+    """Return whether this host may set a cookie of this name and these attributes."""
     domain = said.get(b"domain", b"").lower().removeprefix(b".")
     # RFC 6265 5.3: a server sets cookies for its host, or for a domain that its host is in.
     is_foreign = bool(domain) and not (b"." + host.encode()).endswith(b"." + domain)

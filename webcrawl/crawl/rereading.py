@@ -42,7 +42,7 @@ class Reread(RobotsAnswers):
         *_: Any,
         **__: Any,
     ) -> Sequence[str]:
-        """Books it, for nobody to obey."""
+        """Book what an archived robots.txt says of the use of pages; its rules are not obeyed."""
         del location
         origin = origin_of(link.url)
         if link.url == robots_url(origin):
@@ -106,7 +106,7 @@ class Rereading(Offline):
         exchange: Exchange | None,
         withheld: Exchange | None = None,  # noqa: ARG002 - only of what no archive has
     ) -> bool:
-        """Logs an answer, each of them: an archive does not tell which was the last of its URL."""
+        """Log an answer; an archive does not tell which answer was the last of its URL."""
         if self.parts.halfway:
             self.parts.halfway.finished(link.url)
         self._counted(outcome, exchange)

@@ -139,7 +139,7 @@ class RevisitCounts(Part):
 
 
 def estimate(figures: RevisitFigures, sample: Sample, now: float) -> None:
-    """Sets what is estimated from a sample of the records, `let_go` as their share of all records."""
+    """Set the figures that are estimated from a sample; `let_go`: its share of all records."""
     figures.clear_estimates()
     pages = [*sample]
     if not pages:

@@ -133,7 +133,7 @@ class Revisiting(Part, Feature):
     # -- out
 
     def on_feed(self, now: float) -> None:
-        """Moves what is due into the frontier, as far as the budget allows."""
+        """Move pages that are due into the frontier, as far as the budget allows."""
         if now < self._next_feed_at:
             return
         self._next_feed_at = now + STEP

@@ -24,7 +24,7 @@ class ScoreBook(Feature):
         self._tell = prioritizer.scored if isinstance(prioritizer, Focused) else None
 
     def on_page(self, page: Page) -> None:
-        """Books a page once it is there; the links of what is no page are not followed."""
+        """Count and note the score of a page, and pass it on unless the answer is no page."""
         exchange = page.exchange
         if exchange is None or exchange.state.scored is None:
             return

@@ -55,7 +55,7 @@ def heed(
     book: RobotsBook,
     ending: CrawlEnd,
 ) -> None:
-    """Passes on what may change while the crawl runs."""
+    """Have each part of the crawl hear of the settings that may change while it runs."""
     in_force.listen([SCOPE, *OF_FILTERS], filters.change, now=False)
     # The last listener: the terms are not changed back if a later one refuses the value.
     in_force.listen([SCOPE], partial(_change_scope, db), now=False)
@@ -78,7 +78,7 @@ def heed(
 def heed_sheets(
     sheets: Sheets, in_force: InForce, frontier: Frontier, pipeline: LinkPipeline
 ) -> None:
-    """Passes on what sheets say, now and whenever they change."""
+    """Have the parts hear what sheets set for domains, now and whenever that changes."""
 
     def of_host(own: Mapping[str, Any]) -> HostTerms:
         return own_of(without_conflict(with_values(in_force.values, own)))

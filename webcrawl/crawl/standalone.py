@@ -104,9 +104,9 @@ class Standalone:
     # -- the beginning
 
     async def open(self, seeds: str, limit: int | None) -> None:
-        """Opens the crawl in JOBDIR, new or resumed, and begins it.
+        """Open the crawl in JOBDIR, new or resumed, and begin it.
 
-        Raises what stands in its way, in one line.
+        Raise an error whose text is one line if something stands in its way.
         """
         values, run, folder = self._values, self.run, Path(self._values["JOBDIR"])
         make_folder(folder, "web")

@@ -48,10 +48,7 @@ class StatsWriting:
             self.save()
 
     def save(self, reason: str | None = None) -> None:
-        """Replaces the file as a whole.
-
-        Failing to write it is logged, and does not end the crawl.
-        """
+        """Replace stats.json as a whole; a failure is logged, and does not end the crawl."""
         run = self._run
         taken = run.crawl.parts.db.presence.taken_away()
         # another folder may be there, which is not ours

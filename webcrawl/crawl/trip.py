@@ -84,7 +84,7 @@ def page_under_way() -> Trip | None:
 
 
 def when_finished(write: Callable[[], object]) -> None:
-    """Writes when the page under way is finished, or at once if there is none.
+    """Call `write` when the page under way is finished, or at once if there is none.
 
     So a checkpoint that leaves the page out has nothing of it, however long the page takes.
     """

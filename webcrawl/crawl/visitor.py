@@ -143,7 +143,7 @@ class Visitor:
         self._parts.counters[f"{RECOGNISED}{kind.replace(':', '/')}"] += 1
 
     def _is_missing(self, page: Page, exchange: Exchange) -> bool:
-        """Return whether its host shows the same for URLs that cannot exist."""
+        """Return whether the host shows this same page for URLs that cannot exist."""
         may_be_missing = page.recognised in (PAGE, SOFT404)
         if not (may_be_missing and self._missing.shows(exchange, self._recogniser)):
             return False
@@ -209,9 +209,9 @@ class Visitor:
             self._parts.discovery.redirected(link, location, self._chain(link, exchange))
 
     def _hand_on_record(self, link: Link, exchange: Exchange, location: str) -> bool:
-        """Return whether a page has moved for good, and hand its record to the new URL.
+        """Hand a page's record to the URL to which it has moved for good; return whether it has.
 
-        It has not if nothing is fetched where it is now.
+        A page whose new URL is filtered has not moved.
         """
         known = self._parts.revisiting
         if known is None:
@@ -292,9 +292,9 @@ class Visitor:
         return self._states is not None and self._states.returns(page, link, exchange)
 
     def _is_withheld(self, page: Page, link: Link, exchange: Exchange) -> bool:
-        """Return whether the body must not be kept; then its links are followed all the same.
+        """Return whether the body must not be kept; its links are followed all the same.
 
-        It does not count as seen: another URL may have the same one, with an owner who allows it.
+        A withheld body does not count as seen: the owner of another URL with it may allow it.
         """
         is_refused = self._owners.purpose.withholds(page.said_so_far)
         if not (is_refused or self._parts.content.holds(page.digest)):

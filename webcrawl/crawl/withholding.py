@@ -37,10 +37,9 @@ class Owners:
 
 
 def withhold(page: Page, exchange: Exchange, purpose: Purpose) -> tuple[str, ...]:
-    """Takes from a page and its answer all that is not the head; returns who has forbidden it.
+    """Remove all but the head from a page and its answer; return who has forbidden the rest.
 
-    The addresses of the links stay until they are followed, without the texts that the page has for
-    them.
+    The addresses of links stay until they are followed, without their texts.
     """
     preferences = page.preferences
     sources = purpose.sources(preferences)

@@ -276,9 +276,10 @@ class MeteredAnswer(AnswerParser):
         return message
 
     def lost(self, *, reset: bool) -> Message:
-        """Raise Untried if the server has probably not waited as long as this answer had to.
+        """End an answer whose connection was lost.
 
-        It is asked again.
+        Raise Untried, so that it is asked again, if we stopped reading for longer than the server
+        has probably waited.
         """
         self._ends()
         message = super().lost(reset=reset)

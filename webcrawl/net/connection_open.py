@@ -141,10 +141,10 @@ class Http2Offers:
         return self._of(key) is None or key in self._turned_down
 
     def waits(self, key: Key, host: str) -> bool:
-        """Return whether the URL waits for its next turn, which then offers HTTP/2.
+        """Return whether the URL waits for its host's next turn, which then offers HTTP/2.
 
-        It does if the host has given other pages by HTTP/1.1: then one answer in frames is no reason
-        to hurry. It does not if HTTP/1.1 was offered because another URL wanted that.
+        So if the host has given other pages by HTTP/1.1, which makes one answer in frames no reason
+        to hurry; but not if HTTP/1.1 was offered because another URL wanted that.
         """
         if key in self._turned_down or self.recorded(host, by_page=True):
             return False

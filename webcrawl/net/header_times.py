@@ -47,10 +47,10 @@ class Validators(NamedTuple):
 
 
 def validators(headers: list[tuple[bytes, bytes]], at: float, *, longest: int) -> Validators:
-    """Return those of an answer that came at this time; an entity tag has at most so many bytes.
+    """Return the validators of an answer that came at this time, for the next request.
 
-    A date that is still to come is none (8.8.2.1): until then, a server that compares dates would
-    say that nothing changes.
+    Entity tags of more than `longest` bytes are left out, and dates to come (8.8.2.1): until such a
+    date a server that compares dates would say that nothing changes.
     """
     etag = header(headers, b"etag") or b""
     if len(etag) > longest or not _ETAG.fullmatch(etag):

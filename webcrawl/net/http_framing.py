@@ -29,9 +29,9 @@ _LARGEST_LENGTH = 2**63 - 1
 
 
 def mend(raw: bytes) -> bytes:
-    """Return the head as its sender may have meant it.
+    """Return a malformed head as its sender may have meant it.
 
-    It has CRLF line ends, only valid fields, and at most one length.
+    The result has CRLF line ends, only valid fields, and at most one length.
     """
     status_line, *rest = raw.replace(b"\r\n", b"\n").rstrip(b"\n").split(b"\n")
     lines = [_status(status_line)]

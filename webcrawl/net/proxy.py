@@ -208,7 +208,7 @@ class Proxies:
     def doubtful(self, proxy: Proxy, host: str, error: FetchError) -> FetchError:
         """Return the error to raise for a failure that may be the proxy's or the host's.
 
-        It is the host's if it comes again and again while the proxy gets answers from other hosts.
+        A failure that comes again while the proxy gets answers from other hosts is the host's.
         """
         state = self._state(proxy)
         now = self._clock()

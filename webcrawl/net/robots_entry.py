@@ -138,10 +138,10 @@ def look(
     head: RobotsHead,
     sitemaps: tuple[str, ...] | None,
 ) -> Fresh:
-    """Return the next look at the rules: an hour after a change, then ever later, up to a day.
+    """Return when to look at the rules again: an hour after a change, then ever later, up to a day.
 
-    With a day begin those of which only one answer is known. What the server says counts within the
-    same bounds.
+    Rules of which only one answer is known are looked at after a day. What the server says counts
+    within the same bounds.
     """
     step = min(2 * before.step, DAY) if before is not None else DAY
     if changed:
@@ -245,10 +245,7 @@ def pack(rules: RobotsRules, agent: str) -> bytes:
 
 
 def unpack(data: bytes, agent: str) -> RobotsRules | None:
-    """Return the rules.
-
-    None if they are another crawler's (USER_AGENT was changed) or unreadable.
-    """
+    """Return the rules, or None if they were read for another USER_AGENT or are unreadable."""
     if not data:
         return RobotsRules({})
     try:

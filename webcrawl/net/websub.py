@@ -370,7 +370,7 @@ def checksum(
     until: float,
     tries: int,
 ) -> int:
-    """Return the crc32 of a row."""
+    """Return the crc32 of a subscription's row."""
     numbers = f"{token} {topic} {hub} {site} {state} {due!r} {until!r} {tries}"
     return crc32(page, crc32(numbers.encode()))
 

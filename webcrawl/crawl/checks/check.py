@@ -275,8 +275,8 @@ class SettingError(ValueError):
 def check(settings: Mapping[str, Any], given: Given = lambda _: False) -> CheckedSettings:
     """Return every setting of the tables as a plain value, defaults included. Raise SettingError.
 
-    A setting of Scrapy's that the user has `given` counts as ours of the same meaning, unless that
-    was given too.
+    A Scrapy setting that the user has `given` also sets ours of the same meaning, unless ours was
+    given.
     """
     theirs = _scrapys_values(settings, given)
     ours = translated(theirs, given)

@@ -107,9 +107,10 @@ def refusal(why: str) -> bytes:
 
 
 def read_answer(line: bytes) -> Any:
-    """Return the answer.
+    """Return the crawl's answer to a command.
 
-    Raise CommandError for a refusal or for what is no answer, NoAnswer if it may be forgotten.
+    Raise CommandError for a refusal or for bytes that are no answer, and NoAnswer if the crawl says
+    that it may not keep what it did.
     """
     found = _read(line)
     values = found if isinstance(found, Mapping) else {}
@@ -141,9 +142,10 @@ class Client:
         self._patience = patience
 
     def ask(self, command: str, *words: str) -> Any:
-        """Returns the crawl's answer.
+        """Return the crawl's answer.
 
-        NotRunning: none listens there. CommandError: it refuses, or does not answer.
+        Raise NotRunning if no crawl listens there, and CommandError if it refuses or does not
+        answer.
         """
         try:
             return read_answer(self._exchange(request(command, words), self._patience, self._look))
@@ -314,7 +316,10 @@ def forget_spooled(jobdir: Path, name: str) -> None:
 
 @contextmanager
 def _seed_folder(jobdir: Path) -> Iterator[int]:
-    """Open the folder without following a link: who commands a crawl may have more rights than its user."""
+    """Return a descriptor of the folder for seeds, opened without following a link.
+
+    The operator may have more rights than the user of the crawl, who could have put a link there.
+    """
     with contextlib.suppress(FileExistsError):
         (jobdir / SEED_FOLDER).mkdir()
     folder = os.open(

@@ -487,9 +487,9 @@ COMMANDS: dict[str, Command] = {
 
 
 def checked(name: str, *words: str) -> Command:
-    """Return the command of this name, if these words may follow it. Raise CommandError.
+    """Return the command of this name, or raise CommandError if these words may not follow it.
 
-    A crawl may refuse it all the same, because of what else is in force there.
+    A running crawl may still refuse it because of what is in force there.
     """
     command, words = _row(name, words)
     if command is None:

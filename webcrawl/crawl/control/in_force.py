@@ -308,10 +308,10 @@ class InForce(Part):
         return name in self._listeners
 
     def listen(self, names: Collection[str], call: Listener, *, now: bool = True) -> None:
-        """Call whenever one of these settings changes, and `now` unless the caller has the value.
+        """Call a listener whenever one of these settings changes.
 
-        A listener that cannot take a value raises SettingError, RulesError or CommandError, and
-        keeps the one before.
+        It is called at once, too, if `now` is set. A listener that cannot take a value raises
+        SettingError, RulesError or CommandError, and keeps the value before.
         """
         for name in names:
             self._listeners.setdefault(name, []).append(call)

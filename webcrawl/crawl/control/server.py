@@ -70,9 +70,9 @@ class ControlServer:
             raise
 
     def _bind(self) -> None:
-        """Replaces what a run left that was killed: JOBDIR's lock says that it is gone.
+        """Bind the socket in JOBDIR, in place of one that a killed run has left. Raise OSError.
 
-        OSError if it cannot be.
+        The lock on JOBDIR says that no other run listens there.
         """
         with contextlib.suppress(FileNotFoundError):
             if not stat.S_ISSOCK(self._look().st_mode):
@@ -158,7 +158,7 @@ class ControlServer:
         self._open.pop(task, None)
 
     async def _serve(self, loop: asyncio.AbstractEventLoop, connection: socket.socket) -> None:
-        """Answers line by line until the other side goes, is silent, or sends what is no line."""
+        """Answer line by line until the client goes, is silent, or sends no whole line."""
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - this is a coroutine of one
         with contextlib.suppress(OSError):  # TimeoutError is one

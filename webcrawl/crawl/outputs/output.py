@@ -87,10 +87,10 @@ class PipelineOutput:
         self._dropped = dropped
 
     def write(self, data: bytes) -> None:
-        """Appends all of `data`, when the page under way is finished; at once if there is none.
+        """Append `data` when the page under way is finished, or at once if there is none.
 
         If the disk does not take it, the crawl ends and the next run fetches the page. Raise
-        TypeError for what is not bytes: it would end the crawl later, where nobody knows whose it is.
+        TypeError unless it is bytes: later nothing would show which code wrote it.
         """
         if not isinstance(data, bytes | bytearray | memoryview):
             raise TypeError(f"an output takes bytes, not {type(data).__name__}")
@@ -120,7 +120,7 @@ class NoOutput(PipelineOutput):
 
 
 def open_output(run: Run, path: str, dropped: type[Exception] = Dropped) -> PipelineOutput:
-    """Opens `path` below JOBDIR, which is none of the crawl's own files.
+    """Open `path` below JOBDIR, which must be none of the crawl's own files.
 
     `dropped` is what its `write` raises once the crawl has failed.
     """
@@ -163,11 +163,10 @@ def link_columns(page: Page) -> object:
 
 
 def on_end(run: Run, hook: Hook) -> None:
-    """Calls `hook` with the log line of each URL, fetched or not.
+    """Call `hook` with the log line of each URL, fetched or not.
 
-    A URL that was not asked for, or had no answer, has no Exchange. An error of the hook's own is
-    logged, and costs nothing else. A command that is no crawl, such as `scrapy parse --pipelines`,
-    has no ends to tell of.
+    A URL that was not asked for, or had no answer, has no Exchange. An error of the hook is logged,
+    and costs nothing else. Without a crawl, as in `scrapy parse --pipelines`, it is never called.
     """
     if not run.is_open:
         return

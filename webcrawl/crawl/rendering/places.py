@@ -23,7 +23,7 @@ class BrowserPlaces:
         self._numbers = count()
 
     async def take(self, worth: float) -> bool:
-        """Waits for a place. False if there are too many pages, and all others are worth more."""
+        """Wait for a place in a browser; False if too many pages wait that are worth more."""
         if self._free:
             self._free -= 1
             self._held += 1

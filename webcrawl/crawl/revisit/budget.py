@@ -81,11 +81,11 @@ class Split:
             self._rests = at
 
     def rate(self) -> float:
-        """Revisits per second.
+        """Return the pages per second that may be fetched again.
 
-        Beside new pages they have their share of what is fetched. Where slots are idle, all pages
-        are fetched again once in REVISIT_AGE on average, or whenever they are due with a policy
-        that is never early.
+        Beside new pages revisits have their share of all fetches. Where slots are idle, each page
+        is fetched again once in REVISIT_AGE on average, or, with a policy that is never early, when
+        due.
         """
         if self._fixed:
             return self._fixed * self.part()

@@ -65,10 +65,10 @@ class Prior:
 
 
 def observe(page: Visited, seconds: float, prior: Prior, *, changed: bool) -> None:
-    """Put a visit, so many seconds after the one before, into what is known of a page.
+    """Update what is known of a page's rate of change by a visit, `seconds` after the last.
 
-    No change is exact. A change makes of the Gamma distribution the difference of two, which
-    becomes the one with the same mean and variance (expectation propagation).
+    That it has not changed is taken in exactly. That it has changed makes the Gamma distribution a
+    difference of two, for which the one with the same mean and variance is taken.
     """
     seconds = max(seconds, MIN_SECONDS)
     if changed:

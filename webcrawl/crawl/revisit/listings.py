@@ -73,11 +73,10 @@ class Listed:
         room: int = MAX_URLS,
         most: int = MAX_URLS,
     ) -> Compared:
-        """Returns what these entries say that the listing did not say before, and keeps it.
+        """Return what these entries of a listing say that it did not say before, and keep them.
 
-        `whole`: what is not among them is listed no more; else they are only a part of it. Of more
-        than `room` URLs the others are not kept. Of more than `most` newer ones the latest are
-        given, and the others will be the next time.
+        `whole`: what is missing among them is listed no more. URLs beyond `room` are not kept. Of
+        more than `most` newer ones the latest are returned, and the others the next time.
         """
         was_keys, was_dates, read = self._load(listing)
         now_keys, now_dates, places = _sorted(keys, dates)
