@@ -94,73 +94,75 @@ class BoundLook:
     bytes: int = 0
 
 
-def judge(look: BoundLook) -> Cause:
+def judge(figures: BoundLook) -> Cause:
     """Return the one cause that holds the crawl back now.
 
     Causes that nothing in the crawl could work around are tried first, politeness last.
     """
     # The cause is the same before and after the drone is cut off, and so is what helps.
-    if look.has_lost_server:
+    if figures.has_lost_server:
         return Cause.SERVER
-    if look.trouble:
+    if figures.trouble:
         return Cause.PAUSE
-    if look.short:
+    if figures.short:
         return Cause.FILES
-    if look.throttled:
+    if figures.throttled:
         return Cause.BANDWIDTH
     # Who has the last word comes first: the process itself, then downloads, then the hosts' turns.
-    return _loop(look) or _nothing_to_do(look) or _downloads(look)
+    return _loop(figures) or _nothing_to_do(figures) or _downloads(figures)
 
 
-def _loop(look: BoundLook) -> Cause | None:
+def _loop(figures: BoundLook) -> Cause | None:
     """Return the cause within the process itself, or None if the process is not the limit."""
     # CPU time alone misses a machine that others use: a demo without politeness had 18 % of a core,
     # and waited 81 % of the time for one, on two cores with a load of 11.
-    if not look.seconds:
+    if not figures.seconds:
         return None
-    used = look.ran + look.crowded
-    if look.stalled >= max(STALLED * look.seconds, used):
+    used = figures.ran + figures.crowded
+    if figures.stalled >= max(STALLED * figures.seconds, used):
         return Cause.DISK
-    if used >= BUSY * look.seconds:
+    if used >= BUSY * figures.seconds:
         return Cause.PROCESSOR
     # A callback that blocks makes all hosts look slow, and shows only by timers that fire late.
-    blocked = look.late - used - look.stalled  # by what sleeps or waits in a callback or a pipeline
-    return Cause.PAGES if blocked >= STALLED * look.seconds else None
+    blocked = (
+        figures.late - used - figures.stalled
+    )  # by what sleeps or waits in a callback or a pipeline
+    return Cause.PAGES if blocked >= STALLED * figures.seconds else None
 
 
-def _nothing_to_do(look: BoundLook) -> Cause | None:
+def _nothing_to_do(figures: BoundLook) -> Cause | None:
     """Return why there is nothing to fetch, or None if some host has URLs or is being asked."""
-    has_hosts = bool(look.asked or look.ready)
-    has_urls = look.queued > look.aside + look.over_budget
+    has_hosts = bool(figures.asked or figures.ready)
+    has_urls = figures.queued > figures.aside + figures.over_budget
     if has_hosts or has_urls:
         return None
-    if look.away:
+    if figures.away:
         return Cause.SERVER
-    if look.over_budget > look.aside:
+    if figures.over_budget > figures.aside:
         return Cause.BUDGETS
-    return Cause.ASIDE if look.aside else Cause.WORK
+    return Cause.ASIDE if figures.aside else Cause.WORK
 
 
-def _downloads(look: BoundLook) -> Cause:
+def _downloads(figures: BoundLook) -> Cause:
     """Return the step that downloads wait for, or the rule that hosts wait by."""
     # Ready hosts alone prove nothing: some slots are kept for hosts that are known to answer.
-    full = bool(look.ready) and 0 < FULL_SHARE_OF_SLOTS * look.slots <= look.asked
-    if not full and look.waiting >= look.asked:
-        return _waiting(look)
+    full = bool(figures.ready) and 0 < FULL_SHARE_OF_SLOTS * figures.slots <= figures.asked
+    if not full and figures.waiting >= figures.asked:
+        return _waiting(figures)
     steps = {
-        Cause.NAMES: look.naming,
-        Cause.TLS: look.securing,
-        Cause.TRANSFER: look.receiving,
-        Cause.BROWSER: look.rendering,
-        Cause.READERS: look.reading,
-        Cause.PAGES: look.processing,
+        Cause.NAMES: figures.naming,
+        Cause.TLS: figures.securing,
+        Cause.TRANSFER: figures.receiving,
+        Cause.BROWSER: figures.rendering,
+        Cause.READERS: figures.reading,
+        Cause.PAGES: figures.processing,
     }
     step = max(steps, key=steps.__getitem__)
-    if steps[step] >= NAMED_SHARE_OF_DOWNLOADS * look.asked:
+    if steps[step] >= NAMED_SHARE_OF_DOWNLOADS * figures.asked:
         return step
     if not full:
         return Cause.ANSWERS
-    return Cause.FILES if look.slots < look.wanted else Cause.SLOTS
+    return Cause.FILES if figures.slots < figures.wanted else Cause.SLOTS
 
 
 def _waiting(look: BoundLook) -> Cause:
@@ -381,13 +383,13 @@ def sentence(tally: Tally, trouble: str | None = None) -> str:
     why = FIGURES.get(cause, "").format_map(figures)
     if cause in said_by_itself:
         why = said_by_itself[cause]
-    said = f"{WORDS[cause]} {_percent(tally.seconds[cause] / whole)} of the time"
+    text = f"{WORDS[cause]} {_percent(tally.seconds[cause] / whole)} of the time"
     if why:
-        said += f" ({why})"
+        text += f" ({why})"
     is_pause_over = cause is Cause.PAUSE and trouble not in (None, why)
     if is_pause_over:
-        return said
-    return f"{said}; what helps: {_help_by_figures(cause, why, means, figures)}"
+        return text
+    return f"{text}; what helps: {_help_by_figures(cause, why, means, figures)}"
 
 
 def _help_by_figures(

@@ -119,9 +119,9 @@ class Checkpointing:
         taken = self._crawl.parts.db.presence.taken_away()
         if taken is not None:  # whatever failed, failed because of that
             error = StoreError(f"{taken}: nothing {self.saved} was kept")
-        self.failed, told = as_failure(error, self.saved)
+        self.failed, is_told = as_failure(error, self.saved)
         self.waiters.tell(self.failed)
-        logger.critical("%s", self.failed, exc_info=None if told else error)
+        logger.critical("%s", self.failed, exc_info=None if is_told else error)
         self._end(STORE_FAILED)
 
 

@@ -198,7 +198,7 @@ class Crawl:
             return parts.uplink.next_probe
         if parts.seeding.first:
             return None if parts.seeding.waits else 0.0
-        times = [at for at in self._next_times(parts.clock()) if at is not None]
+        times = [ready_at for ready_at in self._next_times(parts.clock()) if ready_at is not None]
         return min(times, default=None)
 
     def _next_times(self, now: float) -> Iterator[float | None]:

@@ -274,11 +274,11 @@ async def since_of(
     for line in found.left_out:
         logger.warning("since: %s", line)
     index = EarlierIndex(crawl.parts.db.disk, crawl.parts.db.folder, found.files, found.servers)
-    told = time.monotonic()
+    told_at = time.monotonic()
     for _ in index.open():
         await asyncio.sleep(SLICE_PAUSE)
-        if time.monotonic() - told >= EVERY:
-            told = time.monotonic()
+        if time.monotonic() - told_at >= EVERY:
+            told_at = time.monotonic()
             logger.info(
                 "since: %.1f of %.1f MB of the index files read",
                 *(size / 1e6 for size in index.progress),

@@ -178,13 +178,13 @@ def is_stored(crawl: Crawl) -> bool:
 def _left(figures: Mapping[str, float]) -> str:
     """Return what waits behind all others, and what would fetch it."""
     over, folded = stats_file.over_budget(figures)
-    said = (
+    words = (
         [f"{counted(over, 'URL')} over the budgets of domains (DOMAIN_BUDGET_PAGES)"]
         if over
         else []
     )
-    said += [f"{counted(folded, 'folded URL')} (TRAP_RULES=0 fetches them)"] if folded else []
-    return f"only {' and '.join(said)}" if said else "nothing"
+    words += [f"{counted(folded, 'folded URL')} (TRAP_RULES=0 fetches them)"] if folded else []
+    return f"only {' and '.join(words)}" if words else "nothing"
 
 
 def _goes_on(crawl: Crawl) -> bool:
@@ -216,10 +216,10 @@ def _changed(folder: Path, before: last_run.Terms, now: last_run.Terms) -> str:
     lines = [line for line in last_run.changes(before, now) if not line.startswith("-a ")]
     if not lines:
         return ""
-    said = f". Changes without effect: {'; '.join(lines[:CHANGES_NAMED])}"
+    words = f". Changes without effect: {'; '.join(lines[:CHANGES_NAMED])}"
     if len(lines) > CHANGES_NAMED:
-        said += f" and {len(lines) - CHANGES_NAMED} more"
+        words += f" and {len(lines) - CHANGES_NAMED} more"
     command = last_run.made_later(before, now, folder)
     if command:
-        said += f"; to make new outputs of its pages: {command}"
-    return said
+        words += f"; to make new outputs of its pages: {command}"
+    return words

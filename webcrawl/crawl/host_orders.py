@@ -173,8 +173,8 @@ class HostOrders(HostInspector):
     def set_for(self, domain: str, name: str, value: Any) -> str:
         """Set a setting for a domain and its hosts, or unset it with None; say what holds."""
         self._check(domain, name, value)
-        own = self._sheets.sheets.get(domain, {})
-        if value is None and name not in own:
+        domain_values = self._sheets.sheets.get(domain, {})
+        if value is None and name not in domain_values:
             raise CommandError(f"{name} has no value of its own for {domain}")
         self._sheets.set(domain, {name: value})
         budgets = self.frontier.domains.budgets

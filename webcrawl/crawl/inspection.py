@@ -87,16 +87,16 @@ class HostInspector:
         entry = self.book.in_force(origin)
         if entry is None:
             return "not fetched yet"
-        left = f"{max(entry.until - now, 0.0):.0f} s"
+        seconds_left = f"{max(entry.until - now, 0.0):.0f} s"
         if entry.tries:
             rules = "no rules are known"
             # RFC 9309 2.4 allows rules older than a day in just this case.
             if entry.rules is not None:
                 rules = "the earlier rules are in force"
-            return f"unreachable, tried {count(entry.tries, 'time')}; {rules}; next try in {left}"
+            return f"unreachable, tried {count(entry.tries, 'time')}; {rules}; next try in {seconds_left}"
         if entry.rules is None:
-            return f"given up; next try in {left}"
-        return f"{count(len(entry.rules), 'rule')}, for {left}"
+            return f"given up; next try in {seconds_left}"
+        return f"{count(len(entry.rules), 'rule')}, for {seconds_left}"
 
     # -- robots.txt
 
@@ -123,15 +123,15 @@ class HostInspector:
     def _verdict(self, url: str, now: float, entry: RobotsEntry | None) -> dict[str, Any]:
         """Return what robots.txt says of a URL, and the rule that decides, for `why`."""
         verdict = self.book.would_say(url, now)
-        found: dict[str, Any] = {"url": url, "verdict": VERDICTS[verdict]}
+        shown: dict[str, Any] = {"url": url, "verdict": VERDICTS[verdict]}
         rule = None
         if entry is not None and entry.rules is not None:
             rule = entry.rules.deciding(url)
         if rule is not None:
-            found["rule"] = _rule_line(*rule)
+            shown["rule"] = _rule_line(*rule)
         elif verdict is RobotsDecision.ALLOWED:
-            found["rule"] = "none matches"
-        return found
+            shown["rule"] = "none matches"
+        return shown
 
     # -- several
 
@@ -164,8 +164,8 @@ class HostInspector:
                 failing.update((name, failures) for failures, name in rows)
             return self._heaviest(by, 2, most, failing)
         first: list[tuple[float, str]] = []
-        async for some in _measured(hosts, _waiting if by == "queue" else look.wait):
-            first = nlargest(most, [*first, *some], key=itemgetter(0))
+        async for heaviest in _measured(hosts, _waiting if by == "queue" else look.wait):
+            first = nlargest(most, [*first, *heaviest], key=itemgetter(0))
         covers = f"{len(hosts)} hosts in memory"
         aside = self.frontier.core.aside.hosts
         if aside:
@@ -218,18 +218,18 @@ def _known_origin(origin: str, known: Sequence[str]) -> str:
 
 def _entry_shown(entry: RobotsEntry, now: float) -> dict[str, Any]:
     """Return what is kept of a robots.txt for an operator: ages, delay, first rules."""
-    found: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
     if entry.fetched is not None:
-        found["fetched_ago"] = round(now - entry.fetched)
+        facts["fetched_ago"] = round(now - entry.fetched)
     if entry.tries:
-        found["unreachable_for"] = round(now - entry.since)
+        facts["unreachable_for"] = round(now - entry.since)
     if entry.rules is not None:
-        found["crawl_delay"] = entry.rules.crawl_delay
+        facts["crawl_delay"] = entry.rules.crawl_delay
         lines = [_rule_line(pattern, allows) for pattern, allows in entry.rules.items()]
-        found["rules"] = lines[:MOST_RULES]
+        facts["rules"] = lines[:MOST_RULES]
         if len(lines) > MOST_RULES:
-            found["more_rules"] = len(lines) - MOST_RULES
-    return found
+            facts["more_rules"] = len(lines) - MOST_RULES
+    return facts
 
 
 def _rule_line(pattern: str, allows: bool) -> str:  # noqa: FBT001 - as Protego's rules have it

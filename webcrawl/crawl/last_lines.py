@@ -81,21 +81,25 @@ def _aside(figures: Mapping[str, Any]) -> Iterator[str]:
     """Return the URLs left of hosts that are away, or asked to be left alone for long."""
     urls, hosts = figures.get("aside", 0), figures.get("hosts_aside", 0)
     if hosts:
-        left = f"{count(urls, 'URL')} of {count(hosts, 'host')} set aside"
+        what_is_left = f"{count(urls, 'URL')} of {count(hosts, 'host')} set aside"
         if walls := figures.get("frontier/hosts behind walls", 0) - figures.get(
             "frontier/walls opened", 0
         ):
-            left += f"; {count(walls, 'host')} behind block pages"
+            what_is_left += f"; {count(walls, 'host')} behind block pages"
         # else all of them are paused, and nothing is due before they are resumed
         if figures["aside_due"]:
-            left += f"; run the same command to resume, the next is due {_at(figures['aside_due'])}"
-        yield left
+            what_is_left += (
+                f"; run the same command to resume, the next is due {_at(figures['aside_due'])}"
+            )
+        yield what_is_left
     waits = figures.get("waits") or Waits()
     if waits.rule in FAILING:
         due = time.strftime("%H:%M:%S", time.localtime(time.time() + waits.seconds))
-        left = count(max(figures["queued"] - urls - figures.get("over_budget", 0), 1), "URL")
+        what_is_left = count(
+            max(figures["queued"] - urls - figures.get("over_budget", 0), 1), "URL"
+        )
         of = count(max(figures.get("hosts", 0), 1), "host")
-        yield f"{left} of {of} left; the next is due at {due}, {waits.why}; run the same command to resume"
+        yield f"{what_is_left} of {of} left; the next is due at {due}, {waits.why}; run the same command to resume"
     if paused := figures.get("hosts_paused"):
         yield f"{count(paused, 'host')} paused by command; their URLs count as set aside"
 

@@ -224,16 +224,16 @@ def families(look: CrawlLook) -> Iterator[Metric]:
     yield _histogram(look.times)
 
 
-def _labelled(one: Labelled, figures: Figures) -> Metric:
+def _labelled(labelled: Labelled, figures: Figures) -> Metric:
     """Return one metric whose label has the ends of the counters' names under a prefix."""
-    sums: dict[str, float] = dict.fromkeys(one.always, 0)
+    sums: dict[str, float] = dict.fromkeys(labelled.always, 0)
     for key, number in figures.items():
-        if not key.startswith(one.prefix):
+        if not key.startswith(labelled.prefix):
             continue
-        value = one.value(key.removeprefix(one.prefix))
+        value = labelled.value(key.removeprefix(labelled.prefix))
         if value is not None:
             sums[value] = sums.get(value, 0) + number
-    family = CounterMetricFamily(PREFIX + one.name, one.says, labels=[one.label])
+    family = CounterMetricFamily(PREFIX + labelled.name, labelled.says, labels=[labelled.label])
     for value, number in sums.items():
         family.add_metric([value], number)
     return family

@@ -94,20 +94,22 @@ def _methods_of(feature: object) -> dict[str, tuple[str, Callable[..., Any]]]:
     return found
 
 
-def _join(moments: Moments, path: str, own: Mapping[str, tuple[str, Callable[..., Any]]]) -> None:
+def _join(
+    moments: Moments, path: str, methods: Mapping[str, tuple[str, Callable[..., Any]]]
+) -> None:
     """Add each method of a user's feature to the moment it is for; its errors are caught there."""
-    if "next_decision" in own:
-        moments.next_decision.append(_asked(guarded(path, *own["next_decision"], _verdict)))
-    if "next_headers" in own:
-        moments.next_headers.append(guarded(path, *own["next_headers"], _headers, ()))
-    if "on_page" in own:
-        moments.on_page.append(guarded(path, *own["on_page"]))
-    if "on_links" in own:
-        moments.on_links.append(guarded(path, *own["on_links"]))
-    if "on_ended" in own:
-        moments.on_ended.append(guarded(path, *own["on_ended"]))
-    if "next_figures" in own:
-        moments.next_figures.append(guarded(path, *own["next_figures"], _numbers, {}))
+    if "next_decision" in methods:
+        moments.next_decision.append(_asked(guarded(path, *methods["next_decision"], _verdict)))
+    if "next_headers" in methods:
+        moments.next_headers.append(guarded(path, *methods["next_headers"], _headers, ()))
+    if "on_page" in methods:
+        moments.on_page.append(guarded(path, *methods["on_page"]))
+    if "on_links" in methods:
+        moments.on_links.append(guarded(path, *methods["on_links"]))
+    if "on_ended" in methods:
+        moments.on_ended.append(guarded(path, *methods["on_ended"]))
+    if "next_figures" in methods:
+        moments.next_figures.append(guarded(path, *methods["next_figures"], _numbers, {}))
 
 
 def _tell_misspelt(path: str, kind: type) -> None:

@@ -42,8 +42,8 @@ class PageMaking:
         # the processor's caches.
         ends = [_tried(self._follow, page) if isinstance(page, Page) else page for page in pages]
         if self._look_ups:
-            made = [page for page in pages if isinstance(page, Page)]
-            self._look_up([page for page in made if page.found is not None])
+            pages_made = [page for page in pages if isinstance(page, Page)]
+            self._look_up([page for page in pages_made if page.found is not None])
         return list(map(self._page_or_error, trips, pages, ends))
 
     def _look_up(self, pages: Sequence[Page]) -> None:

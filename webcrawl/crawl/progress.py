@@ -85,9 +85,9 @@ def _errors(figures: Figures) -> Iterator[str]:
     """Yield the answers that are no pages, or seem to be none, over all runs, repeats included."""
     errors: dict[str, int] = {}
     for status in sorted(stats_file.SERVER_ERRORS):
-        many = figures.get(f"status/{status}")
-        if many:
-            errors[str(status)] = many
+        number = figures.get(f"status/{status}")
+        if number:
+            errors[str(status)] = number
     walls, others = stats_file.recognised(figures)
     others.pop("shell", None)  # pages that need scripts have a line of their own
     for found, what in (
@@ -96,7 +96,7 @@ def _errors(figures: Figures) -> Iterator[str]:
         (others, "answers that do not seem to be pages"),
     ):
         if found:
-            each = ", ".join(f"{name}: {many}" for name, many in sorted(found.items()))
+            each = ", ".join(f"{name}: {number}" for name, number in sorted(found.items()))
             ended = _ended(figures) if found is errors else ""
             yield f"{what}: {sum(found.values())}, retries included ({each}){ended}"
 
@@ -107,18 +107,18 @@ def _ended(figures: Figures) -> str:
     The last URL of a host that fell over is one.
     """
     lost = 0
-    for status, many in _outcomes(figures).items():
+    for status, number in _outcomes(figures).items():
         if int(status) in stats_file.SERVER_ERRORS:
-            lost += many
+            lost += number
     return f"; {count(lost, 'URL')} ended with one (see crawl.log)" if lost else ""
 
 
 def _unanswered(figures: Figures) -> Iterator[str]:
     """Yield URLs that ended without an answer, over all runs; failures are attempts."""
     ended: dict[int, int] = {}
-    for status, many in _outcomes(figures).items():
-        if many and int(status) in FAILURES:
-            ended[int(status)] = many
+    for status, number in _outcomes(figures).items():
+        if number and int(status) in FAILURES:
+            ended[int(status)] = number
     if ended:
         each = ", ".join(f"{status}: {ended[status]}" for status in sorted(ended, reverse=True))
         urls = count(sum(ended.values()), "URL")
@@ -177,7 +177,7 @@ def _scripts(figures: Figures) -> Iterator[str]:
         yield f"{count(pages, 'page')} of {hosts} {seem} to need scripts: use -s RENDER=auto{new} (docs/browser.md)"
     if refused := figures.get(stats_file.REFUSED, 0):
         kinds = Counter(_below(f"{stats_file.REFUSED}/", figures))
-        each = ", ".join(f"{kind}: {many}" for kind, many in kinds.most_common() if many)
+        each = ", ".join(f"{kind}: {number}" for kind, number in kinds.most_common() if number)
         yield f"{count(refused, 'request')} of rendered pages refused or failed ({each}): see docs/browser.md"
 
 

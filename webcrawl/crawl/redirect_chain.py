@@ -118,16 +118,18 @@ def _pair(part: bytes) -> tuple[bytes, bytes, bytes]:
     return name.strip(b" \t"), equals, value.strip(b" \t")
 
 
-def _may(name: bytes, said: dict[bytes, bytes], host: str, *, safe: bool, secure: bool) -> bool:
+def _may(
+    name: bytes, attributes: dict[bytes, bytes], host: str, *, safe: bool, secure: bool
+) -> bool:
     """Return whether this host may set a cookie of this name and these attributes."""
-    domain = said.get(b"domain", b"").lower().removeprefix(b".")
+    domain = attributes.get(b"domain", b"").lower().removeprefix(b".")
     # RFC 6265 5.3: a server sets cookies for its host, or for a domain that its host is in.
     is_foreign = bool(domain) and not (b"." + host.encode()).endswith(b"." + domain)
     if is_foreign:
         return False
     # The two prefixes are those of RFC 6265bis.
     if name.startswith(b"__host-"):
-        return safe and said.get(b"path") == b"/" and not domain
+        return safe and attributes.get(b"path") == b"/" and not domain
     must_be_safe = secure or name.startswith(b"__secure-")
     return safe or not must_be_safe
 

@@ -139,18 +139,18 @@ def _check_value(value: Any, takes: Takes, depth: int) -> None:
         )
 
 
-def _check_extension(code: int, said: Any, takes: Takes, depth: int) -> None:
+def _check_extension(code: int, extension: Any, takes: Takes, depth: int) -> None:
     """Raise UnfitRequest for a value of one of our own types, which has these parts."""
     is_simple = 0 <= code < len(SIMPLE)
     if is_simple:
-        _check_value(said, takes, depth)
+        _check_value(extension, takes, depth)
     elif code == A_METHOD:
-        if not (isinstance(said, str) and takes("callback", said, {})):
-            raise UnfitRequest(f"the spider has no callback {_shown(said)}")
+        if not (isinstance(extension, str) and takes("callback", extension, {})):
+            raise UnfitRequest(f"the spider has no callback {_shown(extension)}")
     elif code == A_REQUEST:
-        _check_inner_request(said, takes, depth)
-    elif code == AN_OBJECT and _is_object(said):
-        _check_object(*said, takes=takes, depth=depth)
+        _check_inner_request(extension, takes, depth)
+    elif code == AN_OBJECT and _is_object(extension):
+        _check_object(*extension, takes=takes, depth=depth)
     elif code == IN_MEMORY:
         raise UnfitRequest("a value exists only in the memory of another process")
     else:

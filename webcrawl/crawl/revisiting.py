@@ -226,8 +226,12 @@ class Revisiting(Part, Feature):
         """Judges an answer beside the fetch before; None for what is no page's."""
         if link.request:
             return None
-        found = judged(self._record(link), exchange, digest, text)
-        return replace(found, announced=True) if found is not None and is_ahead(link) else found
+        judgement = judged(self._record(link), exchange, digest, text)
+        return (
+            replace(judgement, announced=True)
+            if judgement is not None and is_ahead(link)
+            else judgement
+        )
 
     def is_seen(self, link: Link) -> bool:
         """Return whether the page was fetched before, though its record is not at hand."""
@@ -317,24 +321,24 @@ class Revisiting(Part, Feature):
 
         A signal may have had it fetched before.
         """
-        found = exchange.state.revisit if exchange is not None else None
+        judgement = exchange.state.revisit if exchange is not None else None
         ahead = self.revisits.ahead
         may_be_announced = self._may_be_announced(link.url)
-        if exchange is None or found is None or not self._on:
+        if exchange is None or judgement is None or not self._on:
             if may_be_announced:
                 ahead.lack(link.url, link.path, now)
             return
-        known = None if found.change is Change.NEW else ahead.known(link.url)
+        known = None if judgement.change is Change.NEW else ahead.known(link.url)
         if known is not None:
             self.counts.taken()
         elif may_be_announced:
             ahead.fill(link.url)
         record = known or PageRecord(link.url)
         record.path = link.path
-        if found.change is Change.GONE:
+        if judgement.change is Change.GONE:
             self._keep_gone(record, now)
         else:
-            self._learn_and_queue(record, link, exchange, found, now)
+            self._learn_and_queue(record, link, exchange, judgement, now)
 
     def _may_be_announced(self, url: str) -> bool:
         return self._on and self.signals is not None and self.signals.has_listing(host_of(url))
@@ -350,27 +354,29 @@ class Revisiting(Part, Feature):
         record = self._record(link)
         if record is None:
             return
-        plainly = link.url in self._asked_unconditionally
+        without_condition = link.url in self._asked_unconditionally
         self._asked_unconditionally.discard(link.url)
         if asked:
             self.counts.taken()
-        found = exchange.state.revisit if exchange is not None else None
+        judgement = exchange.state.revisit if exchange is not None else None
         if is_ahead(link):
             self._due.drop(link.url)
-            self._book_ahead(record, link, exchange, found, now)
+            self._book_ahead(record, link, exchange, judgement, now)
             return
         self._count_back(record, now)
         if link.url in self._moved_urls:
             self._keep_moved(record, now)
         elif not asked:
             self._keep_unasked(record, link, outcome, now)
-        elif found is None or exchange is None or found.change is Change.GONE:
+        elif judgement is None or exchange is None or judgement.change is Change.GONE:
             self._keep_missing(record, outcome, now)
         else:
-            if _tests_validators(record, found):
+            if _tests_validators(record, judgement):
                 etag = exchange.header(b"etag") or b""
-                self._honesty.heard(link.url, record, found, etag, now, plainly=plainly)
-            self._learn_and_queue(record, link, exchange, found, now)
+                self._honesty.heard(
+                    link.url, record, judgement, etag, now, plainly=without_condition
+                )
+            self._learn_and_queue(record, link, exchange, judgement, now)
 
     def _keep_unasked(self, record: PageRecord, link: Link, outcome: Outcome, now: float) -> None:
         """Keep the record of a page that was not fetched, unless it is not wanted any more."""
@@ -445,12 +451,12 @@ class Revisiting(Part, Feature):
         record: PageRecord,
         link: Link,
         exchange: Exchange | None,
-        found: PageJudgement | None,
+        judgement: PageJudgement | None,
         now: float,
     ) -> None:
         """Note a fetch ahead of a page's turn: its own record takes that over in its turn."""
-        if exchange is None or found is None or found.change is Change.GONE:
-            was_there = found is not None and not record.gone
+        if exchange is None or judgement is None or judgement.change is Change.GONE:
+            was_there = judgement is not None and not record.gone
             self._judge_absence(record, exchange, was_there=was_there)
             is_gone = exchange is not None and exchange.status in GONE
             if is_gone and not lacks(record):
@@ -460,18 +466,18 @@ class Revisiting(Part, Feature):
             return
         self.revisits.note(link.url, now)
         if self.revisits.ahead.fill(link.url):
-            self._learn_and_queue(PageRecord(link.url, link.path), link, exchange, found, now)
+            self._learn_and_queue(PageRecord(link.url, link.path), link, exchange, judgement, now)
             if self.signals is not None:
                 self.signals.followed(link.url, changed=True)
             return
-        self._update(record, exchange, found, now)
+        self._update(record, exchange, judgement, now)
         record.gone = 0
         record.weight = self._importance(link)
         self.revisits.ahead.found(record)
-        self.counts.kept_ahead(record, changed=_is_changed(found))
+        self.counts.kept_ahead(record, changed=_is_changed(judgement))
         if self.signals is not None:
-            if found.change is not Change.NEW:  # else there was nothing that could have changed
-                self.signals.followed(link.url, changed=_is_changed(found))
+            if judgement.change is not Change.NEW:  # else there was nothing that could have changed
+                self.signals.followed(link.url, changed=_is_changed(judgement))
             self.signals.brought(link.url)
 
     def _gone_ahead(self, record: PageRecord, now: float) -> None:
@@ -499,12 +505,17 @@ class Revisiting(Part, Feature):
             self.signals.followed(record.url, changed=was_there)
 
     def _learn_and_queue(
-        self, record: PageRecord, link: Link, exchange: Exchange, found: PageJudgement, now: float
+        self,
+        record: PageRecord,
+        link: Link,
+        exchange: Exchange,
+        judgement: PageJudgement,
+        now: float,
     ) -> None:
         """Learn from a visit whether the page changes, update its record, and queue it again."""
         # The first fetch of a page says nothing of changes: there is nothing to compare it with.
-        is_known = record.digest != 0 and found.change is not Change.NEW
-        changed = record.digest != 0 and _is_changed(found)
+        is_known = record.digest != 0 and judgement.change is not Change.NEW
+        changed = record.digest != 0 and _is_changed(judgement)
         brought = self.signals.brought(link.url) if self.signals is not None else None
         listing = brought if self._policy.early else None  # else it is a page like others
         seconds = max(now - record.fetched, 0.0)
@@ -515,7 +526,7 @@ class Revisiting(Part, Feature):
         if self.signals is not None and changed:
             self.signals.changed(link.url, now)
         interval = max(now - record.fetched, 0.0) if record.fetched else 0.0
-        self._update(record, exchange, found, now)
+        self._update(record, exchange, judgement, now)
         record.gone = 0
         record.weight = self._importance(link)
         if listing is not None:  # the freshness of copies is that of pages
@@ -526,23 +537,23 @@ class Revisiting(Part, Feature):
         self.revisits.keep(record, now)
 
     def _update(
-        self, record: PageRecord, exchange: Exchange, found: PageJudgement, now: float
+        self, record: PageRecord, exchange: Exchange, judgement: PageJudgement, now: float
     ) -> None:
         """Set the record's digest, dates, validators and archived copy by this answer."""
         shown = self._clock.wall(now)  # by servers' clocks, with which their dates are compared
         sent = validators(exchange.headers, shown, longest=LONGEST_ETAG)
         if exchange.status == 200:
-            record.digest = found.digest
+            record.digest = judgement.digest
             if exchange.state.is_original:
                 record.stored = exchange.started
                 record.copy_of = ""
-            elif found.change is not Change.UNCHANGED:
+            elif judgement.change is not Change.UNCHANGED:
                 # The archive has it as another's, in part, or not at all. The original cannot be
                 # found without its address.
                 fits = len(exchange.state.copy_of) <= LONGEST_COPY
                 record.stored = exchange.state.same_since if fits else 0.0
                 record.copy_of = exchange.state.copy_of if fits else ""
-            if exchange.state.is_original or found.change is not Change.UNCHANGED:
+            if exchange.state.is_original or judgement.change is not Change.UNCHANGED:
                 record.plain = exchange.payload is exchange.body
         else:
             sent = sent.completed(Validators(record.etag, record.modified))
@@ -554,15 +565,15 @@ class Revisiting(Part, Feature):
         if exchange.state.withheld is not None:
             record.etag = record.modified = b""
             record.digest = 0
-        record.text = found.text or record.text
+        record.text = judgement.text or record.text
         record.fetched = now
 
-    def _retry_later(self, record: PageRecord, now: float, least: float) -> None:
+    def _retry_later(self, record: PageRecord, now: float, shortest_wait: float) -> None:
         """Queue a page again, after as long as since its last good fetch: intervals grow.
 
-        `least`: seconds to wait at least.
+        `shortest_wait`: seconds to wait at least.
         """
-        wait = min(max(now - record.fetched, least), LONGEST_RETRY_WAIT)
+        wait = min(max(now - record.fetched, shortest_wait), LONGEST_RETRY_WAIT)
         # By the clock, too: where the queue runs ahead of it, a page of a host that was given up
         # had 233 attempts, 50 ms apart, and other pages none.
         record.holds = int(now + min(wait, HOLDS_MOST))

@@ -86,11 +86,13 @@ class ScoringAhead:
                 for one, _ in batch
             ]
             try:
-                found = await asyncio.wrap_future(self._worker.submit(self._process.scored, bodies))
+                scores = await asyncio.wrap_future(
+                    self._worker.submit(self._process.scored, bodies)
+                )
             except (OSError, RuntimeError, MemoryError) as error:
-                found = [PageScores(None, flaw=str(error))] * len(batch)
-            self._judge(batch, found)
-            for (_, waits), one in zip(batch, found, strict=True):
+                scores = [PageScores(None, flaw=str(error))] * len(batch)
+            self._judge(batch, scores)
+            for (_, waits), one in zip(batch, scores, strict=True):
                 if not waits.done():  # the crawl may have ended
                     waits.set_result(one)
         self._task = None

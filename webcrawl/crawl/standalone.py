@@ -302,12 +302,12 @@ class Standalone:
             item = process(item)
             if isawaitable(item):
                 item = await item
-        most = self._values["CLOSESPIDER_ITEMCOUNT"]
-        if 0 < most <= self._delivered:
+        item_limit = self._values["CLOSESPIDER_ITEMCOUNT"]
+        if 0 < item_limit <= self._delivered:
             raise _Ended
         self._delivered += 1
         await self._deliver(item)
-        if self._delivered == most:
+        if self._delivered == item_limit:
             self.stop("closespider_itemcount")
 
     def fail(self, error: Exception) -> None:

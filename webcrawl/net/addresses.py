@@ -226,8 +226,12 @@ async def race(
 
     async def others() -> C | None:
         known = addresses if more is None else await more()
-        left = [address for address in known if address != first]
-        return await race(left, connect, overtaken, most=most - 1) if left else None
+        addresses_left = [address for address in known if address != first]
+        return (
+            await race(addresses_left, connect, overtaken, most=most - 1)
+            if addresses_left
+            else None
+        )
 
     has_no_others = len(addresses) == 1 and more is None
     if most == 1 or has_no_others:

@@ -101,10 +101,10 @@ class Members:
                 return b""
             self._inner = self._new()
             self._members += 1
-        made = self._inner.decompress(data, max_length)
+        decoded = self._inner.decompress(data, max_length)
         if self._inner.eof:
             self._rest = self._inner.unused_data
-        return made
+        return decoded
 
 
 class Frame:
@@ -274,14 +274,14 @@ class Brotli:
             return b""
         self._keep(data)
         try:
-            made = bytes(self._decoder.process(data, output_buffer_limit=max_length))
+            decoded = bytes(self._decoder.process(data, output_buffer_limit=max_length))
         except brotli.error:
-            made = self._again()
+            decoded = self._again()
             if not self._decoder.is_finished():
                 raise
-        self._drained = len(made) < max_length
-        self._made += len(made)
-        return made
+        self._drained = len(decoded) < max_length
+        self._made += len(decoded)
+        return decoded
 
     def _keep(self, data: bytes) -> None:
         self._came += len(data)

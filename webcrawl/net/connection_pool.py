@@ -184,10 +184,10 @@ class Deadlines:
         """
         now = self._clock()
         deadline += now - asyncio.get_running_loop().time()
-        look = min(deadline, self._bounds.patience(now, 0))
-        self._asked[connection] = (look, deadline, now)
-        if look < self._at:
-            self._look_at(look)
+        next_look = min(deadline, self._bounds.patience(now, 0))
+        self._asked[connection] = (next_look, deadline, now)
+        if next_look < self._at:
+            self._look_at(next_look)
         return now
 
     def remove(self, connection: HttpConnection) -> None:

@@ -91,16 +91,16 @@ def _unresolved(error: DnsFailed, host: str, others: Iterable[str]) -> str:
 
 def _server_failure(error: FetchError, url: str) -> str:
     """Return what went wrong with the server of this URL, to follow its name."""
-    said = str(error)[:LONGEST_ERROR_TEXT]
+    text = str(error)[:LONGEST_ERROR_TEXT]
     if isinstance(error, PortRefused):
-        return f"{said}; add it to PORTS_ALLOWED to allow it"
+        return f"{text}; add it to PORTS_ALLOWED to allow it"
     if isinstance(error, Http2Only):
         return f"the server speaks only HTTP/2{_way_to_http2(error, url)}"
     if isinstance(error, ConnectFailed):
-        return _unconnected(error, said)
+        return _unconnected(error, text)
     if isinstance(error.__cause__, ssl.SSLError):  # such as a certificate of ours that is wanted
         return f"the TLS connection broke off after the handshake ({str(error.__cause__)[:LONGEST_ERROR_TEXT]})"
-    return _by_kind(error, said)
+    return _by_kind(error, text)
 
 
 def _way_to_http2(error: Http2Only, url: str) -> str:
@@ -111,22 +111,22 @@ def _way_to_http2(error: Http2Only, url: str) -> str:
     return "; -s HTTP2=needed allows HTTP/2" if error.off else UNCHOSEN
 
 
-def _unconnected(error: ConnectFailed, said: str) -> str:
+def _unconnected(error: ConnectFailed, text: str) -> str:
     """Return why there is no connection to a server, to follow its name."""
     if isinstance(error, CertificateRefused):
-        return f"{said}; -s DOWNLOAD_VERIFY_CERTIFICATES=0 accepts any certificate"
+        return f"{text}; -s DOWNLOAD_VERIFY_CERTIFICATES=0 accepts any certificate"
     if isinstance(error, TlsFailed) and not isinstance(error, TlsTimeout):
-        if "ALERT" in said:  # that is TLS
-            return f"the server refused the TLS handshake ({said})"
-        return f"the server does not speak TLS ({said}); did you mean http://?"
+        if "ALERT" in text:  # that is TLS
+            return f"the server refused the TLS handshake ({text})"
+        return f"the server does not speak TLS ({text}); did you mean http://?"
     if isinstance(error.__cause__, ConnectionRefusedError):
         return "connection refused: no server is listening there"
-    return _by_kind(error, said)
+    return _by_kind(error, text)
 
 
-def _by_kind(error: FetchError, said: str) -> str:
+def _by_kind(error: FetchError, text: str) -> str:
     """Return what is said of all errors of its kind, or else what it says itself."""
-    return next((words for kind, words in WORDS if isinstance(error, kind)), said)
+    return next((words for kind, words in WORDS if isinstance(error, kind)), text)
 
 
 def refused_address(address: str, reason: str, host: str, allowed: Iterable[str]) -> str:

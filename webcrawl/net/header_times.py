@@ -62,16 +62,16 @@ def validators(headers: list[tuple[bytes, bytes]], at: float, *, longest: int) -
     return Validators(etag, modified)
 
 
-def _is_after(modified: bytes, at: float) -> bool:
-    """Return whether this date is later than `at`.
+def _is_after(modified: bytes, time_of_answer: float) -> bool:
+    """Return whether this date is later than `time_of_answer`.
 
     Some servers compare as text what cannot be read as a date.
     """
     seconds = read_http_date(modified)
     if seconds is not None:  # as nearly all are, and a tenth of the time
-        return seconds > at
+        return seconds > time_of_answer
     slowly = read_any_date(modified.decode("latin-1"))
-    return slowly is not None and slowly > at
+    return slowly is not None and slowly > time_of_answer
 
 
 # A number of any length is a long time (RFC 9111 1.2.2), and no float is too small for it.
@@ -170,7 +170,7 @@ def asked_wait(headers: list[tuple[bytes, bytes]], now: float) -> float:
     It does only in headers of these NAMES: a caller that sees none of them need not call.
     """
     again = 0.0
-    told: dict[str, str] = {}
+    wait_fields: dict[str, str] = {}
     sent = _sent(headers)
 
     def left(at: float) -> float:
@@ -188,10 +188,12 @@ def asked_wait(headers: list[tuple[bytes, bytes]], now: float) -> float:
             # The limits are lists, which may go on in more fields of the same name.
             known = lower.decode()
             text = value[:LONGEST_FIELD].decode("latin-1")
-            told[known] = f"{told[known]}, {text}"[:LONGEST_FIELD] if known in told else text
-    if not told:
+            wait_fields[known] = (
+                f"{wait_fields[known]}, {text}"[:LONGEST_FIELD] if known in wait_fields else text
+            )
+    if not wait_fields:
         return again
-    return max(again, _limited(told, left))
+    return max(again, _limited(wait_fields, left))
 
 
 def _limited(told: dict[str, str], left: Left) -> float:

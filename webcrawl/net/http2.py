@@ -217,9 +217,9 @@ class Http2Session:
             raise _Broken(BadHead(str(error))) from error
         message: Message | None = None
         for event in events:
-            found = self._hear(event, answer)
-            if found is not None:
-                message = found
+            ended = self._hear(event, answer)
+            if ended is not None:
+                message = ended
                 answer = None  # the events behind the message are none of its own
         return message
 

@@ -44,22 +44,22 @@ class BodyFraming:
 
 def frame(head: Head, *, bodiless: bool = False) -> BodyFraming:
     """Return the framing that this head declares; `bodiless`: the response to HEAD."""
-    told: dict[bytes, list[bytes]] = {}
+    tokens_of: dict[bytes, list[bytes]] = {}
     for name, value in head.headers:
         lower = name.lower()
         if lower in _TELLING:
             tokens = _tokens(value)
-            told[lower] = told[lower] + tokens if lower in told else tokens
-    options = told.get(b"connection", ())
+            tokens_of[lower] = tokens_of[lower] + tokens if lower in tokens_of else tokens
+    options = tokens_of.get(b"connection", ())
     # RFC 9112 9.3: HTTP/1.1 keeps a connection unless it says `close`, and HTTP/1.0 if it says
     # `keep-alive`.
     is_usual = head.version == "1.1" or b"keep-alive" in options
     persistent = is_usual and b"close" not in options
-    codings = told.get(b"content-encoding", [])
+    codings = tokens_of.get(b"content-encoding", [])
     # RFC 9112 6.3: whatever the head says of a body
     if bodiless or head.status in (204, 304):
         return BodyFraming(chunked=False, length=0, codings=codings, persistent=persistent)
-    if transfer := told.get(b"transfer-encoding"):
+    if transfer := tokens_of.get(b"transfer-encoding"):
         # RFC 9112 6.3: a body whose last coding is another lasts until the connection ends
         chunked = transfer[-1] == b"chunked"
         while transfer[-1:] == [b"chunked"]:
@@ -69,7 +69,7 @@ def frame(head: Head, *, bodiless: bool = False) -> BodyFraming:
         return BodyFraming(
             chunked=chunked, length=None, codings=codings, persistent=persistent and chunked
         )
-    lengths = told.get(b"content-length")
+    lengths = tokens_of.get(b"content-length")
     # Lengths that differ have made the head invalid
     length = int(lengths[0]) if lengths else None
     return BodyFraming(

@@ -236,44 +236,44 @@ class ChunkLines:
 
     def feed(self, data: bytes) -> None:
         """Read chunks line by line; set `complete`, `broken` or `excess` where they end."""
-        at = 0
-        while at < len(data) and not self.complete and not self.broken:
+        position = 0
+        while position < len(data) and not self.complete and not self.broken:
             if self._wanted:
-                piece = data[at : at + self._wanted]
+                piece = data[position : position + self._wanted]
                 self.payload += piece
                 self._wanted -= len(piece)
-                at += len(piece)
+                position += len(piece)
                 continue
             is_at_chunk = not self._line and self._next == self._size
             if is_at_chunk:
-                at = self._whole(data, at)
-            end = data.find(b"\n", at) + 1
-            self._line += data[at : end or len(data)]
+                position = self._whole(data, position)
+            end = data.find(b"\n", position) + 1
+            self._line += data[position : end or len(data)]
             if not end:
                 self.broken = not self._may_begin(bytes(self._line[:_SIZE_START]))
                 return
             line, self._line = bytes(self._line), bytearray()
-            at = end
+            position = end
             self._next(line)
-        self.excess = self.complete and bool(data[at:].strip(b"\r\n"))
+        self.excess = self.complete and bool(data[position:].strip(b"\r\n"))
 
-    def _whole(self, data: bytes, at: int) -> int:
-        """Read the chunks that are here as a whole, from byte `at` on.
+    def _whole(self, data: bytes, position: int) -> int:
+        """Read the chunks that are here as a whole, from byte `position` on.
 
         Line by line they would take twice as long.
         """
         payload = self.payload
         match = _SIZE.match
-        while self._chunks < MOST_CHUNKS and (found := match(data, at)) is not None:
+        while self._chunks < MOST_CHUNKS and (found := match(data, position)) is not None:
             begin = found.end()
             end = begin + int(found[1], 16)
             after = end + 2 if data.startswith(b"\r\n", end) else end + 1
             if begin == end or not data.endswith(b"\n", end, after):
                 break
             payload += data[begin:end]
-            at = after
+            position = after
             self._chunks += 1
-        return at
+        return position
 
     def _may_begin(self, start: bytes) -> bool:
         if self._next == self._size:

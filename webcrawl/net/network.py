@@ -104,10 +104,10 @@ def _bounds(values: CheckedSettings) -> FetchLimits:
     A body longer than Scrapy's DOWNLOAD_MAXSIZE is refused, unless it is truncated before.
     """
     truncate = values["DOWNLOAD_TRUNCATE"]
-    most = values.get("DOWNLOAD_MAXSIZE", 0)
-    strict = 0 < most <= truncate
+    largest = values.get("DOWNLOAD_MAXSIZE", 0)
+    strict = 0 < largest <= truncate
     return FetchLimits(
-        most if strict else truncate,
+        largest if strict else truncate,
         values["DOWNLOAD_TIMEOUT"],
         strict,
         rate=values["DOWNLOAD_MIN_RATE"],

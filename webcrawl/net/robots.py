@@ -116,18 +116,18 @@ def matches(pattern: str, path: str) -> bool:
     first, *middle = pattern.removesuffix("$").split("*")
     if not path.startswith(first):
         return False
-    at = len(first)
+    position = len(first)
     last = middle.pop() if middle and anchored else ""
     for part in middle:
-        at = path.find(part, at)
-        if at < 0:
+        position = path.find(part, position)
+        if position < 0:
             return False
-        at += len(part)
+        position += len(part)
     if not anchored:
         return True
     if "*" not in pattern:
-        return at == len(path)
-    return path.endswith(last, at)
+        return position == len(path)
+    return path.endswith(last, position)
 
 
 def _octet(octet: int) -> str:

@@ -282,13 +282,13 @@ class RobotsBook:
                 late = now - before.until
                 since = before.since + max(0.0, late - self._wait(tries))
         tries += 1
-        left = since + self._patience - now
+        seconds_left = since + self._patience - now
         # It is given up for a day: its URLs end.
-        if left <= 0 and tries >= TRIES:
+        if seconds_left <= 0 and tries >= TRIES:
             return RobotsEntry(now + KEEP, None)
         wait = self._wait(tries)
-        if left > 0:
-            wait = min(wait, left)
+        if seconds_left > 0:
+            wait = min(wait, seconds_left)
         until = now + wait
         fresh = before.fresh if before is not None else None
         return RobotsEntry(until, rules, tries, since, owes=rules is not None, fresh=fresh)

@@ -353,15 +353,15 @@ def split(row: bytes) -> RowParts:
     return _freshness(away, rules) if in_force else RowParts(away, None, None)
 
 
-def _freshness(away: RobotsOutage | None, rules: bytes) -> RowParts:
+def _freshness(outage: RobotsOutage | None, rules: bytes) -> RowParts:
     """Split off what a row says on the next check of a robots.txt. Raise ValueError if damaged."""
     if not rules.startswith(tuple(IS_FRESH.values())):
-        return RowParts(away, rules, None)
+        return RowParts(outage, rules, None)
     try:
         soon, step, etag, modified, sitemaps, packed = msgpack.unpackb(rules[1:])
         validators = Validators(bytes(etag), bytes(modified))
         fresh = Fresh(float(soon), float(step), validators, _sitemaps_of(sitemaps))
-        return RowParts(away, bytes(packed), fresh)
+        return RowParts(outage, bytes(packed), fresh)
     except (TypeError, ValueError) as error:
         raise ValueError(f"not valid data about the next check of robots.txt: {error}") from error
 
@@ -387,33 +387,33 @@ def check_robots(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFil
     for row in snapshot.rows("SELECT origin, until, rules, crc FROM robots"):
         found["robots"] += 1
         origin, until, rules, _ = row
-        what = f"table robots, {origin}"
+        place = f"table robots, {origin}"
         if not rowcrc.agrees(rowcrc.robots, row):
-            yield snapshot.damaged(f"{what}: wrong checksum", value=rules)
+            yield snapshot.damaged(f"{place}: wrong checksum", value=rules)
             continue
         try:
             has_key = isinstance(until, float) and "://" in origin
-            if not has_key or not _are_rules(queues, rules, what):
-                yield snapshot.damaged(f"{what}: not a valid row of rules", value=rules)
+            if not has_key or not _are_rules(queues, rules, place):
+                yield snapshot.damaged(f"{place}: not a valid row of rules", value=rules)
         except (ValueError, TypeError) as error:
-            yield snapshot.damaged(f"{what}: {error}", value=rules)
+            yield snapshot.damaged(f"{place}: {error}", value=rules)
         except DamagedFile as damage:
             yield damage
 
 
-def _are_rules(queues: SavedQueues, rules: bytes, what: str) -> bool:
+def _are_rules(queues: SavedQueues, rules: bytes, place: str) -> bool:
     """Return whether these bytes are rules as they are stored.
 
     Valid are: nothing, or a packed robots.txt with one group, alone or with when it is looked at
     again; before either, since when robots.txt is away.
     """
     if rules.startswith(b"!"):
-        away = AWAY_FORM.match(rules)
-        if away is None:
+        outage_match = AWAY_FORM.match(rules)
+        if outage_match is None:
             return False
-        has_more = away.end() < len(rules)
-        if has_more and not away["rules"]:
+        has_more = outage_match.end() < len(rules)
+        if has_more and not outage_match["rules"]:
             return False
-        rules = rules[away.end() :]
+        rules = rules[outage_match.end() :]
     rules = split(rules).rules or b""
-    return not rules or RULES_FORM.fullmatch(queues.unpack(rules, what).decode()) is not None
+    return not rules or RULES_FORM.fullmatch(queues.unpack(rules, place).decode()) is not None

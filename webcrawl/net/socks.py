@@ -81,19 +81,19 @@ async def _connect_to(
     except ImportError as error:
         raise BadOption(f"proxy {proxy}: {missing(LIBRARY)}") from error
     user, password = credentials_of(proxy)
-    away = ProxyUnusable("its name has no address")
+    unusable = ProxyUnusable("its name has no address")
     for address in addresses:
         is_named = proxy.scheme != RESOLVED_HERE
         client = Client(
             ProxyType.SOCKS5, address, proxy.port, user or None, password or None, rdns=is_named
         )
         try:
-            made: socket.socket = await client.connect(host, port, local_addr=bind)
+            connected: socket.socket = await client.connect(host, port, local_addr=bind)
         except ProxyConnectionError as error:
             # A lack of this machine says nothing of the proxy.
             if is_ours(error):
                 raise
-            away = ProxyUnusable(str(error.__cause__ or error))
+            unusable = ProxyUnusable(str(error.__cause__ or error))
         except ProxyError as error:
             # The proxy closed the connection. `ssh -D` refuses a server in this way.
             if error.__context__ is None:
@@ -104,5 +104,5 @@ async def _connect_to(
         except OSError as error:
             raise Refused(f"{error} for {host}:{port}", 0) from error
         else:
-            return made
-    raise away
+            return connected
+    raise unusable

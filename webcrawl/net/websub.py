@@ -472,11 +472,13 @@ class HubRequest(ServerConnection):
         """Answer a hub that asks whether a subscription is wanted: by its challenge, or 404."""
         query = self.target.partition(b"?")[2].decode("latin-1")
         try:
-            said = dict(parse_qsl(query, keep_blank_values=True, max_num_fields=QUERY_FIELDS))
+            query_fields = dict(
+                parse_qsl(query, keep_blank_values=True, max_num_fields=QUERY_FIELDS)
+            )
         except ValueError:
             self.reply("400 Bad Request")
             return
-        answer = self._callback.verify(self._token, said)
+        answer = self._callback.verify(self._token, query_fields)
         if answer is None:
             self.reply("404 Not Found")
         else:

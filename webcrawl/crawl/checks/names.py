@@ -139,20 +139,20 @@ def _mapping(value: Any) -> Mapping[Any, Any]:
     return found
 
 
-def _found(path: Any) -> Any:
+def _found(dotted_path: Any) -> Any:
     """Return a dotted path as given if its module has the name. Raise ValueError if not."""
-    if isinstance(path, type):
-        return path
-    module, _, name = text(path).rpartition(".")
+    if isinstance(dotted_path, type):
+        return dotted_path
+    module, _, name = text(dotted_path).rpartition(".")
     try:
         names = _names(module, name)
     except Exception as error:  # to find a module imports its package, which may raise anything
-        raise ValueError(f"{path}: {error}") from error
+        raise ValueError(f"{dotted_path}: {error}") from error
     if names is not None and name not in names:
         close = get_close_matches(name, names, 1)
         hint = f"; did you mean {close[0]}?" if close else ""
-        raise ValueError(f"{path}: the module has no {name}{hint}")
-    return path
+        raise ValueError(f"{dotted_path}: the module has no {name}{hint}")
+    return dotted_path
 
 
 def _names(module: str, name: str) -> Collection[str] | None:
@@ -196,7 +196,7 @@ def _has_definition(source: str, name: str) -> bool:
 
 def _defined(source: str) -> set[str]:
     """Return the names that a module's source defines or imports, without running it."""
-    found = set()
+    defined_names = set()
     for node in ast.walk(ast.parse(source)):
         match node:
             case (
@@ -204,10 +204,12 @@ def _defined(source: str) -> set[str]:
                 | ast.FunctionDef(name=name)
                 | ast.Name(id=name, ctx=ast.Store())
             ):
-                found.add(name)
+                defined_names.add(name)
             case ast.Import(names=names) | ast.ImportFrom(names=names):
-                found.update((one.asname or one.name).partition(".")[0] for one in names)
-    return found
+                defined_names.update(
+                    (alias.asname or alias.name).partition(".")[0] for alias in names
+                )
+    return defined_names
 
 
 def _order(order: Any) -> int | float | None:
@@ -228,15 +230,15 @@ class Expressions:
 
         Raise ValueError for one that RE2 refuses.
         """
-        found = _written(value)
-        for expression in found:
+        expressions = _written(value)
+        for expression in expressions:
             try:
                 re2.compile(expression, quiet())
             except re2.error as error:
-                why = error.args[0]
-                text_of_error = why.decode() if isinstance(why, bytes) else why
+                reason = error.args[0]
+                text_of_error = reason.decode() if isinstance(reason, bytes) else reason
                 raise ValueError(text_of_error) from error
-        return tuple(found)
+        return tuple(expressions)
 
 
 def _written(value: Any) -> list[str]:

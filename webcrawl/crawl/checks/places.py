@@ -302,9 +302,9 @@ class HostConnections:
         pairs = given.items() if isinstance(given, Mapping) else [*map(_pair, words(given))]
         rules: dict[str, int] = {}
         for name, number in pairs:
-            most = OF_ONE.read(number)
+            connections = OF_ONE.read(number)
             host = _host(text(name))
-            if rules.setdefault(host, most) != most:
+            if rules.setdefault(host, connections) != connections:
                 raise ValueError(f"{host} is named twice")
         return rules
 

@@ -208,10 +208,10 @@ def _exchanged(
     pieces: list[bytes] = []
     size = 0
     while not pieces or b"\n" not in pieces[-1]:
-        left = end - time.monotonic()
-        if left <= 0:
+        seconds_left = end - time.monotonic()
+        if seconds_left <= 0:
             raise TimeoutError
-        connection.settimeout(left if silent is None else min(left, SILENCE))
+        connection.settimeout(seconds_left if silent is None else min(seconds_left, SILENCE))
         try:
             piece = connection.recv(READ_SIZE)
         except ConnectionResetError as error:
@@ -336,10 +336,10 @@ def _write(folder: int, name: str, stream: IO[bytes]) -> None:
 
     `folder`: a descriptor. The file gets its name only when all of it is on the disk.
     """
-    part = f".{name}.part"
+    temporary_name = f".{name}.part"
     # O_EXCL follows no link either, whoever has put one there.
     descriptor = os.open(
-        part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644, dir_fd=folder
+        temporary_name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644, dir_fd=folder
     )
     try:
         with open(descriptor, "wb") as file:  # noqa: PTH123 - of a descriptor
@@ -347,10 +347,10 @@ def _write(folder: int, name: str, stream: IO[bytes]) -> None:
             _must_have_some(file.tell())
             file.flush()
             os.fsync(descriptor)
-        os.rename(part, name, src_dir_fd=folder, dst_dir_fd=folder)
+        os.rename(temporary_name, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
         with contextlib.suppress(OSError):
-            os.unlink(part, dir_fd=folder)
+            os.unlink(temporary_name, dir_fd=folder)
         raise
     # The crawl hears of the file only after this: its name has to survive a power cut, too.
     os.fsync(folder)

@@ -261,8 +261,8 @@ def host(order: Commanded, word: str, verb: str = "", value: str = "") -> Answer
         return orders.delay(name, seconds)
     if verb:
         # `check_host` lets only VERBS through, and HostOrders has a method for each.
-        said: str = getattr(orders, verb)(name)
-        return said
+        answer_text: str = getattr(orders, verb)(name)
+        return answer_text
     return orders.record(name)
 
 
@@ -349,15 +349,15 @@ def about(order: Commanded, *urls: str) -> Mapping[str, Any]:
 
 def _canonical(*urls: str) -> list[str]:
     """Return the canonical forms of URLs. Raise CommandError for one that no crawl can fetch."""
-    found = []
+    canonical_urls = []
     for url in urls:
         try:
-            found.append(canonical(url, max_length=LONGEST_URL))
+            canonical_urls.append(canonical(url, max_length=LONGEST_URL))
         except InvalidUrl as error:
             raise CommandError(
                 f"{url[:80]}: not a URL that a crawl can fetch ({error.reason})"
             ) from error
-    return found
+    return canonical_urls
 
 
 def _hosts(order: Commanded) -> HostOrders:
@@ -377,14 +377,14 @@ def _most(*words: str) -> int:
 def _options(words: Sequence[str], defaults: Mapping[str, str]) -> list[str]:
     """Return the values of these options, each given as two words, or as one with `=`."""
     found = dict(defaults)
-    left = list(words)
-    while left:
-        name, equals, value = left.pop(0).partition("=")
-        has_value = bool(equals or left)
+    words_left = list(words)
+    while words_left:
+        name, equals, value = words_left.pop(0).partition("=")
+        has_value = bool(equals or words_left)
         if name not in defaults or not has_value:
             options = ", ".join(f"{one} VALUE" for one in defaults)
             raise CommandError(f"{name[:40]}: unknown option; the options are {options}")
-        found[name] = value if equals else left.pop(0)
+        found[name] = value if equals else words_left.pop(0)
     return [found[name] for name in defaults]
 
 

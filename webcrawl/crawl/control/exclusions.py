@@ -53,14 +53,14 @@ def _parsed(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     """Return the rules and the options: both `--name=text` and `--name text` are understood."""
     rules: list[str] = []
     options: dict[str, str] = {}
-    left = list(words)
-    while left:
-        word = left.pop(0)
+    words_left = list(words)
+    while words_left:
+        word = words_left.pop(0)
         name, equals, value = word.partition("=")
         if name in WITH_TEXT:
-            if not (equals or left):
+            if not (equals or words_left):
                 raise CommandError(f"{name} needs a value; usage: exclude {USAGE}")
-            text = value if equals else left.pop(0)
+            text = value if equals else words_left.pop(0)
             options[name] = text.strip()[:LONGEST_TEXT]
         elif word == FORGET:
             options[FORGET] = ""
@@ -71,14 +71,14 @@ def _parsed(words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     return rules, options
 
 
-def _date(said: Mapping[str, str], name: str) -> float:
+def _date(fields: Mapping[str, str], name: str) -> float:
     """Return the time in a field of a rule, 0 without one. Raise CommandError if it is no date."""
-    if not said.get(name):
+    if not fields.get(name):
         return 0.0
     try:
-        return read_date(said[name], end=name == UNTIL)
+        return read_date(fields[name], end=name == UNTIL)
     except ValueError as error:
-        written = f"{name} {said[name][:40]}"
+        written = f"{name} {fields[name][:40]}"
         raise CommandError(
             f"{written}: must be a date or time, such as 2027-01-31 or 2027-01-31T12:00Z"
         ) from error

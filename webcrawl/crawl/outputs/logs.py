@@ -145,5 +145,5 @@ class Skipped(LogOutput):
             reason = reason_of(outcome.status).replace(" ", "_")
         else:
             return
-        at = outcome.at or time.time()
-        self.log.write_now(skipped_lines(at, reason, [link.url], link.via))
+        ended_at = outcome.at or time.time()
+        self.log.write_now(skipped_lines(ended_at, reason, [link.url], link.via))

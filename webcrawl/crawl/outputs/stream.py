@@ -232,15 +232,15 @@ class WebHook(Stream):
 
     def send(self, batch: str, lines: bytes) -> None:
         """Post one batch, signed as Standard Webhooks say. Raise OSError unless it is taken."""
-        at = str(int(time.time()))
+        timestamp = str(int(time.time()))
         signed = hmac.digest(
-            self._key, b"%s.%s.%s" % (batch.encode(), at.encode(), lines), "sha256"
+            self._key, b"%s.%s.%s" % (batch.encode(), timestamp.encode(), lines), "sha256"
         )
         headers = {
             "Content-Type": "application/jsonl",
             "User-Agent": "webcrawl",
             "Webhook-Id": batch,
-            "Webhook-Timestamp": at,
+            "Webhook-Timestamp": timestamp,
             "Webhook-Signature": f"v1,{base64.b64encode(signed).decode()}",
         }
         with self._opener.open(Request(self._url, lines, headers), timeout=TIMEOUT):  # noqa: S310 - the setting allows http and https

@@ -107,9 +107,9 @@ class Buckets:
     def push(self, record: bytes) -> None:
         """Add a record that begins with its stamp."""
         self.count += 1
-        at = int.from_bytes(record[:TIME], "big")
-        if at >= self._until:
-            self._put(at, record)
+        due_tick = int.from_bytes(record[:TIME], "big")
+        if due_tick >= self._until:
+            self._put(due_tick, record)
         else:
             self._insert(record)
         if self._divided:
@@ -143,12 +143,12 @@ class Buckets:
         if len(self._sorted) - self._next > 2 * LONGEST_SORTED:
             self._shorten()
 
-    def _put(self, at: int, record: bytes) -> None:
+    def _put(self, due_tick: int, record: bytes) -> None:
         """Push a record into the bucket of its time; a long bucket that is due soon is divided."""
-        place = bisect_right(self._starts, at)
+        place = bisect_right(self._starts, due_tick)
         bucket = self._buckets[self._starts[place - 1]] if place else None
-        if bucket is None or at >= bucket.end:
-            bucket = self._make(at, place)
+        if bucket is None or due_tick >= bucket.end:
+            bucket = self._make(due_tick, place)
         fifo = bucket.fifo
         fifo.push(record)
         self._stale.add(bucket.start)

@@ -43,14 +43,14 @@ def _records(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
     """Yield each damage of the queues of revisits, and count the records that are sound."""
     queues, blocks = SavedQueues(snapshot, "revisit"), Counter[str]()
     whole = True
-    for what, records in places(snapshot, queues):
+    for place, records in places(snapshot, queues):
         try:
             for record in records:
                 record_in(record)
                 found["revisits"] += 1
         except ERRORS as error:
             whole = False
-            yield snapshot.damaged(f"table meta, {what}: {error}")
+            yield snapshot.damaged(f"table meta, {place}: {error}")
         except DamagedFile as damage:
             whole = False
             yield damage
@@ -104,7 +104,7 @@ def _places(
     """Yield each place of a queue with its records: the buckets, divided ones, sorted records."""
     for name, _, _, saved in _buckets(snapshot, which):
         yield name, queues.records(saved, f"table meta, {name}")
-    parts, rest = which + DIVIDED, which + SORTED
+    parts, sorted_name = which + DIVIDED, which + SORTED
     packed = snapshot.get(parts) or msgpack.packb([])
     try:
         divided = [(width, saved) for _, width, saved in msgpack.unpackb(packed)]
@@ -112,9 +112,12 @@ def _places(
         raise snapshot.damaged(f"table meta, {parts}: {error!r}") from error
     for width, saved in divided:
         yield f"{parts} of width {width}", queues.records(saved, f"table meta, {parts}")
-    data = snapshot.get(rest)
+    data = snapshot.get(sorted_name)
     if data is not None:
-        yield rest, _framed(queues.unpack(data[TIME + COUNT :], f"table meta, {rest}"))
+        yield (
+            sorted_name,
+            _framed(queues.unpack(data[TIME + COUNT :], f"table meta, {sorted_name}")),
+        )
 
 
 def _framed(data: bytes) -> Iterator[bytes]:
@@ -125,17 +128,17 @@ def _ahead(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
     """Yield each damage of the table of pages fetched ahead, and count its rows."""
     for row in snapshot.rows("SELECT key, since, data, crc FROM ahead"):
         found["ahead"] += 1
-        what = f"table ahead, {row[0]}"
+        place = f"table ahead, {row[0]}"
         if not rowcrc.agrees(rowcrc.ahead, row):
-            yield snapshot.damaged(f"{what}: wrong checksum", value=row[2])
+            yield snapshot.damaged(f"{place}: wrong checksum", value=row[2])
             continue
         try:
             if row[2]:
                 unpack(row[2])
             elif row[1] > 0:
-                yield snapshot.damaged(f"{what}: was fetched, but has no outcome")
+                yield snapshot.damaged(f"{place}: was fetched, but has no outcome")
         except ERRORS as error:
-            yield snapshot.damaged(f"{what}: {error}", value=row[2])
+            yield snapshot.damaged(f"{place}: {error}", value=row[2])
 
 
 LISTED = "SELECT listing, count, read, keys, dates, crc FROM listed"
@@ -155,20 +158,20 @@ def _listed(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
     for row in snapshot.rows(LISTED):
         listing, count, _, keys, dates, _ = row
         found["listings"] += 1
-        what = f"table listed, {listing}"
+        place = f"table listed, {listing}"
         if not rowcrc.agrees(listings.checksum, row):
-            yield snapshot.damaged(f"{what}: wrong checksum")
+            yield snapshot.damaged(f"{place}: wrong checksum")
             continue
         try:
             deltas = listings.columns(count, keys, 8).view("<u8")
             listings.columns(count, dates, 4)
         except ValueError as error:
-            yield snapshot.damaged(f"{what}: {error}")
+            yield snapshot.damaged(f"{place}: {error}")
             continue
         # Python's own integers: numpy's sum would wrap around.
         is_ascending = deltas[1:].all() and sum(map(int, deltas)) < 1 << 64
         if not is_ascending:
-            yield snapshot.damaged(f"{what}: the keys are not in order")
+            yield snapshot.damaged(f"{place}: the keys are not in order")
 
 
 def _subscriptions(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:

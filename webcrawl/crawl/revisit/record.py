@@ -236,28 +236,28 @@ def _unpacked(data: bytes) -> tuple[PageRecord, int]:
         flags, size, seconds, part, digest, text, *floats, visits, changes, gone, high, low = (
             HEAD.unpack_from(data)
         )
-        at = HEAD.size + size
-        etag, modified = data[HEAD.size : at], b""
+        position = HEAD.size + size
+        etag, modified = data[HEAD.size : position], b""
         if flags & DATED:
-            modified = http_date(*DATE.unpack_from(data, at))
-            at += DATE.size
+            modified = http_date(*DATE.unpack_from(data, position))
+            position += DATE.size
         elif flags & WORDED:
-            start, at = at + 1, at + 1 + data[at]
-            modified = data[start:at]
+            start, position = position + 1, position + 1 + data[position]
+            modified = data[start:position]
         said, holds, copy_of = (0, 0), 0, ""
         if flags & SPOKEN:
-            said = SAID.unpack_from(data, at)
-            at += SAID.size
+            said = SAID.unpack_from(data, position)
+            position += SAID.size
         if flags & HOLDS:
-            (holds,) = UNTIL.unpack_from(data, at)
-            at += UNTIL.size
+            (holds,) = UNTIL.unpack_from(data, position)
+            position += UNTIL.size
         if flags & COPY:
-            start, (length,) = at + SIZE.size, SIZE.unpack_from(data, at)
-            at = start + length
-            copy_of = data[start:at].decode()
+            start, (length,) = position + SIZE.size, SIZE.unpack_from(data, position)
+            position = start + length
+            copy_of = data[start:position].decode()
     except (struct.error, IndexError, UnicodeDecodeError) as error:
         raise ValueError(f"not a valid record of a page: {data[:80]!r}") from error
-    if at > len(data) or size > LONGEST_ETAG:
+    if position > len(data) or size > LONGEST_ETAG:
         raise ValueError(f"not a valid record of a page: {data[:80]!r}")
     shape, span, weight = floats
     fetched = seconds + part / 256
@@ -282,4 +282,4 @@ def _unpacked(data: bytes) -> tuple[PageRecord, int]:
         bool(flags & HANDED),
         bool(flags & LISTING),
         holds,
-    ), at
+    ), position

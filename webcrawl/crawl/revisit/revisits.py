@@ -204,10 +204,10 @@ class Revisits:
         found: list[PageRecord] = []
         horizon = self._horizon(now)
         for _ in range(2 * most + SPARE if most else 0):
-            at = self._buckets.first()
-            if at is None or at > horizon:
+            due_at = self._buckets.first()
+            if due_at is None or due_at > horizon:
                 break
-            record = self._next(seconds_of(at), now)
+            record = self._next(seconds_of(due_at), now)
             if record is not None:
                 found.append(record)
                 self._tokens.spend(1)
@@ -245,10 +245,10 @@ class Revisits:
             return None
         return max(now, allowed, min(times))
 
-    def _next(self, at: float, now: float) -> PageRecord | None:
+    def _next(self, due_at: float, now: float) -> PageRecord | None:
         """Return the next record, if it is to be fetched; else it is put where it belongs.
 
-        `at`: when it was due.
+        `due_at`: when it was due.
         """
         entry = self._buckets.pop() or b""
         mark = mark_of(entry)
@@ -258,10 +258,10 @@ class Revisits:
         if until > now:
             self._held.push(stamp(ticks(until)) + entry[TIME:])
             return None
-        self._advance(at)
+        self._advance(due_at)
         if mark == SIGNAL:
             return self._begin_ahead(record, now)
-        if mark in (ASK, ASK_BY) and self._is_put_off(record, at, now):
+        if mark in (ASK, ASK_BY) and self._is_put_off(record, due_at, now):
             return None
         record.listing = mark == LISTED
         if self._absorbs(record, now) or self._misses(record, now):
@@ -273,7 +273,7 @@ class Revisits:
             return None
         return record
 
-    def _is_put_off(self, record: PageRecord, at: float, now: float) -> bool:
+    def _is_put_off(self, record: PageRecord, due_at: float, now: float) -> bool:
         """Return whether the policy now wants this page later.
 
         A page that it never wants may fill an idle budget.
@@ -281,8 +281,8 @@ class Revisits:
         due = self._wanted(record, now) - max(now - record.fetched, 0.0)
         # Of NaN, too, which somebody else's policy may return.
         is_never = not due < now + FARTHEST_DUE
-        fills_idle_budget = is_never and at > now
-        if due <= at or fills_idle_budget:
+        fills_idle_budget = is_never and due_at > now
+        if due <= due_at or fills_idle_budget:
             return False
         self._place(record, now, due)
         return True

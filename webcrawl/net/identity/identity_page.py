@@ -114,21 +114,24 @@ def page(who: Who, now: float) -> str:
     return document(f"{who.name}: a web crawler", body, tag("style", Html(STYLE)))
 
 
-def _who(who: Who) -> Iterator[Html]:
+def _who(crawler: Who) -> Iterator[Html]:
     """Yield the part of the page on who crawls and what for."""
     yield tag("h2", "Who")
     yield tag(
-        "p", "A web crawler. Its requests say ", tag("code", f"User-Agent: {who.user_agent}"), "."
+        "p",
+        "A web crawler. Its requests say ",
+        tag("code", f"User-Agent: {crawler.user_agent}"),
+        ".",
     )
-    if who.contact:
-        mail = tag("a", who.contact, href=f"mailto:{who.contact}")
+    if crawler.contact:
+        mail = tag("a", crawler.contact, href=f"mailto:{crawler.contact}")
         yield tag("p", "Write to ", mail, ", which its requests name as ", tag("code", "From"), ".")
-    if who.why or who.purposes:
+    if crawler.why or crawler.purposes:
         yield tag("h2", "Why")
-    if who.why:
-        yield tag("p", who.why)
-    if who.purposes:
-        purposes = _listed(tag("code", purpose) for purpose in who.purposes)
+    if crawler.why:
+        yield tag("p", crawler.why)
+    if crawler.purposes:
+        purposes = _listed(tag("code", purpose) for purpose in crawler.purposes)
         yield tag(
             "p",
             "Its declared purposes: ",
@@ -148,16 +151,16 @@ def _how_fast(who: Who) -> Iterator[Html]:
         yield tag("p", "By agreement some hosts get more requests at a time: ", several, ".")
 
 
-def _how_to_slow(who: Who) -> Iterator[Html]:
+def _how_to_slow(crawler: Who) -> Iterator[Html]:
     """Yield the part of the page on how a site slows the crawler down."""
     yield tag("h2", "How to slow it down")
-    if who.obeys:
-        most = _seconds(who.crawl_delay_max)
-        delay = f", with the seconds between two requests, of which up to {most} are kept:"
+    if crawler.obeys:
+        longest = _seconds(crawler.crawl_delay_max)
+        delay = f", with the seconds between two requests, of which up to {longest} are kept:"
         yield tag("p", "In ", tag("code", "robots.txt"), delay)
-        yield tag("pre", lines(f"User-agent: {who.name}\nCrawl-delay: 10"))
-    most = _seconds(who.retry_after_max)
-    left_alone = f", whatever the status: the host is left alone for so long, up to {most}. "
+        yield tag("pre", lines(f"User-agent: {crawler.name}\nCrawl-delay: 10"))
+    longest = _seconds(crawler.retry_after_max)
+    left_alone = f", whatever the status: the host is left alone for so long, up to {longest}. "
     limits = join(tag("code", "RateLimit"), " fields are heeded as well.")
     yield tag("p", "Or answer with ", tag("code", "Retry-After"), left_alone, limits)
 
@@ -173,19 +176,19 @@ def _how_to_leave(who: Who) -> Iterator[Html]:
         yield tag("p", f"Or write to {who.contact}, with the name of your domain.")
 
 
-def _how_to_know(who: Who, now: float) -> Iterator[Html]:
+def _how_to_know(crawler: Who, now: float) -> Iterator[Html]:
     """Yield the part of the page on how a site tells the crawler from one that borrows its name."""
-    if who.agent or who.networks:
+    if crawler.agent or crawler.networks:
         yield tag("h2", "How to know it")
-    if who.agent:
-        keys = tag("a", tag("code", f"{who.agent}{PATH}"), href=f"{who.agent}{PATH}")
+    if crawler.agent:
+        keys = tag("a", tag("code", f"{crawler.agent}{PATH}"), href=f"{crawler.agent}{PATH}")
         yield tag(
             "p", "Every request is signed (Web Bot Auth, RFC 9421). The keys are at ", keys, "."
         )
-    if who.networks:
+    if crawler.networks:
         link = tag("a", ADDRESSES, href=ADDRESSES)
         yield tag("p", "It comes from these addresses alone, which are also in ", link, ":")
-        yield tag("pre", lines(listed(who.networks, now)))
+        yield tag("pre", lines(listed(crawler.networks, now)))
 
 
 def _listed(items: Iterable[Html]) -> Html:

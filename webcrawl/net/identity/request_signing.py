@@ -102,12 +102,12 @@ class RequestSigner:
             # name may never come.
             if signed_at <= now < signed_at + REUSE:
                 return fields
-        made = self._made(authority, int(now))
+        fields = self._made(authority, int(now))
         if len(self._young) >= self._most:
             self._old = self._young
             self._young = {}
-        self._young[authority] = now, made
-        return made
+        self._young[authority] = now, fields
+        return fields
 
     def _made(self, authority: str, now: int) -> bytes:
         """Return the fields that sign a request to this authority at this second."""

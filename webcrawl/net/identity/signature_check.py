@@ -77,8 +77,8 @@ def _key(one: object) -> tuple[bytes | None, Finding]:
     except BadKey as error:
         return None, Finding(f"a key: {error}", wrong=True)
     keyid = thumbprint(public)
-    said = dict(one) if isinstance(one, dict) else {}
-    if "d" in said:  # RFC 8037 2: the private key
+    members = dict(one) if isinstance(one, dict) else {}
+    if "d" in members:  # RFC 8037 2: the private key
         return None, Finding(
             f"key {keyid}: ITS PRIVATE PART IS PUBLISHED: make a new key, and drop this one",
             wrong=True,
@@ -89,7 +89,7 @@ def _key(one: object) -> tuple[bytes | None, Finding]:
             wrong=True,
         )
     # Verifiers look for the thumbprint (RFC 7638), whatever the directory calls the key
-    if said.get("kid", keyid) != keyid:
+    if members.get("kid", keyid) != keyid:
         return None, Finding(f"key {keyid}: its kid differs from its thumbprint", wrong=True)
     return public, Finding(f"key {keyid}: Ed25519")
 
