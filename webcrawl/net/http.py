@@ -413,13 +413,15 @@ class HttpClient:
         """
         try:
             connection = await self._open(visit, http2=True)
-        except (Http2Only, TlsFailed):
-            # For an hour no second handshake is tried.
-            self.http2.learn(visit.key, visit.target.host, speaks=False)
-            return None
-        except FetchError:
-            # It was not found out whether the server speaks HTTP/2, so the next request offers it.
-            if not by_page:
+        except FetchError as error:
+            # A slow first handshake may have left too little time for this one.
+            is_late = asyncio.get_running_loop().time() >= visit.deadline
+            was_cut_short = is_late and isinstance(error, TlsTimeout)
+            if isinstance(error, (Http2Only, TlsFailed)) and not was_cut_short:
+                # For an hour no second handshake is tried.
+                self.http2.learn(visit.key, visit.target.host, speaks=False)
+            elif not by_page:
+                # It was not found out whether the server speaks HTTP/2, so the next request offers it.
                 self.http2.suspect(visit.key)
             return None
         self.http2.learn(
