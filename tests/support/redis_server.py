@@ -111,7 +111,38 @@ def fair(number, generation=1):
     return replace(SlotMap.fair(range(number)), generation=generation)
 
 
-class OwnServer:
+# of a drone's user: what the documents name
+RIGHTS = (
+    "~webcrawl:* +@connection +info +eval +get +set +setbit +del +unlink +exists +pttl +pexpire +time +type "
+    "+memory|usage +hget +hset +hdel +hgetall +hkeys +sadd +srem +sismember +smembers +xadd +xtrim +xread "
+    "+zadd +zrange +zrangebyscore +zremrangebyrank"
+)
+RIGHTS_OF_SEEDS = "+lpop +spop +zpopmax +rpush +lrange +llen +lrem"
+
+
+def allow(url, rights, secret):
+    """Give the server a user `drone` with nothing but these rights."""
+    with Redis.from_url(url) as client:
+        user = ("ACL", "SETUSER", "drone", "reset", "on", f">{secret}")
+        client.execute_command(*user, *rights.split())
+
+
+class Started:
+    """What a test starts, may restart, and kills in the end."""
+
+    def restart(self):
+        """Ends it as a power cut does, and starts it with what is on its disk."""
+        self.kill()
+        self.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.kill()
+
+
+class OwnServer(Started):
     """A server that a test may kill, restart, and give options: of its own, on a port of 127.0.0.1."""
 
     def __init__(self, folder, *options):
@@ -144,19 +175,8 @@ class OwnServer:
         """Removes everything."""
         emptied(self.url)
 
-    def restart(self):
-        """Ends it as a power cut does, and starts it with what is on its disk."""
-        self.kill()
-        self.start()
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.kill()
-
-
-class OwnCluster:
+class OwnCluster(Started):
     """The same as a cluster of three nodes; each is a server that may be killed and started alone."""
 
     def __init__(self, folder, *options):
@@ -211,16 +231,6 @@ class OwnCluster:
     def empty(self):
         for node in self.nodes:
             node.empty()
-
-    def restart(self):
-        self.kill()
-        self.start()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.kill()
 
 
 class Cable:

@@ -12,8 +12,7 @@ from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import crawls_of, is_crawl
 from webcrawl.store.jobdir.index_line import ARCHIVE
 from webcrawl.store.jobdir.job_dir import JobDir
-from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.store.outputs import FINISHED
+from webcrawl.store.jobdir.outputs import finished_names
 
 FOLDER = "warc"
 
@@ -34,14 +33,11 @@ def _absent_of(crawl: Path) -> Iterator[str]:
     if not is_crawl(crawl):
         return
     in_store = elsewhere(crawl)
-    finished = JobDir(crawl).read(_finished)
-    away = [name for name in finished if name not in in_store and not (crawl / name).exists()]
+    finished = JobDir(crawl).read(finished_names)
+    archives = sorted(
+        name for name in finished if name.startswith(f"{FOLDER}/") and name.endswith(ARCHIVE)
+    )
+    away = [name for name in archives if name not in in_store and not (crawl / name).exists()]
     if away:
         what = count(len(away), "finished archive file")
         yield f"{readable(str(crawl))}: {what} no longer here, and left out ({away[0]}{', …' * (len(away) > 1)})"
-
-
-def _finished(snapshot: Snapshot) -> list[str]:
-    start = f"{FINISHED}{FOLDER}/"
-    rows = snapshot.rows("SELECT name FROM meta WHERE name GLOB ?", (f"{start}*{ARCHIVE}",))
-    return sorted(str(name).removeprefix(FINISHED) for (name,) in rows)

@@ -11,7 +11,10 @@ from redis import Redis
 from redis.crc import key_slot
 
 from tests.support.redis_server import (
+    RIGHTS,
+    RIGHTS_OF_SEEDS,
     OwnCluster,
+    allow,
     anew,
     beat,
     clients,
@@ -293,17 +296,9 @@ async def test_nothing_stays_for_ever(cluster, name):
 
 async def test_the_rights_that_suffice(cluster, name):
     """A drone of a cluster needs these rights more than one of a server, which the documents name."""
-    rights = (
-        "~webcrawl:* +@connection +info +eval +get +set +setbit +del +unlink +exists +pttl +pexpire +time +type "
-        "+memory|usage +hget +hset +hdel +hgetall +hkeys +sadd +srem +sismember +smembers +xadd +xtrim +xread "
-        "+zadd +zrange +zrangebyscore +zremrangebyrank "
-        "~seeds +lpop +spop +zpopmax +rpush +lrange +llen +lrem +cluster|slots +scan"
-    )
+    rights = f"{RIGHTS} ~seeds {RIGHTS_OF_SEEDS} +cluster|slots +scan"
     for node in cluster.nodes:
-        with Redis.from_url(node.url) as client:
-            client.execute_command(
-                "ACL", "SETUSER", "drone", "reset", "on", f">{SECRET}", *rights.split()
-            )
+        allow(node.url, rights, SECRET)
     with Redis.from_url(cluster.node_of("seeds").url) as client:
         client.rpush("seeds", "http://a/")
     login = {"username": "drone", "password": SECRET}

@@ -12,8 +12,11 @@ from redis.exceptions import OutOfMemoryError, ResponseError
 from tests.support.certificates import written
 from tests.support.ports import free_port
 from tests.support.redis_server import (
+    RIGHTS,
+    RIGHTS_OF_SEEDS,
     Cable,
     OwnServer,
+    allow,
     beat,
     clients,
     drones,
@@ -69,10 +72,7 @@ def test_wrong_password_at_a_socket(url):
 )
 def test_a_user_without_rights(url, rights, missing):
     """What the user may not do is told in one line."""
-    with Redis.from_url(url) as client:
-        client.execute_command(
-            "ACL", "SETUSER", "drone", "reset", "on", f">{SECRET}", *rights.split()
-        )
+    allow(url, rights, SECRET)
 
     line = refused(url, username="drone", password=SECRET)
 
@@ -82,16 +82,8 @@ def test_a_user_without_rights(url, rights, missing):
 
 async def test_the_rights_that_suffice(url):
     """A drone needs no other rights than these, which the documents name."""
-    rights = (
-        "~webcrawl:* +@connection +info +eval +get +set +setbit +del +unlink +exists +pttl +pexpire +time +type "
-        "+memory|usage +hget +hset +hdel +hgetall +hkeys +sadd +srem +sismember +smembers +xadd +xtrim +xread "
-        "+zadd +zrange +zrangebyscore +zremrangebyrank "
-        "~test:start_urls +lpop +spop +zpopmax +rpush +lrange +llen +lrem"
-    )
-    with Redis.from_url(url) as client:
-        client.execute_command(
-            "ACL", "SETUSER", "drone", "reset", "on", f">{SECRET}", *rights.split()
-        )
+    rights = f"{RIGHTS} ~test:start_urls {RIGHTS_OF_SEEDS}"
+    allow(url, rights, SECRET)
 
     server = transport(url, parameters={"username": "drone", "password": SECRET})
     await server.join(member(drones=1))

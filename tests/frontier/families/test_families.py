@@ -48,6 +48,24 @@ def fetched(frontier, site, most=BUDGET, seeds=(HOME,)):
     return zoo.crawl(frontier, {"zoo.test": site}, seeds, most)["zoo.test"]
 
 
+def learnt_of(db, url):
+    """What was learnt from a hundred pages of a URL's family, as it is kept of the domain."""
+    learning = DomainLearning()
+    for _ in range(100):
+        learning.learn(learning.families_of(url), families.Brings.NEWS)
+    learnt = learning.pack()
+    db.set(families.META_PREFIX + "a.test", learnt)
+    return learnt
+
+
+def end_page(known, url):
+    """A page with a new body is fetched, and all is saved."""
+    known.read("a.test", url, b"<p>text</p>")
+    known.heard(url, [])
+    known.answered("a.test", Link(url), 200)
+    known.save()
+
+
 DAILY = sorted(sites.TRAPS)[::8]  # in every run; the others in the campaign
 
 
@@ -148,34 +166,22 @@ class TestGoodSites:
 
     def test_a_page_that_is_not_looked_at_is_no_news(self, db):
         """What the other pages of a sampled family bring says nothing of it."""
-        learning, url = DomainLearning(), "http://a.test/x/a"
-        for _ in range(100):
-            learning.learn(learning.families_of(url), families.Brings.NEWS)
-        learnt = learning.pack()
-        db.set(families.META_PREFIX + "a.test", learnt)
+        url = "http://a.test/x/a"
+        learnt = learnt_of(db, url)
         known = families.Families(db, 0)
         known.waits("a.test", url)  # the domain is in memory from now on
 
-        known.read("a.test", url, b"<p>text</p>")
-        known.heard(url, [])
-        known.answered("a.test", Link(url), 200)
-        known.save()
+        end_page(known, url)
 
         assert db.get(families.META_PREFIX + "a.test") == learnt
 
     def test_a_page_of_a_domain_that_was_let_go_is_no_news(self, db):
         """A new body that comes while the domain is only on disk is not counted as nothing new."""
-        learning, url = DomainLearning(), "http://a.test/x/a"
-        for _ in range(100):
-            learning.learn(learning.families_of(url), families.Brings.NEWS)
-        learnt = learning.pack()
-        db.set(families.META_PREFIX + "a.test", learnt)
+        url = "http://a.test/x/a"
+        learnt = learnt_of(db, url)
         known = families.Families(db, 0)
 
-        known.read("a.test", url, b"<p>text</p>")
-        known.heard(url, [])
-        known.answered("a.test", Link(url), 200)
-        known.save()
+        end_page(known, url)
 
         assert db.get(families.META_PREFIX + "a.test") == learnt
 

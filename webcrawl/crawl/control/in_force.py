@@ -329,6 +329,11 @@ class InForce(Part):
         self._optouts.save(self.excluded.records)
 
 
+def paused_hosts_in(data: bytes) -> list[str]:
+    """Return the names that PausedHosts has saved as PAUSED_HOSTS."""
+    return [*map(str, msgpack.unpackb(data))]
+
+
 class PausedHosts(Part):
     """The names of paused hosts, in the order in which they were paused.
 
@@ -338,7 +343,7 @@ class PausedHosts(Part):
 
     def __init__(self, db: CrawlDB) -> None:
         self._saved = SavedValue(db, PAUSED_HOSTS)
-        names = [] if self._saved.data is None else msgpack.unpackb(self._saved.data)
+        names = [] if self._saved.data is None else paused_hosts_in(self._saved.data)
         self.names: dict[str, None] = dict.fromkeys(names)
         db.join(self)
 

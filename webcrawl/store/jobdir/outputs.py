@@ -35,6 +35,12 @@ def length_of(name: str, noted: Mapping[str, int]) -> int | None:
     return noted.get(name, noted.get(name.removesuffix(OPEN)))
 
 
+def finished_names(snapshot: Snapshot) -> set[str]:
+    """Return the files that the crawl has finished, and needs no more."""
+    rows = snapshot.rows("SELECT name FROM meta WHERE name GLOB ?", (f"{FINISHED}*",))
+    return {str(name).removeprefix(FINISHED) for (name,) in rows}
+
+
 def check_lengths(snapshot: Snapshot, jobdir: Path) -> Iterator[DamagedFile]:
     """Yield the files that are missing or too short."""
     yield from each_noted(snapshot, jobdir, check_length, lambda *_: iter(()))
@@ -48,10 +54,7 @@ def each_noted(
     `check` yields the damages of a file that is here, `absent` those of a finished one that is not.
     An unfinished one must be here.
     """
-    finished = {
-        name
-        for (name,) in snapshot.rows("SELECT name FROM meta WHERE name GLOB ?", (f"{FINISHED}*",))
-    }
+    finished = finished_names(snapshot)
     for row in snapshot.rows(NOTED):
         name, length, bytes_crc, _ = row
         if not rowcrc.agrees(rowcrc.output, row):
@@ -69,7 +72,7 @@ def each_noted(
         if file is not None:
             with file:
                 yield from check(Path(file.name), file, name, (length, bytes_crc))
-        elif f"{FINISHED}{name}" in finished or _has_finished_since(jobdir, name):
+        elif name in finished or _has_finished_since(jobdir, name):
             yield from absent(name.removesuffix(OPEN), length)
         elif not _is_converted(jobdir, name):
             yield DamagedFile(jobdir / name, 0, f"missing, {length} bytes expected")

@@ -16,9 +16,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
-import msgpack
-
-from webcrawl.crawl.control.in_force import PAUSED_HOSTS
+from webcrawl.crawl.control.in_force import PAUSED_HOSTS, paused_hosts_in
 from webcrawl.frontier.domain_table import FAMILIES
 from webcrawl.record.statistics import Statistics, joined
 from webcrawl.store.errors import DamagedFile
@@ -154,10 +152,6 @@ class CrawlHosts:
                 self.away[host.name] = status
 
 
-def _names(data: bytes) -> set[str]:
-    return set(map(str, msgpack.unpackb(data)))
-
-
 def _added(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
     return one[0] + other[0], one[1] + other[1]
 
@@ -175,7 +169,7 @@ def read_state(snapshot: Snapshot, ahead: float = 0.0) -> CrawlHosts:
     """
     state = CrawlHosts()
     with suppress(DamagedFile):  # `webcrawl verify` names it
-        state.paused = meta_row.value(snapshot, PAUSED_HOSTS, _names, set[str]())
+        state.paused = {*meta_row.value(snapshot, PAUSED_HOSTS, paused_hosts_in, list[str]())}
     for row in host_rows(snapshot):
         state.hosts += 1
         try:

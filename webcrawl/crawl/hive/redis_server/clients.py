@@ -10,7 +10,6 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from itertools import chain
 from typing import Any
 
 import redis
@@ -172,27 +171,37 @@ async def gathered(
 
     The errors of the first ones, which are `needed`, are raised, and some of all.
     """
-    parts: dict[Any, list[int]] = defaultdict(list)
     if isinstance(client, RedisCluster):
         await client.initialize()
-    for number, command in enumerate(commands):
-        key = command[3] if command[0] == "EVAL" else command[1]
-        parts[node_of(client, key)].append(number)
-    work = [
-        _asked(client, [commands[one] for one in part], None if part[0] < needed else ANSWERS)
-        for part in parts.values()
-    ]
-    found = [answer for answers in await asyncio.gather(*work) for answer in answers]
-    answers = dict(zip(chain.from_iterable(parts.values()), found, strict=True))
-    if isinstance(client, RedisCluster) and any(isinstance(one, Exception) for one in found):
+    parts = _by_node(client, commands)
+    work = []
+    for part in parts:
+        limit = None if part[0] < needed else ANSWERS
+        work.append(_asked(client, [commands[number] for number in part], limit))
+    answers: list[Any] = [None] * len(commands)
+    for part, found in zip(parts, await asyncio.gather(*work), strict=True):
+        for number, answer in zip(part, found, strict=True):
+            answers[number] = answer
+    has_errors = any(isinstance(answer, Exception) for answer in answers)
+    if has_errors and isinstance(client, RedisCluster):
         with suppress(Exception):  # another node may be in its place
             async with asyncio.timeout(ANSWERS):
                 await client.nodes_manager.initialize()
-    for number, answer in sorted(answers.items()):
-        always = isinstance(answer, (OtherServer, exceptions.NoPermissionError))
-        if always or (isinstance(answer, Exception) and number < needed):
+    for number, answer in enumerate(answers):
+        is_always_raised = isinstance(answer, (OtherServer, exceptions.NoPermissionError))
+        is_missing = number < needed and isinstance(answer, Exception)
+        if is_always_raised or is_missing:
             raise answer
-    return [answers[number] for number in range(len(commands))]
+    return answers
+
+
+def _by_node(client: AnyClient, commands: Sequence[tuple[Any, ...]]) -> list[list[int]]:
+    """Return the numbers of the commands for each node, by their keys."""
+    parts: dict[str, list[int]] = defaultdict(list)
+    for number, command in enumerate(commands):
+        key = command[3] if command[0] == "EVAL" else command[1]
+        parts[node_of(client, key)].append(number)
+    return [*parts.values()]
 
 
 def node_of(client: AnyClient, key: Any) -> str:

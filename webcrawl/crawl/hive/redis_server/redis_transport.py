@@ -279,12 +279,11 @@ class RedisTransport:
             changed = [steps.MEMBER + str(drone) for drone in drones.keys() | before.drones.keys()]
             kept = {}
         work += [("HSET", keys.map, "generation", slots.generation, "slots", slots.pack())]
-        work += [
-            ("HSET", keys.drones, drone, drones[drone])
-            if drone in drones
-            else ("HDEL", keys.drones, drone)
-            for drone in _differing(drones, kept)
-        ]
+        for drone in _differing(drones, kept):
+            if drone in drones:
+                work.append(("HSET", keys.drones, drone, drones[drone]))
+            else:
+                work.append(("HDEL", keys.drones, drone))
         work += [("SADD", keys.gone, state) for state in me.gone]
         if me.gone:
             changed.append(steps.GONE)
