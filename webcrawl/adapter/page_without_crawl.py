@@ -32,7 +32,7 @@ def looked_at(
 
 
 def exchange_of(response: Response) -> Exchange:
-    """Return the exchange of an answer of which there is a response alone."""
+    """Return an exchange with all that a response of Scrapy's knows of its answer."""
     headers = [(name, value) for name, values in response.headers.items() for value in values]
     body = response.body
     ip = str(response.ip_address or "")

@@ -1,4 +1,4 @@
-"""What RENDER needs: a browser, its library, and no other handler for its pages."""
+"""Checks that RENDER has a browser and its library, and that no other handler has its pages."""
 
 from __future__ import annotations
 

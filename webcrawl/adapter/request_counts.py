@@ -1,4 +1,4 @@
-"""What Scrapy's scheduler, dupefilter and retry middleware count, by their names."""
+"""Counts what Scrapy's scheduler, dupefilter and retry middleware count, under the same names."""
 
 from __future__ import annotations
 

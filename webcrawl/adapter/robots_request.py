@@ -27,7 +27,7 @@ class RobotsRequests(RobotsHearing):
     """Makes the requests where Scrapy's engine fetches, and hears their ends."""
 
     def request(self, url: str, trip: Trip) -> Request:
-        """Return the request of a prerequisite or a probe, of which no spider hears."""
+        """Return the request of a prerequisite or a probe. The spider is not told of its answer."""
         meta: dict[str, Any] = {**ALONE, "verbatim_url": True}
         sent: dict[Any, bytes] = {}
         link = trip.link

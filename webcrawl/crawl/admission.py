@@ -222,7 +222,7 @@ class RobotsAdmission:
 
 
 class CrawlAdmission:
-    """Asks the exclusions first, then whoever else has a say when the turn of a URL has come."""
+    """Asks the exclusions whether a URL may be fetched when its turn has come, then all other rules."""
 
     def __init__(self, chain: Chain, asked: Sequence[Admission]) -> None:
         self.chain = chain

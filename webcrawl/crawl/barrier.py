@@ -30,9 +30,9 @@ OVERDUE = 30.0  # and for any other: from then on it is left out, until it is bo
 
 
 class ReadyPages(Protocol):
-    """Pages inside of which nothing was done yet.
+    """Pages that are inside the barrier, and have not been begun.
 
-    While the barrier is shut, nobody begins with them.
+    While the barrier is shut, none of them is begun.
     """
 
     def __len__(self) -> int: ...

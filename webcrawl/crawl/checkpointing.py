@@ -64,7 +64,7 @@ class Checkpointing:
         crawl.begin()
 
     def watch(self) -> None:
-        """From now on end the crawl at a lack of memory or threads that no part of it notices."""
+        """End the crawl, from now on, if memory or threads run out and no part of it notices."""
         self._lacks = ExhaustionWatch(self.fail, asyncio.get_running_loop())
         self._lacks.watch()
 

@@ -34,7 +34,7 @@ LINK_TEXT_ROOM = 16 << 20
 
 
 class Offered(Enum):
-    """What became of a single link."""
+    """The result of submitting a single link."""
 
     FILTERED = "filtered"
     KNOWN = "known"  # at once; most duplicates are found later

@@ -40,7 +40,7 @@ class Command:
 
 
 class CommandError(ValueError):
-    """The command, its words or its value cannot be; the message is one line for whoever gave it."""
+    """The command, its words or its value are not valid. The message is one line for the operator."""
 
 
 class NotRunning(Exception):  # noqa: N818 - reads as what it is
@@ -48,7 +48,7 @@ class NotRunning(Exception):  # noqa: N818 - reads as what it is
 
 
 class NoAnswer(CommandError):  # noqa: N818 - as above
-    """The command may be carried out, and may be forgotten: nobody knows."""
+    """It is not known whether the command was carried out."""
 
 
 def mistake(error: Exception) -> str:
