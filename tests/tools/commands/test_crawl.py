@@ -17,6 +17,7 @@ from tests.support.crawling import SETTINGS, Crawl, wait_until
 from tests.support.places import ROOT
 from webcrawl import settings as defaults
 from webcrawl.adapter.extensions.disk_space import DiskSpace
+from webcrawl.base.readable import count
 from webcrawl.crawl import disk_space
 from webcrawl.lab.simweb.mix import GROUPS, even
 from webcrawl.lab.simweb.name_server import NAMES
@@ -141,12 +142,13 @@ class TestErrors:
             ),
             crawl.output.read_text(),
         )
-        reason, pages, queued = (crawl.stats[name] for name in ("reason", "pages", "queued"))
+        reason, pages = crawl.stats["reason"], crawl.stats["pages"]
+        queued = count(crawl.stats["queued"], "URL")
         again = crawl.run()
 
         assert (status, reason, again, crawl.stats["reason"]) == (1, "store_failed", 0, "finished")
-        assert f": resumed with {pages} pages and {queued} URLs queued" in crawl.output.read_text()
-        assert re.search(rf"INFO: {pages} pages in .*; {queued} URLs queued", said)
+        assert f": resumed with {pages} pages and {queued} queued" in crawl.output.read_text()
+        assert re.search(rf"INFO: {pages} pages in .*; {queued} queued", said)
         assert said.count("File too large") == 1
         assert "Traceback" not in said
         lines = (tmp_path / "job/logs/crawl.log").read_text().splitlines()
