@@ -5,10 +5,10 @@ own kind.
 from __future__ import annotations
 
 import shutil
-import sys
 from pathlib import Path
 
 from benchmarks.peers.peer import Does, Peer, Web, need, step, within
+from benchmarks.peers.pypi import install, python
 
 PYTHON, JAVASCRIPT = "1.11.0", "3.18.0"
 PROGRAMS = Path(__file__).parent / "programs"
@@ -16,15 +16,13 @@ DOES = Does("yes", "none", "followed", "no", "none")
 
 
 def _build_python(folder: Path) -> None:
-    if not (folder / "venv").exists():
-        step(folder, sys.executable, "-m", "venv", "venv")
-    step(folder, "venv/bin/pip", "install", "-q", f"crawlee[parsel,httpx]=={PYTHON}")
+    install(folder, f"crawlee[parsel,httpx]=={PYTHON}")
 
 
 def _python(built: Path, work: Path, web: Web) -> list[str]:
     return within(
         work,
-        str(built / "venv/bin/python"),
+        python(built),
         str(PROGRAMS / "crawlee_crawl.py"),
         str(web.seeds),
         str(web.delay),
