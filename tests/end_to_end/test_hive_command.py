@@ -20,7 +20,7 @@ from tests.support.crawling import PATIENCE, SETTINGS, Crawl, wait_until
 from tests.support.places import ROOT
 from webcrawl.base.errors import CannotStart
 from webcrawl.crawl.hive.hive_folder import HiveFolder
-from webcrawl.tools.supervisor.changes import give_up, resize
+from webcrawl.tools.supervisor.member_changes import give_up, resize
 from webcrawl.tools.supervisor.servers import HiveTarget
 
 CLOSED = {"CLOSESPIDER_PAGECOUNT": 3}

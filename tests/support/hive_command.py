@@ -8,5 +8,5 @@ from tests.support.places import ROOT
 from webcrawl.tools.supervisor import hive_run
 
 if __name__ == "__main__":
-    hive_run.DRONE = (sys.executable, str(ROOT / "tests/support/hive_drone.py"))
+    hive_run.DRONE_PROGRAM = (sys.executable, str(ROOT / "tests/support/hive_drone.py"))
     execute()

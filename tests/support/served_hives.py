@@ -24,8 +24,8 @@ from webcrawl.crawl.hive.queen import DroneState, Report
 from webcrawl.crawl.hive.redis_server.embedded_server import UNIX
 from webcrawl.crawl.hive.registry import COMPANIONS, RESIZE, Command
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.tools.supervisor.servers import URL, at
-from webcrawl.tools.supervisor.watching import HiveWatch
+from webcrawl.tools.supervisor.hive_watch import HiveWatch
+from webcrawl.tools.supervisor.servers import URL_FILE, operator_maker_at
 
 HERE = socket.gethostname()
 FIGURES = {"pages": 10, "queued": 5, "hosts": 2, "failures": 1}
@@ -34,7 +34,7 @@ FIGURES = {"pages": 10, "queued": 5, "hosts": 2, "failures": 1}
 def serve(folder, url):
     """Has the hive of this folder run, with this server of its own."""
     folder.server.symlink_to(Path(url.removeprefix(UNIX)).parent)
-    (folder.server / URL).write_text(f"{url}\n")
+    (folder.server / URL_FILE).write_text(f"{url}\n")
 
 
 @contextmanager
@@ -42,7 +42,7 @@ def served(folder, url):
     """The same, watched as `scrapy hive web` does it."""
     serve(folder, url)
     lock, over = folder.lock(), Event()
-    watching = HiveWatch(folder, at(url, "web"), None, set)
+    watching = HiveWatch(folder, operator_maker_at(url, "web"), None, set)
 
     async def watch():
         task = asyncio.create_task(watching.run())

@@ -11,7 +11,7 @@ from webcrawl.base.model import Link, Outcome, Status
 from webcrawl.crawl.control import in_force
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.commands import COMMANDS, refuse_host_elsewhere
-from webcrawl.tools.supervisor.orders import is_order
+from webcrawl.tools.supervisor.hive_client import is_order
 
 BUDGET = {"DOMAIN_BUDGET": "webcrawl.frontier.allowances.unlimited.Unlimited"}
 

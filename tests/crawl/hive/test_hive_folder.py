@@ -24,7 +24,7 @@ from webcrawl.crawl.hive.registry import COMPANIONS, orders_in, saved_commands
 from webcrawl.store import disk
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir import crawls
-from webcrawl.tools.supervisor.watching import HiveWatch
+from webcrawl.tools.supervisor.hive_watch import HiveWatch
 
 OURS, OTHER = b"k" * 16, b"o" * 16
 
@@ -63,7 +63,7 @@ def test_no_descriptors_while_the_hive_is_watched(tmp_path, monkeypatch, caplog)
     """A lack that passes is no reason to end all drones: it is said once, and everything is read
     again afterwards.
     """
-    monkeypatch.setattr("webcrawl.tools.supervisor.watching.INTERVAL", 0)
+    monkeypatch.setattr("webcrawl.tools.supervisor.hive_watch.WATCH_SECONDS", 0)
     folder, lacking, refused = HiveFolder(tmp_path), Event(), []
     folder.write(Founding("web", "web", "domain", 2, (0, 1)))
     lacking.set()
@@ -95,7 +95,7 @@ def test_no_descriptors_while_the_hive_is_watched(tmp_path, monkeypatch, caplog)
         watching = HiveWatch(folder, lambda: operator, None, set)
     asyncio.run(run(watching))
 
-    assert (watching.trouble, watching.drones) == (None, [0, 1, 2])
+    assert (watching.failure, watching.drones) == (None, [0, 1, 2])
     assert [record.message for record in caplog.records] == [
         f"{tmp_path}/hive.json: Too many open files"
     ]
@@ -241,7 +241,7 @@ class TestEarlierVersion:
 
 def test_a_full_disk_while_the_members_are_noted(tmp_path, monkeypatch, caplog):
     """The launcher says once why it cannot note them, and tries again."""
-    monkeypatch.setattr("webcrawl.tools.supervisor.watching.INTERVAL", 0)
+    monkeypatch.setattr("webcrawl.tools.supervisor.hive_watch.WATCH_SECONDS", 0)
     folder, tries = HiveFolder(tmp_path), []
     folder.write(Founding("web", "web", "domain", 2, (0, 1)))
     look = HiveLook(map=SlotMap.fair(range(3)))

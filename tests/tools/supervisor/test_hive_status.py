@@ -30,8 +30,13 @@ from webcrawl.crawl.hive.queen import DroneState, Report
 from webcrawl.store.lock import Lock
 from webcrawl.tools import answer_text
 from webcrawl.tools.answer_text import status as lines_of
-from webcrawl.tools.supervisor.hive_status import _from_report, progress, rows, table
-from webcrawl.tools.supervisor.servers import at
+from webcrawl.tools.supervisor.hive_status import (
+    _row_by_report,
+    hive_progress,
+    status_rows,
+    status_table,
+)
+from webcrawl.tools.supervisor.servers import operator_maker_at
 
 AGAIN = {"revisit/records": 50, "revisit/taken": 20, "revisit/freshness": 0.5, "revisit/sampled": 9}
 MORE = {"revisit/records": 150, "revisit/taken": 5, "revisit/freshness": 0.9, "revisit/sampled": 9}
@@ -66,7 +71,7 @@ class Target:
     def known(self):
         return Founding("web", "web", "domain", 2, tuple(self.all_drones()))
 
-    def server(self):
+    def known_operator_maker(self):
         return None
 
     def running(self, _drone):
@@ -100,7 +105,7 @@ class Looking:
 
 async def order(url, members):
     """Has the server know of an order."""
-    async with aclosing(at(url, "web")()) as operator:
+    async with aclosing(operator_maker_at(url, "web")()) as operator:
         await operator.resize(members)
 
 
@@ -258,18 +263,18 @@ class TestStatus:
 
 def test_ctl_status():
     """The same, in a line of its own, and with --json by name."""
-    found = progress(saying(AGAIN, MORE, {}))
+    found = hive_progress(saying(AGAIN, MORE, {}))
 
     assert TOGETHER in list(lines_of(found))
     assert json.loads(json.dumps(found))["revisit/records"] == 200
-    assert not any("revisits" in line for line in lines_of(progress(saying({}, {}))))
+    assert not any("revisits" in line for line in lines_of(hive_progress(saying({}, {}))))
 
 
 def test_ctl_status_of_a_hive_that_shrank():
     """What a drone that has left had fetched is among the sums, and has no row."""
-    found = progress(saying(AGAIN, MORE), [{"pages": 7, "queued": 0}])
+    found = hive_progress(saying(AGAIN, MORE), [{"pages": 7, "queued": 0}])
 
-    assert found["pages"] == progress(saying(AGAIN, MORE))["pages"] + 7
+    assert found["pages"] == hive_progress(saying(AGAIN, MORE))["pages"] + 7
     assert [row["drone"] for row in found["drones"]] == [0, 1]
 
 
@@ -295,10 +300,10 @@ def test_a_drone_that_is_not_heard_of(state, over, members, shown):
     else:
         seen.reports[1] = replace(seen.reports[1], state=state, over=over, trouble="waits for x")
 
-    assert _from_report(1, seen, seen)["state"] == shown
-    assert progress(seen)["drones"][1]["state"] == shown
+    assert _row_by_report(1, seen, seen)["state"] == shown
+    assert hive_progress(seen)["drones"][1]["state"] == shown
     released = replace(seen, map=slots.without((1,)))
-    assert _from_report(1, released, released)["state"] == ("gone" if members == (0,) else shown)
+    assert _row_by_report(1, released, released)["state"] == ("gone" if members == (0,) else shown)
 
 
 @pytest.mark.parametrize(
@@ -309,9 +314,11 @@ def test_a_hive_whose_drones_have_ended(monkeypatch, over, state):
     seen = replace(saying({}, {}), map=SlotMap.fair((0, 1)))
     for drone, report in seen.reports.items():
         seen.reports[drone] = replace(report, state=DroneState.STOPPING, over=over[drone])
-    target = SimpleNamespace(name="web", folder=None, server=lambda: lambda: Looking(seen))
+    target = SimpleNamespace(
+        name="web", folder=None, known_operator_maker=lambda: lambda: Looking(seen)
+    )
 
-    assert rows(target)[1]["state"] == state
+    assert status_rows(target)[1]["state"] == state
 
 
 def test_hive_status_of_a_folder_that_was_moved(tmp_path):
@@ -321,9 +328,9 @@ def test_hive_status_of_a_folder_that_was_moved(tmp_path):
     target, seen = Target(tmp_path, {}, {}), saying({}, {})
     for drone, report in seen.reports.items():
         seen.reports[drone] = replace(report, jobdir=f"/before/drone-{drone}", host="here")
-    target.server = lambda: lambda: Looking(seen)
+    target.known_operator_maker = lambda: lambda: Looking(seen)
 
-    assert [row["place"] for row in rows(target)[0]] == [
+    assert [row["place"] for row in status_rows(target)[0]] == [
         str(tmp_path / "drone-0"),
         "here:/before/drone-1 (0)",
     ]
@@ -336,21 +343,26 @@ def test_hive_status_while_the_server_is_away(tmp_path):
         raise Away("no server")
 
     target = Target(tmp_path, {"pages": 3}, {})
-    target.server = lambda: lambda: SimpleNamespace(look=away, aclose=Looking({}).aclose)
+    target.known_operator_maker = lambda: (
+        lambda: SimpleNamespace(look=away, aclose=Looking({}).aclose)
+    )
     target.running = lambda drone: drone == 0
-    found, common = rows(target)
+    found, common = status_rows(target)
 
     assert [row["state"] for row in found] == ["running", "stopped"]
-    assert "web: 1 drone running, 2 intended; 3 pages" in table(found, common)[-1]
-    assert "the hive's server does not answer now" in table(found, common)[-1]
+    assert "web: 1 drone running, 2 intended; 3 pages" in status_table(found, common)[-1]
+    assert "the hive's server does not answer now" in status_table(found, common)[-1]
     target.running = lambda drone: False
-    assert table(*rows(target))[-1] == "web: stopped, 2 drones; 3 pages (0.0/s), 0 queued"
+    assert (
+        status_table(*status_rows(target))[-1]
+        == "web: stopped, 2 drones; 3 pages (0.0/s), 0 queued"
+    )
 
 
 @pytest.mark.parametrize(("figures", "last"), [((AGAIN, MORE), TOGETHER), (({}, {}), None)])
 def test_hive_status(tmp_path, figures, last):
     """So has the last line of the table, of a hive that does not run, too."""
-    lines = table(*rows(Target(tmp_path, *figures)))
+    lines = status_table(*status_rows(Target(tmp_path, *figures)))
 
     assert (lines[-1] == TOGETHER) is (last is not None)
 
@@ -359,7 +371,7 @@ def test_what_bounds_a_hive(tmp_path, monkeypatch):
     """The status of a hive says what bounds it: the seconds of all drones together."""
     monkeypatch.setitem(FIGURES, "bound/politeness", 30)
     monkeypatch.setitem(FIGURES, "bound/slots", 10)
-    found = progress(look_at(tmp_path))
+    found = hive_progress(look_at(tmp_path))
 
     assert (found["bound/politeness"], found["bound/slots"]) == (60, 20)
     assert "bound by politeness 75 %, CONCURRENT_REQUESTS 25 %" in [*answer_text.status(found)]
@@ -378,7 +390,7 @@ def test_what_bounds_a_hive(tmp_path, monkeypatch):
 )
 def test_together(tmp_path, states, alive, together):
     """A hive is what all of its drones that are there are, and has what all of them have."""
-    found = progress(look_at(tmp_path, states=states, alive=alive))
+    found = hive_progress(look_at(tmp_path, states=states, alive=alive))
 
     assert (found["state"], found["pages"], found["queued"], found["failures"]) == (
         together,
@@ -394,7 +406,7 @@ def test_together(tmp_path, states, alive, together):
 
 def test_without_a_report():
     """A drone that has said nothing yet is there all the same."""
-    found = progress(HiveLook(places={0: ("a", 1)}, leases={0: 1.0}))
+    found = hive_progress(HiveLook(places={0: ("a", 1)}, leases={0: 1.0}))
 
     assert (found["state"], found["pages"], found["drones"][0]["state"]) == (
         "running",
@@ -414,7 +426,7 @@ HIVE = {
 
 
 def last_line(**more):
-    return list(table([], {**HIVE, "server_bytes": 0, **more}))[-1]
+    return list(status_table([], {**HIVE, "server_bytes": 0, **more}))[-1]
 
 
 @pytest.mark.parametrize(

@@ -156,7 +156,7 @@ def _ask_hive(
 ) -> Any:
     from webcrawl.base.errors import CannotStart  # noqa: PLC0415 - as above
     from webcrawl.crawl.hive.errors import HiveError  # noqa: PLC0415 - as above
-    from webcrawl.tools.supervisor.orders import HiveClient  # noqa: PLC0415 - as above
+    from webcrawl.tools.supervisor.hive_client import HiveClient  # noqa: PLC0415 - as above
 
     try:
         return HiveClient(settings, place, patience, stdin).ask(command, *words)

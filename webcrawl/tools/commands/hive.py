@@ -35,7 +35,7 @@ from webcrawl.tools.tool_command import (
 )
 
 if TYPE_CHECKING:
-    from webcrawl.tools.supervisor.changes import FoundIdentity
+    from webcrawl.tools.supervisor.member_changes import SavedIdentity
     from webcrawl.tools.supervisor.servers import HiveTarget
 
 RUN = "run"  # the command that is meant where none is named
@@ -126,9 +126,9 @@ class HiveStatus(HiveCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def carry_out(self, args: list[str], opts: argparse.Namespace) -> int:
-        from webcrawl.tools.supervisor.hive_status import RUNNING, rows, table  # noqa: PLC0415 - as above
+        from webcrawl.tools.supervisor.hive_status import RUNNING, status_rows, status_table  # noqa: PLC0415 - as above
 
-        found, common = rows(self.target(args))
+        found, common = status_rows(self.target(args))
         if not found:
             raise CannotStart(
                 f"{args[0]}: no drone of a hive named {common['name']} is known there"
@@ -136,7 +136,7 @@ class HiveStatus(HiveCommand):
         if opts.json:
             say_all(f"{json.dumps({**common, 'drones': found}, indent=1)}\n")
         else:
-            say_all("".join(f"{readable(line)}\n" for line in table(found, common)))
+            say_all("".join(f"{readable(line)}\n" for line in status_table(found, common)))
         return ExitStatus.DONE if common["state"] == RUNNING else ExitStatus.NOT_RUNNING
 
 
@@ -152,7 +152,7 @@ class HiveResize(HiveCommand):
         _add_drones(parser, "how many drones the hive is to have")
 
     def carry_out(self, args: list[str], opts: argparse.Namespace) -> int:
-        from webcrawl.tools.supervisor.changes import resize  # noqa: PLC0415 - as above
+        from webcrawl.tools.supervisor.member_changes import resize  # noqa: PLC0415 - as above
 
         target = self.target(args)
         if opts.drones is None:
@@ -183,10 +183,10 @@ class HiveAdoption(HiveCommand):
         _add_arguments(parser, "with --jobdir: an argument of the spider (may be repeated)")
 
     def carry_out(self, args: list[str], opts: argparse.Namespace) -> int:
-        from webcrawl.tools.supervisor.changes import (  # noqa: PLC0415 - as above
+        from webcrawl.tools.supervisor.member_changes import (  # noqa: PLC0415 - as above
             adopt,
             adopt_lost,
-            drone_command,
+            adopted_drone_command,
             give_up,
         )
 
@@ -203,7 +203,7 @@ class HiveAdoption(HiveCommand):
         if not opts.jobdir:  # it runs, or is started elsewhere
             return give_up(target, drone, say)
         found = _found(Path(opts.jobdir))
-        words = drone_command(self.settings, target, drone, opts.jobdir, _arguments(opts))
+        words = adopted_drone_command(self.settings, target, drone, opts.jobdir, _arguments(opts))
         return adopt(target, drone, found, words, say)
 
 
@@ -276,16 +276,16 @@ def _add_drones(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument("-n", "--drones", metavar="N", help=what)
 
 
-def _found(jobdir: Path) -> FoundIdentity:
+def _found(jobdir: Path) -> SavedIdentity:
     from webcrawl.crawl.hive.member import IDENTITY, KEY, unpacked  # noqa: PLC0415
     from webcrawl.store.jobdir.snapshot import Snapshot  # noqa: PLC0415
-    from webcrawl.tools.supervisor.changes import FoundIdentity  # noqa: PLC0415
+    from webcrawl.tools.supervisor.member_changes import SavedIdentity  # noqa: PLC0415
 
     if not is_crawl(jobdir):  # an empty state would give nothing away
         raise CannotStart(f"--jobdir {jobdir}: no crawl has begun there")
     try:
         with Snapshot(jobdir / "state") as snapshot:
-            return FoundIdentity(jobdir, unpacked(snapshot.get(IDENTITY)), snapshot.get(KEY))
+            return SavedIdentity(jobdir, unpacked(snapshot.get(IDENTITY)), snapshot.get(KEY))
     except (StoreError, OSError) as error:
         raise CannotStart(f"--jobdir {jobdir}: {error}") from error
 

@@ -1,1 +1,1 @@
-"""What keeps a hive's drones running: `hive_run` plans them, `watching` looks after them."""
+"""What keeps a hive's drones running: `hive_run` starts them, `hive_watch` chooses which are to run."""

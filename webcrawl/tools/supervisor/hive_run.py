@@ -1,4 +1,4 @@
-"""A hive on this machine: what it is to be, how a drone is started, and how all run."""
+"""A hive on this machine: what it is to be, how its drones are started, and how all of them run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, aclosing, closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, Settings
 from scrapy.utils.log import configure_logging
@@ -36,6 +36,7 @@ from webcrawl.crawl.hive.errors import AnotherHive, HiveError
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, saved
 from webcrawl.crawl.hive.operator import HiveLook
 from webcrawl.crawl.hive.process import Child
+from webcrawl.crawl.hive.redis_server.embedded_server import EmbeddedServer
 from webcrawl.crawl.hive.supervising import Supervisor
 from webcrawl.crawl.hive.transport import stream_memory
 from webcrawl.crawl.job_folder import check_name
@@ -43,162 +44,231 @@ from webcrawl.crawl.last_lines import last_lines, report_command
 from webcrawl.crawl.progress import stopped_by
 from webcrawl.store.jobdir import stats_file
 from webcrawl.store.lock import LOCK
-from webcrawl.tools.supervisor import servers
-from webcrawl.tools.supervisor.watching import HiveProgress, HiveWatch, drones_to_run
+from webcrawl.tools.supervisor.hive_watch import HiveProgress, HiveWatch, drones_to_run
+from webcrawl.tools.supervisor.servers import (
+    MakeOperator,
+    operator_maker_at,
+    operator_maker_by_settings,
+    own_server,
+)
+
+logger = logging.getLogger(__name__)
 
 ADDON = "webcrawl.WebcrawlAddon"
-DRONE = (*PYTHON, "-m", "scrapy", "crawl")
-NOT_GIVEN = {  # by -s
+DRONE_PROGRAM = (*PYTHON, "-m", "scrapy", "crawl")
+REFUSED_SETTINGS = {  # that `-s` must not set, and why
     "HIVE_DRONES": "use -n to set the number of drones",
     "HIVE_DRONE": "each drone gets its own number",
     "HIVE_WHEN_DONE": "only for drones that other programs start; `hive` ends when all its drones have ended",
 }
+STEP_SECONDS = 0.1  # between two looks at the drones' processes
+# in which the drones of a supervisor that was killed have taken their last checkpoint and ended
+EARLIER_RUN_SECONDS = 60.0
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class HivePlan:
-    """What a hive is to be. `drones`: how many; 0: as it has, or one per core."""
+    """What a hive is to be, by the command line: its folder, its members and their settings."""
 
     def __init__(
         self, settings: Settings, spider: str, arguments: Mapping[str, str], drones: int
     ) -> None:
+        """`drones`: how many; 0 leaves the number as it is, or is one per core for a new hive.
+
+        Raise CannotStart for a setting that the command line must not have.
+        """
         self._settings = settings
         self._arguments = arguments
         self._drones = drones
-        self._given = given_by_command(settings)
-        for name in NOT_GIVEN.keys() & self._given.keys():
-            raise CannotStart(f"-s {name}={self._given[name]}: {NOT_GIVEN[name]}")
+        self._command_line = command_line_settings(settings)
+        for name in REFUSED_SETTINGS.keys() & self._command_line.keys():
+            raise CannotStart(f"-s {name}={self._command_line[name]}: {REFUSED_SETTINGS[name]}")
         self._spider = spider_named(settings, spider)
         self.folder = HiveFolder(Path(settings["JOBDIR"] or default_jobdir(spider)))
         check_name(self.folder.path)  # before a server is started in it
 
-    def founding(self, before: Founding | None, look: HiveLook) -> Founding:
-        """Return the founding of this hive. Raise CannotStart if it was another, with members.
+    def founding(self, saved_founding: Founding | None, hive: HiveLook) -> Founding:
+        """Return the founding of this hive: the saved one, or a new one if no drone has begun.
 
-        `look`: at the checkpoints.
+        `hive`: its state by the checkpoints. Raise CannotStart if the command line names another
+        hive than the folder holds, or if hive.json is missing and -n leaves out drones.
         """
         name = self._settings.get("HIVE_NAME") or self._arguments.get("name", self._spider.name)
         partition = str(self._settings.get("HIVE_PARTITION") or "domain")
-        if before is not None:
+        if saved_founding is not None:
             try:
-                self._refuse_another(before, look, name, partition)
+                self._check_founding(saved_founding, hive, name, partition)
             except CannotStart:
                 if self.folder.begun():
                     raise
             else:
-                return before
-        drones = self._drones or len(usable_cores())
-        if left := self.folder.begun():
-            members = look.map.drones if look.map is not None else left
-            if self._drones != len(members):
-                raise CannotStart(
-                    f"{self.folder.path}: hive.json is missing, but the folder holds "
-                    f"{count(len(members), 'drone')}: give "
-                    f"-n {len(members)} so that none is left out"
-                )
-            return Founding(name, self._spider.name, partition, left[-1] + 1, members)
-        return Founding(name, self._spider.name, partition, drones, tuple(range(drones)))
+                return saved_founding
+        begun = self.folder.begun()
+        if not begun:
+            drones = self._drones or len(usable_cores())
+            return Founding(name, self._spider.name, partition, drones, tuple(range(drones)))
+        members = hive.map.drones if hive.map is not None else begun
+        if self._drones != len(members):
+            raise CannotStart(
+                f"{self.folder.path}: hive.json is missing, but the folder holds "
+                f"{count(len(members), 'drone')}: give "
+                f"-n {len(members)} so that none is left out"
+            )
+        return Founding(name, self._spider.name, partition, begun[-1] + 1, members)
 
-    def _refuse_another(self, before: Founding, look: HiveLook, name: str, partition: str) -> None:
+    def _check_founding(
+        self, founding: Founding, hive: HiveLook, name: str, partition: str
+    ) -> None:
+        """Raise CannotStart unless the hive of this founding is the one that was asked for."""
         path = self.folder.path
-        members = look.sharing or before.drones
+        members = hive.sharing or founding.drones
         if self._drones not in (0, len(members)):
             raise CannotStart(
                 f"{path}: has {count(len(members), 'drone')}: start it without -n, then run `{program()} hive resize "
                 f"{path} -n {self._drones}`"
             )
-        if self._spider.name != before.spider:
+        if self._spider.name != founding.spider:
             raise CannotStart(
-                f"{path}: is a hive of the spider {before.spider}, not of {self._spider.name}"
+                f"{path}: is a hive of the spider {founding.spider}, not of {self._spider.name}"
             )
-        for setting, now, was in (
-            ("HIVE_NAME", name, before.name),
-            ("HIVE_PARTITION", partition, before.partition),
+        for setting, wanted, founded_with in (
+            ("HIVE_NAME", name, founding.name),
+            ("HIVE_PARTITION", partition, founding.partition),
         ):
-            if now != was and is_given(self._settings, setting):
-                raise CannotStart(f"{setting} = {now}: {path} was founded with {was}")
+            # A default differs from what the hive was founded with, and is no wish.
+            if wanted != founded_with and is_given(self._settings, setting):
+                raise CannotStart(f"{setting} = {wanted}: {path} was founded with {founded_with}")
 
-    def settings_of(self, founding: Founding, number: int, url: str | None) -> dict[str, str]:
-        """Return the settings that `-s` gives to one drone.
+    def drone_settings(
+        self, founding: Founding, number: int, server_url: str | None
+    ) -> dict[str, str]:
+        """Return the settings that one drone's command line has.
 
-        `url`: of the server that this hive has of its own.
+        `server_url`: the address of the hive's own server; None if the settings name a server.
         """
-        return {
-            **self._given,
+        settings = {
+            **self._command_line,
             "JOBDIR": str(self.folder.drone(number)),
-            # more have joined since the founding
+            # more may have joined since the founding
             "HIVE_DRONES": str(max(founding.founders, number + 1)),
             "HIVE_DRONE": str(number),
             "HIVE_NAME": founding.name,
             "HIVE_PARTITION": founding.partition,
             "LOG_FILE": "",  # to standard error, which goes to a file for each drone
-            "STOPPED_STATUS": "0",  # is the hive's: a drone's would be taken for a failure
-            **self._port_of(number),
-            **({"REDIS_URL": url} if url else {}),
+            # The hive itself ends with STOPPED_STATUS: a drone's would be taken for a failure.
+            "STOPPED_STATUS": "0",
+            **self._metrics_port_of(number),
         }
+        if server_url:
+            settings["REDIS_URL"] = server_url
+        return settings
 
-    def _port_of(self, number: int) -> dict[str, str]:
-        """Return the METRICS_PORT of a drone: on one machine each has another, by its number."""
-        place = read("METRICS_PORT", self._settings.get("METRICS_PORT"))
-        if place is None or not place[1]:
+    def _metrics_port_of(self, number: int) -> dict[str, str]:
+        """Return a drone's METRICS_PORT, if the hive has one: drones of one machine share no port.
+
+        The hive's port is that of drone 0; the others count up from it.
+        """
+        address = read("METRICS_PORT", self._settings.get("METRICS_PORT"))
+        if address is None:
             return {}
-        host, port = place
-        return {"METRICS_PORT": f"{f'[{host}]' if ':' in host else host}:{port + number}"}
+        host, port = address
+        if not port:  # each drone gets a free one
+            return {}
+        url_host = f"[{host}]" if ":" in host else host
+        return {"METRICS_PORT": f"{url_host}:{port + number}"}
 
-    def command_of(self, founding: Founding, number: int, url: str | None) -> list[str]:
-        return command(self._spider.name, self._arguments, self.settings_of(founding, number, url))
+    def drone_command(self, founding: Founding, number: int, server_url: str | None) -> list[str]:
+        """Return the command that runs one drone. `server_url` is as for `drone_settings`."""
+        settings = self.drone_settings(founding, number, server_url)
+        return crawl_command(self._spider.name, self._arguments, settings)
 
     def check(self, founding: Founding) -> None:
         """Check all that `scrapy crawl` checks, as the first drone does. Raise CannotStart."""
-        own = self._settings.copy()
-        self._spider.update_settings(own)
-        ours = issubclass(load_object(own["SCHEDULER"]), FrontierScheduler)
-        if not ours and ADDON not in map(path_of, own.getdict("ADDONS")):
+        spider_settings = self._settings.copy()
+        self._spider.update_settings(spider_settings)
+        scheduler = load_object(spider_settings["SCHEDULER"])
+        is_ours = issubclass(scheduler, FrontierScheduler)
+        if not is_ours and ADDON not in map(path_of, spider_settings.getdict("ADDONS")):
             raise CannotStart(
-                f"SCHEDULER = {own['SCHEDULER']!r}: a hive needs webcrawl's own scheduler"
+                f"SCHEDULER = {spider_settings['SCHEDULER']!r}: a hive needs webcrawl's own scheduler"
             )
-        if own.getdict("FEEDS"):
+        if spider_settings.getdict("FEEDS"):
             raise CannotStart(
                 "FEEDS: all drones would write into the same file: use OUTPUTS, or a pipeline"
             )
-        checked = self._settings.copy()
-        # a server of our own begins without seeds
-        given = self.settings_of(founding, founding.drones[0], None)
-        checked.setdict(given, "cmdline")
-        preflight(checked, self._spider, self._arguments)
+        # Without a server: the hive's own is not there yet, and has no seeds to be checked.
+        first_drone = self.drone_settings(founding, founding.drones[0], None)
+        drone_settings = self._settings.copy()
+        drone_settings.setdict(first_drone, "cmdline")
+        preflight(drone_settings, self._spider, self._arguments)
 
 
-def given_by_command(settings: BaseSettings) -> dict[str, str]:
-    """Return the settings of the command line, as its `-s` options would say them."""
-    names = [
-        name for name in settings if settings.getpriority(name) == SETTINGS_PRIORITIES["cmdline"]
-    ]
-    return {name: _word(settings[name]) for name in names}
+def command_line_settings(settings: BaseSettings) -> dict[str, str]:
+    """Return the settings of the command line, each as an `-s` option would give it again."""
+    priority = SETTINGS_PRIORITIES["cmdline"]
+    names = [name for name in settings if settings.getpriority(name) == priority]
+    return {name: _option_value(settings[name]) for name in names}
 
 
-def _word(value: Any) -> str:
+def _option_value(value: Any) -> str:
     """Return a setting's value as `-s` takes it; Scrapy has made settings of a dict."""
     return json.dumps(value.copy_to_dict()) if isinstance(value, BaseSettings) else str(value)
 
 
-def command(spider: str, arguments: Mapping[str, str], settings: Mapping[str, str]) -> list[str]:
-    options = [word for name, value in arguments.items() for word in ("-a", f"{name}={value}")]
-    return [
-        *DRONE,
-        spider,
-        *options,
-        *(word for name, value in settings.items() for word in ("-s", f"{name}={value}")),
-    ]
+def crawl_command(
+    spider: str, arguments: Mapping[str, str], settings: Mapping[str, str]
+) -> list[str]:
+    """Return the command that crawls with these arguments and settings."""
+    words = [*DRONE_PROGRAM, spider]
+    for name, value in arguments.items():
+        words += ["-a", f"{name}={value}"]
+    for name, value in settings.items():
+        words += ["-s", f"{name}={value}"]
+    return words
 
 
-logger = logging.getLogger(__name__)
+class HiveServer(NamedTuple):
+    """The server of a hive that runs. `own` is None if the settings name the server."""
 
-TICK = 0.1  # seconds
-LEFT = 60.0  # seconds in which drones of a supervisor that was killed have ended
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    make_operator: MakeOperator
+    own: EmbeddedServer | None
+
+    @property
+    def own_url(self) -> str | None:
+        return self.own.url if self.own is not None else None
+
+
+class DroneStarts:
+    """Starts the processes of drones, and reads why they have ended. With `cores`, pins each."""
+
+    def __init__(
+        self, plan: HivePlan, founding: Founding, server_url: str | None, cores: Sequence[int]
+    ) -> None:
+        self._plan = plan
+        self._founding = founding
+        self._server_url = server_url
+        self._cores = cores
+        # of each drone's stats.json when the drone was started
+        self._stamps: dict[int, tuple[int, int]] = {}
+
+    def start(self, number: int) -> Child:
+        """Start a drone, and return its process."""
+        folder = self._plan.folder
+        self._stamps[number] = stats_file.stamp(folder.drone(number))
+        # with more drones than cores, some share one
+        core = self._cores[number % len(self._cores)] if self._cores else None
+        command = self._plan.drone_command(self._founding, number, self._server_url)
+        return Child(command, folder.log(number), core=core)
+
+    def end_reason(self, number: int) -> str | None:
+        """Return why a drone's crawl has ended; None if it has not, since the drone was started."""
+        jobdir = self._plan.folder.drone(number)
+        has_written = stats_file.stamp(jobdir) != self._stamps[number]
+        return stats_file.read(jobdir).get("reason") if has_written else None
 
 
 class HiveRun:
-    """One run of a hive. `pin`: each drone on a core of its own, as far as there are enough."""
+    """One run of a hive. `pin`: each drone has a core of its own, if there are enough."""
 
     def __init__(self, settings: Settings, plan: HivePlan, *, pin: bool = False) -> None:
         self._settings = settings
@@ -207,168 +277,186 @@ class HiveRun:
         self._cores = usable_cores() if pin else []
 
     def run(self) -> int:
-        """Run the drones; return the exit status. CannotStart, HiveError: no drone was started."""
+        """Run the drones until all have ended; return the exit status.
+
+        Raise CannotStart or HiveError if the hive cannot start. Then no drone was started, and a
+        folder that was made for the hive is gone again.
+        """
         self._folder.read()  # before anything is made: something else may be there
-        new = not self._folder.path.exists()
+        is_new_folder = not self._folder.path.exists()
         with closing(self._folder.lock()), ExitStack() as opened:
-            refused = opened.enter_context(ExitStack())
+            on_refusal = opened.enter_context(ExitStack())
             # what another process has made meanwhile is there before, and stays
-            if new and {*self._folder.path.iterdir()} <= {self._folder.path / LOCK}:
-                refused.callback(shutil.rmtree, self._folder.path, ignore_errors=True)
-            before = self._folder.read()
-            look = self._folder.look()
-            founding = self._plan.founding(before, look)
-            is_new = founding is not before
-            drones = drones_to_run(self._folder, founding, look)
-            self._wait_for_the_last_run(drones)
+            if is_new_folder and {*self._folder.path.iterdir()} <= {self._folder.path / LOCK}:
+                on_refusal.callback(shutil.rmtree, self._folder.path, ignore_errors=True)
+            saved_founding = self._folder.read()
+            hive = self._folder.look()
+            founding = self._plan.founding(saved_founding, hive)
+            is_new = founding is not saved_founding
+            drones = drones_to_run(self._folder, founding, hive)
+            self._wait_for_earlier_run(drones)
             self._plan.check(founding)
             self._folder.check_logs(drones)
-            self._url = opened.enter_context(self._server(founding))
-            asyncio.run(self._refuse_another_hive())
+            server = opened.enter_context(self._server(founding))
+            asyncio.run(self._refuse_another_hive(server.make_operator))
             check_own_files(self._settings, self._folder.path)
             choose_json(self._settings)
             check_log_file(self._settings)
-            founding = self._folder.take_over_orders(founding, look)
+            founding = self._folder.take_over_orders(founding, hive)
             # Before the first drone: a kill in between leaves a hive that no drone has entered, and
             # that the next start may found in another way. Drones without hive.json would need the
             # operator to say how many they are.
-            if founding != before:
+            if founding != saved_founding:
                 self._folder.write(founding)
-            refused.pop_all()  # from here on the folder is the hive's
+            on_refusal.pop_all()  # from here on the folder is the hive's
             self._configure_log()
-            return self._crawl(founding, is_new=is_new)
+            return self._crawl(founding, server, is_new=is_new)
 
-    def _wait_for_the_last_run(self, drones: Sequence[int]) -> None:
-        """Wait for drones whose supervisor was killed: they end with a checkpoint."""
-        end, told = time.monotonic() + LEFT, False
-        while left := [number for number in drones if self._folder.running(number)]:
+    def _wait_for_earlier_run(self, drones: Sequence[int]) -> None:
+        """Wait for drones whose supervisor was killed: they end with a checkpoint.
+
+        Raise CannotStart if one of them runs on for EARLIER_RUN_SECONDS.
+        """
+        end = time.monotonic() + EARLIER_RUN_SECONDS
+        is_announced = False
+        while running := [number for number in drones if self._folder.running(number)]:
             if time.monotonic() > end:
                 raise CannotStart(
-                    f"{self._folder.drone(left[0])}: another process is using this drone's state"
+                    f"{self._folder.drone(running[0])}: another process is using this drone's state"
                 )
-            if not told:
+            if not is_announced:
                 sys.stderr.write(
-                    f"waiting for {count(len(left), 'drone')} of an earlier run to end\n"
+                    f"waiting for {count(len(running), 'drone')} of an earlier run to end\n"
                 )
-                told = True
-            time.sleep(TICK)
+                is_announced = True
+            time.sleep(STEP_SECONDS)
 
     @contextmanager
-    def _server(self, founding: Founding) -> Iterator[str | None]:
-        """Yield the address of a server of the hive's own, while it runs, or None."""
-        self._own = None
+    def _server(self, founding: Founding) -> Iterator[HiveServer]:
+        """Yield the server that the settings name, or else one of the hive's own while that runs."""
         if has_server(self._settings):
-            self._operators = servers.named(self._settings, founding.name, self._folder)
-            yield None
+            yield HiveServer(
+                operator_maker_by_settings(self._settings, founding.name, self._folder), None
+            )
             return
-        with servers.own(self._folder.server, stream_memory(len(founding.drones))) as self._own:
-            self._operators = servers.at(self._own.url, founding.name)
-            yield self._own.url
+        with own_server(self._folder.server, stream_memory(len(founding.drones))) as own:
+            yield HiveServer(operator_maker_at(own.url, founding.name), own)
 
     def _configure_log(self) -> None:
         configure_logging(self._settings)
         for handler in logging.getLogger().handlers:
             handler.setFormatter(ReadableFormatter(formatter_for(self._settings, handler)))
 
-    def _crawl(self, founding: Founding, *, is_new: bool) -> int:
-        stamps: dict[int, tuple[int, int]] = {}  # of each drone's stats.json when it was started
+    def _crawl(self, founding: Founding, server: HiveServer, *, is_new: bool) -> int:
+        """Run the drones, save the sums of their figures, and log the last lines.
 
-        def start(number: int) -> Child:
-            stamps[number] = stats_file.stamp(self._folder.drone(number))
-            core = self._cores[number % len(self._cores)] if self._cores else None
-            return Child(
-                self._plan.command_of(founding, number, self._url),
-                self._folder.log(number),
-                core=core,
-            )
-
-        def reason(number: int) -> str | None:
-            folder = self._folder.drone(number)
-            has_written = stats_file.stamp(folder) != stamps[number]
-            return stats_file.read(folder).get("reason") if has_written else None
-
+        Return the exit status.
+        """
         begun = time.monotonic()
-        before = int(saved(self._folder)["pages"])
-        supervisor = Supervisor(start, reason)
-        watching = HiveWatch(self._folder, self._operators, self._own, lambda: supervisor.ended)
-        said = _how_it_begins(watching, None if is_new else before)
-        logger.info("%s: %s", self._folder.path, said)
-        asyncio.run(self._watch(supervisor, watching))
-        for number in SIGNALS:  # all is over
+        pages_before = int(saved(self._folder)["pages"])
+        drones = DroneStarts(self._plan, founding, server.own_url, self._cores)
+        supervisor = Supervisor(drones.start, drones.end_reason)
+        watch = HiveWatch(self._folder, server.make_operator, server.own, lambda: supervisor.ended)
+        first_line = _first_line(watch, None if is_new else pages_before)
+        logger.info("%s: %s", self._folder.path, first_line)
+        asyncio.run(self._supervise(supervisor, watch))
+        for number in STOP_SIGNALS:  # no drone is left that one could stop
             signal.signal(number, signal.SIG_IGN)
-        found = saved(self._folder)
-        if not found["drones"]:
+        figures = saved(self._folder)
+        if not figures["drones"]:
             logger.critical(
                 "%s was moved or removed; its drones have everything up to their last checkpoints",
                 self._folder.path,
             )
             return 1
-        self._write(found)
-        lines = last_lines(self._folder.path, found, time.monotonic() - begun, before)
-        reasons = {drone.get("reason") for drone in found.get("drones", ())}
-        if stats_file.STORE_FAILED in reasons:  # more came than is kept
-            lines[-1:] = [
-                f"{self._folder.path} has everything up to the last checkpoints of its drones"
-            ]
-        report = [report_command(self._folder.path)] if found["answers"] or found["pages"] else []
-        stopped = stopped_by(found.get("reason") or "")
-        for line in [*lines, *report, *self._nothing(found), stopped]:
+        self._save(figures)
+        was_stopped = stopped_by(figures.get("reason") or "")
+        seconds = time.monotonic() - begun
+        for line in [*self._last_lines(figures, seconds, pages_before), was_stopped]:
             if line:
                 logger.info("%s", line)
         if supervisor.status:
             return supervisor.status
-        if watching.trouble is not None:
+        if watch.failure is not None:
             return ExitStatus.FAILED
-        return self._settings.getint("STOPPED_STATUS") if stopped else ExitStatus.DONE
+        return self._settings.getint("STOPPED_STATUS") if was_stopped else ExitStatus.DONE
 
-    def _nothing(self, found: Mapping[str, Any]) -> Iterator[str]:
-        """Say where it is told why nothing came, to all drones or one: its proxy, perhaps."""
-        if found.get("hive/gave_nothing"):
+    def _last_lines(
+        self, figures: Mapping[str, Any], seconds: float, pages_before: int
+    ) -> Iterator[str]:
+        """Yield what to log at the end of the run, by the figures of all drones."""
+        lines = last_lines(self._folder.path, figures, seconds, pages_before)
+        reasons = {drone.get("reason") for drone in figures.get("drones", ())}
+        if stats_file.STORE_FAILED in reasons:
+            # The last line says what the folder has: of such a run it has less than was fetched.
+            lines[-1:] = [
+                f"{self._folder.path} has everything up to the last checkpoints of its drones"
+            ]
+        yield from lines
+        if figures["answers"] or figures["pages"]:
+            yield report_command(self._folder.path)
+        yield from self._where_failures_are_logged(figures)
+
+    def _where_failures_are_logged(self, figures: Mapping[str, Any]) -> Iterator[str]:
+        """Yield which logs tell why nothing was fetched, by all drones or by one.
+
+        One drone's proxy may be the cause.
+        """
+        if figures.get("hive/gave_nothing"):
             yield f"nothing was fetched: see the warnings of the drones in {self._folder.log(0).parent}"
             return
-        for one in found["drones"]:
-            if one.get("failures") and not (one.get("answers") or one.get("pages")):
-                log = self._folder.log(one["drone"])
-                yield f"drone {one['drone']} has fetched nothing: see its warnings in {log}"
+        for drone in figures["drones"]:
+            has_fetched = drone.get("answers") or drone.get("pages")
+            if drone.get("failures") and not has_fetched:
+                log = self._folder.log(drone["drone"])
+                yield f"drone {drone['drone']} has fetched nothing: see its warnings in {log}"
 
-    async def _refuse_another_hive(self) -> None:
-        """Raise AnotherHive if the server has another hive of this name, unless that gives way."""
+    async def _refuse_another_hive(self, make_operator: MakeOperator) -> None:
+        """Raise AnotherHive if the server has another hive of this name.
+
+        A hive that is being founded there gives way to the drones that have begun here.
+        """
         try:
-            async with aclosing(self._operators()) as operator:
+            async with aclosing(make_operator()) as operator:
                 await operator.look()
         except AnotherHive as error:
             if not (error.gives_way and self._folder.begun()):
                 raise
 
-    async def _watch(self, supervisor: Supervisor, watching: HiveWatch) -> None:
+    async def _supervise(self, supervisor: Supervisor, watch: HiveWatch) -> None:
+        """Run the drones that the watch names, and show their progress, until all have ended."""
         loop = asyncio.get_running_loop()
-        for number in SIGNALS:
+        for number in STOP_SIGNALS:
             if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
                 loop.add_signal_handler(number, supervisor.signalled)
-        # not by the event loop, which has it end the process for a moment when it no longer listens
+        # Not by the event loop: when that no longer listens, it leaves a moment in which the signal
+        # ends the process.
         signal.signal(signal.SIGUSR1, lambda *_: loop.call_soon_threadsafe(supervisor.checkpoint))
-        supervisor.add(watching.drones)
-        asking = asyncio.create_task(watching.run())
-        display = HiveProgress(self._settings, watching, supervisor)
+        supervisor.add(watch.drones)
+        watching = asyncio.create_task(watch.run())
+        display = HiveProgress(self._settings, watch, supervisor)
         display.begin()
         try:
             while supervisor.working:
                 supervisor.step()
-                if watching.trouble is not None:
+                if watch.failure is not None:
                     supervisor.stop()
-                supervisor.add(watching.drones)
-                await asyncio.sleep(TICK)
+                supervisor.add(watch.drones)
+                await asyncio.sleep(STEP_SECONDS)
         finally:
             display.close()
-            # by default it would end what has yet to write the sums
+            # By default it would end this process, which has yet to write the sums.
             signal.signal(signal.SIGUSR1, signal.SIG_IGN)
-            asking.cancel()
-            await asyncio.gather(asking, return_exceptions=True)
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
 
-    def _write(self, found: Mapping[str, Any]) -> None:
-        """Write the sums, and the members as the last checkpoints have them."""
+    def _save(self, figures: Mapping[str, Any]) -> None:
+        """Write the sums of the figures, and the members as the last checkpoints have them.
+
+        A file that cannot be written is only warned of.
+        """
         try:
-            stats_file.write(self._folder.path, stats_file.plain(found))
+            stats_file.write(self._folder.path, stats_file.plain(figures))
         except OSError as error:
             logger.warning("%s: cannot be written: %s", self._folder.stats, error)
         try:
@@ -377,12 +465,12 @@ class HiveRun:
             logger.warning("%s", error)
 
 
-def _how_it_begins(watching: HiveWatch, pages: int | None) -> str:
+def _first_line(watch: HiveWatch, pages: int | None) -> str:
     """Return how many drones begin, and with how many pages; None: the hive is new."""
-    drones = count(len(watching.drones), "drone")
+    drones = count(len(watch.drones), "drone")
     if pages is None:
         return f"a new hive of {drones}"
-    said = f"resumed by {drones} with {count(pages, 'page')}"
-    if not watching.goal:
-        return said
-    return f"{said}; the change to {count(watching.goal, 'drone')} continues"
+    line = f"resumed by {drones} with {count(pages, 'page')}"
+    if not watch.intended_count:
+        return line
+    return f"{line}; the change to {count(watch.intended_count, 'drone')} continues"

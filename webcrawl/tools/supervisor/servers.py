@@ -18,38 +18,44 @@ from webcrawl.crawl.hive.operator import HiveLook, Operator
 from webcrawl.crawl.hive.redis_server.embedded_server import UNIX, EmbeddedServer
 from webcrawl.crawl.hive.transport import Transport
 
-URL = "url"  # the file that tells other commands on this machine where the server is
-PATIENCE = 5.0  # seconds until a server must answer
-MakeOperator = Callable[[], Operator]
+URL_FILE = "url"  # the file that tells other commands on this machine where the server is
+ANSWER_SECONDS = 5.0  # in which a server must answer
+MakeOperator = Callable[[], Operator]  # opens one more connection to the server of a hive
 
 
-def named(settings: BaseSettings, name: str, folder: HiveFolder | None = None) -> MakeOperator:
-    """Return operators of this hive in the server of the settings.
+def operator_maker_by_settings(
+    settings: BaseSettings, name: str, folder: HiveFolder | None = None
+) -> MakeOperator:
+    """Return what makes operators of this hive, for the server that the settings name.
 
-    HiveError: it cannot carry a hive, or does not answer.
+    With `folder` the operators take no other hive of this name for the hive of that folder. Raise
+    HiveError if the server cannot carry a hive, or does not answer.
     """
     make_transport = transport_maker(settings, name)
-    asyncio.run(_reached(make_transport(), settings))
+    asyncio.run(_check_answers(make_transport(), settings))
 
-    def is_meant(look: HiveLook) -> bool:
-        return folder is None or folder.is_of(look.key, look.states)
+    def is_meant(hive: HiveLook) -> bool:
+        return folder is None or folder.is_of(hive.key, hive.states)
 
     return lambda: Operator(make_transport(), name, is_meant)
 
 
-def at(url: str, name: str) -> MakeOperator:
-    """Return operators of this hive in a server on this machine."""
+def operator_maker_at(url: str, name: str) -> MakeOperator:
+    """Return what makes operators of this hive, for a server on this machine."""
     make_transport = transport_maker(Settings({"REDIS_URL": url}), name)
     return lambda: Operator(make_transport(), name)
 
 
 @contextmanager
-def own(folder: Path, memory: int) -> Iterator[EmbeddedServer]:
-    """Run a server as long as it is needed. `memory`: bytes for links on their way."""
+def own_server(folder: Path, memory: int) -> Iterator[EmbeddedServer]:
+    """Run a server of the hive's own in this folder, and yield it.
+
+    The server may use so many bytes of `memory` for links in transit.
+    """
     server = EmbeddedServer(folder, memory)
     with reading(folder):
         server.start()
-    file = folder / URL
+    file = folder / URL_FILE
     try:
         with reading(file):
             file.write_text(f"{server.url}\n", encoding="utf-8")
@@ -59,44 +65,47 @@ def own(folder: Path, memory: int) -> Iterator[EmbeddedServer]:
         server.stop()
 
 
-def url_of(folder: Path) -> str:
-    """Return the address of a hive's own server, by what lies in its folder; empty without one.
+def own_server_url(folder: Path) -> str:
+    """Return the address of the hive's own server, which its folder notes; empty without one.
 
-    The copy of a running hive has the file, too, which leads to the original: a command to one is
-    not for the other.
+    The copy of a running hive's folder has the note, too. That leads to the original, and a command
+    to the copy must not reach it.
     """
     with reading(folder), suppress(FileNotFoundError):
-        url = (folder / URL).read_text(encoding="utf-8").strip()
-        return url if Path(url.removeprefix(UNIX)).parent.samefile(folder) else ""
+        url = (folder / URL_FILE).read_text(encoding="utf-8").strip()
+        is_original = Path(url.removeprefix(UNIX)).parent.samefile(folder)
+        return url if is_original else ""
     return ""
 
 
-async def _reached(transport: Transport, settings: BaseSettings) -> None:
+async def _check_answers(transport: Transport, settings: BaseSettings) -> None:
+    """Raise HiveError if the server cannot be opened. The transport is closed in any case."""
     where = url_without_credentials(str(settings.get("REDIS_URL") or settings.get("REDIS_HOST")))
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(ANSWER_SECONDS):
             await transport.open()
     except (Away, TimeoutError) as error:
         raise HiveError(
-            f"REDIS_URL = {where}: {str(error) or f'no answer within {PATIENCE:g} s'}"
+            f"REDIS_URL = {where}: {str(error) or f'no answer within {ANSWER_SECONDS:g} s'}"
         ) from error
     finally:
         await transport.close()
 
 
-DEFAULT = "web"  # the name of a hive without HIVE_NAME is its spider's
+DEFAULT_NAME = "web"  # the name of a hive without HIVE_NAME is its spider's
 
 
 class HiveTarget:
     """The hive of a command. `folder` and `founding` are None if only its server is known."""
 
     def __init__(self, settings: BaseSettings, text: str) -> None:
+        """`text`: the folder of the hive, or the URL of its server, as the user has typed it."""
         self.text = text
         self.folder: HiveFolder | None = None
         self.founding: Founding | None = None
         self._settings = settings.copy()
         if "://" in text:
-            self.name = settings.get("HIVE_NAME") or DEFAULT
+            self.name = settings.get("HIVE_NAME") or DEFAULT_NAME
             self._settings.set("REDIS_URL", text, "cmdline")
         else:
             self.folder = HiveFolder(Path(text))
@@ -106,32 +115,36 @@ class HiveTarget:
     @property
     def has_own_server(self) -> bool:
         """Return whether the hive runs a server of its own, which a kill makes empty."""
-        return self.folder is not None and bool(url_of(self.folder.server))
+        return self.folder is not None and bool(own_server_url(self.folder.server))
 
     def url(self) -> str:
-        """Return the server's URL, if other commands need to name it: the folder's, or as named."""
-        return self.text if self.folder is None else url_of(self.folder.server)
+        """Return the server's URL, or an empty text if the settings name the server already."""
+        return self.text if self.folder is None else own_server_url(self.folder.server)
 
-    def server(self) -> MakeOperator | None:
-        """Return the server, or None if neither the folder's hive nor the settings have one now."""
-        if self.folder is not None and (url := self.url()):
-            return at(url, self.name)
-        return named(self._settings, self.name, self.folder) if has_server(self._settings) else None
+    def known_operator_maker(self) -> MakeOperator | None:
+        """Return what makes operators of this hive; None if no server of it is known now."""
+        if self.folder is not None:
+            url = self.url()
+            if url:
+                return operator_maker_at(url, self.name)
+        if not has_server(self._settings):
+            return None
+        return operator_maker_by_settings(self._settings, self.name, self.folder)
 
-    def look(self) -> HiveLook:
-        """Return what the server knows now. Raise NotRunning if there is none to ask."""
-        return asyncio.run(_looked(self.running()))
-
-    def running(self) -> MakeOperator:
-        """Return the server that runs. Raise NotRunning if there is none to ask."""
-        found = self.server()
-        if found is None:
+    def operator_maker(self) -> MakeOperator:
+        """Return what makes operators of this hive. Raise NotRunning if no server is known."""
+        make_operator = self.known_operator_maker()
+        if make_operator is None:
             raise NotRunning(
                 f"{self.text}: the hive is not running, or has a server that -s REDIS_URL=… must name"
             )
-        return found
+        return make_operator
+
+    def ask_server(self) -> HiveLook:
+        """Return what the server knows of the hive now. Raise NotRunning if no server is known."""
+        return asyncio.run(_ask_once(self.operator_maker()))
 
 
-async def _looked(make_operator: MakeOperator) -> HiveLook:
+async def _ask_once(make_operator: MakeOperator) -> HiveLook:
     async with aclosing(make_operator()) as operator:
         return await operator.look()

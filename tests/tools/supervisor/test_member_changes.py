@@ -32,7 +32,7 @@ from webcrawl.crawl.hive.operator import HiveLook
 from webcrawl.crawl.hive.partition import NOTHING_WANTED, SlotMap
 from webcrawl.crawl.hive.queen import DroneState, Report
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.tools.supervisor import changes
+from webcrawl.tools.supervisor import member_changes
 
 FIRST = SlotMap.fair(range(2))
 
@@ -40,7 +40,9 @@ FIRST = SlotMap.fair(range(2))
 def target(server, folder=None):
     """A hive with this server."""
     return SimpleNamespace(
-        running=lambda: lambda: server, look=lambda: asyncio.run(server.look()), folder=folder
+        operator_maker=lambda: lambda: server,
+        ask_server=lambda: asyncio.run(server.look()),
+        folder=folder,
     )
 
 
@@ -111,7 +113,9 @@ def nothing(_):
 def change(server, members=(0,), folder=None, lost=()):
     """What is said of a change to these members."""
     said = []
-    asyncio.run(changes._changed(lambda: server, folder, lambda _: members, lost, said.append))
+    asyncio.run(
+        member_changes._change_members(lambda: server, folder, lambda _: members, lost, said.append)
+    )
     return said
 
 
@@ -122,8 +126,8 @@ def about(drone, **more):
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch):
-    monkeypatch.setattr(changes, "LOOKS", 0.0)
-    monkeypatch.setattr(changes, "QUIET", 0.0)
+    monkeypatch.setattr(member_changes, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(member_changes, "NOTING_SECONDS", 0.0)
 
 
 class TestTwoAtOnce:
@@ -145,7 +149,9 @@ class TestTwoAtOnce:
         """The others are those of the other order, also if it comes between the look and ours."""
         server = Server(*happens)
         order = asyncio.run(
-            changes._ordered(server, asyncio.run(server.look()), partial(changes.others, 1), ())
+            member_changes._give_order(
+                server, asyncio.run(server.look()), partial(member_changes.all_but, 1), ()
+            )
         )
 
         assert [one.members for one in server.orders] == orders
@@ -156,7 +162,7 @@ class TestTwoAtOnce:
         server = Server()
         server.order((1,))
         with pytest.raises(CannotStart, match="--drone 1: no drone would be left"):
-            changes.give_up(target(server), 1, str)
+            member_changes.give_up(target(server), 1, str)
 
         assert len(server.orders) == 1
 
@@ -385,7 +391,7 @@ class TestAdopt:
         """It may fetch for as long as its fence is longer than its lease, or all of it if the
         server may be new.
         """
-        assert changes._open_fence(HiveLook(reports=reports), 1) == seconds
+        assert member_changes._seconds_to_fence(HiveLook(reports=reports), 1) == seconds
 
     def test_one_that_comes_back_while_it_is_waited_for(self):
         """It is not given up: nothing of it is lost."""
@@ -396,8 +402,11 @@ class TestAdopt:
         ]
         said = []
         with pytest.raises(CannotStart, match="--drone 1: it was alive within"):
-            changes.adopt_lost(
-                SimpleNamespace(folder=None, look=lambda: looks.pop(0)), 1, said.append, sure=True
+            member_changes.adopt_lost(
+                SimpleNamespace(folder=None, ask_server=lambda: looks.pop(0)),
+                1,
+                said.append,
+                sure=True,
             )
 
         assert (
@@ -498,27 +507,34 @@ class TestAdopt:
         ]
         words.append(f"{write}raise SystemExit({status})")
 
-        def give_up(_target, _drone, _say, still):
+        def give_up(_target, _drone, _say, check_going):
             (tmp_path / "go").touch()
             end = time.monotonic() + 60
             while not (tmp_path / "over").exists():
-                still()
+                check_going()
                 assert time.monotonic() < end
                 time.sleep(0.02)
                 if reason == "finished" and processes[0].poll() is not None:
-                    still()
+                    check_going()
                     (tmp_path / "over").touch()
 
         processes, popen = [], subprocess.Popen
         monkeypatch.setattr(
             subprocess, "Popen", lambda *w, **m: processes.append(popen(*w, **m)) or processes[-1]
         )
-        nothing = dict.fromkeys(("must_run", "check_given_up", "_check_folder"), lambda *_: None)
+        nothing = dict.fromkeys(
+            ("check_is_launched", "check_can_leave", "_check_folder"), lambda *_: None
+        )
         for name, fake in {**nothing, "give_up": give_up}.items():
-            monkeypatch.setattr(changes, name, fake)
-        target = SimpleNamespace(name="web", look=lambda: HiveLook(leases={2: 1.0}))
+            monkeypatch.setattr(member_changes, name, fake)
+        target = SimpleNamespace(name="web", ask_server=lambda: HiveLook(leases={2: 1.0}))
         adopted = partial(
-            changes.adopt, target, 2, changes.FoundIdentity(tmp_path, None, None), words, print
+            member_changes.adopt,
+            target,
+            2,
+            member_changes.SavedIdentity(tmp_path, None, None),
+            words,
+            print,
         )
 
         if ends == "no":
@@ -557,7 +573,7 @@ class TestAdopt:
 
     def test_one_that_leaves_and_is_lost(self):
         """So it is of a hive that runs."""
-        changes.check_given_up(HiveLook(map=SlotMap.fair(range(3)).resized(range(2))), 2)
+        member_changes.check_can_leave(HiveLook(map=SlotMap.fair(range(3)).resized(range(2))), 2)
 
     def test_the_last_drone(self, url):
         """The last drone of a hive has nobody to give its hosts to."""

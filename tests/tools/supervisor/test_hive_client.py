@@ -27,9 +27,9 @@ from webcrawl.crawl.control.command import CommandError, NoAnswer, NotRunning
 from webcrawl.crawl.hive.hive_folder import HiveFolder
 from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.crawl.hive.redis_server.steps import Keys
-from webcrawl.tools.supervisor import orders
-from webcrawl.tools.supervisor.orders import HiveClient
-from webcrawl.tools.supervisor.servers import URL
+from webcrawl.tools.supervisor import hive_client
+from webcrawl.tools.supervisor.hive_client import HiveClient
+from webcrawl.tools.supervisor.servers import URL_FILE
 
 
 class TestCommands:
@@ -91,7 +91,7 @@ class TestCommands:
     def test_the_copy_of_a_hive_that_runs(self, folder, url):
         """A command to the copy of a running hive's folder is not for the hive that runs."""
         folder.server.mkdir()
-        (folder.server / URL).write_text(f"{url}\n")
+        (folder.server / URL_FILE).write_text(f"{url}\n")
         with Members(url, 2) as members:
             done = ordered(folder.path, "stop")
 
@@ -178,7 +178,9 @@ class TestCommands:
 
 def order(name, *looks, folder=None):
     """What is said of a command to a hive of two drones."""
-    return asyncio.run(orders.given(partial(Scripted, *looks), folder, (0, 1), name, ()))
+    return asyncio.run(
+        hive_client.order_drones(partial(Scripted, *looks), folder, (0, 1), name, ())
+    )
 
 
 class TestWhoHasDoneIt:
@@ -186,8 +188,8 @@ class TestWhoHasDoneIt:
 
     @pytest.fixture(autouse=True)
     def _at_once(self, monkeypatch):
-        monkeypatch.setattr(orders, "LOOKS", 0.0)
-        monkeypatch.setattr(orders, "PATIENCE", 0.05)
+        monkeypatch.setattr(hive_client, "LOOK_SECONDS", 0.0)
+        monkeypatch.setattr(hive_client, "ORDER_SECONDS", 0.05)
 
     def test_a_drone_that_goes_away(self):
         """It has not done it, and is named."""
@@ -207,7 +209,7 @@ class TestWhoHasDoneIt:
         """An order that was given is not said to be refused, whatever keeps the drones from
         confirming it.
         """
-        monkeypatch.setattr(orders, "PATIENCE", 0.0)
+        monkeypatch.setattr(hive_client, "ORDER_SECONDS", 0.0)
         with pytest.raises(NoAnswer):
             order("pause", *(seen(alive, [0]) for alive in looks))
 
@@ -252,12 +254,12 @@ def _asked(tmp_path, monkeypatch):
             heard.append((self._name, *words))
             return {"from": self._name}
 
-    monkeypatch.setattr(orders, "Client", Client)
+    monkeypatch.setattr(hive_client, "Client", Client)
 
     def ask(seen, *words):
         one = HiveClient(Settings(), str(tmp_path), 1.0, None)
-        monkeypatch.setattr(one, "_look", lambda: seen)
-        monkeypatch.setattr(one._target, "running", lambda: None)
+        monkeypatch.setattr(one, "_ask_server", lambda: seen)
+        monkeypatch.setattr(one._target, "operator_maker", lambda: None)
         return one.ask(*words), heard
 
     return tmp_path, ask
@@ -278,7 +280,7 @@ def test_a_hive_that_only_its_server_tells_of(asked, monkeypatch):
     folder, _ = asked
     one = HiveClient(Settings(), "redis://h", 1.0, None)
     seen = replace(look_at(folder), partition="domain")
-    monkeypatch.setattr(one, "_look", lambda: seen)
+    monkeypatch.setattr(one, "_ask_server", lambda: seen)
 
     assert one.ask("host", "example.com") == {"from": "drone-1"}
     assert [row["drone"] for row in one.ask("hosts")["drones"]] == [0, 1]
@@ -336,7 +338,7 @@ async def done(_make_operator, _folder, _there, name, _words):
 def test_an_order_goes_to_no_socket(asked, monkeypatch):
     """It goes to all drones by their server, which answers when their checkpoints have it."""
     folder, ask = asked
-    monkeypatch.setattr(orders, "given", done)
+    monkeypatch.setattr(hive_client, "order_drones", done)
 
     assert ask(look_at(folder), "pause") == ("pause: done", [])
 
@@ -346,7 +348,7 @@ def test_a_drone_that_is_away(asked, monkeypatch):
     ends that.
     """
     folder, ask = asked
-    monkeypatch.setattr(orders, "given", done)
+    monkeypatch.setattr(hive_client, "order_drones", done)
     seen = look_at(folder, alive=(0,))
     assert ask(seen, "pause")[0] == "pause: done"
     with pytest.raises(
@@ -398,7 +400,7 @@ def test_nobody_is_there(tmp_path, asked):
 def test_a_list_that_is_missing(asked, tmp_path, monkeypatch):
     """All lists are looked at before standard input is written to a file."""
     one = HiveClient(Settings(), str(tmp_path), 1.0, BytesIO(b"http://a.test/\n"))
-    monkeypatch.setattr(one, "_look", lambda: look_at(tmp_path))
+    monkeypatch.setattr(one, "_ask_server", lambda: look_at(tmp_path))
 
     with pytest.raises(CommandError, match=r"missing\.txt: No such file"):
         one.ask("seeds", "add", "-", str(tmp_path / "missing.txt"))

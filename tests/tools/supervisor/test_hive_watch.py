@@ -17,8 +17,8 @@ from webcrawl.crawl.hive.operator import HiveLook
 from webcrawl.crawl.hive.partition import SLOTS, SlotMap, Wanted
 from webcrawl.crawl.hive.queen import DroneState, Report
 from webcrawl.store.jobdir.figures import merged
-from webcrawl.tools.supervisor import watching
-from webcrawl.tools.supervisor.watching import HiveProgress, HiveWatch, drones_to_run
+from webcrawl.tools.supervisor import hive_watch
+from webcrawl.tools.supervisor.hive_watch import HiveProgress, HiveWatch, drones_to_run
 
 FOUNDED = Founding("web", "web", "domain", 2, (0, 1))
 AGAIN = {"revisit/records": 50, "revisit/taken": 20, "revisit/freshness": 0.5, "revisit/sampled": 9}
@@ -136,7 +136,7 @@ def watched(folder, *looks):
 
     async def run():
         task = asyncio.create_task(watch.run())
-        await eventually(lambda: server.over or watch.trouble)
+        await eventually(lambda: server.over or watch.failure)
         task.cancel()
         await asyncio.wait({task})
 
@@ -146,7 +146,7 @@ def watched(folder, *looks):
 
 def test_hive_json_notes_the_members(folder, monkeypatch):
     """It has the members of the map, for programs that do not read checkpoints, and no order."""
-    monkeypatch.setattr(watching, "INTERVAL", 0)
+    monkeypatch.setattr(hive_watch, "WATCH_SECONDS", 0)
     watched(folder, look((0, 1, 2), (0, 1, 2), (0, 1)))
     assert folder.known().drones == (0, 1, 2)
 
@@ -158,7 +158,7 @@ def test_hive_json_notes_the_members(folder, monkeypatch):
 
 def test_a_server_that_has_lost_the_order(folder, monkeypatch):
     """A drone that was given up is not started though the server does not know of it yet."""
-    monkeypatch.setattr(watching, "INTERVAL", 0)
+    monkeypatch.setattr(hive_watch, "WATCH_SECONDS", 0)
     for drone in range(2):
         checkpoint(folder, drone, SlotMap.fair(range(3)), (7, (0, 1), (2,)))
     lost = look((0, 1, 2), (0, 1), (0, 1), lost=(2,))
@@ -172,7 +172,7 @@ def test_a_server_that_has_lost_the_order(folder, monkeypatch):
 
 def test_the_end_of_a_change_is_said(folder, monkeypatch, caplog):
     """It is said once, when no drone leaves any more; not while the server knows of no order."""
-    monkeypatch.setattr(watching, "INTERVAL", 0)
+    monkeypatch.setattr(hive_watch, "WATCH_SECONDS", 0)
     caplog.set_level("INFO")
     leaves, gone = look((0, 1), (0, 1, 2), (0, 1), (2,)), look((0, 1), (0, 1), (0, 1))
 
@@ -202,7 +202,7 @@ def test_the_watch_ends_though_its_cancellation_is_lost(folder, monkeypatch):
     """Where the hive's end meets a question to the server, which fails for that, nothing is asked
     again.
     """
-    monkeypatch.setattr(watching, "INTERVAL", 0)
+    monkeypatch.setattr(hive_watch, "WATCH_SECONDS", 0)
 
     async def run():
         cut = Cut()

@@ -3,7 +3,7 @@
 import pytest
 from scrapy.settings import Settings
 
-from webcrawl.tools.supervisor.hive_run import given_by_command
+from webcrawl.tools.supervisor.hive_run import command_line_settings
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ def test_a_setting_is_said_again(name, word):
     )
     settings.set(name, word, "cmdline")
 
-    given = given_by_command(settings)
+    given = command_line_settings(settings)
     again.set(name, given[name], "cmdline")
 
     assert given.keys() == {name}
