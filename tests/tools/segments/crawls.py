@@ -14,7 +14,7 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.meta_row import CLEAN
 from webcrawl.store.outputs import Outputs
 from webcrawl.tools.segments.builder import SegmentBuilder
-from webcrawl.tools.segments.left import left_by
+from webcrawl.tools.segments.earlier_crawl import earlier_crawls
 
 
 @cache
@@ -56,18 +56,18 @@ def crawled(jobdir, asked=(), found=(), *, clean=True, outputs=None, **settings)
 
 def builder(jobdir, disk=None, store="", **settings):
     return SegmentBuilder(
-        jobdir / FOLDER, values(**settings), left_by(jobdir)[0], disk=disk, store=store
+        jobdir / FOLDER, values(**settings), earlier_crawls(jobdir)[0], disk=disk, store=store
     )
 
 
 def build(*jobdirs, most=1000, needed=10, disk=None, store="", **settings):
     """The URLs of the next segment, and what was cut."""
     with builder(jobdirs[0], disk, store, **settings) as made:
-        if made.waiting is None:
-            made.read([left for jobdir in jobdirs for left in left_by(jobdir)])
+        if made.undelivered is None:
+            made.read([left for jobdir in jobdirs for left in earlier_crawls(jobdir)])
             made.make(most, needed)
-        urls = urls_of(made.path(made.number)) if made.waiting else []
-        made.given()
+        urls = urls_of(made.segment_path(made.number)) if made.undelivered else []
+        made.note_delivery()
         return urls
 
 

@@ -26,7 +26,8 @@ from webcrawl.store.jobdir.job_dir import NoCrawl
 from webcrawl.store.jobdir.meta_row import CLEAN
 from webcrawl.tools.segments import builder as module
 from webcrawl.tools.segments import segment
-from webcrawl.tools.segments.left import TABLE, left_by
+from webcrawl.tools.segments.earlier_crawl import earlier_crawls
+from webcrawl.tools.segments.link_tables import TABLE_READ
 
 A, B, C, D = (f"http://{name}.test/" for name in "abcd")
 EXACT, BLOOM = "webcrawl.frontier.seen.disk.DiskSeen", "webcrawl.frontier.seen.bloom.BloomSeen"
@@ -98,9 +99,9 @@ def test_a_segment_that_was_crawled_and_gave_nothing(tmp_path):
     crawled(crawl, asked=[B], found=[[A]])
     assert build(crawl) == []
     with builder(crawl) as made:
-        made.read(left_by(crawl))
+        made.read(earlier_crawls(crawl))
 
-        assert made.untouched is None
+        assert made.unrequested is None
 
 
 def test_an_index_keeps_its_kind(tmp_path):
@@ -146,9 +147,9 @@ def test_how_it_was_found_comes_along(tmp_path):
     first = link(A, f"{B}1", "LlR")
     crawl = crawled(tmp_path / "job", found=[[first], [link(A, f"{C}2", "L")]])
     with builder(crawl) as made:
-        made.read(left_by(crawl))
+        made.read(earlier_crawls(crawl))
         made.make(10, 10)
-        row = made.path(1).read_text().splitlines()[1]
+        row = made.segment_path(1).read_text().splitlines()[1]
 
     assert row == f"1,{A},LlR,{B}1,http://s.test/,"
 
@@ -157,7 +158,7 @@ def test_a_segment_that_was_not_handed_over_comes_again(tmp_path):
     """It was made, and the process ended: it is not made twice, and not forgotten."""
     crawl = crawled(tmp_path / "job", found=[[A]])
     with builder(crawl) as made:
-        made.read(left_by(crawl))
+        made.read(earlier_crawls(crawl))
         made.make(10, 10)
     crawled(crawl, found=[[B]])
 
@@ -206,7 +207,7 @@ def test_a_log_that_was_set_back(tmp_path):
             StoreError, match=r"\d+ bytes were read earlier, but the file is now shorter"
         ),
     ):
-        made.read([replace(one, outputs={"logs/crawl.log": 9}) for one in left_by(crawl)])
+        made.read([replace(one, outputs={"logs/crawl.log": 9}) for one in earlier_crawls(crawl)])
 
 
 def test_a_line_that_is_no_link_is_damage(tmp_path):
@@ -226,7 +227,7 @@ def test_a_crawl_whose_links_nobody_knows(tmp_path, caplog):
     """It followed links, and left no tables: that is told, and counts as lost."""
     crawl = crawled(tmp_path / "job", asked=[A], found=None)
     with builder(crawl) as made:
-        made.read(left_by(crawl))
+        made.read(earlier_crawls(crawl))
         assert made.lost == 1
     assert "has neither logs/found.log nor tables, so its links are missing" in caplog.text
 
@@ -235,7 +236,7 @@ def test_a_crawl_that_has_asked_for_nothing(tmp_path, caplog):
     """It has no links to lose: so it is between the checks of a start and the first checkpoint."""
     crawl = crawled(tmp_path / "job", found=None)
     with builder(crawl) as made:
-        made.read(left_by(crawl))
+        made.read(earlier_crawls(crawl))
         assert made.lost == 0
     assert caplog.text == ""
 
@@ -249,10 +250,10 @@ def test_tables_that_were_taken_away(tmp_path, caplog):
     )
     (crawl / "tables/links-00000.parquet").unlink()
     with builder(crawl) as made:
-        made.read(left_by(crawl))
+        made.read(earlier_crawls(crawl))
         assert made.lost == 1
-        made._db.set(f"{TABLE}{crawl.resolve()}/tables/links-00000.parquet", b"1")
-        made.read(left_by(crawl))
+        made._db.set(f"{TABLE_READ}{crawl.resolve()}/tables/links-00000.parquet", b"1")
+        made.read(earlier_crawls(crawl))
 
         assert made.lost == 1
     assert (
@@ -264,13 +265,13 @@ def test_tables_that_were_taken_away(tmp_path, caplog):
 def test_a_folder_without_a_crawl_is_named_in_one_line(tmp_path):
     """One line that names the folder."""
     with pytest.raises(NoCrawl, match="no such folder"):
-        left_by(tmp_path / "none")
+        earlier_crawls(tmp_path / "none")
     with pytest.raises(NoCrawl, match="not a crawl"):
-        left_by(tmp_path)
+        earlier_crawls(tmp_path)
     crawl = crawled(tmp_path / "job", asked=[A], found=[[B]])
     build(crawl)
     with pytest.raises(NoCrawl, match="is not a crawl, but the index of segments"):
-        left_by(crawl / FOLDER)
+        earlier_crawls(crawl / FOLDER)
 
 
 def test_a_name_that_is_no_text_is_named_in_one_line(tmp_path):
@@ -287,7 +288,7 @@ def test_a_drone_that_is_not_here(tmp_path, caplog):
     crawled(tmp_path / "drone-0", asked=[A], found=[[B]])
     named(tmp_path, (0, 1))
 
-    assert len(left_by(tmp_path)) == 1
+    assert len(earlier_crawls(tmp_path)) == 1
     assert caplog.messages == [
         f"{tmp_path}/drone-1: left out, because this drone's folder is missing"
     ]
@@ -302,8 +303,8 @@ def test_one_builder_at_a_time(tmp_path):
 
 def test_many_are_read_in_portions(tmp_path, monkeypatch):
     """With a checkpoint now and then, and files that are merged, the segments are the same."""
-    monkeypatch.setattr(module, "OFTEN", 100)
-    monkeypatch.setattr(segment, "MEMORY", 5000)
+    monkeypatch.setattr(module, "CHECKPOINT_LINKS", 100)
+    monkeypatch.setattr(segment, "MEMORY_BYTES", 5000)
     pages = [
         [f"http://h{at % 17}.test/{at * 7 % 900}" for at in range(first, first + 30)]
         for first in range(0, 1800, 30)
@@ -348,7 +349,7 @@ class TestFaults:
         """The disk is full at some operation: one error; then all segments come as if nothing had
         been.
         """
-        monkeypatch.setattr(segment, "MEMORY", 2000)
+        monkeypatch.setattr(segment, "MEMORY_BYTES", 2000)
         whole = self.everything(crawled(tmp_path / "whole", asked=PAGES[:3], found=[PAGES]))
         counting = BreakingDisk()
         self.everything(crawled(tmp_path / "count", asked=PAGES[:3], found=[PAGES]), counting)
@@ -380,7 +381,7 @@ def test_what_a_builder_leaves_is_sound(tmp_path):
     build(crawl)
 
     with closing(CrawlDB(crawl / FOLDER / "state")) as db:
-        assert json.loads(db.get(module.META)) == {"number": 1, "given": 1, "touched": False}
+        assert json.loads(db.get(module.MADE)) == {"number": 1, "given": 1, "touched": False}
 
 
 NAME = "tables/links-00000.parquet"
@@ -399,10 +400,10 @@ def test_tables_in_a_store_are_counted_as_lost(tmp_path, caplog):
         crawl.rounds(5)
     assert not (tmp_path / NAME).exists()
     with builder(tmp_path) as made:
-        made.read(left_by(tmp_path))
+        made.read(earlier_crawls(tmp_path))
         assert made.lost == 1
-        made._db.set(f"{TABLE}{tmp_path.resolve() / NAME}", b"1")
-        made.read(left_by(tmp_path))
+        made._db.set(f"{TABLE_READ}{tmp_path.resolve() / NAME}", b"1")
+        made.read(earlier_crawls(tmp_path))
 
         assert made.lost == 1
     assert f"{NAME}: was removed before it was read: copy it back" in caplog.text

@@ -15,7 +15,13 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.lines import BlockReader, BlockWriter
-from webcrawl.tools.segments.segment import LinkPool, copied, cut, hosts_needed, most_per_host
+from webcrawl.tools.segments.segment import (
+    LinkPool,
+    copy_segment,
+    cut_segment,
+    hosts_needed,
+    max_urls_per_host,
+)
 from webcrawl.urls.seeds import Seeds
 from webcrawl.urls.seeds.seed_source import UrlDiscovery
 
@@ -41,7 +47,7 @@ def opened(folder, memory=1 << 20, name="pool"):
 
 def lines(pool):
     pool.spill()
-    return [line for some in pool.sorted() for line in some]
+    return [line for some in pool.sorted_lines() for line in some]
 
 
 def urls(pool):
@@ -207,7 +213,7 @@ def test_segments_are_those_of_a_pool_in_memory(tmp_path_factory, builds):
             number += len(new)
             pool.add([record(*one) for one in new])
             twin.waiting += new
-            found = cut(pool, Disk(), folder / "segment.csv", most, needed)
+            found = cut_segment(pool, Disk(), folder / "segment.csv", most, needed)
             rows = (folder / "segment.csv").read_text().splitlines()[1:] if found.urls else []
             db.checkpoint()
 
@@ -222,7 +228,7 @@ def test_more_hosts_than_a_segment_has_urls(tmp_path):
         added = [(f"h{at:05d}.test", at) for at in range(40_000)][::-1]
         pool.add([record(*one) for one in added])
         taken = []
-        while cut(pool, Disk(), tmp_path / "segment.csv", 9000, 10).urls:
+        while cut_segment(pool, Disk(), tmp_path / "segment.csv", 9000, 10).urls:
             taken.append(
                 {
                     row.split(",")[1]
@@ -246,7 +252,7 @@ def made(folder, links):
     db, pool = opened(folder)
     with closing(db):
         pool.add([link.pack() for link in links])
-        cut(pool, Disk(), folder / "segment.csv", 100, 1)
+        cut_segment(pool, Disk(), folder / "segment.csv", 100, 1)
     return folder / "segment.csv"
 
 
@@ -316,9 +322,9 @@ def test_a_copy_is_whole_or_not_there(tmp_path):
     target.parent.mkdir()
     target.write_text("old")
 
-    copied(source, target)
+    copy_segment(source, target)
     assert target.read_bytes() == source.read_bytes()
-    copied(None, target)
+    copy_segment(None, target)
     assert target.read_text() == "rank,url,path,via,seed,chain\n"
     assert [path.name for path in target.parent.iterdir()] == ["s.csv"]
 
@@ -358,7 +364,7 @@ def test_how_many_of_each_host(hosts, most, needed, cap):
     """As many as `needed` hosts have, so that the crawl is busy until the end; what is beyond that
     stays.
     """
-    assert most_per_host(Counter(hosts), most, needed) == cap
+    assert max_urls_per_host(Counter(hosts), most, needed) == cap
 
 
 @given(
@@ -368,7 +374,7 @@ def test_never_more_than_asked_for_and_busy_to_the_end(hosts, most, needed):
     """The segment is not too large; hosts that have more than it takes are cut only when too few
     would be left.
     """
-    cap = most_per_host(Counter(hosts), most, needed)
+    cap = max_urls_per_host(Counter(hosts), most, needed)
     taken = sum(min(cap, count) for count in hosts)
 
     assert taken <= most

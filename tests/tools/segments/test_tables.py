@@ -11,8 +11,8 @@ from pyarrow import parquet
 from tests.tools.segments.crawls import builder, crawled
 from webcrawl.base.model import unpack
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.tools.segments import left as left_module
-from webcrawl.tools.segments.left import left_by
+from webcrawl.tools.segments import link_tables
+from webcrawl.tools.segments.earlier_crawl import earlier_crawls
 
 
 def table(**columns):
@@ -53,7 +53,7 @@ def crawl(folder, *, clean=True, **tables):
 def ways(jobdir):
     """How the links were found that a build reads."""
     with builder(jobdir) as made:
-        made.read(left_by(jobdir))
+        made.read(earlier_crawls(jobdir))
         found = []
         made.pool.add = lambda records: found.extend(map(unpack, records))
         made.make(1000, 10)
@@ -65,7 +65,7 @@ FOUND = "LlL", "http://s.test/"
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
-    monkeypatch.setattr(left_module, "WINDOW", 5)
+    monkeypatch.setattr(link_tables, "WINDOW_PAGES", 5)
 
 
 def test_a_later_build(tmp_path):

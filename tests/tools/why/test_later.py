@@ -3,7 +3,7 @@
 import pytest
 
 from tests.tools.segments.crawls import build, builder, crawled, link
-from webcrawl.tools.segments.left import left_by
+from webcrawl.tools.segments.earlier_crawl import earlier_crawls
 from webcrawl.tools.why import noted_links
 from webcrawl.tools.why.answer import OpenedCrawls, why
 
@@ -42,7 +42,7 @@ def test_in_the_log(crawl):
 def test_in_the_pool(crawl):
     """The builder has read it, and a later segment will have it."""
     with builder(crawl) as made:
-        made.read(left_by(crawl))
+        made.read(earlier_crawls(crawl))
         made.checkpoint()
         made.make(1, 1)
 
@@ -95,7 +95,7 @@ def test_how_far_it_looks(crawl, monkeypatch):
 def test_a_pool_that_is_damaged(crawl):
     """The answer is what else is known, and says so."""
     with builder(crawl) as made:
-        made.read(left_by(crawl))
+        made.read(earlier_crawls(crawl))
         made.make(1, 1)
     (pool,) = (crawl / "segments").glob("pool-*")
     pool.write_bytes(b"x" * pool.stat().st_size)

@@ -88,8 +88,8 @@ def _build(settings: Settings, jobdirs: list[Path], opts: argparse.Namespace) ->
     from webcrawl.adapter.plain_scrapy import trusted_code  # noqa: PLC0415 - 0.4 s, here and below
     from webcrawl.crawl.segments import FOLDER  # noqa: PLC0415
     from webcrawl.tools.segments.builder import SegmentBuilder  # noqa: PLC0415
-    from webcrawl.tools.segments.left import left_by  # noqa: PLC0415
-    from webcrawl.tools.segments.segment import copied  # noqa: PLC0415
+    from webcrawl.tools.segments.earlier_crawl import earlier_crawls  # noqa: PLC0415
+    from webcrawl.tools.segments.segment import copy_segment  # noqa: PLC0415
 
     target = Path(opts.o or "segment.csv")
     if not target.parent.is_dir() or target.is_dir():
@@ -97,22 +97,26 @@ def _build(settings: Settings, jobdirs: list[Path], opts: argparse.Namespace) ->
     # a file would take the place of a device, or of /dev/stdout
     if target.exists() and not target.is_file():
         raise CannotStart(f"-o {target}: is not a file")
-    crawls = [left for jobdir in jobdirs for left in left_by(jobdir, trusted_code(settings))]
+    crawls = [
+        earlier for jobdir in jobdirs for earlier in earlier_crawls(jobdir, trusted_code(settings))
+    ]
     values = _values(settings, crawls[0].values)
     with SegmentBuilder(
         jobdirs[0] / FOLDER, values, crawls[0], store=STORES.get(opts.seen, "")
     ) as builder:
         before = builder.lost
-        if builder.waiting is None:
+        if builder.undelivered is None:
             builder.read(crawls)
-            if builder.untouched is not None:
-                sys.stderr.write(f"{readable(str(builder.untouched))}: {UNTOUCHED}\n")
+            if builder.unrequested is not None:
+                sys.stderr.write(f"{readable(str(builder.unrequested))}: {UNTOUCHED}\n")
             made = vars(builder.make(opts.urls, _needed(values)))
         else:  # it was made, and the process ended before the file was where it should be
             made = {}
-        copied(builder.path(builder.number) if builder.waiting else None, target.resolve())
-        builder.given()
-        figures = builder.sizes()
+        copy_segment(
+            builder.segment_path(builder.number) if builder.undelivered else None, target.resolve()
+        )
+        builder.note_delivery()
+        figures = builder.figures()
         lost = builder.lost - before
     answer = {
         "segment": str(target),

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from hashlib import blake2b
 from pathlib import Path
@@ -31,24 +31,28 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawl_line import LOG
-from webcrawl.store.jobdir.meta_row import FILTERS as LEARNED
+from webcrawl.store.jobdir.meta_row import FILTERS as FILTER_STATES
 from webcrawl.store.jobdir.meta_row import TERMS, read_terms
-from webcrawl.tools.segments.left import EarlierCrawl, SegmentCrawl, TableReader, crawled
-from webcrawl.tools.segments.segment import CutSegment, LinkPool, cut
+from webcrawl.tools.segments.earlier_crawl import EarlierCrawl, requested_urls
+from webcrawl.tools.segments.link_tables import TableReader
+from webcrawl.tools.segments.segment import CutSegment, LinkPool, cut_segment
+from webcrawl.tools.segments.segment_crawl import SegmentCrawl
 from webcrawl.urls.host_names import RegisteredDomains
 
 logger = logging.getLogger(__name__)
 
-AGAIN = "crawl with -a follow=0, or with OUTPUTS=tables"
-EXACT = "webcrawl.frontier.seen.disk.DiskSeen"
-META = "segments.made"
+HOW_TO_KEEP_LINKS = "crawl with -a follow=0, or with OUTPUTS=tables"
+EXACT_SEEN_STORE = "webcrawl.frontier.seen.disk.DiskSeen"
+# Rows of the state. A file's path follows READ_UP_TO, and a folder's IDENTITY, whose value is a
+# digest of the key of the crawl that was read there.
+MADE = "segments.made"
 LOST = "segments.lost"
-PLACE = "segments.place."  # before a file's path: how far it was read
-WHOSE = "segments.crawl."  # before a folder's path: which crawl that was, by a digest of its key
-OFTEN = 1 << 20  # links between two checkpoints
-PAUSE = 0.01  # seconds
-OWN: Mapping[str, Any] = {  # of these settings a builder has its own values
-    # who links to whom, which it would remember, is the crawl's business
+READ_UP_TO = "segments.place."
+IDENTITY = "segments.crawl."
+CHECKPOINT_LINKS = 1 << 20  # links read between two checkpoints
+DECISION_SECONDS = 0.01  # between two looks at the seen store, which decides in a thread
+BUILDER_SETTINGS: Mapping[str, Any] = {  # in place of the crawl's
+    # which page links to which, which these would remember, is the crawl's business
     "DOMAIN_BUDGET": UNLIMITED,
     "REVISIT_POLICY": "none",
     "URL_FOLLOW": True,
@@ -60,7 +64,11 @@ OWN: Mapping[str, Any] = {  # of these settings a builder has its own values
 
 
 class SegmentBuilder:
-    """Builds segments, in one process at a time; StateLocked for a second one."""
+    """Builds segments in its folder, in one process at a time.
+
+    `number` is that of the last segment. `lost` counts the crawls and tables whose links could not
+    be read, over all builds.
+    """
 
     def __init__(
         self,
@@ -70,14 +78,14 @@ class SegmentBuilder:
         disk: Disk | None = None,
         store: str = "",
     ) -> None:
-        """`first`: whose seeds' domains are known, if the index is new.
+        """Open the index, or make it. Raise StateLocked if another process has it.
 
-        `store`: the seen store that is the index; by default an index stays what it is, and a new
-        one is exact.
+        `first`: the crawl whose seeds' domains a new index knows. `store`: the seen store that is
+        the index; by default an index stays what it is, and a new one is exact.
         """
         self.folder = folder
         domains = RegisteredDomains()
-        values = with_values(values, {**OWN, "JOBDIR": str(folder)})
+        values = with_values(values, {**BUILDER_SETTINGS, "JOBDIR": str(folder)})
         with ExitStack() as opened:
             db = CrawlDB(folder / "state", disk)
             opened.callback(db.close)
@@ -85,10 +93,12 @@ class SegmentBuilder:
             # The scope's state is hashes by the crawl's key, so that both come along.
             if first is not None and first.key and is_new:
                 db.set("key", first.key)
-                scope = {name: one for name, one in first.learned.items() if name == "scope"}
-                db.set(LEARNED, msgpack.packb(scope))
+                scope = {
+                    name: state for name, state in first.filter_states.items() if name == "scope"
+                }
+                db.set(FILTER_STATES, msgpack.packb(scope))
             terms = read_terms(db.get(TERMS) or b"{}")
-            values["SEEN_STORE"] = store or terms.get("SEEN_STORE", EXACT)
+            values["SEEN_STORE"] = store or terms.get("SEEN_STORE", EXACT_SEEN_STORE)
             self._ready = Event()
             around = Surroundings(on_ready=self._ready.set)
             crawl, _ = assemble(values, around, spider=SPIDER, kind=SegmentCrawl, db=db)
@@ -97,18 +107,17 @@ class SegmentBuilder:
             opened.callback(crawl.close)
             self._db = db
             self.pool = LinkPool(db, folder, lambda url: domains(host_of(url)))
-            made = json.loads(db.get(META) or b'{"number": 0, "given": 0}')
-            # of the last segment, and of the last given away
+            made = json.loads(db.get(MADE) or b'{"number": 0, "given": 0}')
             self.number = made["number"]
-            self._given = made["given"]
-            # something was asked for since the last segment
-            self._is_touched = made.get("touched", False)
-            self.lost = int(db.get(LOST) or b"0")  # tables that could not be read, over all builds
-            self._tables = TableReader(crawl, db, self._lose)
-            self._sweep()
+            self._delivered = made["given"]  # number of the last segment that was delivered
+            # a URL was requested since the last segment
+            self._has_requests = made.get("touched", False)
+            self.lost = int(db.get(LOST) or b"0")
+            self._tables = TableReader(crawl, db, self._report_loss)
+            self._remove_uncounted()
             self._closing = opened.pop_all()
-        self._since = 0
-        self._seeds_matter = needs_all_seeds(values)
+        self._links_since_checkpoint = 0
+        self._needs_seeds = needs_all_seeds(values)
 
     def __enter__(self) -> Self:
         return self
@@ -116,7 +125,7 @@ class SegmentBuilder:
     def __exit__(self, *_: object) -> None:
         self._closing.close()
 
-    def _sweep(self) -> None:
+    def _remove_uncounted(self) -> None:
         """Remove segments that no checkpoint counts."""
         for path in self.folder.iterdir():
             match = NAME.fullmatch(path.name)
@@ -125,140 +134,148 @@ class SegmentBuilder:
 
     # -- reading
 
-    def _lose(self, number: int, why: str) -> None:
-        """Count tables whose links are missing, and say why."""
+    def _report_loss(self, number: int, why: str) -> None:
+        """Count crawls or tables whose links are missing, and warn why."""
         logger.warning("%s", why)
         self.lost += number
         self._db.set(LOST, b"%d" % self.lost)
 
     def read(self, crawls: Sequence[EarlierCrawl]) -> None:
-        """Read what these crawls have left since the last time: first requests, then finds."""
-        # First what was asked for, of all crawls: what another one has fetched is no find.
-        for left in crawls:
-            self._meet(left)
-            self._log(left, LOG, self._asked)
-        for left in crawls:
-            if left.has_found_log:
-                self._log(left, FOUND, self._found)
-            elif left.has_tables:
-                for number in self._tables.read(left):
-                    self._step(number)
-            elif left.outputs.get(LOG):  # otherwise it has requested nothing yet
-                self._lose(
+        """Read what these crawls have left since they were last read.
+
+        Raise StoreError if a log or table is damaged, or shorter than it was.
+        """
+        # The requests of all crawls come first: what another one has fetched is not new.
+        for earlier in crawls:
+            self._note_identity(earlier)
+            self._read_log(earlier, LOG, self._take_requested)
+        for earlier in crawls:
+            if earlier.has_found_log:
+                self._read_log(earlier, FOUND, self._take_found)
+            elif earlier.has_tables:
+                for number in self._tables.read(earlier):
+                    self._count(number)
+            elif earlier.outputs.get(LOG):  # otherwise it has requested nothing yet
+                self._report_loss(
                     1,
-                    f"{left.jobdir}: has neither {FOUND} nor tables, so its links are missing: {AGAIN}",
+                    f"{earlier.jobdir}: has neither {FOUND} nor tables, so its links are missing: "
+                    f"{HOW_TO_KEEP_LINKS}",
                 )
 
-    def _meet(self, left: EarlierCrawl) -> None:
-        """Note whose crawl this is: of one begun anew in the folder of another nothing was read."""
-        if not left.key:  # it was opened, and has not begun
+    def _note_identity(self, earlier: EarlierCrawl) -> None:
+        """Note which crawl this is. Have one that was begun anew in its folder read from the start."""
+        if not earlier.key:  # it was opened, and has not begun
             return
-        name, whose = f"{WHOSE}{left.jobdir.resolve()}", blake2b(left.key, digest_size=8).digest()
-        if self._db.get(name) not in (None, whose):
+        name = f"{IDENTITY}{earlier.jobdir.resolve()}"
+        identity = blake2b(earlier.key, digest_size=8).digest()
+        if self._db.get(name) not in (None, identity):
             logger.warning(
                 "%s: now holds another crawl than before, so it is read from its beginning",
-                left.jobdir,
+                earlier.jobdir,
             )
             for path in (LOG, FOUND):
-                self._db.set(_place(left, path), b"0")
-            self._tables.forget(left)
-        self._db.set(name, whose)
+                self._db.set(_progress_name(earlier, path), b"0")
+            self._tables.forget(earlier)
+        self._db.set(name, identity)
 
-    def take(self, batches: Iterable[Sequence[Packed]]) -> None:
-        """Take links that were found and have passed the filters."""
-        for records in batches:
-            self._crawl.found(records)
-            self._step(len(records))
-
-    def _found(self, records: Sequence[Packed]) -> None:
+    def _take_found(self, records: Sequence[Packed]) -> None:
         if not all(map(is_link, records)):
             raise StoreError(f"{FOUND}: damaged: a line is not a link")
-        self._crawl.found(records)
+        self._crawl.submit(records)
 
-    def _asked(self, lines: Sequence[bytes]) -> None:
-        urls, seeds = crawled(lines)
-        self._is_touched = self._is_touched or bool(urls)
-        if self._seeds_matter:
-            self._crawl.start_from(seeds)
-        self._crawl.know(urls)
+    def _take_requested(self, lines: Sequence[bytes]) -> None:
+        urls, seeds = requested_urls(lines)
+        self._has_requests = self._has_requests or bool(urls)
+        if self._needs_seeds:
+            self._crawl.add_seeds(seeds)
+        self._crawl.mark_as_seen(urls)
 
-    def _log(self, left: EarlierCrawl, path: str, take: Callable[[Sequence[bytes]], None]) -> None:
-        name = _place(left, path)
+    def _read_log(
+        self, earlier: EarlierCrawl, path: str, take: Callable[[Sequence[bytes]], None]
+    ) -> None:
+        """Have `take` get the lines of a log that were not read yet, and note how far it is read."""
+        name = _progress_name(earlier, path)
         start = int(self._db.get(name) or b"0")
-        if start > left.outputs.get(path, 0):
+        if start > earlier.outputs.get(path, 0):
             raise StoreError(
-                f"{left.jobdir / path}: {start} bytes were read earlier, but the file is now shorter"
+                f"{earlier.jobdir / path}: {start} bytes were read earlier, but the file is now shorter"
             )
-        for lines, end in left.lines(path, start):
+        for lines, end in earlier.read_lines(path, start):
             take(lines)
-            # Before `_step`, which may take a checkpoint: that has the lines and their end.
+            # Before `_count`, which may take a checkpoint: that has the lines and their end.
             self._db.set(name, b"%d" % end)
-            self._step(len(lines))
+            self._count(len(lines))
 
-    def _step(self, links: int) -> None:
-        """Take out what is new, so that it waits in one place; a checkpoint now and then."""
-        self._since += links
-        if self._since >= OFTEN:
-            self._take()
+    def _count(self, links: int) -> None:
+        """Count links that were read, and take a checkpoint now and then."""
+        self._links_since_checkpoint += links
+        if self._links_since_checkpoint >= CHECKPOINT_LINKS:
+            self._move_new_to_pool()
             self.checkpoint()
 
-    def _take(self) -> None:
+    def _move_new_to_pool(self) -> None:
+        """Move the links that are known to be new into the pool, so that they wait in one place."""
         self._crawl.submit_all_portions()
         for records in self._crawl.take_new(self._ready):
             self.pool.add(records)
 
     def checkpoint(self) -> None:
-        self._since = 0
-        made = {"number": self.number, "given": self._given, "touched": self._is_touched}
-        self._db.set(META, json.dumps(made).encode())
+        self._links_since_checkpoint = 0
+        made = {"number": self.number, "given": self._delivered, "touched": self._has_requests}
+        self._db.set(MADE, json.dumps(made).encode())
         self._crawl.checkpoint(last=True)
 
     # -- segments
 
-    def path(self, number: int) -> Path:
+    def segment_path(self, number: int) -> Path:
         return self.folder / f"segment-{number:06d}.csv"
 
     @property
-    def waiting(self) -> int | None:
-        """Return the number of a segment that is made and not given away, if there is one."""
-        return self.number if self._given < self.number else None
+    def undelivered(self) -> int | None:
+        """Return the number of a segment that is made and not delivered, or None."""
+        return self.number if self._delivered < self.number else None
 
     @property
-    def untouched(self) -> Path | None:
-        """Return the last segment, if nothing in it was asked for since it was given away."""
-        was_given = self.number > 0 and self.waiting is None
-        if was_given and not self._is_touched:
-            return self.path(self.number)
+    def unrequested(self) -> Path | None:
+        """Return the last segment if none of its URLs was requested since it was delivered."""
+        was_delivered = self.number > 0 and self.undelivered is None
+        if was_delivered and not self._has_requests:
+            return self.segment_path(self.number)
         return None
 
-    def given(self) -> None:
-        """Note that the last segment was taken, or was crawled."""
-        self._given = self.number
+    def note_delivery(self) -> None:
+        """Note that the last segment is where the user wants it."""
+        self._delivered = self.number
         self.checkpoint()
 
-    def make(self, most: int, needed: int) -> CutSegment:
-        """Make the next segment, unless nothing waits. `needed`: hosts that keep a crawl busy."""
-        self._take()
+    def make(self, max_urls: int, busy_hosts: int) -> CutSegment:
+        """Make the next segment, unless no link waits, and return its numbers.
+
+        `busy_hosts`: how many hosts keep a crawl busy. Raise StoreError if it cannot be written.
+        """
+        self._move_new_to_pool()
         # The seen store decides in a thread.
-        while self._crawl.decide():
-            time.sleep(PAUSE)
-            self._take()
-        self._take()
+        while self._crawl.decide_waiting():
+            time.sleep(DECISION_SECONDS)
+            self._move_new_to_pool()
+        self._move_new_to_pool()
         self.checkpoint()
+        target = self.segment_path(self.number + 1)
         try:
-            found = cut(self.pool, self._db.disk, self.path(self.number + 1), most, needed)
+            segment = cut_segment(self.pool, self._db.disk, target, max_urls, busy_hosts)
         except OSError as error:
             raise StoreError(f"{self.folder}: {error.strerror or error}") from error
         # A kill before this checkpoint leaves a file that none counts: the next start removes it.
-        if found.urls:
+        if segment.urls:
             self.number = self.number + 1
-            self._is_touched = False
+            self._has_requests = False
             self.checkpoint()
-        return found
+        return segment
 
-    def sizes(self) -> dict[str, int | float]:
+    def figures(self) -> dict[str, int | float]:
         return self._crawl.stats()
 
 
-def _place(left: EarlierCrawl, path: str) -> str:
-    return f"{PLACE}{(left.jobdir / path).resolve()}"
+def _progress_name(earlier: EarlierCrawl, path: str) -> str:
+    """Return the row that says how far a file was read."""
+    return f"{READ_UP_TO}{(earlier.jobdir / path).resolve()}"

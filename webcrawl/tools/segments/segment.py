@@ -18,37 +18,41 @@ from itertools import accumulate
 from pathlib import Path
 
 from webcrawl.base.model import Packed
-from webcrawl.crawl.segments import POOL as META
+from webcrawl.crawl.segments import POOL as POOL_STATE
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.disk import Disk, replacing
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.lines import BlockReader, BlockWriter
 
-MEMORY = 64 << 20  # bytes of lines that wait to be sorted
-OBJECT = 41  # bytes that Python needs for each, beside the line
-MOST_FILES = 64  # that are merged at once
+MEMORY_BYTES = 64 << 20  # of lines that wait to be sorted
+OBJECT_BYTES = 41  # that Python needs for each line: 33 beside its text, and 8 in the list
+MAX_FILES = 64  # that are merged at once
+MAX_BEGINNINGS = 100_000  # hosts whose beginnings of lines are kept
+NUMBER_CHARS = 16  # hexadecimal digits, so that the order of the text is that of the number
+# Domain, host with port, number and packed link, with a blank after each of the first three, and
+# the end of a line.
 Line = bytes
-"""Domain, host with port, number, packed link; a blank after each of the first three, and the end of a line."""
 
 
 class LinkPool(Part):
     """The links that wait for a segment. A checkpoint names its files, which do not change."""
 
     def __init__(
-        self, db: CrawlDB, folder: Path, domain_of: Callable[[str], str], memory: int = MEMORY
+        self, db: CrawlDB, folder: Path, domain_of: Callable[[str], str], memory: int = MEMORY_BYTES
     ) -> None:
+        """Open the pool in this folder. Raise DamagedFile if a file of the last checkpoint is not there."""
         self._db = db
         self._folder = folder
         self._domain_of = domain_of
         self._memory = memory
-        state = json.loads(db.get(META) or b'{"files": [], "next": 0, "last": 0}')
+        state = json.loads(db.get(POOL_STATE) or b'{"files": [], "next": 0, "last": 0}')
         # of each file its name, bytes and lines
-        self._files: list[tuple[str, int, int]] = [tuple(one) for one in state["files"]]
-        self._next = state["next"]  # number of the next link
-        self._last = state["last"]  # number of the last file
+        self._files: list[tuple[str, int, int]] = [tuple(file) for file in state["files"]]
+        self._next_number = state["next"]  # of a link
+        self._last_file = state["last"]  # number of a file
         self._lines: list[Line] = []
-        self._size = 0
-        self._sites: dict[bytes, bytes] = {}
+        self._bytes_of_lines = 0
+        self._beginnings: dict[bytes, bytes] = {}  # of lines, by host
         self._make_folder()
         self._check_files()
         db.join(self)
@@ -84,25 +88,25 @@ class LinkPool(Part):
         """Add links that are new."""
         for record in records:
             host = record.split(b"/", 3)[2]
-            site = self._sites.get(host) or self._site(host)
-            line = b"%b%016x %b\n" % (site, self._next, record)
-            self._next += 1
+            beginning = self._beginnings.get(host) or self._new_beginning(host)
+            line = b"%b%016x %b\n" % (beginning, self._next_number, record)
+            self._next_number += 1
             self._lines.append(line)
-            self._size += len(line) + OBJECT
-        if self._size >= self._memory:
+            self._bytes_of_lines += len(line) + OBJECT_BYTES
+        if self._bytes_of_lines >= self._memory:
             self.spill()
 
-    def _site(self, host: bytes) -> bytes:
-        """Return the beginning of the lines of a host."""
-        if len(self._sites) > 100_000:
-            self._sites.clear()
+    def _new_beginning(self, host: bytes) -> bytes:
+        """Return, and keep, the beginning that all lines of a host have: its domain and name."""
+        if len(self._beginnings) > MAX_BEGINNINGS:
+            self._beginnings.clear()
         name = host.rpartition(b"@")[2].decode()
-        site = f"{self._domain_of(f'http://{name}/')} {name} ".encode()
-        self._sites[host] = site
-        return site
+        beginning = f"{self._domain_of(f'http://{name}/')} {name} ".encode()
+        self._beginnings[host] = beginning
+        return beginning
 
     def spill(self) -> None:
-        """Write what is in memory."""
+        """Write the lines in memory to a file, and merge the files if there are MAX_FILES."""
         if not self._lines:
             return
         self._lines.sort()
@@ -110,22 +114,22 @@ class LinkPool(Part):
             file.write(self._lines)
         self._files.append(file.named)
         self._lines = []
-        self._size = 0
-        if len(self._files) >= MOST_FILES:
+        self._bytes_of_lines = 0
+        if len(self._files) >= MAX_FILES:
             with self.new_file() as file:
-                for lines in self.sorted():
+                for lines in self.sorted_lines():
                     file.write(lines)
             self.replace([file.named])
 
     def new_file(self) -> BlockWriter:
         """Return a new file for `replace`. Until then, no checkpoint names it."""
-        self._last += 1
-        return BlockWriter(self._db.disk, self._folder / f"pool-{self._last:08d}")
+        self._last_file += 1
+        return BlockWriter(self._db.disk, self._folder / f"pool-{self._last_file:08d}")
 
     def replace(self, files: Sequence[tuple[str, int, int]]) -> None:
-        """Have these files hold what waits from now on; empty ones are not kept.
+        """Have these files hold all that waits, in place of the files so far.
 
-        The others go with the next checkpoint.
+        Those are removed with the next checkpoint, and so is one of these that is empty.
         """
         # The last checkpoint names them until the next one is taken.
         for name, _, _ in self._files:
@@ -135,27 +139,28 @@ class LinkPool(Part):
                 self._db.discard(self._folder / name)
         self._files = [file for file in files if file[2]]
 
-    def sorted(self) -> Iterator[list[Line]]:
+    def sorted_lines(self) -> Iterator[list[Line]]:
         """Yield all lines in their order, some thousand at a time; call `spill` before."""
         with ExitStack() as opened:
             readers = [
                 opened.enter_context(BlockReader(self._folder / name)) for name, _, _ in self._files
             ]
-            yield from _merged(readers)
+            yield from _merged_blocks(readers)
 
     def save(self) -> None:
         try:
             self.spill()
         except OSError as error:
             raise StoreError(f"{self._folder}: {error.strerror or error}") from error
-        state = {"files": self._files, "next": self._next, "last": self._last}
-        self._db.set(META, json.dumps(state).encode())
+        state = {"files": self._files, "next": self._next_number, "last": self._last_file}
+        self._db.set(POOL_STATE, json.dumps(state).encode())
 
 
-def _merged(readers: Sequence[Iterator[list[Line]]]) -> Iterator[list[Line]]:
-    """Sort blocks up to the earliest end at hand together: sorting merges what is sorted, in C.
+def _merged_blocks(readers: Sequence[Iterator[list[Line]]]) -> Iterator[list[Line]]:
+    """Yield the lines of these sorted files in their order.
 
-    Half a million lines of ten files take 0.11 s of CPU, and 0.29 s by `heapq.merge`.
+    The blocks at hand are sorted together, up to the earliest of their ends: sorting merges what is
+    sorted, in C. Half a million lines of ten files take 0.11 s of CPU, and 0.29 s by `heapq.merge`.
     """
     files = [_LinesAtHand(reader) for reader in readers]
     while True:
@@ -166,11 +171,11 @@ def _merged(readers: Sequence[Iterator[list[Line]]]) -> Iterator[list[Line]]:
             return
         # No file has a line below this one that is not at hand.
         bound = min(ends)
-        found: list[Line] = []
+        lines: list[Line] = []
         for file in files:
-            found += file.take_up_to(bound)
-        found.sort()
-        yield found
+            lines += file.take_up_to(bound)
+        lines.sort()
+        yield lines
 
 
 class _LinesAtHand:
@@ -189,7 +194,7 @@ class _LinesAtHand:
             self.lines = block or []
 
     def take_up_to(self, bound: Line) -> list[Line]:
-        """Remove and return the lines that are not above this one."""
+        """Remove and return the lines up to this one."""
         end = bisect_right(self.lines, bound)
         taken = self.lines[:end]
         self.lines = self.lines[end:]
@@ -197,196 +202,222 @@ class _LinesAtHand:
 
 
 HEADER = b"rank,url,path,via,seed,chain\n"
-AGE = 1 << 14  # links in a row that count as found at one time
-AT_ONCE = 1 << 20  # bytes
+AGE_LINKS = 1 << 14  # links in a row that count as found at one time
+BUFFER_BYTES = 1 << 20  # of rows that are written, and of a copy, at once
+NO_LIMIT = 1 << 64  # above the number of any link
 
 
 @dataclass
 class CutSegment:
-    """Numbers of what a segment took from the pool."""
+    """The numbers of a segment that was cut from the pool."""
 
     urls: int = 0
     hosts: int = 0
     domains: int = 0
     per_host: int = 0  # at most
-    left: int = 0  # URLs that wait for a later one
+    left: int = 0  # URLs that wait for a later segment
 
 
 class PoolSizes:
-    """One pass over the pool: how many hosts have so many URLs, and how long these have waited."""
+    """How many hosts have how many links in the pool, and since when: by one pass over all lines."""
 
     def __init__(self, pool: LinkPool) -> None:
-        self.by_count: Counter[int] = Counter()
-        self.by_age: Counter[int] = Counter()
-        site, count, first = b"", 0, 0
-        for lines in pool.sorted():
+        self.hosts_by_links: Counter[int] = Counter()
+        self.hosts_by_age: Counter[int] = Counter()  # of the first link, in steps of AGE_LINKS
+        beginning = b""
+        links = first_number = 0
+        for lines in pool.sorted_lines():
             for line in lines:
-                if line.startswith(site) and site:
-                    count += 1
+                if beginning and line.startswith(beginning):
+                    links += 1
                     continue
-                self._host(count, first)
-                site, number = _site(line)
-                count, first = 1, number
-        self._host(count, first)
+                self._count_host(links, first_number)
+                beginning, first_number = _beginning_and_number(line)
+                links = 1
+        self._count_host(links, first_number)
 
-    def _host(self, count: int, first: int) -> None:
-        if count:
-            self.by_count[count] += 1
-            self.by_age[first // AGE] += 1
+    def _count_host(self, links: int, first_number: int) -> None:
+        if links:
+            self.hosts_by_links[links] += 1
+            self.hosts_by_age[first_number // AGE_LINKS] += 1
 
-    def oldest(self, most: int) -> int:
-        """Return the number that a host's first URL must be below, for `most` hosts to qualify."""
+    def bound_for(self, max_hosts: int) -> int:
+        """Return a number that the first links of about `max_hosts` hosts are below: the oldest."""
         hosts = 0
-        for age in sorted(self.by_age):
-            hosts += self.by_age[age]
-            if hosts >= most:
-                return (age + 1) * AGE
-        return 1 << 64
+        for age in sorted(self.hosts_by_age):
+            hosts += self.hosts_by_age[age]
+            if hosts >= max_hosts:
+                return (age + 1) * AGE_LINKS
+        return NO_LIMIT
 
 
-def cut(pool: LinkPool, disk: Disk, target: Path, most: int, needed: int) -> CutSegment:
-    """Write the segment to `target`, and have the pool keep the rest.
+def cut_segment(
+    pool: LinkPool, disk: Disk, target: Path, max_urls: int, busy_hosts: int
+) -> CutSegment:
+    """Write the next segment to `target`, and have the pool keep the rest.
 
-    Without URLs there is no file.
+    `busy_hosts`: how many hosts keep a crawl busy. Without URLs there is no file.
     """
     pool.spill()
     sizes = PoolSizes(pool)
-    found = CutSegment(per_host=most_per_host(sizes.by_count, most, needed))
+    segment = CutSegment(per_host=max_urls_per_host(sizes.hosts_by_links, max_urls, busy_hosts))
     if not len(pool):
-        return found
-    # more hosts than a segment has URLs: those that have waited longest have their turn
-    before = 1 << 64 if found.per_host else sizes.oldest(most)
-    found.per_host = found.per_host or 1
+        return segment
+    bound = NO_LIMIT
+    if not segment.per_host:
+        # There are more hosts than a segment has URLs: those that have waited longest get one.
+        bound = sizes.bound_for(max_urls)
+        segment.per_host = 1
     with pool.new_file() as rest, replacing(disk, target) as fd:
         out = SegmentWriter(disk, fd)
-        _divide(pool, rest, out, found, most, before)
+        _divide(pool, rest, out, segment, max_urls, bound)
         out.write_waiting()
     pool.replace([rest.named])
-    found.left = len(pool)
-    return found
+    segment.left = len(pool)
+    return segment
 
 
 def _divide(
-    pool: LinkPool, rest: BlockWriter, out: SegmentWriter, found: CutSegment, most: int, before: int
+    pool: LinkPool,
+    rest: BlockWriter,
+    out: SegmentWriter,
+    segment: CutSegment,
+    max_urls: int,
+    bound: int,
 ) -> None:
-    site, domain, taken, room = b"", b"", 0, 0
-    for lines in pool.sorted():
+    """Write the first links of each host to the segment while it has room, and the others to `rest`.
+
+    A host whose first link has a number from `bound` on has to wait. What the segment takes is
+    counted in `segment`.
+    """
+    beginning = domain = b""
+    taken = room = 0  # links of this host
+    for lines in pool.sorted_lines():
         kept: list[Line] = []
         for line in lines:
-            if not (site and line.startswith(site)):
-                site, number = _site(line)
-                taken, room = 0, min(found.per_host, most - found.urls) if number < before else 0
-                found.hosts += bool(room)
-                if room and domain != (domain := site.split(b" ", 1)[0]):
-                    found.domains += 1
+            is_same_host = beginning and line.startswith(beginning)
+            if not is_same_host:
+                beginning, number = _beginning_and_number(line)
+                taken = 0
+                room = min(segment.per_host, max_urls - segment.urls) if number < bound else 0
+                if room:
+                    segment.hosts += 1
+                    host_domain = beginning.split(b" ", 1)[0]
+                    if host_domain != domain:
+                        segment.domains += 1
+                        domain = host_domain
             if taken < room:
                 taken += 1
-                found.urls += 1
-                out.add(line[len(site) + 17 : -1])
+                segment.urls += 1
+                out.add(line[len(beginning) + NUMBER_CHARS + 1 : -1])
             else:
                 kept.append(line)
         rest.write(kept)
 
 
-def _site(line: Line) -> tuple[bytes, int]:
-    """Return the beginning of all lines of the link's host, and its number."""
+def _beginning_and_number(line: Line) -> tuple[bytes, int]:
+    """Return the beginning of all lines of the link's host, and the link's number."""
     domain, host, number, _ = line.split(b" ", 3)
     return b"%b %b " % (domain, host), int(number, 16)
 
 
 class SegmentWriter:
-    """Rows for the file of this descriptor; `write_waiting` writes the last of them."""
+    """Writes rows to the file of this descriptor; `write_waiting` writes the last of them."""
 
     def __init__(self, disk: Disk, fd: int) -> None:
         self._disk = disk
         self._fd = fd
         self._waiting: list[bytes] = [HEADER]
-        self._size = 0
+        self._waiting_bytes = 0
         self._rows = 0
 
     def add(self, record: Packed) -> None:
         self._rows += 1
         row = _row(self._rows, record)
         self._waiting.append(row)
-        self._size += len(row)
-        if self._size >= AT_ONCE:
+        self._waiting_bytes += len(row)
+        if self._waiting_bytes >= BUFFER_BYTES:
             self.write_waiting()
 
     def write_waiting(self) -> None:
         self._disk.write(self._fd, b"".join(self._waiting))
         self._waiting = []
-        self._size = 0
+        self._waiting_bytes = 0
 
 
 def _row(rank: int, record: Packed) -> bytes:
-    """Return a row of the segment. A seed says nothing of how it was found: it is one again."""
+    """Return a row of the segment. That of a seed says nothing of how it was found: it is a seed again."""
     url, path, via, seed, _, _, chain, _ = record.split(b" ")
-    fields = (url, path, via, seed, chain) if path or via else (url, b"", b"", b"", b"")
-    return b"%d,%b\n" % (rank, b",".join(_cells(fields)))
+    is_seed = not path and not via
+    fields = (url, b"", b"", b"", b"") if is_seed else (url, path, via, seed, chain)
+    return b"%d,%b\n" % (rank, b",".join([_cell(field) for field in fields]))
 
 
-def _cells(fields: tuple[bytes, ...]) -> Iterator[bytes]:
-    for field in fields:
-        yield b'"%b"' % field.replace(b'"', b'""') if b"," in field or b'"' in field else field
+def _cell(field: bytes) -> bytes:
+    """Return a field as CSV has it."""
+    if b"," in field or b'"' in field:
+        return b'"%b"' % field.replace(b'"', b'""')
+    return field
 
 
-def copied(segment: Path | None, target: Path) -> None:
+def copy_segment(segment: Path | None, target: Path) -> None:
     """Copy the segment to another name, whole or not at all.
 
-    Without one the file has no rows: an old one must go.
+    Without a segment the file gets no rows: an old one must go. Raise StoreError if the file cannot
+    be written.
     """
     disk = Disk()
     try:
-        with (
-            segment.open("rb") if segment is not None else BytesIO(HEADER) as file,
-            replacing(disk, target) as fd,
-        ):
-            while data := file.read(AT_ONCE):
+        source = segment.open("rb") if segment is not None else BytesIO(HEADER)
+        with source as file, replacing(disk, target) as fd:
+            while data := file.read(BUFFER_BYTES):
                 disk.write(fd, data)
     except OSError as error:
         raise StoreError(f"{target}: {error.strerror or error}") from error
 
 
 Wait = Callable[[Sequence[float]], float]
-# seconds that downloads take; the wait for a host depends on them
-TYPICAL = (0.05, 0.1, 0.25, 0.5, 1.0)
+TYPICAL_SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0)  # of downloads; the wait for a host depends on them
 
 
 def hosts_needed(slots: int, wait: Wait) -> int:
     """Return how many hosts keep so many downloads under way.
 
-    `wait` is the policy of politeness. What matters is how many downloads fit into one wait; the
-    least of it counts, at which most pages come per second.
+    `wait` is the policy of politeness: seconds between two downloads, by those of the last ones.
+    What matters is how many downloads fit into one wait. Its least counts, at which most pages come
+    per second.
     """
-    return math.ceil(slots * (1 + min(wait([seconds]) / seconds for seconds in TYPICAL)))
+    return math.ceil(slots * (1 + min(wait([seconds]) / seconds for seconds in TYPICAL_SECONDS)))
 
 
-def most_per_host(sizes: Mapping[int, int], most: int, needed: int) -> int:
-    """Return how many URLs to take of each host, for `most` in all; 0: not even one of each.
+def max_urls_per_host(hosts_by_links: Mapping[int, int], max_urls: int, busy_hosts: int) -> int:
+    """Return how many URLs a segment of `max_urls` takes of each host; 0: not even one of each.
 
-    `sizes`: how many hosts have so many URLs.
+    `hosts_by_links`: how many hosts have so many URLs. `busy_hosts`: how many keep a crawl busy.
     """
-    hosts = sum(sizes.values())
+    hosts = sum(hosts_by_links.values())
     if not hosts:
         return 0
-    counts = sorted(sizes)
-    # hosts with at least so many
-    at_least = dict(
-        zip(reversed(counts), accumulate(sizes[count] for count in reversed(counts)), strict=True)
+    counts = sorted(hosts_by_links)
+    descending = counts[::-1]
+    # how many hosts have at least so many URLs
+    hosts_with = dict(
+        zip(descending, accumulate(hosts_by_links[count] for count in descending), strict=True)
     )
-    busy = [count for count in counts if at_least[count] >= needed]
-    # with too few hosts from the start the rate is theirs, and the best is that all have equally
-    # much to do
-    cap = busy[-1] if busy else math.ceil(most / hosts)
-    return min(cap, _fitting(at_least, counts, most))
+    counts_of_enough = [count for count in counts if hosts_with[count] >= busy_hosts]
+    # With too few hosts from the start the rate is theirs, and the best is that all have equally
+    # much to do.
+    cap = counts_of_enough[-1] if counts_of_enough else math.ceil(max_urls / hosts)
+    return min(cap, _largest_cap(hosts_with, counts, max_urls))
 
 
-def _fitting(at_least: Mapping[int, int], counts: Sequence[int], most: int) -> int:
-    """Return the largest number per host with which no more than `most` are taken."""
+def _largest_cap(hosts_with: Mapping[int, int], counts: Sequence[int], max_urls: int) -> int:
+    """Return the largest number per host with which no more than `max_urls` are taken in all."""
     cap = taken = 0
     for count in counts:
-        level = (count - cap) * at_least[count]
-        if taken + level > most:
-            return cap + (most - taken) // at_least[count]
-        cap, taken = count, taken + level
+        level = (count - cap) * hosts_with[count]
+        if taken + level > max_urls:
+            return cap + (max_urls - taken) // hosts_with[count]
+        cap = count
+        taken += level
     return cap
