@@ -27,7 +27,7 @@ from webcrawl.record.warc.reader import OPEN
 from webcrawl.record.warc.unpacking import RecordStart
 from webcrawl.store.jobdir import stats_file
 from webcrawl.store.jobdir.index_line import NOT_MODIFIED, RECOGNISED, CaptureLine, read_line
-from webcrawl.tools.wacz.packable_archives import index_path, make_index, merged
+from webcrawl.tools.wacz.archive_index import index_path, make_index, merged_lines
 from webcrawl.urls.canonical import redirect_target
 
 PASSING = frozenset((408, 429, 500, 502, 503, 504))  # of these a page comes back
@@ -167,7 +167,7 @@ class CrawlDiff:
     def _visits(self, side: int) -> Iterator[tuple[bytes, int, Visit]]:
         scratch = self._scratch / f"merged-{side}"
         scratch.mkdir()
-        for line in merged(self._indexes[side], scratch):
+        for line in merged_lines(self._indexes[side], scratch):
             capture = read_line(line)
             if capture is None or capture.url.endswith(ROBOTS):
                 continue

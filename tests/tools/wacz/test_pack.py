@@ -19,8 +19,8 @@ from webcrawl.base.model import EarlierCapture, Link, PageView, WithheldBytes
 from webcrawl.record.since.sources import FileSignature, write_kept
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import StoreError
+from webcrawl.tools.wacz import archive_index
 from webcrawl.tools.wacz import pack as package
-from webcrawl.tools.wacz import packable_archives as index
 from webcrawl.tools.wacz.pack import pack
 from webcrawl.tools.wacz.packable_archives import CannotPack
 
@@ -194,7 +194,7 @@ class TestContent:
         """All lines, sorted, in blocks of gzip of their own; the second index has the first key and
         place of each.
         """
-        monkeypatch.setattr(index, "BLOCK", 4)
+        monkeypatch.setattr(archive_index, "BLOCK_LINES", 4)
         wacz, *_ = packed(job)
         data, keys = (
             wacz.read("indexes/index.cdx.gz"),
@@ -221,7 +221,7 @@ class TestContent:
     def test_many_files_are_merged_in_groups(self, job, monkeypatch):
         """However many archive files there are, few are open at a time."""
         whole, *_ = packed(job)
-        monkeypatch.setattr(index, "WAYS", 2)
+        monkeypatch.setattr(archive_index, "MAX_OPEN_FILES", 2)
         assert len(indexes(job)) > 2
 
         other, *_ = packed(job, job / "other.wacz")
@@ -230,7 +230,7 @@ class TestContent:
 
     def test_large_files_are_copied_in_pieces(self, job, monkeypatch):
         """No file is read whole."""
-        monkeypatch.setattr(package, "PIECE", 100)
+        monkeypatch.setattr(package, "COPY_BYTES", 100)
 
         wacz, *_ = packed(job)
 
@@ -248,7 +248,9 @@ class TestContent:
         wacz, *_ = packed(job)
         assert {fields(wacz, entry) for entry in wacz.infolist()} == {0}
         for where in (zipfile, package):
-            monkeypatch.setattr(where, "ZIP64_LIMIT" if where is zipfile else "LIMIT", 1000)
+            monkeypatch.setattr(
+                where, "ZIP64_LIMIT" if where is zipfile else "PLAIN_ENTRY_BYTES", 1000
+            )
         large, *_ = packed(job, job / "large.wacz")
         longer = {entry.filename for entry in large.infolist() if fields(large, entry)}
         assert longer == {entry.filename for entry in large.infolist() if entry.file_size > 1000}
@@ -302,7 +304,7 @@ class TestWithoutAnIndex:
         archive.write(exchange("ftp://a.test/x", b"file", head=b"", request=b"", headers=[]))
         archive.stop()
         (path,), (beside,) = files(archive.root), indexes(archive.root)
-        index.make_index(path, tmp_path / "made")
+        archive_index.make_index(path, tmp_path / "made")
 
         assert (tmp_path / "made").read_text() == beside.read_text()
         assert '"method": "POST"' in beside.read_text()

@@ -1,4 +1,4 @@
-"""Records of an archive file: pages, references to other archives, and copies of cut ones."""
+"""Records of an archive file: pages, and references to what other archives have."""
 
 from __future__ import annotations
 
@@ -31,23 +31,26 @@ from webcrawl.store.jobdir.index_line import (
     url_key,
 )
 
-HEAD = 1 << 16  # bytes of a block that are kept: more than any HTTP head, or any metadata
+HEAD_BYTES = 1 << 16  # of a block that are kept: more than any HTTP head, or any metadata
 _TYPE = re.compile(rb"\ncontent-type:[ \t]*([^\r\n;]*)", re.IGNORECASE)
 _STATUS = re.compile(rb"HTTP/\d(?:\.\d)? (\d{3})")
-_END = re.compile(rb"\n\r?\n")
+_HEAD_END = re.compile(rb"\n\r?\n")
 
 
 def records(archive: Path, file: BinaryIO, at: int = 0) -> Iterator[ReadRecord]:
-    """Return the records from byte `at` on, with the beginnings of their blocks. Raise TornRecord."""
-    return sound_records(archive, file, HEAD, at, os.fstat(file.fileno()).st_size)
+    """Return the records of an open archive file from byte `at` on.
+
+    Each has the first HEAD_BYTES of its block. Raise TornRecord if one is damaged.
+    """
+    return sound_records(archive, file, HEAD_BYTES, at, os.fstat(file.fileno()).st_size)
 
 
 def record_at(archive: Path, file: BinaryIO, at: int) -> ReadRecord:
-    """Return the record at this byte of an open archive file, with HEAD bytes of its block.
+    """Return the record at this byte of an open archive file, with HEAD_BYTES of its block.
 
-    Raise TornRecord if none is.
+    Raise TornRecord if there is none.
     """
-    record = next(sound_records(archive, file, HEAD, at, os.fstat(file.fileno()).st_size), None)
+    record = next(records(archive, file, at), None)
     if record is None:
         raise TornRecord("the file ends early")
     return record
@@ -57,24 +60,25 @@ def media_type(record: ReadRecord) -> str:
     """Return the media type of the answer, or that of a record without one."""
     if _STATUS.match(record.block) is None:
         return record.fields.get("content-type", "").partition(";")[0].strip()
-    end = _END.search(record.block)
-    found = _TYPE.search(record.block, 0, end.end() if end is not None else len(record.block))
-    return found[1].strip().decode("latin-1") if found is not None else ""
+    head = _HEAD_END.search(record.block)
+    head_end = head.end() if head is not None else len(record.block)
+    field = _TYPE.search(record.block, 0, head_end)
+    return field[1].strip().decode("latin-1") if field is not None else ""
 
 
 def status(record: ReadRecord) -> str:
     """Return the status of the answer; empty if the record has none."""
-    found = _STATUS.match(record.block)
-    return found[1].decode() if found is not None else ""
+    match = _STATUS.match(record.block)
+    return match[1].decode() if match is not None else ""
 
 
-DOCUMENTS = frozenset(("text/html", "application/xhtml+xml"))
-FOLLOWING = 4  # records of one exchange
+DOCUMENT_TYPES = frozenset(("text/html", "application/xhtml+xml"))
+EXCHANGE_RECORDS = 4  # of one exchange, at most: a look for its metadata goes no further
 
 
 @dataclass(frozen=True, slots=True)
 class PageEntry:
-    """A page as the lists have it."""
+    """A page in a package's lists of pages."""
 
     url: str
     stamp: str  # 14 digits
@@ -86,8 +90,7 @@ class PageEntry:
         """Return the time by ISO 8601."""
         return date_of(self.stamp)
 
-    def line(self) -> bytes:
-        """Return its line of a list, as JSON."""
+    def to_json_line(self) -> bytes:
         name = b32encode(sha1(f"{self.stamp} {self.url}".encode())).decode().lower()
         about = {"id": name, "url": self.url, "ts": self.date}
         if self.title:
@@ -95,59 +98,65 @@ class PageEntry:
         return json.dumps(about, ensure_ascii=False).encode() + b"\n"
 
 
-def header(name: str, title: str) -> bytes:
-    """Return the first line of a list."""
+def page_list_header(name: str, title: str) -> bytes:
+    """Return the first line of a list of pages."""
     return json.dumps({"format": "json-pages-1.0", "id": name, "title": title}).encode() + b"\n"
 
 
-def pages(index: Iterable[bytes], archive: Path, file: BinaryIO, first: str) -> Iterator[PageEntry]:
-    """Yield the pages of an open archive file, by its index; `first`: the package's first time."""
+def page_entries(
+    index: Iterable[bytes], archive: Path, file: BinaryIO, first: str
+) -> Iterator[PageEntry]:
+    """Yield the pages of an open archive file, by its index; `first`: the package's first time.
+
+    Raise TornRecord if the file does not have what the index says.
+    """
     for line in index:
         if b'"status": "200"' not in line and b'"status": "304"' not in line:
             continue
-        if b'"method": ' in line:  # what came of a form is not what its URL shows
+        if b'"method": ' in line:  # the answer to a form is not what its URL shows
             continue
-        says = read(line)
-        is_document = says.status != NOT_MODIFIED and says.mime.lower() in DOCUMENTS
+        entry = read(line)
+        is_document = entry.status != NOT_MODIFIED and entry.mime.lower() in DOCUMENT_TYPES
         # The index has no type of a revisit record: its head has.
-        if not says.is_revisit and not is_document:
+        if not entry.is_revisit and not is_document:
             continue
-        page = _page(says, archive, file, first)
+        page = _page_entry(entry, archive, file, first)
         if page is not None:
             yield page
 
 
-def _page(says: IndexLine, archive: Path, file: BinaryIO, first: str) -> PageEntry | None:
-    """Return the page of an answer, by its metadata; None for no document, or one shown elsewhere.
+def _page_entry(entry: IndexLine, archive: Path, file: BinaryIO, first: str) -> PageEntry | None:
+    """Return the page of an answer, or None if it is no document, or only part of other pages.
 
-    A 304 is the page that an earlier archive has. Most have no type: then only documents have a
-    title.
+    A 304 is a page only if an earlier archive than the package has the document: else the document
+    is listed. Most 304s have no type: then only documents have a title.
     """
     needs_title = False
-    after = says.offset + says.length
+    after = entry.offset + entry.length
     if after > os.fstat(file.fileno()).st_size:
         raise TornRecord("the file ends early")
-    if says.is_revisit:
-        record = record_at(archive, file, says.offset)
-        is_earlier = says.status == NOT_MODIFIED
-        if is_earlier and not CaptureReference.of(record).is_before(first):
+    if entry.is_revisit:
+        record = record_at(archive, file, entry.offset)
+        is_unchanged = entry.status == NOT_MODIFIED
+        if is_unchanged and not CaptureReference.of(record).may_precede(first):
             return None
         kind = media_type(record)
-        needs_title = is_earlier and not kind
-        if not needs_title and kind.lower() not in DOCUMENTS:
+        needs_title = is_unchanged and not kind
+        if not needs_title and kind.lower() not in DOCUMENT_TYPES:
             return None
-    about = _metadata_after(archive, file, after)
-    path = about.get("hopsfromseed", "")
+    metadata = _metadata_after(archive, file, after)
+    path = metadata.get("hopsfromseed", "")
     is_for_other_pages = requisite_hops(path) or path.endswith("P")
-    lacks_title = needs_title and "title" not in about
+    lacks_title = needs_title and "title" not in metadata
     if is_for_other_pages or lacks_title:
         return None
-    return PageEntry(says.url, says.stamp, about.get("title", ""), not path.strip("R"))
+    is_seed = not path.strip("R")  # redirects of a seed lead to its page
+    return PageEntry(entry.url, entry.stamp, metadata.get("title", ""), is_seed)
 
 
 def _metadata_after(archive: Path, file: BinaryIO, at: int) -> dict[str, str]:
-    """Return the values of the metadata record that follows an answer, if one does."""
-    for record in islice(records(archive, file, at), FOLLOWING):
+    """Return the values of the metadata record that follows an answer; empty if none does."""
+    for record in islice(records(archive, file, at), EXCHANGE_RECORDS):
         if record.kind == "metadata":
             return record.values()
         if record.kind in INDEXED:
@@ -155,8 +164,8 @@ def _metadata_after(archive: Path, file: BinaryIO, at: int) -> dict[str, str]:
     return {}
 
 
-MARK = REVISIT.encode()
-STAMP = 14  # digits
+REVISIT_MARK = REVISIT.encode()  # in the index line of a revisit record
+STAMP_DIGITS = 14
 
 
 class CaptureReference(NamedTuple):
@@ -168,81 +177,89 @@ class CaptureReference(NamedTuple):
 
     @classmethod
     def of(cls, revisit: ReadRecord) -> CaptureReference:
+        """Return the reference of a revisit record to what it was compared with."""
         fields = revisit.fields
-        when = "".join(filter(str.isdecimal, fields.get("warc-refers-to-date", "")))[:STAMP]
-        address = visible(fields.get("warc-refers-to-target-uri", "").strip("<>")) if when else ""
-        return cls(address, when, normal(fields.get("warc-payload-digest", "")))
+        date = fields.get("warc-refers-to-date", "")
+        stamp = "".join(filter(str.isdecimal, date))[:STAMP_DIGITS]
+        url = visible(fields.get("warc-refers-to-target-uri", "").strip("<>")) if stamp else ""
+        return cls(url, stamp, normal(fields.get("warc-payload-digest", "")))
 
-    def is_before(self, first: str) -> bool:
-        """Return whether a package with this first time cannot have the capture.
+    def may_precede(self, first: str) -> bool:
+        """Return whether the capture may be from before a package with this first time.
 
-        That may be of this very second, or known by its digest alone.
+        It may also be of that very second, or of any time if only its digest is known.
         """
         return self.stamp <= first if self.stamp else bool(self.digest)
 
 
-def elsewhere(archive: Path, index: Path, first: str) -> Iterator[CaptureReference]:
-    """Yield the references of an archive file to times before the package's, or to none.
+def outside_references(archive: Path, index: Path, first: str) -> Iterator[CaptureReference]:
+    """Yield the references of an archive file that may be to captures from before the package.
 
-    Those to its first second, and those to none, may be to its own records.
+    `first`: the package's first time. References to that second, and those without a time, may yet
+    be to its own records.
     """
     with regular(index) as lines, regular(archive) as file:
         for line in lines:
-            if MARK not in line:
+            if REVISIT_MARK not in line:
                 continue
             reference = CaptureReference.of(record_at(archive, file, read(line).offset))
-            if reference.is_before(first):
+            if reference.may_precede(first):
                 yield reference
 
 
-def unanswered(references: Iterable[CaptureReference], indexes: Iterable[Path], first: str) -> int:
+def count_unanswered(
+    references: Iterable[CaptureReference], indexes: Iterable[Path], first: str
+) -> int:
     """Return how many of these references are to captures that these indexes do not have.
 
-    Only what was captured in its first second, or is named by its digest alone, may be in it.
+    Only a capture of the package's first second, or one that is known by its digest alone, may be
+    in the indexes.
     """
     older = 0
     open_keys = Counter[int]()  # the number of references by the hash of what they name
+    # what the line of a possible answer has in it
     mark = f" {first} ".encode("latin-1")
     for reference in references:
-        if not reference.stamp:
-            mark = b" "  # every line may be the one
         if reference.stamp and reference.stamp < first:
             older += 1
-        else:
-            open_keys[_key(reference)] += 1
-    for index in indexes if open_keys else ():
+            continue
+        open_keys[_key(reference)] += 1
+        if not reference.stamp:
+            mark = b" "  # any line may be the answer
+    if not open_keys:
+        return older
+    for index in indexes:
         with regular(index) as lines:
-            for data in lines:
-                if mark in data:
-                    for name in _names(data):
-                        open_keys.pop(_key(name), None)
+            for line in lines:
+                if mark in line:
+                    for answer in _answers_of(line):
+                        open_keys.pop(_key(answer), None)
     return older + open_keys.total()
 
 
-def _names(data: bytes) -> Iterator[CaptureReference]:
-    """Yield the references that a line of an index answers, by WARC 1.1 and by WARC 1.0."""
+def _answers_of(line: bytes) -> Iterator[CaptureReference]:
+    """Yield the references that an index line answers: by WARC 1.1, and by WARC 1.0."""
     try:
-        line = read_line(data)
+        capture = read_line(line)
     except BadLine:
         return
     # whatever its status: an error's page may come again
-    if line is not None and line.digest and not line.is_revisit:
-        yield CaptureReference(line.url, line.stamp, line.digest)
-        yield CaptureReference("", "", line.digest)
+    if capture is not None and capture.digest and not capture.is_revisit:
+        yield CaptureReference(capture.url, capture.stamp, capture.digest)
+        yield CaptureReference("", "", capture.digest)
 
 
 def _key(reference: CaptureReference) -> int:
     return url_key(" ".join(reference))
 
 
-def first_of(indexes: Iterable[Path]) -> str:
-    """Return the first time in these indexes, as a stamp."""
-    return min((stamp for index in indexes for stamp in _stamps(index)), default=b"").decode(
-        "latin-1"
-    )
+def first_time(indexes: Iterable[Path]) -> str:
+    """Return the first time in these indexes, as a stamp; empty if they have no line."""
+    stamps = (stamp for index in indexes for stamp in _stamps(index))
+    return min(stamps, default=b"").decode("latin-1")
 
 
 def _stamps(index: Path) -> Iterator[bytes]:
     with regular(index) as lines:
         for line in lines:
-            yield line.partition(b" ")[2][:STAMP]
+            yield line.partition(b" ")[2][:STAMP_DIGITS]
