@@ -326,7 +326,7 @@ class TestState:
         record = frontier.core.queues.budgets.table.get("zoo.test" + FAMILIES).queue.first(1)[0]
         url = unpack(record).url
         search = QueueSearch(frontier.core, zoo.domain_of, deep=False)
-        search.near([url])
+        search.search_own_queues([url])
 
         assert (search.places[url].where, search.places[url].place) == (FAMILY, 0)
 

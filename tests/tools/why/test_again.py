@@ -7,11 +7,11 @@ import pytest
 from tests.support.changing_site import Document
 from tests.support.revisiting import Web
 from webcrawl.store.jobdir.crawl_line import read as log_line
-from webcrawl.tools.why.answer import VISITS, OpenedCrawls
+from webcrawl.tools.why.answer import MAX_VISITS, OpenedCrawls
+from webcrawl.tools.why.fact_finder import FactFinder
 from webcrawl.tools.why.facts import UrlFacts
-from webcrawl.tools.why.gather import FactFinder
 from webcrawl.tools.why.opened_crawl import OpenedCrawl
-from webcrawl.tools.why.verdict import of_again, verdict_on
+from webcrawl.tools.why.verdict import revisit_words, verdict_on
 from webcrawl.tools.why.why_text import text_of
 
 HOUR = 3600
@@ -89,21 +89,21 @@ def test_no_revisits():
     line = log_line(
         b"2026-11-21T19:20:11.123Z   200         10 http://a.test/ - - text/html #001 20261121192011000+10 sha1:A - -"
     )
-    facts = UrlFacts(URL, json.loads("null"), lines=[line])
+    facts = UrlFacts(URL, json.loads("null"), log_lines=[line])
 
-    assert of_again(facts, line) == ""
+    assert revisit_words(facts, line) == ""
 
 
 def test_many_visits(web):
     """Of a page that was fetched very often the last visits are shown, with how many there were."""
     web.run(130 * HOUR)
     web.checkpoint()
-    with OpenedCrawls(web.folder, alive=False) as crawls:
+    with OpenedCrawls(web.folder, ask_running=False) as crawls:
         (answer,) = crawls.answers([URL])
     said, told = answer.to_json(), text_of(answer).splitlines()
 
     assert said["counts"] == {"log": len(web.asked), "archive": 0}
-    assert len(web.asked) > VISITS == len(said["log"])
+    assert len(web.asked) > MAX_VISITS == len(said["log"])
     assert sum(line in "\n".join(told) for line in said["log"]) == 5
     assert said["log"][-1] in "\n".join(told)
     assert any(line.endswith(f"and {len(web.asked) - 5} earlier ones") for line in told)

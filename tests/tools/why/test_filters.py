@@ -64,7 +64,7 @@ def test_rules(given, url, name, rule):
     """The filter that drops the URL in a crawl is the first that refuses it, and its rule says what
     is the matter.
     """
-    found = first_refusal(filters(given).ask(url, HERE))
+    found = first_refusal(filters(given).verdicts(url, HERE))
 
     assert found is not None
     assert found.name == name
@@ -76,7 +76,7 @@ def test_the_order_is_the_crawls():
     values = check(
         {**vars(defaults), "URL_EXCLUDE": "x", "URL_SCOPE": "seeds", "URL_SCHEMES": "http"}
     )
-    verdicts = filters({"URL_EXCLUDE": "x", "URL_SCOPE": "seeds", "URL_SCHEMES": "http"}).ask(
+    verdicts = filters({"URL_EXCLUDE": "x", "URL_SCOPE": "seeds", "URL_SCHEMES": "http"}).verdicts(
         "http://a.test/", HERE
     )
 
@@ -88,7 +88,7 @@ def test_a_line_of_the_exclusion_file(tmp_path):
     """The line that excludes the URL is quoted with its number."""
     (tmp_path / "x").write_text("# sites\nb.test\na.test/private/ # by mail\n")
     found = first_refusal(
-        filters({"URL_EXCLUDE_FILE": tmp_path / "x"}).ask("http://a.test/private/x", HERE)
+        filters({"URL_EXCLUDE_FILE": tmp_path / "x"}).verdicts("http://a.test/private/x", HERE)
     )
 
     assert found is not None
@@ -102,7 +102,7 @@ def test_a_file_that_is_no_exclusion_list(tmp_path):
     (tmp_path / "x").write_text("a.test\n")
     asked = filters({"URL_EXCLUDE_FILE": tmp_path / "x"})
     (tmp_path / "x").write_text("a.test # the secret\nno rule\n")
-    found = first_refusal(asked.ask("http://a.test/", HERE))
+    found = first_refusal(asked.verdicts("http://a.test/", HERE))
 
     assert found is not None
     assert found.rule == f"URL_EXCLUDE_FILE = {tmp_path / 'x'}"
@@ -111,9 +111,9 @@ def test_a_file_that_is_no_exclusion_list(tmp_path):
 def test_what_was_excluded_by_command():
     """The command is quoted."""
     found = first_refusal(
-        filters(excluded=[OptOut("b.test"), OptOut("a.test", by="the owner", why="a letter")]).ask(
-            "http://a.test/", HERE
-        )
+        filters(
+            excluded=[OptOut("b.test"), OptOut("a.test", by="the owner", why="a letter")]
+        ).verdicts("http://a.test/", HERE)
     )
 
     assert found is not None
@@ -128,12 +128,15 @@ def test_asking_teaches_nothing():
     asked = filters(values, learned=crawl.state())
 
     for number in range(9):
-        assert first_refusal(asked.ask(f"http://a.test/archive/2020/0{number + 1}/", HERE)) is None
+        assert (
+            first_refusal(asked.verdicts(f"http://a.test/archive/2020/0{number + 1}/", HERE))
+            is None
+        )
     crawl.keep(
         [f"http://a.test/archive/2020/0{number}/" for number in range(1, 9)], HERE, Counter()
     )
     full = first_refusal(
-        filters(values, learned=crawl.state()).ask("http://a.test/archive/2021/01/", HERE)
+        filters(values, learned=crawl.state()).verdicts("http://a.test/archive/2021/01/", HERE)
     )
     assert full is not None
     assert full.name == "trap_family"
@@ -142,8 +145,8 @@ def test_asking_teaches_nothing():
 def test_a_filter_of_ones_own():
     """It is asked if this project names it; otherwise the answer says that it was not."""
     given = {"URL_FILTERS": {**defaults.URL_FILTERS, MINE: 50}}
-    asked = filters(given, trusted={MINE}).ask("http://a.test/mine", HERE)
-    unasked = filters(given).ask("http://a.test/mine", HERE)
+    asked = filters(given, trusted={MINE}).verdicts("http://a.test/mine", HERE)
+    unasked = filters(given).verdicts("http://a.test/mine", HERE)
 
     assert next(one for one in asked if one.name == "mine").verdict == "refuses"
     assert next(one for one in unasked if one.name == MINE).verdict == "not asked"
@@ -151,7 +154,7 @@ def test_a_filter_of_ones_own():
 
 def test_requisites_pass_bounds():
     """What a page needs to be shown is asked for by other filters."""
-    verdicts = filters({"URL_SCOPE": "host", "REQUISITES": True}).ask(
+    verdicts = filters({"URL_SCOPE": "host", "REQUISITES": True}).verdicts(
         "http://b.test/x.css", HERE, needed=True
     )
 
@@ -177,7 +180,7 @@ def test_requisites_pass_bounds():
 )
 def test_settings_of_single_hosts(given, sheets, url, name, rule):
     """They go before those of the whole crawl, for their hosts only."""
-    found = first_refusal(filters(given, sheets=sheets).ask(url, HERE))
+    found = first_refusal(filters(given, sheets=sheets).verdicts(url, HERE))
 
     assert (found and found.name) == name
     assert rule in (found.rule if found else "")

@@ -12,8 +12,8 @@ from tests.support.crawling import Crawl
 from webcrawl.base.model import Link
 from webcrawl.store.jobdir import crawl_line
 from webcrawl.tools.why.answer import OpenedCrawls
+from webcrawl.tools.why.fact_finder import FactFinder
 from webcrawl.tools.why.facts import RobotsState, RobotsVerdict, UrlFacts
-from webcrawl.tools.why.gather import FactFinder
 from webcrawl.tools.why.places import HOST, RETRY, QueuePlace
 from webcrawl.tools.why.url_rules import CanonicalForm
 from webcrawl.tools.why.verdict import verdict_on
@@ -137,7 +137,7 @@ def test_a_body_that_was_cut_or_is_known(note, words):
         1e9, Link("http://a.test/"), SimpleNamespace(status=200, seconds=0.1), None, [note]
     )
     facts = UrlFacts(
-        "http://a.test/", CanonicalForm("http://a.test/"), lines=[crawl_line.read(data)]
+        "http://a.test/", CanonicalForm("http://a.test/"), log_lines=[crawl_line.read(data)]
     )
 
     assert f"; {words}" in verdict_on(facts).reason
@@ -188,8 +188,8 @@ def test_how_one_failed_that_will_be_tried_again(tmp_path, head, more, words):
     place = QueuePlace(RETRY, Link("http://a.test/x", attempt=1).pack(), 0, 1)
     entry = SimpleNamespace(file="x.warc.gz", offset=0)
     facts = UrlFacts(
-        "http://a.test/x", CanonicalForm("http://a.test/x"), place=place, entries=[entry]
+        "http://a.test/x", CanonicalForm("http://a.test/x"), place=place, index_entries=[entry]
     )
-    FactFinder._last_tries(SimpleNamespace(_source=SimpleNamespace(jobdir=tmp_path)), [facts])
+    FactFinder._read_last_tries(SimpleNamespace(_source=SimpleNamespace(jobdir=tmp_path)), [facts])
 
     assert verdict_on(facts).reason.endswith(words)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.tools.why.url_rules import form_of, shown
+from webcrawl.tools.why.url_rules import form_of, shown_text
 from webcrawl.urls.canonical import InvalidUrl, canonical
 from webcrawl.urls.foldings import no_index, sorted_query
 
@@ -77,5 +77,5 @@ def test_any_text_has_the_crawls_form(text):
 
 def test_what_is_shown_of_a_long_one():
     """Ten megabytes are not printed, nor are credentials."""
-    assert len(shown("http://a.test/" + "x" * 10_000_000)) < 2100
-    assert shown("http://joe:secret@a.test/") == "http://a.test/"
+    assert len(shown_text("http://a.test/" + "x" * 10_000_000)) < 2100
+    assert shown_text("http://joe:secret@a.test/") == "http://a.test/"

@@ -86,7 +86,7 @@ def test_what_nobody_found(crawl):
 
 def test_how_far_it_looks(crawl, monkeypatch):
     """What is not looked through is named; `--all` looks through all."""
-    monkeypatch.setattr(noted_links, "QUICK", 100)
+    monkeypatch.setattr(noted_links, "FILE_BYTES", 100)
     assert "logs/found.log: the last 100 bytes of 2702 bytes" in why(crawl, B).details["looked"]
     with OpenedCrawls(crawl, deep=True) as crawls:
         assert [answer.kind for answer in crawls.answers([B])] == ["left for later"]

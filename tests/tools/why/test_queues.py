@@ -10,13 +10,13 @@ from webcrawl.frontier.seen.portions import Portions
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.tools.why import places
-from webcrawl.tools.why.places import FRONT, HOST, QueueSearch, among_portions
+from webcrawl.tools.why.places import FRONT, HOST, QueueSearch, large_pages_of
 
 
 def searched(core, urls, *, deep=False):
     search = QueueSearch(core, str, deep=deep)
-    search.near(urls)
-    search.far([url for url in urls if url not in search.places])
+    search.search_own_queues(urls)
+    search.search_shared_queues([url for url in urls if url not in search.places])
     return search
 
 
@@ -36,8 +36,8 @@ def test_places(tmp_path_factory, numbers, sought, room, deep):
     left = [url for url in urls if url != taken]
     wanted = [f"http://a.test/{number}/{'x' * number}" for number in sought]
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(places, "OF_HOST", room)
-        patched.setattr(places, "OF_ALL", room)
+        patched.setattr(places, "QUEUE_BYTES", room)
+        patched.setattr(places, "SHARED_BYTES", room)
         search = searched(frontier.core, wanted, deep=deep)
     db.close()
 
@@ -46,7 +46,7 @@ def test_places(tmp_path_factory, numbers, sought, room, deep):
     assert found.items() <= {url: number for number, url in enumerate(left)}.items()
     missed = {url for url in wanted if url in left and url not in found}
     assert not (deep and missed)
-    assert not missed or search.cut_for("a.test")
+    assert not missed or search.unsearched_for("a.test")
 
 
 def test_a_url_that_begins_like_another(tmp_path):
@@ -77,6 +77,6 @@ def test_links_of_large_pages(tmp_path, link):
     db.close()
     urls = ["http://a.test/b/page.html", "http://a.test/page.html"]
     with Snapshot(tmp_path / "state") as snapshot:
-        found, cut = among_portions(snapshot, urls, 2000)
+        found, cut = large_pages_of(snapshot, urls, 2000)
 
     assert (found, cut) == ({urls[0]: "http://a.test/b/"}, [])

@@ -17,7 +17,7 @@ from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.tools.why import places
 from webcrawl.tools.why.answer import WhyAnswer
-from webcrawl.tools.why.places import among_records
+from webcrawl.tools.why.places import waiting_revisits
 from webcrawl.tools.why.why_text import text_of
 
 PAGES = 3000
@@ -40,7 +40,7 @@ def _state(tmp_path):
 
 def looked_up(state, *numbers, **options):
     with Snapshot(state) as snapshot:
-        return among_records(snapshot, [page(number).url for number in numbers], **options)
+        return waiting_revisits(snapshot, [page(number).url for number in numbers], **options)
 
 
 def test_a_record_is_found(state):
@@ -66,7 +66,7 @@ def test_a_page_that_is_not_wanted(state):
 
 def test_a_bounded_look(state, monkeypatch):
     """Only some records are looked at, and it says of how many; a deep look goes through all."""
-    monkeypatch.setattr(places, "OF_RECORDS", 5000)
+    monkeypatch.setattr(places, "REVISIT_BYTES", 5000)
     found, (line,) = looked_up(state, 0)
     assert found == {}
     assert line.endswith(f" of {PAGES - 1:,}")
@@ -87,7 +87,7 @@ def test_damage_is_named(state):
         buckets.save()
         db.checkpoint()
     with Snapshot(state) as snapshot, pytest.raises(DamagedFile, match="record"):
-        among_records(snapshot, ["http://h/junk"])
+        waiting_revisits(snapshot, ["http://h/junk"])
 
 
 @pytest.mark.parametrize(

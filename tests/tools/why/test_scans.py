@@ -23,7 +23,7 @@ def _small(monkeypatch):
     """So short lines and so small parts of logs that a few hundred bytes are many of them."""
     monkeypatch.setattr(lines_module, "PIECE", 64)
     monkeypatch.setattr(lines_module, "LONGEST_LINE", 256)
-    monkeypatch.setattr(file_search, "AROUND", 512)
+    monkeypatch.setattr(file_search, "AROUND_BYTES", 512)
 
 
 def written(folder, data):
@@ -142,12 +142,14 @@ class TestLogs:
         data = logged(numbers)
         log = log_of(tmp_path_factory.mktemp("log"), data, len(data))
         urls = URLS + [f"http://b.test/{number}" for number in range(9)] if many else URLS
-        looked = log.look(urls, quick=quick)
+        looked = log.search(urls, max_bytes=quick)
 
         lines = data.splitlines(keepends=True)
         begins = [0, *accumulate(map(len, lines))]
         begun = [
-            one for one, at in zip(lines, begins, strict=False) if at >= len(data) - looked.looked
+            one
+            for one, at in zip(lines, begins, strict=False)
+            if at >= len(data) - looked.searched_bytes
         ]
         wanted = Counter(one.split()[3] for one in begun)
         assert {url: len(lines) for url, lines in looked.lines.items() if lines} == {
@@ -155,7 +157,7 @@ class TestLogs:
             for url in URLS
             if (visible := url.replace("€", "%E2%82%AC").encode()) in wanted
         }
-        assert bool(looked.cut) is (looked.looked < len(data))
+        assert bool(looked.unsearched) is (looked.searched_bytes < len(data))
         for lines in looked.lines.values():
             assert list(lines) == sorted(lines)
 
@@ -167,7 +169,7 @@ class TestLogs:
         log = log_of(tmp_path_factory.mktemp("log"), data, len(data))
         url = URLS[numbers[place]]
         lines = data.splitlines()
-        near = log.near(url, lines[80 + place].split()[0].decode()[:19])
+        near = log.lines_near(url, lines[80 + place].split()[0].decode()[:19])
 
         found = [log_line(one) for one in near.values()]
         assert [one.url for one in found if one] == [url] * len(found)
@@ -184,15 +186,15 @@ class TestLogs:
         )
         log = log_of(tmp_path, data, len(data))
 
-        assert log.look(["http://a.test/x"]).lines == {"http://a.test/x": {}}
+        assert log.search(["http://a.test/x"]).lines == {"http://a.test/x": {}}
 
     def test_what_came_after_the_checkpoint(self, tmp_path):
         """Only the noted bytes count: the rest is cut off by the next start."""
         data = logged([0, 1])
         log = log_of(tmp_path, data, len(data) // 2)
 
-        assert [len(lines) for lines in log.look(URLS[:2]).lines.values()] == [1, 0]
+        assert [len(lines) for lines in log.search(URLS[:2]).lines.values()] == [1, 0]
 
     def test_a_missing_log(self, tmp_path):
         """Nothing is found in a log that was taken away."""
-        assert LogFile(tmp_path, "no", 100, 3, b" ").look(URLS).lines == {url: {} for url in URLS}
+        assert LogFile(tmp_path, "no", 100, 3, b" ").search(URLS).lines == {url: {} for url in URLS}

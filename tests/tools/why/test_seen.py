@@ -40,7 +40,7 @@ def test_known_and_waiting(tmp_path_factory, store, batches, taken, strangers):
     with snapshot, closing(files):
         found = SeenSnapshot(snapshot, files)
         asked = submitted | strangers
-        known, waiting = found.among(asked), found.waiting(asked)
+        known, waiting = found.where_known(asked), found.submitted(asked)
 
     assert submitted <= known.keys() | waiting.keys()
     if store != "bloom":
@@ -55,4 +55,4 @@ def test_nobody_asked(tmp_path):
     snapshot, files = opened(tmp_path / "state")
     with snapshot, closing(files):
         found = SeenSnapshot(snapshot, files)
-        assert (found.among([]), found.waiting([])) == ({}, {})
+        assert (found.where_known([]), found.submitted([])) == ({}, {})

@@ -5,7 +5,7 @@ import pytest
 from webcrawl import settings as defaults
 from webcrawl.crawl.checks import check
 from webcrawl.crawl.last_run import terms_of
-from webcrawl.tools.why.saved_settings import NAMES, values_of
+from webcrawl.tools.why.saved_settings import URL_SETTINGS, values_of
 from webcrawl.urls.foldings import no_index
 
 FILTER = "tests.tools.why.test_settings.Mine"
@@ -53,7 +53,9 @@ def test_what_was_checked_comes_back(given):
     """Each setting has the value that the crawl had, whatever its kind."""
     values, found, odd = again(given)
 
-    assert {name: found[name] for name in NAMES} == {name: values[name] for name in NAMES}
+    assert {name: found[name] for name in URL_SETTINGS} == {
+        name: values[name] for name in URL_SETTINGS
+    }
     assert found["URL_FILTERS"] == {
         path: order for path, order in values["URL_FILTERS"].items() if order is not None
     }

@@ -49,11 +49,13 @@ def said(state):
     paused = given.pop("crawl_paused", False)
     facts = UrlFacts(URL, form, **given)
     found = verdict.verdict_on(facts)
-    return "\n".join((found.kind, found.reason, verdict.what_now(facts, {"paused": paused})))
+    return "\n".join(
+        (found.kind, found.reason, verdict.what_if_found_now(facts, {"paused": paused}))
+    )
 
 
 NEW = {}
-GOOD = {"lines": [line(200, size="5")]}
+GOOD = {"log_lines": [line(200, size="5")]}
 ROBOTS = {"robots": RobotsVerdict(RobotsState.FORBIDDEN, "http://a.test", "/x", allows=False)}
 WALL = host(wall=SimpleNamespace(vendor="anubis", answers=9, since=1.0))
 SPENT = DomainFacts("a.test", 9, 9, 0, seed=False, over_budget=3, debt=0, lead=9)
@@ -64,56 +66,60 @@ ROWS = [
     *(
         (
             words,
-            {"lines": [line(int(code))]},
-            {"lines": [line(-4 if code == Status.DNS_FAILED else -1)]},
+            {"log_lines": [line(int(code))]},
+            {"log_lines": [line(-4 if code == Status.DNS_FAILED else -1)]},
         )
-        for code, words in verdict.ENDS.items()
+        for code, words in verdict.END_TEXTS.items()
         if code not in (Status.ROBOTS_FORBIDDEN, Status.EXCLUDED)
     ),
-    (verdict.EXCLUDED, {**SCOPE, "lines": [line(-5001)]}, {"lines": [line(-1)]}),
+    (verdict.EXCLUDED, {**SCOPE, "log_lines": [line(-5001)]}, {"log_lines": [line(-1)]}),
     (
         verdict.FORBIDDEN,
-        {"lines": [line(-5001)], "host": host(failed=SimpleNamespace(status=Status.EXCLUDED))},
-        {"lines": [line(-1)]},
+        {"log_lines": [line(-5001)], "host": host(failed=SimpleNamespace(status=Status.EXCLUDED))},
+        {"log_lines": [line(-1)]},
     ),
     (
         "; to fetch it, use a larger HOST_MAX_PAGES with another JOBDIR or --fresh",
-        {"lines": [line(Status.HOST_BUDGET)], "host": host(retired=Status.HOST_BUDGET)},
-        {"lines": [line(Status.HOST_BUDGET)]},  # its host's sitemaps had had theirs
+        {"log_lines": [line(Status.HOST_BUDGET)], "host": host(retired=Status.HOST_BUDGET)},
+        {"log_lines": [line(Status.HOST_BUDGET)]},  # its host's sitemaps had had theirs
     ),
     (
         "; with a larger HOST_MAX_PAGES its host continues after `{} ctl JOBDIR host {} retry",
         {"host": host(retired=Status.HOST_BUDGET)},
         {"host": host(retired=Status.DROPPED)},
     ),
-    ("robots.txt forbids it", {"lines": [line(-9998)]}, {"lines": [line(-1)]}),
-    ("{}; it ended so at {}", {"lines": [line(-9998)]}, ROBOTS),
-    ("it ended with status {}", {"lines": [line(-777)]}, {"lines": [line(-1)]}),
+    ("robots.txt forbids it", {"log_lines": [line(-9998)]}, {"log_lines": [line(-1)]}),
+    ("{}; it ended so at {}", {"log_lines": [line(-9998)]}, ROBOTS),
+    ("it ended with status {}", {"log_lines": [line(-777)]}, {"log_lines": [line(-1)]}),
     (
         " (not requested, or not again, because its host was given up)",
-        {"lines": [line(-2, "given_up")]},
-        {"lines": [line(-2)]},
+        {"log_lines": [line(-2, "given_up")]},
+        {"log_lines": [line(-2)]},
     ),
     (
         "its proxy could not reach the server, at {}",
-        {"lines": [line(-2, crawl_line.PROXY)]},
-        {"lines": [line(-2)]},
+        {"log_lines": [line(-2, crawl_line.PROXY)]},
+        {"log_lines": [line(-2)]},
     ),
-    ("its proxy", {"lines": [line(-2, crawl_line.PROXY)]}, {"lines": [line(-2)]}),
+    ("its proxy", {"log_lines": [line(-2, crawl_line.PROXY)]}, {"log_lines": [line(-2)]}),
     ("answered {}{} ({}{}) at {}", GOOD, NEW),
     (
         ", a redirect to {}",
-        {"lines": [line(301)], "redirect": "http://b.test/"},
-        {"lines": [line(301)]},
+        {"log_lines": [line(301)], "redirect_target": "http://b.test/"},
+        {"log_lines": [line(301)]},
     ),
-    ("; it was fetched again then{}", {"lines": [line(200, "revisit")]}, GOOD),
+    ("; it was fetched again then{}", {"log_lines": [line(200, "revisit")]}, GOOD),
     *(
-        (words, {"lines": [line(200, f"revisit,{note}")]}, {"lines": [line(200, "revisit")]})
-        for note, words in verdict.FOUND.items()
+        (
+            words,
+            {"log_lines": [line(200, f"revisit,{note}")]},
+            {"log_lines": [line(200, "revisit")]},
+        )
+        for note, words in verdict.REVISIT_RESULTS.items()
     ),
     (
         "; fetching it again failed at {}, with status {}",
-        {"lines": [line(200), line(-1, "revisit")]},
+        {"log_lines": [line(200), line(-1, "revisit")]},
         GOOD,
     ),
     ("{}; it is being fetched again right now", {**GOOD, "live": {"in_flight": True}}, GOOD),
@@ -122,34 +128,37 @@ ROWS = [
         {**GOOD, **place(places.HOST)},
         GOOD,
     ),
-    ("{}; it will be fetched again when it is due", {**GOOD, "again": True}, GOOD),
-    ("; its body was truncated: {}", {"lines": [line(200, "truncated:length")]}, GOOD),
+    ("{}; it will be fetched again when it is due", {**GOOD, "has_revisits": True}, GOOD),
+    ("; its body was truncated: {}", {"log_lines": [line(200, "truncated:length")]}, GOOD),
     (
         "; but it was withheld, because its owner forbids it for every purpose in PURPOSE, by {}",
-        {"lines": [line(200, f"{verdict.WITHHELD}:header")]},
+        {"log_lines": [line(200, f"{verdict.WITHHELD}:header")]},
         GOOD,
     ),
     (
         "; but that is not the page, it is {}",
-        {"lines": [line(403, "wall:anubis")]},
-        {"lines": [line(403)]},
+        {"log_lines": [line(403, "wall:anubis")]},
+        {"log_lines": [line(403)]},
     ),
     (
         "the block page of {}",
-        {"lines": [line(403, "wall:anubis")]},
-        {"lines": [line(403, "wall:script")]},
+        {"log_lines": [line(403, "wall:anubis")]},
+        {"log_lines": [line(403, "wall:script")]},
     ),
-    ("a denial of access", {"lines": [line(403, "wall:denial")]}, {"lines": [line(403)]}),
+    ("a denial of access", {"log_lines": [line(403, "wall:denial")]}, {"log_lines": [line(403)]}),
     (
         "a script that requests the page again",
-        {"lines": [line(200, "wall:script")]},
-        {"lines": [line(403, "wall:denial")]},
+        {"log_lines": [line(200, "wall:script")]},
+        {"log_lines": [line(403, "wall:denial")]},
     ),
-    ("; it looks like {}", {"lines": [line(200, "soft404")]}, GOOD),
-    *((words, {"lines": [line(200, note)]}, GOOD) for note, words in verdict.LOOKS.items()),
+    ("; it looks like {}", {"log_lines": [line(200, "soft404")]}, GOOD),
+    *(
+        (words, {"log_lines": [line(200, note)]}, GOOD)
+        for note, words in verdict.APPEARANCES.items()
+    ),
     (
         "; another URL had the same body before (CONTENT_SEEN decides what is done then)",
-        {"lines": [line(200, crawl_line.DUPLICATE)]},
+        {"log_lines": [line(200, crawl_line.DUPLICATE)]},
         GOOD,
     ),
     ("it is being fetched right now{}", {"live": {"in_flight": True}}, {"live": {"known": True}}),
@@ -175,7 +184,7 @@ ROWS = [
         place(places.RETRY, record=FAILED),
     ),
     (verdict.PUT_OFF, place(places.RETRY), place(places.RETRY, record=FAILED)),
-    *((words, place(where, record=FAILED), NEW) for where, words in verdict.QUEUES.items()),
+    *((words, place(where, record=FAILED), NEW) for where, words in verdict.QUEUE_KINDS.items()),
     ("is the next one", place(places.HOST), place(places.HOST, number=1)),
     ("{} before it", place(places.HOST, number=1), place(places.HOST)),
     ("it waits in its host's queue, {}", place(places.HOST), place(places.FRONT)),
@@ -230,80 +239,80 @@ ROWS = [
         {**place(places.HOST), "host": WALL},
         place(places.HOST),
     ),
-    (verdict.TRIED, {**place(places.HOST), "host": WALL}, place(places.HOST)),
+    (verdict.PROBED, {**place(places.HOST), "host": WALL}, place(places.HOST)),
     (
         "{}{} at {}, and is in the archive",
-        {"entries": [SimpleNamespace(status=200, date="2026-11-23T10:00:00Z")]},
+        {"index_entries": [SimpleNamespace(status=200, date="2026-11-23T10:00:00Z")]},
         GOOD,
     ),
     (
         "it was discovered, but is not queued yet",
-        {"waiting": SubmittedLink(LINK, judged=True)},
+        {"submitted": SubmittedLink(LINK, is_judged=True)},
         NEW,
     ),
     (
         "it was discovered, and waits for the check whether it is already known",
-        {"waiting": SubmittedLink(LINK, judged=False)},
-        {"waiting": SubmittedLink(LINK, judged=True)},
+        {"submitted": SubmittedLink(LINK, is_judged=False)},
+        {"submitted": SubmittedLink(LINK, is_judged=True)},
     ),
     (
         "it was discovered since the last checkpoint, and waits for its turn",
         {"live": {"known": True}},
-        {"live": {"known": True}, "waiting": SubmittedLink(LINK, judged=False)},
+        {"live": {"known": True}, "submitted": SubmittedLink(LINK, is_judged=False)},
     ),
-    ("on its way", {"waiting": SubmittedLink(LINK, judged=True)}, NEW),
+    ("on its way", {"submitted": SubmittedLink(LINK, is_judged=True)}, NEW),
     ("it is a link of a large page, {}", {"large_page": "http://a.test/"}, NEW),
     ("{}, whose links are added a thousand at a time", {"large_page": "http://a.test/"}, NEW),
     (
         "it is in the segment {}, which this crawl has not read that far",
-        {"later": LinkLeftForLater(IN_SEGMENT, "s")},
-        {"later": LinkLeftForLater(IN_POOL, "s")},
+        {"left_for_later": LinkLeftForLater(IN_SEGMENT, "s")},
+        {"left_for_later": LinkLeftForLater(IN_POOL, "s")},
     ),
     (
         "it was discovered, and waits in the pool of {} for a later segment",
-        {"later": LinkLeftForLater(IN_POOL, "s")},
-        {"later": LinkLeftForLater(IN_SEGMENT, "s")},
+        {"left_for_later": LinkLeftForLater(IN_POOL, "s")},
+        {"left_for_later": LinkLeftForLater(IN_SEGMENT, "s")},
     ),
     (
         "it was discovered, and is left for a later segment in {}, which `{} segments build` reads",
-        {"later": LinkLeftForLater(FOUND_LOG, "s")},
-        {"later": LinkLeftForLater(IN_POOL, "s")},
+        {"left_for_later": LinkLeftForLater(FOUND_LOG, "s")},
+        {"left_for_later": LinkLeftForLater(IN_POOL, "s")},
     ),
-    ("left for later", {"later": LinkLeftForLater(FOUND_LOG, "s")}, NEW),
-    ("it is left for a later segment", {"later": LinkLeftForLater(IN_POOL, "s")}, GOOD),
-    ("the crawl knows it", GOOD, {"later": LinkLeftForLater(IN_POOL, "s")}),
+    ("left for later", {"left_for_later": LinkLeftForLater(FOUND_LOG, "s")}, NEW),
+    ("it is left for a later segment", {"left_for_later": LinkLeftForLater(IN_POOL, "s")}, GOOD),
+    ("the crawl knows it", GOOD, {"left_for_later": LinkLeftForLater(IN_POOL, "s")}),
     ("nothing: {} already{}", GOOD, NEW),
-    ("{}, so its URLs ended", {"known": "F", "host": host(retired=-2)}, {"known": "F"}),
-    ("the crawl knows this URL, but it is in no queue and no log{}", {"known": "F"}, NEW),
-    ("no trace", {"known": "F"}, NEW),
+    ("{}, so its URLs ended", {"known_in": "F", "host": host(retired=-2)}, {"known_in": "F"}),
+    ("the crawl knows this URL, but it is in no queue and no log{}", {"known_in": "F"}, NEW),
+    ("no trace", {"known_in": "F"}, NEW),
     (
         ", as far as they were searched (see below); --all searches everything",
-        {"known": "F", "looked": ["x"]},
-        {"known": "F"},
+        {"known_in": "F", "unsearched": ["x"]},
+        {"known_in": "F"},
     ),
-    ("{} was not followed", {"linked": LinkingPage("http://a.test/", "a")}, NEW),
-    ("not followed", {"linked": LinkingPage("http://a.test/", "a")}, NEW),
+    ("{} was not followed", {"linking_page": LinkingPage("http://a.test/", "a")}, NEW),
+    ("not followed", {"linking_page": LinkingPage("http://a.test/", "a")}, NEW),
     (
         "{} links to it, but that link (of the kind {}{})",
-        {"linked": LinkingPage("http://a.test/", "a")},
+        {"linking_page": LinkingPage("http://a.test/", "a")},
         NEW,
     ),
     (
         ", see LINK_SOURCES",
-        {"linked": LinkingPage("http://a.test/", "link")},
-        {"linked": LinkingPage("http://a.test/", "a")},
+        {"linking_page": LinkingPage("http://a.test/", "link")},
+        {"linking_page": LinkingPage("http://a.test/", "a")},
     ),
     (
         "{} redirects to it, but this redirect is beyond REDIRECT_MAX_HOPS and",
-        {"linked": LinkingPage("http://a.test/", verdict.REDIRECT)},
-        {"linked": LinkingPage("http://a.test/", "a")},
+        {"linking_page": LinkingPage("http://a.test/", verdict.REDIRECT)},
+        {"linking_page": LinkingPage("http://a.test/", "a")},
     ),
     (
         "no seed that was read names it, and no fetched page links to it",
-        {"all_links": True},
+        {"has_all_links": True},
         NEW,
     ),
-    ("the crawl has not found a link to it that it could follow", NEW, {"all_links": True}),
+    ("the crawl has not found a link to it that it could follow", NEW, {"has_all_links": True}),
     ("not found", NEW, GOOD),
     ("the URL filter {} {} it out{}", SCOPE, NEW),
     ("it is {}: {}", DEEP, SCOPE),
@@ -321,7 +330,7 @@ ROWS = [
         NEW,
     ),
     (" (the crawl is paused: nothing is fetched until `resume`)", {"crawl_paused": True}, NEW),
-    ("it would be left for a later segment (follow=0)", {"follows": False}, NEW),
+    ("it would be left for a later segment (follow=0)", {"follows_links": False}, NEW),
     ("it would be queued, and end when its turn comes: robots.txt forbids it", ROBOTS, NEW),
     ("it would be queued, and end when its turn comes: {}", {"host": host(retired=-2)}, NEW),
     ("it would wait until its domain's budget is more than {}", {"domain": SPENT}, NEW),
@@ -334,7 +343,7 @@ ROWS = [
     (", after its host's robots.txt", {"robots": RobotsVerdict(RobotsState.UNKNOWN)}, NEW),
     (
         "no type",
-        {"lines": [crawl_line.read(line(200).text.replace("text/html", "no-type").encode())]},
+        {"log_lines": [crawl_line.read(line(200).text.replace("text/html", "no-type").encode())]},
         GOOD,
     ),
 ]

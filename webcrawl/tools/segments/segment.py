@@ -222,6 +222,7 @@ class PoolSizes:
     """How many hosts have how many links in the pool, and since when: by one pass over all lines."""
 
     def __init__(self, pool: LinkPool) -> None:
+        """Count the links of each host in the pool; call the pool's `spill` before."""
         self.hosts_by_links: Counter[int] = Counter()
         self.hosts_by_age: Counter[int] = Counter()  # of the first link, in steps of AGE_LINKS
         beginning = b""

@@ -244,8 +244,9 @@ def _state_of_absent(hive: HiveLook, drone: int) -> str:
     """Return the state of a drone that has no lease."""
     report = hive.reports.get(drone)
     is_released = hive.map is not None and drone not in {*hive.map.drones, *hive.map.leaving}
+    # A drone that has given away all that it had is not expected back.
     if is_released or (report is not None and report.state == DroneState.RETIRED):
-        return "gone"  # it has given away all that it had
+        return "gone"
     if report is None or report.state != DroneState.STOPPING:
         return "away"
     return FINISHED if report.over else STOPPED
@@ -305,7 +306,9 @@ def _why_not_live(common: Mapping[str, Any]) -> str:
 
 def _drone_numbers(common: Mapping[str, Any]) -> str:
     """Return how many drones run, and how many are intended, with the hive's state if none runs."""
-    state, running, meant = common["state"], common["running"], common["meant"]
+    state = common["state"]
+    running = common["running"]
+    meant = common["meant"]
     if state != RUNNING:
         drones = count(meant, "drone")
         if common["changing"]:

@@ -82,7 +82,7 @@ class HiveWatch:
         self._make_operator = make_operator
         self._server = server
         self._ended_drones = ended_drones
-        self._given_up: frozenset[int] = frozenset()  # in this run, and before by the order
+        self._given_up: frozenset[int] = frozenset()  # drones, by any order that was heard of
         saved_hive = folder.look()
         is_changing = folder.is_changing(saved_hive)
         # how many drones a change under way leads to; 0: none is under way
@@ -192,6 +192,7 @@ class HiveProgress(ProgressDisplay):
         return f"{super().line(figures, rate)}, {drones}{which_down}"
 
     def short_line(self, figures: Mapping[str, Any], rate: float) -> str:
-        running, down = self._supervisor.running, len(self._supervisor.down)
+        running = self._supervisor.running
+        down = len(self._supervisor.down)
         working = f"{running}/{running + down}" if down else str(running)
         return f"{super().short_line(figures, rate)}  drones {working}"

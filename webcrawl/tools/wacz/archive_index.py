@@ -101,7 +101,7 @@ def gzip_blocks(
         yield packed
 
 
-def _index_lines(found: Iterable[ReadRecord], archive: str) -> Iterator[bytes]:
+def _index_lines(file_records: Iterable[ReadRecord], archive: str) -> Iterator[bytes]:
     """Yield the index lines of a file's records.
 
     A line is made once the records that belong to the answer have come: they follow it.
@@ -109,7 +109,7 @@ def _index_lines(found: Iterable[ReadRecord], archive: str) -> Iterator[bytes]:
     answer: ReadRecord | None = None
     method_field = ""
     metadata: dict[str, str] = {}
-    for record in found:
+    for record in file_records:
         if record.kind in INDEXED:
             if answer is not None:
                 yield _index_line(answer, archive, method_field, metadata)

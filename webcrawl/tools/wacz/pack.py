@@ -156,6 +156,7 @@ def _refuse_altered(archive: Path, entry: ZipInfo, mark: Mark | None) -> None:
     """
     if mark is None or entry.file_size > mark[0]:
         return
+    # The index has only the places of records: a byte that was changed inside one would be packed.
     if (entry.file_size, entry.CRC) != mark:
         raise CannotPack(
             f"{archive}: is not as the crawl wrote it: `{program()} verify` shows where"
@@ -328,8 +329,8 @@ def _scratch_folder(target: Path) -> Iterator[Path]:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise CannotPack(f"{target}: another process is writing it") from error
-        for left in folder.iterdir():
-            left.unlink()
+        for leftover in folder.iterdir():  # of a process that was killed
+            leftover.unlink()
         try:
             yield folder
         finally:

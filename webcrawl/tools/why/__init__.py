@@ -1,1 +1,1 @@
-"""Why a page is missing: `gather` finds the facts about a URL, and `verdict` judges by them."""
+"""Why a page is missing: `fact_finder` finds the facts about a URL, and `verdict` judges by them."""

@@ -15,11 +15,11 @@ from webcrawl.crawl.inspection import HTTP2_ONLY, ends_with
 from webcrawl.frontier.host_facts import HostFacts, OriginFacts
 from webcrawl.store.jobdir.crawls import absent_drones, number_of
 from webcrawl.store.jobdir.job_dir import JobDir
+from webcrawl.tools.why.fact_finder import FactFinder, Live
 from webcrawl.tools.why.facts import UrlFacts
-from webcrawl.tools.why.file_search import archived
-from webcrawl.tools.why.gather import FactFinder
+from webcrawl.tools.why.file_search import archived_record
 from webcrawl.tools.why.opened_crawl import OpenedCrawl
-from webcrawl.tools.why.url_rules import first_refusal, shown
+from webcrawl.tools.why.url_rules import first_refusal, shown_text
 from webcrawl.tools.why.verdict import (
     DROPPED,
     FETCHED,
@@ -29,35 +29,36 @@ from webcrawl.tools.why.verdict import (
     SEEN,
     UNKNOWN,
     UrlVerdict,
-    is_end,
+    is_final_answer,
     verdict_on,
-    what_now,
+    what_if_found_now,
 )
 
-BATCH = 10_000  # URLs asked for at once
-VISITS = 100  # of a page that is fetched again: lines of the log, and records, the latest ones
+BATCH_URLS = 10_000  # for which each file is searched once
+MAX_VISITS = 100  # of a page that is fetched again: its latest lines of the log, and records
+# How much a state counts beside the answers of other drones of a hive; other states count nothing.
 STRENGTH = {FETCHED: 5, QUEUED: 4, DROPPED: 2, REFUSED: 1}
-ATTEMPTED = 3  # of what may have been an attempt, and no end
-WEAK = (REFUSED, SEEN, UNKNOWN)  # what another drone of a hive may know better
+ATTEMPT_STRENGTH = 3  # of an answer after which another drone may have asked again
+WEAK_STATES = (REFUSED, SEEN, UNKNOWN)  # another drone of a hive may know better
 
 
 @dataclass(slots=True)
 class WhyAnswer:
     """The answer to one question: what became of a URL, and why."""
 
-    url: str  # as it was asked for
+    url: str  # as the user has written it
     state: str
     kind: str  # of reason, as many URLs may have it
     reason: str
     details: dict[str, Any] = field(default_factory=dict)
-    # False: its host may have gone to another drone of its hive, which asks again
-    is_end: bool = True
+    # False: its host may have gone to another drone of its hive, which tries the URL again
+    is_final: bool = True
 
     @property
     def strength(self) -> int:
-        """Return how much it counts beside the answers of other drones."""
-        if not self.is_end:
-            return ATTEMPTED
+        """Return how much the answer counts beside those of other drones."""
+        if not self.is_final:
+            return ATTEMPT_STRENGTH
         return STRENGTH[QUEUED] if self.kind == IN_FLIGHT else STRENGTH.get(self.state, 0)
 
     def to_json(self) -> dict[str, Any]:
@@ -71,22 +72,31 @@ class WhyAnswer:
 
 
 class OpenedCrawls:
-    """The crawl of a JOBDIR, or all drones of a hive, opened to be asked."""
+    """The crawl of a JOBDIR, or all drones of a hive, opened for questions about URLs."""
 
     def __init__(
-        self, jobdir: Path, *, deep: bool = False, alive: bool = True, trusted: Container[str] = ()
+        self,
+        jobdir: Path,
+        *,
+        deep: bool = False,
+        ask_running: bool = True,
+        trusted: Container[str] = (),
     ) -> None:
-        """`alive`: ask the crawl, if it runs."""
-        self._alive = alive
+        """Open the crawls. Raise StoreError or OSError if one cannot be read.
+
+        `deep`: search everything, however long that takes. `ask_running`: ask the crawl too, if it
+        runs. `trusted`: code beyond webcrawl's own that its settings may name.
+        """
+        self._ask_running = ask_running
         self._closing = ExitStack()
-        self._gatherings: dict[OpenedCrawl, FactFinder] = {}
+        self._finders: dict[OpenedCrawl, FactFinder] = {}
         absent = [f"{crawl}: this drone's folder is missing" for crawl in absent_drones(jobdir)]
         try:
             for crawl in JobDir.all(jobdir):
                 source = self._closing.enter_context(OpenedCrawl(crawl.path, trusted))
-                self._gatherings[source] = FactFinder(source, deep=deep)
-                source.odd += absent
-                source.is_all = source.is_all and not absent
+                self._finders[source] = FactFinder(source, deep=deep)
+                source.notes += absent
+                source.is_complete = source.is_complete and not absent
         except BaseException:
             self.close()
             raise
@@ -101,41 +111,46 @@ class OpenedCrawls:
         self._closing.close()
 
     def answers(self, urls: Sequence[str]) -> Iterator[WhyAnswer]:
-        for at in range(0, len(urls), BATCH):
-            yield from self._some(urls[at : at + BATCH])
+        """Yield the answer to each URL, in their order."""
+        for first in range(0, len(urls), BATCH_URLS):
+            yield from self._best_answers(urls[first : first + BATCH_URLS])
 
-    def _some(self, urls: Sequence[str]) -> Sequence[WhyAnswer]:
+    def _best_answers(self, urls: Sequence[str]) -> Sequence[WhyAnswer]:
         """Return the best answer to each URL. Drones are asked what no earlier one settled.
 
         An answer is found by its place among the URLs, as a URL may be given twice.
         """
         best: dict[int, WhyAnswer] = {}
-        for source, gathering in self._gatherings.items():
+        for source, finder in self._finders.items():
             unsettled = [place for place in range(len(urls)) if _is_unsettled(best.get(place))]
-            answers = self._answers_of(source, gathering, [urls[place] for place in unsettled])
+            answers = self._answers_of(source, finder, [urls[place] for place in unsettled])
             for place, answer in zip(unsettled, answers, strict=True):
                 earlier = best.get(place)
-                if earlier is None or _goes_before(answer, earlier):
+                if earlier is None or _rank(answer) > _rank(earlier):
                     best[place] = answer
             source.snapshot.check_still()
         return [best[place] for place in range(len(urls))]
 
     def _answers_of(
-        self, source: OpenedCrawl, gathering: FactFinder, urls: Sequence[str]
+        self, source: OpenedCrawl, finder: FactFinder, urls: Sequence[str]
     ) -> list[WhyAnswer]:
-        """Return the answers of one crawl or drone. With `alive` a running one is asked, too."""
+        """Return the answers of one crawl or drone, which is asked too if it runs."""
         live = None
-        if self._alive:
-            live = ask(source, [form.url for form in map(source.form, urls) if form.url])
-        source.alive = live is not None
-        is_hive = len(self._gatherings) > 1
+        if self._ask_running:
+            canonical = [form.url for form in map(source.form, urls) if form.url]
+            live = ask_running_crawl(source, canonical)
+        source.is_running = live is not None
+        is_hive = len(self._finders) > 1
         return [
-            answer_of(source, facts, is_hive=is_hive) for facts in gathering.facts(urls, live or {})
+            answer_of(source, facts, is_hive=is_hive) for facts in finder.facts(urls, live or {})
         ]
 
 
 def why(jobdir: Path, url: str) -> WhyAnswer:
-    """Ask about one URL. Raise StoreError or OSError if the folder cannot be read as a crawl."""
+    """Return what became of one URL, and why.
+
+    Raise StoreError or OSError if the folder cannot be read as a crawl.
+    """
     with OpenedCrawls(jobdir) as crawls:
         (answer,) = crawls.answers([url])
     return answer
@@ -143,77 +158,90 @@ def why(jobdir: Path, url: str) -> WhyAnswer:
 
 def _is_unsettled(answer: WhyAnswer | None) -> bool:
     """Return whether another drone may know better."""
-    return answer is None or answer.state in WEAK or not answer.is_end
-
-
-def _goes_before(answer: WhyAnswer, other: WhyAnswer) -> bool:
-    """Return whether this drone did more with the URL than the other, or owns or saw it."""
-    return _rank(answer) > _rank(other)
+    return answer is None or answer.state in WEAK_STATES or not answer.is_final
 
 
 def _rank(answer: WhyAnswer) -> tuple[int, bool, bool]:
+    """Return what the best answer is greatest in.
+
+    The drone that did most with the URL counts first, then the one that owns it, then one that has
+    seen it.
+    """
     return answer.strength, bool(answer.details.get("owned")), answer.state == SEEN
 
 
 def answer_of(source: OpenedCrawl, facts: UrlFacts, *, is_hive: bool = False) -> WhyAnswer:
-    """Return the answer that these facts give."""
+    """Return the answer that these facts give. `is_hive`: other drones of the hive are asked too."""
     verdict = verdict_on(facts)
     details: dict[str, Any] = {"canonical": facts.form.to_json(), **_details(source, facts)}
     if is_hive:
         drone = number_of(source.jobdir)
         details["drone"] = drone
         details["owned"] = bool(facts.url) and source.owner(facts.url) == drone
-    elif verdict.state in WEAK and (other := source.other_owner(facts.url)) is not None:
-        verdict = UrlVerdict(
-            UNKNOWN,
-            "of another drone",
-            f"it belongs to drone {other} of this hive; ask with the folder of that drone",
-        )
-    details["now"] = what_now(facts, source.in_force)
-    details["as_of"] = iso(source.at + source.ahead) if source.at else None
-    details["looked"] = list(dict.fromkeys(facts.looked))
-    details["odd"] = source.odd
-    return WhyAnswer(
-        shown(facts.asked), *verdict, details, is_end=verdict.state != FETCHED or is_end(facts)
-    )
+    elif verdict.state in WEAK_STATES:
+        owner = source.other_owner(facts.url)
+        if owner is not None:
+            verdict = UrlVerdict(
+                UNKNOWN,
+                "of another drone",
+                f"it belongs to drone {owner} of this hive; ask with the folder of that drone",
+            )
+    details["now"] = what_if_found_now(facts, source.in_force)
+    checkpoint_time = None
+    if source.checkpoint_time:
+        checkpoint_time = iso(source.checkpoint_time + source.clock_ahead)
+    details["as_of"] = checkpoint_time
+    details["looked"] = list(dict.fromkeys(facts.unsearched))
+    details["odd"] = source.notes
+    is_final = verdict.state != FETCHED or is_final_answer(facts)
+    return WhyAnswer(shown_text(facts.text), *verdict, details, is_final=is_final)
 
 
 def _details(source: OpenedCrawl, facts: UrlFacts) -> dict[str, Any]:
-    ahead = source.ahead
+    """Return the facts for JSON."""
+    ahead = source.clock_ahead
     refusal = first_refusal(facts.filters)
     return {
-        "filters": [asdict(one) for one in facts.filters],
+        "filters": [asdict(verdict) for verdict in facts.filters],
         "refused_by": asdict(refusal) if refusal is not None else None,
-        "seen": {"known": facts.is_known, "where": _where(facts)},
+        "seen": {"known": facts.is_known, "where": _where_seen(facts)},
         "found": facts.found_on(),
         "queue": facts.place.to_json(ahead) if facts.place is not None else None,
-        "later": facts.later.to_json() if facts.later is not None else None,
+        "later": facts.left_for_later.to_json() if facts.left_for_later is not None else None,
         "robots": facts.robots.to_json(ahead) if facts.robots is not None else None,
         "budget": facts.domain.to_json() if facts.domain is not None else None,
         "host": _host(facts, ahead),
         "scores": asdict(facts.scores) if facts.scores is not None else None,
-        "log": [line.text for line in facts.lines[-VISITS:]],
+        "log": [line.text for line in facts.log_lines[-MAX_VISITS:]],
         "skipped": [
-            dict(zip(("time", "reason", "via"), one, strict=True)) for one in facts.skipped
+            dict(zip(("time", "reason", "via"), skip, strict=True)) for skip in facts.skipped
         ],
         "archive": [
-            archived(source.jobdir, entry, source.stored.get(f"warc/{entry.file}"))
-            for entry in facts.entries[-VISITS:]
+            archived_record(source.jobdir, entry, source.stored_files.get(f"warc/{entry.file}"))
+            for entry in facts.index_entries[-MAX_VISITS:]
         ],
-        "counts": {"log": len(facts.lines), "archive": len(facts.entries)},
-        "redirect": facts.redirect or None,
-        "again": facts.turn.to_json(ahead) if facts.turn is not None else None,
+        "counts": {"log": len(facts.log_lines), "archive": len(facts.index_entries)},
+        "redirect": facts.redirect_target or None,
+        "again": facts.revisit.to_json(ahead) if facts.revisit is not None else None,
         "live": facts.live,
     }
 
 
 def _host(facts: UrlFacts, ahead: float) -> dict[str, Any] | None:
-    """Return what is known of the host, by the keys of `ctl host` (crawl/inspection.py)."""
+    """Return what is known of the host, by the keys of `ctl host` (crawl/inspection.py).
+
+    Return None for a host of which nothing is known. `ahead`: seconds of the machine's clock beyond
+    the crawl's.
+    """
     host = facts.host
     pace = facts.pace
     if host is None or pace is None or not host.is_known:
         return None
-    wall = host.wall
+    wall = None
+    if host.wall:
+        since = iso(host.wall.since + ahead)
+        wall = {"vendor": host.wall.vendor, "since": since, "answers": host.wall.answers}
+    next_turn = host.ready_at if host.next_turn is None else host.next_turn
     return {
         "host": host.name,
         "place": host.place.name.lower(),
@@ -222,10 +250,8 @@ def _host(facts: UrlFacts, ahead: float) -> dict[str, Any] | None:
         "paused": host.is_paused,
         "failures": host.failures,
         "last_failure": _last_failure(host, ahead),
-        "wall": {"vendor": wall.vendor, "since": iso(wall.since + ahead), "answers": wall.answers}
-        if wall
-        else None,
-        "next_turn": _time(host.ready_at if host.next_turn is None else host.next_turn, ahead),
+        "wall": wall,
+        "next_turn": _time(next_turn, ahead),
         "delay": {
             "seconds": round(pace.seconds, 3),
             "because": pace.because,
@@ -237,7 +263,7 @@ def _host(facts: UrlFacts, ahead: float) -> dict[str, Any] | None:
         "ends_with": ends_with(host.retired) if host.retired else None,
         "address": host.address,
         "protocol": HTTP2_ONLY if host.is_http2 else None,
-        "origins": [_origin(one, ahead) for one in host.origins],
+        "origins": [_origin(origin, ahead) for origin in host.origins],
         "rendering": facts.rendering or None,
     }
 
@@ -254,72 +280,83 @@ def _origin(origin: OriginFacts, ahead: float) -> dict[str, Any]:
     }
 
 
-def _last_failure(facts: HostFacts | OriginFacts, ahead: float) -> dict[str, Any] | None:
-    if not facts.failures or facts.failed is None:
+def _last_failure(place: HostFacts | OriginFacts, ahead: float) -> dict[str, Any] | None:
+    failed = place.failed
+    if not place.failures or failed is None:
         return None
-    failed = facts.failed
     return {"status": failed.status, "away": round(failed.away), "at": iso(failed.at + ahead)}
 
 
 def _time(seconds: float | None, ahead: float) -> str | None:
-    """Return a time to come, or None; a host that was never asked has none."""
+    """Return a time to come, or None for a host without one: it was never asked."""
     return iso(seconds + ahead) if seconds else None
 
 
-def _where(facts: UrlFacts) -> str:
-    if facts.known:
-        return facts.known
-    if facts.waiting is not None:
+def _where_seen(facts: UrlFacts) -> str:
+    """Return, in words, where it shows that the crawl knows the URL; empty if it does not."""
+    if facts.known_in:
+        return facts.known_in
+    if facts.submitted is not None:
         return "among the links that wait to be looked up"
     if facts.place is not None:
         return "a queue"
-    if facts.lines:
+    if facts.log_lines:
         return "the log"
     return "since the last checkpoint" if facts.is_known else ""
 
 
-PATIENCE = 5.0  # seconds: without the crawl's answer there is still the checkpoint's
-ROOM = 1 << 15  # characters of URLs in one question, of 65,536
-MOST = 500  # URLs in one question: some milliseconds of the crawl's time
-Live = Mapping[str, Mapping[str, Any]]
+ANSWER_SECONDS = 5.0  # without the crawl's answer there is still the checkpoint's
+# A command has at most 65,536 characters.
+QUESTION_CHARS = 1 << 15  # of URLs in one question
+QUESTION_URLS = 500  # some milliseconds of the crawl's time
+NO_URL = "http://nobody.invalid/"  # asks whether the crawl runs
 
 
-def ask(source: OpenedCrawl, urls: Sequence[str]) -> Live | None:
-    """Ask the crawl by canonical URLs; None if it does not run. A note says if it is silent."""
-    client = Client(source.jobdir, PATIENCE)
-    found: dict[str, dict[str, Any]] = {}
+def ask_running_crawl(source: OpenedCrawl, urls: Sequence[str]) -> Live | None:
+    """Return what the crawl says of these canonical URLs; None if it does not run.
+
+    If it does not answer, that is noted, and nothing is said of some URLs.
+    """
+    client = Client(source.jobdir, ANSWER_SECONDS)
+    answers: dict[str, dict[str, Any]] = {}
     try:
-        for some in _questions(list(dict.fromkeys(urls))):
-            answer = client.ask("about", *some)
+        for question in _questions(list(dict.fromkeys(urls))):
+            answer = client.ask("about", *question)
             if isinstance(answer, Mapping):
-                found |= {
-                    url: dict(said) for url, said in answer.items() if isinstance(said, Mapping)
-                }
-        if any(said.get("in_flight") for said in found.values()):
-            _add_downloads(found, client.ask("threads"))
+                for url, about in answer.items():
+                    if isinstance(about, Mapping):
+                        answers[url] = dict(about)
+        if any(about.get("in_flight") for about in answers.values()):
+            _add_downloads(answers, client.ask("threads"))
     except NotRunning:
         return None
     except CommandError as error:
-        source.odd.append(f"the running crawl did not answer: {error}")
-    return found
+        source.notes.append(f"the running crawl did not answer: {error}")
+    return answers
 
 
-def _add_downloads(found: Mapping[str, dict[str, Any]], threads: Mapping[str, Any]) -> None:
-    """Add for how long downloads are in flight, and what is waited for."""
+def _add_downloads(answers: Mapping[str, dict[str, Any]], threads: Mapping[str, Any]) -> None:
+    """Add for how long downloads have been in flight, and what they wait for."""
     for row in threads["downloads"]:
-        if row["url"] in found:
-            found[row["url"]] |= {"seconds": row["seconds"], "phase": row["phase"]}
+        if row["url"] in answers:
+            answers[row["url"]] |= {"seconds": row["seconds"], "phase": row["phase"]}
 
 
 def _questions(urls: Sequence[str]) -> Iterator[Sequence[str]]:
-    some: list[str] = []
-    size = 0
+    """Yield the URLs in questions that the crawl takes; one without any of them if there is none.
+
+    A URL that is longer than a question is not asked about.
+    """
+    question: list[str] = []
+    chars = 0
     for url in urls:
-        if len(url) > ROOM:
+        if len(url) > QUESTION_CHARS:
             continue
-        if some and (size + len(url) > ROOM or len(some) >= MOST):
-            yield some
-            some, size = [], 0
-        some.append(url)
-        size += len(url)
-    yield some or ["http://nobody.invalid/"]  # to know whether it runs
+        is_full = chars + len(url) > QUESTION_CHARS or len(question) >= QUESTION_URLS
+        if question and is_full:
+            yield question
+            question = []
+            chars = 0
+        question.append(url)
+        chars += len(url)
+    yield question or [NO_URL]

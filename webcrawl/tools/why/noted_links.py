@@ -1,7 +1,7 @@
-"""Finds links that the crawl noted and did not follow: in `links`, or left for later.
+"""Finds links that the crawl noted and did not follow: in the outputs `links`, or left for later.
 
-What is left for a segment (docs/reprocess-and-since.md) lies in the crawl's log, in the builder's pool, or in
-a list.
+A link that is left for a segment (docs/reprocess-and-since.md) is in the crawl's log of such links,
+in the pool of a builder of segments, or in a segment.
 """
 
 from __future__ import annotations
@@ -28,83 +28,90 @@ from webcrawl.tools.why.file_search import last_lines
 from webcrawl.tools.why.opened_crawl import OpenedCrawl
 from webcrawl.urls.filters.filter_protocol import Origin
 
-QUICK = 64 << 20  # bytes of links.log, of crawl.log, of found.log and of segments
-ROWS = 2_000_000  # of the table `links`: half a second
-LINES = 1 << 20  # of the pool
-TABLE = "tables/links-"
+FILE_BYTES = 64 << 20  # searched of links.log, of crawl.log, of found.log and of all segments
+TABLE_ROWS = 2_000_000  # searched of the table `links`: half a second
+POOL_LINES = 1 << 20  # searched of the pool
+TABLE_PREFIX = "tables/links-"
 
 
 class LinkingPage(NamedTuple):
-    """A page that links to a URL, and the link's kind; `path`: the page's, if it was found."""
+    """A page that links to a URL."""
 
     page: str
-    kind: str
-    path: str | None = None
+    kind: str  # of the link
+    path: str | None = None  # the page's own path from its seed, if crawl.log has it
 
     @property
     def origin(self) -> Origin | None:
-        """Return the origin that filters are told."""
+        """Return the link's origin, as filters need it; None if the page's path is unknown."""
         if self.path is None:
             return None
         path = self.path + ("R" if self.kind == REDIRECT else "L")
         return Origin(self.page, depth_of(path), path)
 
 
-def linking(
+def linking_pages(
     source: OpenedCrawl, urls: Collection[str], *, deep: bool
 ) -> tuple[dict[str, LinkingPage], list[str]]:
-    """Return a page that links to each URL, by URL; and what was not looked through."""
-    found: dict[str, tuple[str, str]] = {}
-    cut: list[str] = []
-    if source.has(LINKS_LOG):
-        looked = source.log(LINKS_LOG).look(urls, deep=deep, quick=QUICK)
-        for url, lines in looked.lines.items():
+    """Return a page that links to each URL, by URL; and lines about what was not searched."""
+    links: dict[str, tuple[str, str]] = {}  # page and kind, by URL
+    unsearched: list[str] = []
+    if source.has_output(LINKS_LOG):
+        matches = source.log(LINKS_LOG).search(urls, deep=deep, max_bytes=FILE_BYTES)
+        for url, lines in matches.lines.items():
             for line in lines.values():
-                if (link := read_link(line)) is not None:
-                    found.setdefault(url, (link[0], link[3]))
-        cut += looked.cut
-    _in_tables(source, urls, found, cut, deep=deep)
-    pages = source.log(CRAWL_LOG).look({page for page, _ in found.values()}, deep=deep, quick=QUICK)
-    paths = {page: _path(lines.values()) for page, lines in pages.lines.items()}
-    return {url: LinkingPage(page, kind, paths[page]) for url, (page, kind) in found.items()}, cut
+                link = read_link(line)
+                if link is not None:
+                    links.setdefault(url, (link[0], link[3]))
+        unsearched += matches.unsearched
+    _search_tables(source, urls, links, unsearched, deep=deep)
+    pages = {page for page, _ in links.values()}
+    crawl_log = source.log(CRAWL_LOG).search(pages, deep=deep, max_bytes=FILE_BYTES)
+    paths = {page: _path(lines.values()) for page, lines in crawl_log.lines.items()}
+    linking = {url: LinkingPage(page, kind, paths[page]) for url, (page, kind) in links.items()}
+    return linking, unsearched
 
 
 def _path(lines: Iterable[bytes]) -> str | None:
+    """Return the path from the seed that the first readable line of crawl.log has."""
     return next((line.path for line in map(log_line, lines) if line is not None), None)
 
 
-def _in_tables(
+def _search_tables(
     source: OpenedCrawl,
     urls: Collection[str],
-    found: dict[str, tuple[str, str]],
-    cut: list[str],
+    links: dict[str, tuple[str, str]],
+    unsearched: list[str],
     *,
     deep: bool,
 ) -> None:
-    """Look in the tables of links. Add to `cut` what was not read."""
-    files = source.outputs.keys() | source.stored.keys()
-    names = sorted(name for name in files if name.startswith(TABLE))
+    """Add to `links` those that the table `links` has, and to `unsearched` what was not read of it."""
+    files = source.outputs.keys() | source.stored_files.keys()
+    names = sorted(name for name in files if name.startswith(TABLE_PREFIX))
     tables = [name for name in names if where(source.jobdir, name) is not None]
-    if gone := len(names) - len(tables):
-        place = "in the store" if source.stored.keys() & {*names} else "no longer here"
-        cut.append(f"the table links, except for {count(gone, 'file')} {place}")
-    if len(found) == len(urls):
+    missing = len(names) - len(tables)
+    if missing:
+        is_stored = not source.stored_files.keys().isdisjoint(names)
+        place = "in the store" if is_stored else "no longer here"
+        unsearched.append(f"the table links, except for {count(missing, 'file')} {place}")
+    if len(links) == len(urls):
         return
     rows = 0
     for name in reversed(tables):
-        if not deep and rows >= ROWS:
-            cut.append(f"the last {rows:,} rows of the table links")
+        if not deep and rows >= TABLE_ROWS:
+            unsearched.append(f"the last {rows:,} rows of the table links")
             break
         try:
-            rows += _in_table(source, name, urls, found)
+            rows += _search_table(source, name, urls, links)
         except Exception as error:  # noqa: BLE001 - pyarrow's, of any kind, for bytes of any kind
-            source.odd.append(f"{name}: {' '.join(str(error).split())}")
-            cut.append("the table links, except for its damaged parts")
+            source.notes.append(f"{name}: {' '.join(str(error).split())}")
+            unsearched.append("the table links, except for its damaged parts")
 
 
-def _in_table(
-    source: OpenedCrawl, name: str, urls: Collection[str], found: dict[str, tuple[str, str]]
+def _search_table(
+    source: OpenedCrawl, name: str, urls: Collection[str], links: dict[str, tuple[str, str]]
 ) -> int:
+    """Add to `links` those that a file of the table `links` has. Return the file's rows."""
     import pyarrow as pa  # noqa: PLC0415 - optional
     import pyarrow.compute as pc  # noqa: PLC0415 - as above
 
@@ -117,9 +124,9 @@ def _in_table(
     rows = 0
     for batch in batches(path, ("from_url", "to_url", "kind"), source.outputs.get(name, 0)):
         rows += batch.num_rows
-        hits = batch.filter(pc.is_in(batch.column("to_url"), value_set=wanted))
-        for row in hits.to_pylist():
-            found.setdefault(row["to_url"], (row["from_url"], row["kind"]))
+        matching = batch.filter(pc.is_in(batch.column("to_url"), value_set=wanted))
+        for row in matching.to_pylist():
+            links.setdefault(row["to_url"], (row["from_url"], row["kind"]))
     return rows
 
 
@@ -128,9 +135,9 @@ FOUND_LOG, IN_POOL, IN_SEGMENT = "log", "pool", "segment"
 
 @dataclass(slots=True)
 class LinkLeftForLater:
-    """The place of a link that waits. `record` is the link, if that place has it."""
+    """A link that waits for a later segment. `record` is the link, if its place has it."""
 
-    where: str
+    where: str  # FOUND_LOG, IN_POOL or IN_SEGMENT
     file: str
     record: Packed = b""
 
@@ -138,64 +145,74 @@ class LinkLeftForLater:
         return {"where": self.where, "file": self.file}
 
 
-def left_for_later(
+def links_left_for_later(
     source: OpenedCrawl, urls: Collection[str], *, deep: bool
 ) -> tuple[dict[str, LinkLeftForLater], list[str]]:
-    """Return the last place of each URL that was left, and what was not looked through."""
-    jobdir = source.jobdir
+    """Return the last place of each URL that is left for later; and lines about what was not searched."""
     wanted = {url.encode(): url for url in urls}
-    looked: list[str] = []
-    found = {
+    unsearched: list[str] = []
+    links = {
         wanted[key]: LinkLeftForLater(FOUND_LOG, FOUND, line)
-        for key, line in _in_log(source, wanted, looked, deep=deep)
+        for key, line in _in_found_log(source, wanted, unsearched, deep=deep)
     }
-    home = (
-        jobdir.parent if number_of(jobdir) is not None and not is_crawl(jobdir / FOLDER) else jobdir
-    )
-    if not is_crawl(home / FOLDER):
-        return found, looked
-    for key, name in _in_segments(home / FOLDER, wanted, looked, deep=deep):
-        link = found.get(wanted[key])
-        found[wanted[key]] = LinkLeftForLater(
-            IN_SEGMENT, f"{FOLDER}/{name}", link.record if link is not None else b""
-        )
+    builder = _builder_folder(source.jobdir)
+    if not is_crawl(builder):
+        return links, unsearched
+    for key, name in _in_segments(builder, wanted, unsearched, deep=deep):
+        link = links.get(wanted[key])
+        record = link.record if link is not None else b""
+        links[wanted[key]] = LinkLeftForLater(IN_SEGMENT, f"{FOLDER}/{name}", record)
     try:
-        for key, record in _in_pool(home / FOLDER, wanted, source.domain_of, looked, deep=deep):
-            found[wanted[key]] = LinkLeftForLater(IN_POOL, FOLDER, record)
+        for key, record in _in_pool(builder, wanted, source.domain_of, unsearched, deep=deep):
+            links[wanted[key]] = LinkLeftForLater(IN_POOL, FOLDER, record)
     except (StoreError, OSError, ValueError) as error:  # a builder that runs replaces files
-        looked.append(f"the pool of segments: {error}")
-    return found, looked
+        unsearched.append(f"the pool of segments: {error}")
+    return links, unsearched
 
 
-def _in_log(
-    source: OpenedCrawl, wanted: Container[bytes], looked: list[str], *, deep: bool
+def _builder_folder(jobdir: Path) -> Path:
+    """Return the folder of the builder of segments: the crawl's own, or that of its hive."""
+    is_drone = number_of(jobdir) is not None
+    if is_drone and not is_crawl(jobdir / FOLDER):
+        return jobdir.parent / FOLDER
+    return jobdir / FOLDER
+
+
+def _in_found_log(
+    source: OpenedCrawl, wanted: Container[bytes], unsearched: list[str], *, deep: bool
 ) -> Iterator[tuple[bytes, Packed]]:
-    length = None if source.alive else source.outputs.get(FOUND, 0)
-    for line in last_lines(source.jobdir / FOUND, length, None if deep else QUICK, FOUND, looked):
+    """Yield the wanted URLs that the crawl's log of links has, with the links."""
+    noted_length = None if source.is_running else source.outputs.get(FOUND, 0)
+    max_bytes = None if deep else FILE_BYTES
+    for line in last_lines(source.jobdir / FOUND, noted_length, max_bytes, FOUND, unsearched):
         url = line[: line.find(b" ")]
         if url in wanted:
             yield url, line
 
 
 def _in_segments(
-    folder: Path, wanted: Container[bytes], looked: list[str], *, deep: bool
+    folder: Path, wanted: Container[bytes], unsearched: list[str], *, deep: bool
 ) -> Iterator[tuple[bytes, str]]:
-    """Look in the segments, the newest first; together no more than QUICK bytes."""
-    left = QUICK
-    for name in sorted(
-        (path.name for path in folder.iterdir() if NAME.fullmatch(path.name)), reverse=True
-    ):
-        if left <= 0 and not deep:
-            looked.append(f"segments before {name}")
+    """Yield the wanted URLs that segments have, with the segment's name: the newest segment first.
+
+    No more than FILE_BYTES of all segments together are searched.
+    """
+    bytes_left = FILE_BYTES
+    names = [path.name for path in folder.iterdir() if NAME.fullmatch(path.name)]
+    for name in sorted(names, reverse=True):
+        if bytes_left <= 0 and not deep:
+            unsearched.append(f"segments before {name}")
             return
-        for line in last_lines(folder / name, None, None if deep else left, name, looked):
+        max_bytes = None if deep else bytes_left
+        for line in last_lines(folder / name, None, max_bytes, name, unsearched):
             url = _second_column(line)
             if url in wanted:
                 yield url, name
-        left -= (folder / name).stat().st_size
+        bytes_left -= (folder / name).stat().st_size
 
 
 def _second_column(row: bytes) -> bytes:
+    """Return the second column of a row of CSV, which may be quoted."""
     rest = row[row.find(b",") + 1 :]
     if not rest.startswith(b'"'):
         return rest[: rest.find(b",")]
@@ -206,25 +223,34 @@ def _in_pool(
     folder: Path,
     wanted: Collection[bytes],
     domain_of: Callable[[str], str],
-    looked: list[str],
+    unsearched: list[str],
     *,
     deep: bool,
 ) -> Iterator[tuple[bytes, Packed]]:
-    """Look in the pool, whose files are sorted by domain and host: only at those wanted."""
-    sites = sorted(b"%b %b " % (domain_of(url.decode()).encode(), _host(url)) for url in wanted)
+    """Yield the wanted URLs that wait in the pool, with the links.
+
+    The pool's files are sorted by domain and host, so that only blocks that may have one of the
+    wanted hosts are searched.
+    """
+    # as lines of these hosts begin (tools/segments/segment.py)
+    beginnings = sorted(
+        b"%b %b " % (domain_of(url.decode()).encode(), _host(url)) for url in wanted
+    )
+    # A number in hexadecimal digits follows, which is below this.
+    end = beginnings[-1] + b"g"
     with Snapshot(folder / "state") as snapshot:
         files = json.loads(snapshot.get(POOL) or b'{"files": []}')["files"]
-    lines = 0
+    searched = 0
     for name, _, _ in files:
         with BlockReader(folder / name) as blocks:
             for block in blocks:
-                if block[0] > sites[-1] + b"g":  # a number in hexadecimal digits follows
+                if block[0] > end:
                     break
-                if block[-1] < sites[0]:
+                if block[-1] < beginnings[0]:
                     continue
-                lines += len(block)
-                if lines > LINES and not deep:
-                    looked.append(f"the pool of segments: about {LINES:,} lines")
+                searched += len(block)
+                if searched > POOL_LINES and not deep:
+                    unsearched.append(f"the pool of segments: about {POOL_LINES:,} lines")
                     return
                 for line in block:
                     record = line.split(b" ", 3)[3]

@@ -64,23 +64,30 @@ from webcrawl.urls.host_names import RegisteredDomains
 from webcrawl.urls.url_fingerprint import Fingerprints
 
 MIB = 1 << 20
-MEMORY = 32 * MIB  # of the frontier that is asked
-HOSTS = 500_000  # looked at for one of a domain: half a second
-T = TypeVar("T")
+FRONTIER_BYTES = 32 * MIB  # of memory for the frontier that is opened
+MAX_HOSTS = 500_000  # looked through for one of a domain: half a second
+PartT = TypeVar("PartT")
 
 
 class OpenedCrawl:
     """One crawl, as of its last checkpoint.
 
-    `trusted`: code beyond webcrawl's own that its settings may name.
+    `notes` are lines for the user about what could not be read. `clock_ahead` are the seconds that
+    the machine's clock shows beyond the crawl's.
     """
 
     def __init__(self, jobdir: Path, trusted: Container[str] = ()) -> None:
+        """Open the crawl. Raise StoreError or OSError if its state cannot be read.
+
+        `trusted`: code beyond webcrawl's own that its settings may name.
+        """
         JobDir.open(jobdir)
         self.jobdir = jobdir
         self._trusted = trusted
-        self.is_all = True  # none of its logs is missing, nor another drone of its hive
-        self.alive = False  # the crawl runs: what it wrote since its last checkpoint counts too
+        self.is_complete = True  # none of its logs is missing, nor another drone of its hive
+        self.is_running = (
+            False  # the crawl runs: what it wrote since its last checkpoint counts too
+        )
         self.domains = RegisteredDomains()
         self._closing = ExitStack()
         snapshot, files = opened(jobdir / "state")
@@ -104,28 +111,30 @@ class OpenedCrawl:
         self._closing.close()
 
     def _read(self) -> None:
+        """Read the settings, the times and the lengths of files; note which logs are not whole."""
         snapshot = self.snapshot
-        self.odd: list[str] = [*self.seen.odd]
+        self.notes: list[str] = [*self.seen.notes]
         self.terms = meta_row.terms(snapshot)
         self.in_force: dict[str, Any] = meta_row.value(
             snapshot, IN_FORCE, meta_row.mapping, dict[str, Any]()
         )
-        ordered = self.in_force.get("set")
-        self.values = values_of(
-            self.terms, ordered if isinstance(ordered, Mapping) else {}, self._trusted, self.odd
-        )
+        ordered = self.in_force.get("set")  # settings that were changed by command
+        if not isinstance(ordered, Mapping):
+            ordered = {}
+        self.values = values_of(self.terms, ordered, self._trusted, self.notes)
         self.key = meta_row.key(snapshot)
-        at, ahead = meta_row.times(snapshot)
-        self.at = at
-        self.ahead = ahead
+        checkpoint_time, clock_ahead = meta_row.times(snapshot)
+        self.checkpoint_time = checkpoint_time
+        self.clock_ahead = clock_ahead
         self.outputs = lengths(snapshot)
         for name in (CRAWL_LOG, SKIPPED_LOG, LINKS_LOG):
-            if lack := self._lack_of(name):
-                self.odd.append(f"{name}: {lack}")
-                self.is_all = False
+            shortfall = self._shortfall_of(name)
+            if shortfall:
+                self.notes.append(f"{name}: {shortfall}")
+                self.is_complete = False
 
-    def _lack_of(self, name: str) -> str:
-        """Return what this log lacks of what the last checkpoint noted; empty if nothing."""
+    def _shortfall_of(self, name: str) -> str:
+        """Return, in words, what this log lacks of what the last checkpoint noted; empty if nothing."""
         noted = self.outputs.get(name, 0)
         if not noted:
             return ""
@@ -134,6 +143,7 @@ class OpenedCrawl:
                 there = os.fstat(file.fileno()).st_size
         except OSError as error:
             return f"{error.strerror}: its information is missing here"
+        # Of a log that was shortened `why` once said that no page links to a URL, without a note.
         if there >= noted:
             return ""
         return (
@@ -142,11 +152,8 @@ class OpenedCrawl:
 
     # -- the crawl's own parts, opened on the checkpoint
 
-    def _part(self, name: str, make: Callable[[CrawlDB], T]) -> T:
-        """Open a part; raise DamagedFile if it cannot read what was saved of it.
-
-        `name`: for that message.
-        """
+    def _part(self, name: str, make: Callable[[CrawlDB], PartT]) -> PartT:
+        """Open a part of the crawl. Raise DamagedFile, with this name, if its state is damaged."""
         try:
             return make(SavedDB(self.snapshot))
         except meta_row.UNREADABLE as error:
@@ -154,11 +161,11 @@ class OpenedCrawl:
 
     @cached_property
     def sheets(self) -> Sheets:
-        """Return settings that were ordered for single hosts."""
+        """Return the settings of single hosts, which were given by command."""
         return self._part("sheets", Sheets)
 
     def values_for(self, host: str) -> CheckedSettings:
-        """Return all settings, as they hold for this host."""
+        """Return the settings that hold for this host."""
         return values_for(host, self.values, self.sheets)
 
     @cached_property
@@ -168,25 +175,26 @@ class OpenedCrawl:
     @cached_property
     def core(self) -> Core:
         """Return the frontier; no host of it is active."""
-        shape = Shape(self.values["FRONTIER_LEVELS"], BIAS, MEMORY)
+        shape = Shape(self.values["FRONTIER_LEVELS"], BIAS, FRONTIER_BYTES)
         core = self._part("frontier", partial(read_core, shape=shape, rules=self._rules))
         core.aside.held.update(self._part("hosts paused", PausedHosts).names)
-        # an address has one request
-        alike = {"HOST_CONNECTIONS"} if self.values["POLITENESS_PER_IP"] else set()
+        host_settings = {*OF_HOST}
+        if self.values["POLITENESS_PER_IP"]:  # an address has one request, whatever its hosts are
+            host_settings.discard("HOST_CONNECTIONS")
         self.sheets.listen(
-            {*OF_HOST} - alike, self._own_of, partial(setattr, core.book, "host_terms")
+            host_settings, self._host_terms_of, partial(setattr, core.book, "host_terms")
         )
         self.sheets.listen([BUDGET], self._allowance_of, core.queues.budgets.set_overrides)
         return core
 
-    def _own_of(self, own: Mapping[str, Any]) -> HostTerms:
+    def _host_terms_of(self, own: Mapping[str, Any]) -> HostTerms:
         return own_of(without_conflict(with_values(self.values, own)))
 
     def _allowance_of(self, own: Mapping[str, Any]) -> Allowance:
         return allowance_of(with_values(self.values, own))
 
     @cached_property
-    def look(self) -> HostInspection:
+    def inspection(self) -> HostInspection:
         return HostInspection(self.core)
 
     @cached_property
@@ -198,7 +206,7 @@ class OpenedCrawl:
 
     @cached_property
     def focus(self) -> ByFocus | None:
-        """Return the prioritizer that the crawl asks, as it has learnt; None if it is another."""
+        """Return the crawl's prioritizer if it scores pages, with what it has learnt; else None."""
         prioritizer = self._rules.prioritizer
         if not isinstance(prioritizer, ByFocus):
             return None
@@ -214,86 +222,87 @@ class OpenedCrawl:
         return HostTable(SavedDB(self.snapshot), "rendering", Need, Need.unpack)
 
     def rendering(self, host: str) -> str:
-        """Return, in words, what rendering has shown of a host; empty if nothing."""
+        """Return, in words, what a browser has shown of a host; empty if nothing."""
         need = self._rendering.get(host) if self._rendering is not None else None
         return need.in_words() if need is not None else ""
 
     @property
-    def written(self) -> list[str]:
+    def output_kinds(self) -> list[str]:
         """Return the OUTPUTS of the last run."""
         return self.terms.get("OUTPUTS", "").split(", ")
 
     @cached_property
-    def stored(self) -> dict[str, str]:
-        """Return the files with verified copies in a store, by name, with addresses."""
-        found, _ = stored_in(self.snapshot)
-        return {name: f"{one.address}/{name}" for name, one in found.items() if not one.is_taken}
+    def stored_files(self) -> dict[str, str]:
+        """Return the files of which a store has verified copies: their addresses by name."""
+        files, _ = stored_in(self.snapshot)
+        return {name: f"{file.address}/{name}" for name, file in files.items() if not file.is_taken}
 
     @property
     def has_stored_indexes(self) -> bool:
-        """Return whether indexes of the archive are among them."""
-        return any(name.endswith(INDEX) for name in self.stored)
+        """Return whether a store has indexes of the archive."""
+        return any(name.endswith(INDEX) for name in self.stored_files)
 
     # -- URLs
 
     @cached_property
     def filters(self) -> CrawlFilters:
+        """Return the crawl's filters, with what they had learned by the last checkpoint."""
         learned = meta_row.value(
             self.snapshot, meta_row.FILTERS, meta_row.mapping, dict[str, Any]()
         )
-        excluded = [one for one in records_as_saved(self.snapshot) if one.source == COMMAND]
+        excluded = [
+            record for record in records_as_saved(self.snapshot) if record.source == COMMAND
+        ]
         return CrawlFilters(
             self.values, self.key, self.domains, learned, excluded, self.sheets, self._trusted
         )
 
     @cached_property
     def _foldings(self) -> list[Folding]:
-        found: list[Folding] = []
+        foldings: list[Folding] = []
         path = self.values["URL_HOST_RULES"]
         if path:
             try:
-                found.append(read_host_rules(Path(path)))
+                foldings.append(read_host_rules(Path(path)))
             except RulesError as error:
-                self.odd.append(str(error))
-        return [*found, *map(load, self.values["URL_FOLDINGS"])]
+                self.notes.append(str(error))
+        return [*foldings, *map(load, self.values["URL_FOLDINGS"])]
 
-    def form(self, asked: str) -> CanonicalForm:
+    def form(self, text: str) -> CanonicalForm:
         """Return the form in which this crawl knows a URL."""
-        return form_of(asked, self.values["URL_MAX_LENGTH"], self._foldings)
+        return form_of(text, self.values["URL_MAX_LENGTH"], self._foldings)
 
     def domain_of(self, url: str) -> str:
         return self.domains(host_of(url))
 
     @cached_property
     def _fingerprints(self) -> Fingerprints:
-        if self.slots is None:
+        if self.slot_map is None:
             return Fingerprints(self.key)
-        partition = self._partition(self.slots)
+        partition = self._partition(self.slot_map)
         return SlotFingerprints(self.key, partition.slot, partition.slots)
 
-    def keys(self, forms: Collection[CanonicalForm]) -> list[int]:
-        """Return the numbers by which the seen store knows them."""
+    def seen_keys(self, forms: Collection[CanonicalForm]) -> list[int]:
+        """Return the keys by which the seen store knows these URLs."""
         return self._fingerprints([form.compared for form in forms], [form.url for form in forms])
 
     # -- a hive's
 
     @cached_property
-    def slots(self) -> SlotMap | None:
-        """Return the map of which drone has what, as far as known; None without a hive."""
-        return (
-            meta_row.value(self.snapshot, MAP, SlotMap.unpack, None)
-            if self.snapshot.get(IDENTITY)
-            else None
-        )
+    def slot_map(self) -> SlotMap | None:
+        """Return the map of which drone has which hosts; None if none is known, or for no hive."""
+        if not self.snapshot.get(IDENTITY):
+            return None
+        return meta_row.value(self.snapshot, MAP, SlotMap.unpack, None)
 
     def owner(self, url: str) -> int | None:
-        """Return the drone whose URL it is."""
-        if self.slots is None:
+        """Return the drone to which the URL belongs; None if that is not known, or for no hive."""
+        if self.slot_map is None:
             return None
-        return self.slots.owners[self._partition(self.slots).slot(host_of(url))]
+        return self.slot_map.owners[self._partition(self.slot_map).slot(host_of(url))]
 
     def other_owner(self, url: str) -> int | None:
-        """Return the drone whose URL it is, or None if that is this drone, or if there is no hive."""
+        """Return the drone to which the URL belongs, if that is known and is not this drone."""
         identity = unpacked(self.snapshot.get(IDENTITY))
         owner = self.owner(url) if url else None
         return None if identity is None or owner == identity.drone else owner
@@ -311,41 +320,43 @@ class OpenedCrawl:
     # -- files
 
     def log(self, name: str) -> LogFile:
-        """Return one of the logs; all but crawl.log have tabs between their fields."""
-        length = None if self.alive else self.outputs.get(name, 0)
+        """Return one of the logs, up to where the last checkpoint has it unless the crawl runs."""
+        length = None if self.is_running else self.outputs.get(name, 0)
         if name == CRAWL_LOG:
             return LogFile(self.jobdir, name, length, column=3, separator=b" ")
+        # all others have tabs between their fields
         return LogFile(self.jobdir, name, length, column=2, separator=b"\t")
 
-    def has(self, name: str) -> bool:
+    def has_output(self, name: str) -> bool:
         """Return whether the crawl writes this output."""
-        return name in self.outputs or (self.alive and (self.jobdir / name).exists())
+        return name in self.outputs or (self.is_running and (self.jobdir / name).exists())
 
     @property
-    def follows(self) -> bool:
+    def follows_links(self) -> bool:
         """Return whether found links are crawled, and not left for a later segment."""
         return self.terms.get(FOLLOW, ON) == ON
 
     @property
     def indexes(self) -> ArchiveIndexes:
-        return ArchiveIndexes(self.jobdir, self.outputs, alive=self.alive)
+        return ArchiveIndexes(self.jobdir, self.outputs, is_running=self.is_running)
 
     @cached_property
     def _first_page(self) -> str:
-        """Return the first page in the log that is no robots.txt."""
+        """Return the first page in the log that is no robots.txt; empty if there is none."""
         for line in self.log(CRAWL_LOG).first_lines():
             if not line.is_prerequisite:
                 return line.url
         return ""
 
-    def some_page(self, host: str) -> str:
-        """Return a page of this crawl that is not of this host; empty if there is none."""
+    def page_of_another_host(self, host: str) -> str:
+        """Return the crawl's first page if that is of another host than this one, else nothing."""
         page = self._first_page
-        return page if page and host_of(page) != host else ""
+        is_other = page and host_of(page) != host
+        return page if is_other else ""
 
     def has_domain(self, url: str) -> bool:
-        """Return whether a known host is of the registered domain, as far as is quick."""
+        """Return whether a known host is of the URL's registered domain, among MAX_HOSTS of them."""
         domain = self.domain_of(url)
-        some = f"SELECT name FROM host LIMIT {HOSTS}"
-        sql = f"SELECT 1 FROM ({some}) WHERE name = ? OR substr(name, -length(?) - 1) = '.' || ? LIMIT 1"
+        hosts = f"SELECT name FROM host LIMIT {MAX_HOSTS}"
+        sql = f"SELECT 1 FROM ({hosts}) WHERE name = ? OR substr(name, -length(?) - 1) = '.' || ? LIMIT 1"
         return any(True for _ in self.snapshot.rows(sql, (domain, domain, domain)))

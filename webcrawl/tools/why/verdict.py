@@ -32,7 +32,7 @@ from webcrawl.tools.why import places
 from webcrawl.tools.why.facts import RobotsState, UrlFacts
 from webcrawl.tools.why.noted_links import IN_POOL, IN_SEGMENT, LinkLeftForLater
 from webcrawl.tools.why.places import QueuePlace
-from webcrawl.tools.why.url_rules import WHY, first_refusal
+from webcrawl.tools.why.url_rules import INVALID_REASONS, first_refusal
 from webcrawl.urls.filters.depth import DepthFilter
 
 FETCHED, QUEUED, SEEN, REFUSED, DROPPED, UNKNOWN = (
@@ -44,10 +44,11 @@ FETCHED, QUEUED, SEEN, REFUSED, DROPPED, UNKNOWN = (
     "unknown",
 )
 STATES = (FETCHED, QUEUED, SEEN, REFUSED, DROPPED, UNKNOWN)
-BY_RULE = frozenset((Status.OUT_OF_SCOPE, Status.EXCLUDED, Status.ROBOTS_FORBIDDEN))
+# ends of a URL that a rule of the crawl or of its host's owner has refused
+REFUSED_BY_RULE = frozenset((Status.OUT_OF_SCOPE, Status.EXCLUDED, Status.ROBOTS_FORBIDDEN))
 EXCLUDED = "it was excluded while it waited"
 FORBIDDEN = "its host's name resolves to an address that PRIVATE_NETWORKS_ALLOWED does not allow"
-ENDS = {
+END_TEXTS = {
     Status.DNS_FAILED: "its host's name has no address",
     Status.CONNECT_FAILED: "no connection to its host could be made",
     Status.CONNECTION_LOST: "the connection was lost, or the answer was not valid",
@@ -66,11 +67,15 @@ ENDS = {
     Status.REFUSED: "a class of FEATURES refused it",
     Status.ROBOTS_FORBIDDEN: "robots.txt forbids it",
 }
-FOUND = {"changed": "it had changed", "unchanged": "it had not changed", "gone": "it was gone"}
-TRIED = "One of its URLs is tried now and then; once a page comes, all are fetched"
+REVISIT_RESULTS = {
+    "changed": "it had changed",
+    "unchanged": "it had not changed",
+    "gone": "it was gone",
+}
+PROBED = "One of its URLs is tried now and then; once a page comes, all are fetched"
 TOO_DEEP, IN_FLIGHT = "too deep", "in flight"
 PUT_OFF = "until its host may be asked"
-QUEUES = {
+QUEUE_KINDS = {
     places.RETRY: "to be tried again",
     places.HOST: "in its host's queue",
     places.BUDGET: "over its domain's budget",
@@ -81,7 +86,7 @@ QUEUES = {
 
 
 class UrlVerdict(NamedTuple):
-    """The state of a URL and why; `kind` is the reason without what is this URL's alone."""
+    """The state of a URL and why. `kind` is the reason in the words that many URLs may share."""
 
     state: str
     kind: str
@@ -89,80 +94,85 @@ class UrlVerdict(NamedTuple):
 
 
 def verdict_on(facts: UrlFacts) -> UrlVerdict:
-    """Return the state of the URL, and why, by the first rule below that applies."""
+    """Return the state of the URL, and why, by the first of RULES that applies."""
     return next(verdict for rule in RULES if (verdict := rule(facts)) is not None)
 
 
 def _by_answer(facts: UrlFacts) -> UrlVerdict | None:
     """Judge by an answer in the log, other than a block page after which the URL waits again."""
-    answered = _last_answer(facts)
-    if answered is None:
+    answer = _last_answer(facts)
+    if answer is None:
         return None
-    waits_again = facts.place is not None and _wall(answered)
+    waits_again = facts.place is not None and _wall_vendor(answer)
     if waits_again:
         return None
-    return UrlVerdict(FETCHED, f"answered {answered.status}", _answered(facts, answered))
+    return UrlVerdict(FETCHED, f"answered {answer.status}", _answer_words(facts, answer))
 
 
 def _by_download(facts: UrlFacts) -> UrlVerdict | None:
-    if not facts.in_flight:
+    if not facts.is_in_flight:
         return None
-    return UrlVerdict(SEEN, IN_FLIGHT, f"it is being fetched right now{_for_how_long(facts)}")
+    return UrlVerdict(SEEN, IN_FLIGHT, f"it is being fetched right now{_download_words(facts)}")
 
 
 def _by_queue(facts: UrlFacts) -> UrlVerdict | None:
     if facts.place is None:
         return None
     was_put_off = facts.place.where == places.RETRY and not facts.place.has_failed
-    where = PUT_OFF if was_put_off else QUEUES[facts.place.where]
-    return UrlVerdict(QUEUED, where, _queued(facts, facts.place) + _behind_wall(facts))
+    kind = PUT_OFF if was_put_off else QUEUE_KINDS[facts.place.where]
+    return UrlVerdict(QUEUED, kind, _queue_words(facts, facts.place) + _wall_words(facts))
 
 
 def _by_end(facts: UrlFacts) -> UrlVerdict | None:
-    return _ended(facts, facts.line) if facts.line is not None else None
+    if facts.last_line is None:
+        return None
+    return _end_verdict(facts, facts.last_line)
 
 
 def _by_archive(facts: UrlFacts) -> UrlVerdict | None:
-    """Judge by an answer in the archive whose line in the log is too far back.
+    """Judge by an answer in the archive whose line in the log was not found.
 
-    If a retry waits, its queue is found first.
+    The answer is not that of an attempt that will be retried: a URL in a queue was judged before.
     """
-    if not facts.entries:
+    if not facts.index_entries:
         return None
-    entry = facts.entries[-1]
-    what = f"answered {entry.status}" if entry.status else "fetched"
-    return UrlVerdict(
-        FETCHED, what, f"{what}{_leads(facts)} at {moment(entry.date)}, and is in the archive"
-    )
+    entry = facts.index_entries[-1]
+    kind = f"answered {entry.status}" if entry.status else "fetched"
+    when = moment(entry.date)
+    reason = f"{kind}{_redirect_words(facts)} at {when}, and is in the archive"
+    return UrlVerdict(FETCHED, kind, reason)
 
 
 def _last_answer(facts: UrlFacts) -> CrawlLine | None:
-    return next((one for one in reversed(facts.lines) if one.status > 0), None)
+    """Return the last line of the log with an HTTP status: the codes of failures are negative."""
+    return next((line for line in reversed(facts.log_lines) if line.status > 0), None)
 
 
-def is_end(facts: UrlFacts) -> bool:
-    """Return False if a crawl asks again after the answer: a wall's, or an archived error."""
-    if (answered := _last_answer(facts)) is not None:
-        return not _wall(answered)
-    return not facts.entries or facts.entries[-1].status not in SERVER_ERRORS
+def is_final_answer(facts: UrlFacts) -> bool:
+    """Return False if a crawl tries again after the answer: a block page, or an archived error."""
+    answer = _last_answer(facts)
+    if answer is not None:
+        return not _wall_vendor(answer)
+    return not facts.index_entries or facts.index_entries[-1].status not in SERVER_ERRORS
 
 
-def _for_how_long(facts: UrlFacts) -> str:
+def _download_words(facts: UrlFacts) -> str:
     live = facts.live or {}
     return f", for {live['seconds']} s ({live['phase']})" if "seconds" in live else ""
 
 
 def _under_way(facts: UrlFacts) -> UrlVerdict | None:
-    """Judge a URL that was found, and is in no queue yet."""
-    if facts.waiting is not None and facts.waiting.judged:
+    """Judge a URL that the crawl has discovered, and that is in no queue yet."""
+    if facts.submitted is not None and facts.submitted.is_judged:
         return UrlVerdict(SEEN, "on its way", "it was discovered, but is not queued yet")
-    if facts.waiting is not None:
+    if facts.submitted is not None:
         return UrlVerdict(
             SEEN,
             "on its way",
             "it was discovered, and waits for the check whether it is already known",
         )
-    if facts.live is not None and facts.live.get("known") and not facts.known:
+    is_known_live = facts.live is not None and facts.live.get("known")
+    if is_known_live and not facts.known_in:
         return UrlVerdict(
             SEEN,
             "on its way",
@@ -173,12 +183,13 @@ def _under_way(facts: UrlFacts) -> UrlVerdict | None:
         return UrlVerdict(
             SEEN, "on its way", f"{large}, whose links are added a thousand at a time"
         )
-    if facts.later is not None:
-        return UrlVerdict(SEEN, "left for later", _left(facts.later))
+    if facts.left_for_later is not None:
+        return UrlVerdict(SEEN, "left for later", _left_for_later_words(facts.left_for_later))
     return None
 
 
-def _left(later: LinkLeftForLater) -> str:
+def _left_for_later_words(later: LinkLeftForLater) -> str:
+    """Return where a link waits for a later segment."""
     if later.where == IN_SEGMENT:
         return f"it is in the segment {later.file}, which this crawl has not read that far"
     if later.where == IN_POOL:
@@ -189,29 +200,29 @@ def _left(later: LinkLeftForLater) -> str:
     )
 
 
-def _without_end(facts: UrlFacts) -> UrlVerdict:
-    """Neither a queue nor a log has the URL, as far as they were searched."""
-    refused = _refused(facts)
-    if refused is not None:
-        return refused
+def _without_trace(facts: UrlFacts) -> UrlVerdict:
+    """Judge a URL that is in no queue and no log, as far as they were searched."""
+    refusal = _refusal_verdict(facts)
+    if refusal is not None:
+        return refusal
     if facts.is_known and facts.host is not None and facts.host.retired:
-        end = _end(facts.host.retired)
+        end = _end_words(facts.host.retired)
         return UrlVerdict(
             DROPPED, f"status {facts.host.retired}: {end}", f"{end}, so its URLs ended"
         )
     if facts.is_known:
         what = "the crawl knows this URL, but it is in no queue and no log"
-        # A URL that failed long ago: a log of 100 million lines has 25 GB.
-        if facts.looked:
+        # The URL may have failed long ago: a log of 100 million lines has 25 GB.
+        if facts.unsearched:
             what += ", as far as they were searched (see below); --all searches everything"
         return UrlVerdict(SEEN, "no trace", what)
-    if facts.linked is not None:
+    if facts.linking_page is not None:
         return UrlVerdict(
             UNKNOWN,
             "not followed",
-            f"{_linked(facts.linked.page, facts.linked.kind)} was not followed",
+            f"{_link_words(facts.linking_page.page, facts.linking_page.kind)} was not followed",
         )
-    if facts.all_links:
+    if facts.has_all_links:
         return UrlVerdict(
             UNKNOWN,
             "not found",
@@ -222,7 +233,7 @@ def _without_end(facts: UrlFacts) -> UrlVerdict:
     )
 
 
-# Each returns None if it does not apply. The order is that of docs/troubleshooting.md; the last one always
+# A rule returns None if it does not apply. The order is that of docs/troubleshooting.md; the last rule always
 # applies.
 RULES: tuple[Callable[[UrlFacts], UrlVerdict | None], ...] = (
     _by_answer,
@@ -231,129 +242,139 @@ RULES: tuple[Callable[[UrlFacts], UrlVerdict | None], ...] = (
     _by_end,
     _by_archive,
     _under_way,
-    _without_end,
+    _without_trace,
 )
 
 
-def _refused(facts: UrlFacts) -> UrlVerdict | None:
-    """Return a verdict if a rule in force refuses the URL.
+def _refusal_verdict(facts: UrlFacts) -> UrlVerdict | None:
+    """Return a verdict if a rule in force refuses the URL, else None.
 
-    A URL that passed earlier is not refused now.
+    Filters do not refuse a URL that has passed them, and is known.
     """
     refusal = first_refusal(facts.filters)
     if facts.form.invalid:
         return UrlVerdict(
             REFUSED,
             f"no URL: {facts.form.invalid}",
-            WHY.get(facts.form.invalid, facts.form.invalid),
+            INVALID_REASONS.get(facts.form.invalid, facts.form.invalid),
         )
-    if refusal is not None and not facts.known:
-        on = f", on {facts.linked.page}" if facts.linked is not None else ""
-        return _left_out(refusal.name, "leaves", f"{on}: {refusal.rule}")
+    if refusal is not None and not facts.known_in:
+        page = f", on {facts.linking_page.page}" if facts.linking_page is not None else ""
+        return _filter_verdict(refusal.name, "leaves", f"{page}: {refusal.rule}")
     if facts.skipped:
-        return _by_skipped(facts)
+        return _skip_verdict(facts)
     if facts.robots is not None and facts.robots.verdict == RobotsState.FORBIDDEN:
-        return UrlVerdict(REFUSED, "robots.txt", _forbidden(facts))
+        return UrlVerdict(REFUSED, "robots.txt", _robots_words(facts))
     return None
 
 
-def _by_skipped(facts: UrlFacts) -> UrlVerdict:
+def _skip_verdict(facts: UrlFacts) -> UrlVerdict:
     """Judge by the last line of skipped.log, which has the name of a filter, or how a URL ended."""
     when, name, _ = facts.skipped[-1]
-    is_filter = any(one.name == name for one in facts.filters)
+    is_filter = any(verdict.name == name for verdict in facts.filters)
     if not is_filter:
         return UrlVerdict(
             DROPPED, f"skipped: {name}", f"it ended without an answer at {moment(when)}: {name}"
         )
-    setting = f" ({facts.setting})" if facts.setting else ""
-    return _left_out(name, "left", f" at {moment(when)}{setting}")
+    setting = f" ({facts.skip_setting})" if facts.skip_setting else ""
+    return _filter_verdict(name, "left", f" at {moment(when)}{setting}")
 
 
-def _left_out(name: str, leaves: str, more: str) -> UrlVerdict:
-    """Judge a link that this filter drops."""
+def _filter_verdict(name: str, leaves: str, more: str) -> UrlVerdict:
+    """Judge a link that this filter leaves, or has left, out. `more`: where, when and why."""
     what = f"the URL filter {name} {leaves} it out{more}"
     if name == DepthFilter.name:
         return UrlVerdict(REFUSED, TOO_DEEP, f"it is {TOO_DEEP}: {what}")
     return UrlVerdict(REFUSED, f"filter {name}", what)
 
 
-def _linked(page: str, kind: str) -> str:
+def _link_words(page: str, kind: str) -> str:
+    """Return the subject of a sentence: the link of this kind on this page."""
     if kind == REDIRECT:
         return f"{page} redirects to it, but this redirect is beyond REDIRECT_MAX_HOPS and"
     setting = ", see LINK_SOURCES" if kind in KINDS and kind not in FOLLOWED else ""
     return f"{page} links to it, but that link (of the kind {kind}{setting})"
 
 
-def _wall(line: CrawlLine) -> str:
-    """Return the vendor of the wall that has answered in place of the page."""
+def _wall_vendor(line: CrawlLine) -> str:
+    """Return the vendor of the block page that has answered; empty if none has."""
     return next((vendor for note in line.annotations if (vendor := wall_of(note))), "")
 
 
-def _behind_wall(facts: UrlFacts) -> str:
-    """Return words that follow the place of a URL whose host is behind a wall."""
-    row = facts.host.wall if facts.host is not None else None
-    if row is None:
+def _wall_words(facts: UrlFacts) -> str:
+    """Return, for the end of a sentence, that the URL's host answers with block pages, if it does."""
+    wall = facts.host.wall if facts.host is not None else None
+    if wall is None:
         return ""
-    since = moment(iso(row.since + facts.ahead))
+    since = moment(iso(wall.since + facts.clock_ahead))
     return (
-        f"; its host answers with block pages ({row.vendor}): {count(row.answers, 'answer')} "
-        f"since {since}. {TRIED}"
+        f"; its host answers with block pages ({wall.vendor}): {count(wall.answers, 'answer')} "
+        f"since {since}. {PROBED}"
     )
 
 
-def _answered(facts: UrlFacts, answered: CrawlLine) -> str:
-    size = f", {count(answered.size, 'byte')}" if answered.size is not None else ""
-    what = f"answered {answered.status}{_leads(facts)} ({answered.mime or 'no type'}{size}) at {moment(answered.time)}"
-    parts = (of_again(facts, answered), _cut(answered), _withheld(answered), _instead(answered))
-    return what + "".join(parts)
+def _answer_words(facts: UrlFacts, answer: CrawlLine) -> str:
+    """Return the answer in words: what came when, what it was, and whether it comes again."""
+    kind = answer.mime or "no type"
+    size = f", {count(answer.size, 'byte')}" if answer.size is not None else ""
+    redirect = _redirect_words(facts)
+    what = f"answered {answer.status}{redirect} ({kind}{size}) at {moment(answer.time)}"
+    return (
+        what
+        + revisit_words(facts, answer)
+        + _truncation(answer)
+        + _withholding(answer)
+        + _replacement(answer)
+    )
 
 
-def of_again(facts: UrlFacts, answered: CrawlLine) -> str:
-    """Return what follows the answer of a page that is or was fetched again.
-
-    It begins with a semicolon.
-    """
-    return _last_revisit(facts, answered) + _next_revisit(facts)
+def revisit_words(facts: UrlFacts, answer: CrawlLine) -> str:
+    """Return whether a page was fetched again, and will be: words that begin with a semicolon."""
+    return _last_revisit(facts, answer) + _next_revisit(facts)
 
 
-def _last_revisit(facts: UrlFacts, answered: CrawlLine) -> str:
-    said = ""
-    if REVISIT in answered.annotations:
-        said = "; it was fetched again then"
-        for note in answered.annotations:
-            if note in FOUND:
-                said += f", and {FOUND[note]}"
+def _last_revisit(facts: UrlFacts, answer: CrawlLine) -> str:
+    """Return what the last attempts to fetch the page again have given."""
+    words = ""
+    if REVISIT in answer.annotations:
+        words = "; it was fetched again then"
+        for note in answer.annotations:
+            if note in REVISIT_RESULTS:
+                words += f", and {REVISIT_RESULTS[note]}"
                 break
-    last = facts.lines[-1]
-    if last is not answered and REVISIT in last.annotations:
-        said += f"; fetching it again failed at {moment(last.time)}, with status {last.status}"
-    return said
+    last = facts.log_lines[-1]
+    if last is not answer and REVISIT in last.annotations:
+        words += f"; fetching it again failed at {moment(last.time)}, with status {last.status}"
+    return words
 
 
 def _next_revisit(facts: UrlFacts) -> str:
-    pages = [line for line in facts.lines if not line.is_prerequisite]
-    # Only what was a page once has a record, by which it is fetched again.
+    """Return when the page is fetched again; empty if it is not."""
+    pages = [line for line in facts.log_lines if not line.is_prerequisite]
+    # Only a URL that was a page once has a record, by which it is fetched again.
     was_page = any(line.status == 200 for line in pages)
     if not was_page:
         return ""
-    if facts.in_flight:
+    if facts.is_in_flight:
         return "; it is being fetched again right now"
     if facts.place is not None:
         return "; it is due to be fetched again and waits in a queue"
-    if facts.again:
+    if facts.has_revisits:
         return "; it will be fetched again when it is due"
     return ""
 
 
-def _cut(answered: CrawlLine) -> str:
-    """Return why not all of its body was taken; begins with a semicolon."""
-    why = next((note for note in answered.annotations if note.startswith(TRUNCATED)), "")
-    return f"; its body was truncated: {CUTS.get(why.replace(':', '/'), why)}" if why else ""
+def _truncation(answer: CrawlLine) -> str:
+    """Return why not all of the body was taken; empty if all was."""
+    note = next((note for note in answer.annotations if note.startswith(TRUNCATED)), "")
+    if not note:
+        return ""
+    return f"; its body was truncated: {CUTS.get(note.replace(':', '/'), note)}"
 
 
-def _withheld(answered: CrawlLine) -> str:
-    """Return why there is nothing but the head of what was fetched."""
-    notes = [note for note in answered.annotations if note.startswith(f"{WITHHELD}:")]
+def _withholding(answer: CrawlLine) -> str:
+    """Return why nothing but the head of the answer was kept; empty if all was."""
+    notes = [note for note in answer.annotations if note.startswith(f"{WITHHELD}:")]
     if not notes:
         return ""
     sources = notes[0].partition(":")[2].replace("+", " and ")
@@ -363,7 +384,7 @@ def _withheld(answered: CrawlLine) -> str:
     )
 
 
-LOOKS = {  # by what words or structure show, which may err
+APPEARANCES = {  # what words or structure make likely: they may mislead
     UNKNOWN_WALL: "a block page of an unknown vendor",
     "ratelimit": "a notice of too many requests",
     "login": "a login form",
@@ -376,30 +397,30 @@ LOOKS = {  # by what words or structure show, which may err
 }
 
 
-def _kind_of_wall(vendor: str) -> str:
+def _wall_name(vendor: str) -> str:
     return {"denial": "a denial of access", "script": "a script that requests the page again"}.get(
         vendor, f"the block page of {vendor}"
     )
 
 
-def _instead(answered: CrawlLine) -> str:
-    """Return what the answer is instead of a new page; begins with a semicolon."""
-    vendor = _wall(answered)
+def _replacement(answer: CrawlLine) -> str:
+    """Return what the answer is in place of a new page; empty if it is one."""
+    vendor = _wall_vendor(answer)
     if vendor:
-        return f"; but that is not the page, it is {_kind_of_wall(vendor)}"
-    looks = next((LOOKS[note] for note in answered.annotations if note in LOOKS), "")
-    if looks:
-        return f"; it looks like {looks}"
-    if DUPLICATE in answered.annotations:
+        return f"; but that is not the page, it is {_wall_name(vendor)}"
+    for note in answer.annotations:
+        if note in APPEARANCES:
+            return f"; it looks like {APPEARANCES[note]}"
+    if DUPLICATE in answer.annotations:
         return "; another URL had the same body before (CONTENT_SEEN decides what is done then)"
     return ""
 
 
-def _leads(facts: UrlFacts) -> str:
-    return f", a redirect to {facts.redirect}" if facts.redirect else ""
+def _redirect_words(facts: UrlFacts) -> str:
+    return f", a redirect to {facts.redirect_target}" if facts.redirect_target else ""
 
 
-WAITS = {  # by where it waits; what it waits for, or behind
+QUEUE_SENTENCES = {  # what a URL waits for, by its queue
     places.HOST: "it waits in its host's queue, {before}",
     places.BUDGET: "{over_budget}: it waits for a larger budget, {before}",
     places.FAMILY: (
@@ -412,45 +433,48 @@ WAITS = {  # by where it waits; what it waits for, or behind
 UNTRIED = "it was not tried yet, and waits in its host's queue until politeness allows a request"
 
 
-def _queued(facts: UrlFacts, place: QueuePlace) -> str:
+def _queue_words(facts: UrlFacts, place: QueuePlace) -> str:
+    """Return where the URL waits, and what keeps it from being fetched."""
     if place.where != places.RETRY:
         before = (
             f"with {count(place.place, 'URL')} before it" if place.place else "and is the next one"
         )
-        over_budget = _over_budget(facts)
-        said = WAITS[place.where].format(before=before, level=place.level, over_budget=over_budget)
+        words = QUEUE_SENTENCES[place.where].format(
+            before=before, level=place.level, over_budget=_budget_words(facts)
+        )
     elif place.has_failed:
-        said = f"it failed, and waits in its host's queue for a retry{_last_try(facts)}"
-    else:  # its turn had come, and its host wants to be left alone, or was to be asked first
-        said = UNTRIED
+        words = f"it failed, and waits in its host's queue for a retry{_last_try_words(facts)}"
+    else:
+        # Its turn had come, but its host wanted to be left alone, or its robots.txt came first.
+        words = UNTRIED
     if facts.host is not None and facts.host.is_paused:
-        said = f"{said}; but its host is paused by command"
-    return said + _robots_ahead(facts)
+        words = f"{words}; but its host is paused by command"
+    return words + _robots_warning(facts)
 
 
-def _robots_ahead(facts: UrlFacts) -> str:
-    """Return words behind the place of a URL that robots.txt keeps the crawl from."""
-    found = facts.robots
-    if found is None:
+def _robots_warning(facts: UrlFacts) -> str:
+    """Return, for the end of a sentence, that robots.txt keeps the crawl from the URL, if it does."""
+    robots = facts.robots
+    if robots is None:
         return ""
-    if found.verdict == RobotsState.FORBIDDEN:
-        return f", and will end when its turn comes: {_forbidden(facts)}"
-    if found.verdict == RobotsState.UNREACHABLE:
-        tries = f", tried {count(found.tries, 'time')}" if found.tries else ""
-        return f"; {robots_url(found.origin)} could not be fetched{tries}, and without it nothing may be fetched"
+    if robots.verdict == RobotsState.FORBIDDEN:
+        return f", and will end when its turn comes: {_robots_words(facts)}"
+    if robots.verdict == RobotsState.UNREACHABLE:
+        tries = f", tried {count(robots.tries, 'time')}" if robots.tries else ""
+        return f"; {robots_url(robots.origin)} could not be fetched{tries}, and without it nothing may be fetched"
     return ""
 
 
-def _last_try(facts: UrlFacts) -> str:
-    """Return the archived answer, if that is why it failed; begins with a semicolon."""
+def _last_try_words(facts: UrlFacts) -> str:
+    """Return the archived answer by which the URL failed; empty if none is, or another failure."""
     status, cut = facts.last_try
     if cut:
         return f"; its last answer, {status}, was truncated: {CUTS.get(f'truncated/{cut}', cut)}"
     return f"; its last answer was {status}" if status >= 400 else ""
 
 
-def _over_budget(facts: UrlFacts) -> str:
-    """Return the rule in `frontier/budgets.py` that holds its domain's URLs back."""
+def _budget_words(facts: UrlFacts) -> str:
+    """Return which rule of frontier/budgets.py holds the URLs of its domain back."""
     domain = facts.domain
     if domain is None or _used_up_budget(facts) is not None or domain.budget is None:
         return "its domain has used up its budget of pages"
@@ -459,7 +483,7 @@ def _over_budget(facts: UrlFacts) -> str:
     return "its domain has far more URLs than its budget of pages"
 
 
-def _forbidden(facts: UrlFacts) -> str:
+def _robots_words(facts: UrlFacts) -> str:
     verdict = facts.robots
     if verdict is None or verdict.verdict != RobotsState.FORBIDDEN:
         return "robots.txt forbids it"
@@ -467,11 +491,11 @@ def _forbidden(facts: UrlFacts) -> str:
     return f"{robots_url(verdict.origin)} forbids it ({line}{verdict.rule})"
 
 
-def _ended(facts: UrlFacts, line: CrawlLine) -> UrlVerdict:
-    """Judge a URL that the log has without an answer."""
+def _end_verdict(facts: UrlFacts, line: CrawlLine) -> UrlVerdict:
+    """Judge a URL whose last line in the log has no answer."""
     if line.status == Status.ROBOTS_FORBIDDEN:
         return UrlVerdict(
-            REFUSED, "robots.txt", f"{_forbidden(facts)}; it ended so at {moment(line.time)}"
+            REFUSED, "robots.txt", f"{_robots_words(facts)}; it ended so at {moment(line.time)}"
         )
     if PROXY in line.annotations:
         return UrlVerdict(
@@ -479,24 +503,29 @@ def _ended(facts: UrlFacts, line: CrawlLine) -> UrlVerdict:
         )
     given_up = ""
     if GIVEN_UP in line.annotations:
+        # "Or not again": four attempts may have come before the host was given up.
         given_up = " (not requested, or not again, because its host was given up)"
-    state = REFUSED if line.status in BY_RULE else DROPPED
-    end = _excluded(facts) if line.status == Status.EXCLUDED else _end(line.status)
-    said = f"{end}{given_up}, at {moment(line.time)}"
+    state = REFUSED if line.status in REFUSED_BY_RULE else DROPPED
+    end = _exclusion_words(facts) if line.status == Status.EXCLUDED else _end_words(line.status)
+    reason = f"{end}{given_up}, at {moment(line.time)}"
     if line.status == Status.HOST_BUDGET and _is_spent(facts):
-        said += "; to fetch it, use a larger HOST_MAX_PAGES with another JOBDIR or --fresh"
-    return UrlVerdict(state, f"status {line.status}: {end}", said)
+        reason += "; to fetch it, use a larger HOST_MAX_PAGES with another JOBDIR or --fresh"
+    return UrlVerdict(state, f"status {line.status}: {end}", reason)
 
 
 def _is_spent(facts: UrlFacts) -> bool:
+    """Return whether the URL's host has had all pages that HOST_MAX_PAGES allows."""
     return facts.host is not None and facts.host.retired == Status.HOST_BUDGET
 
 
-def _excluded(facts: UrlFacts) -> str:
-    """Return which end it was: the log has one status for two, rules and record tell them."""
+def _exclusion_words(facts: UrlFacts) -> str:
+    """Return whether a rule or the address of its host has excluded the URL.
+
+    The log has one status for both. The rules in force, and the host's record, tell them apart.
+    """
     if first_refusal(facts.filters) is not None:
         return EXCLUDED
-    # Of an address, and of this machine's own name, no name server has to be asked.
+    # An address, or this machine's own name, is known without a name server.
     known = known_without_asking(host_of(facts.form.url))
     addresses = known.addresses if known is not None else ()
     guard = AddressGuard(facts.networks)
@@ -507,18 +536,19 @@ def _excluded(facts: UrlFacts) -> str:
     failed = facts.host.failed if facts.host is not None else None
     if failed is not None and failed.status == Status.EXCLUDED:
         return FORBIDDEN
-    return _end(Status.EXCLUDED)
+    return _end_words(Status.EXCLUDED)
 
 
-def _end(status: int) -> str:
+def _end_words(status: int) -> str:
+    """Return in words how a URL, or its host, ended with this status."""
     try:
-        return ENDS[Status(status)]
+        return END_TEXTS[Status(status)]
     except (ValueError, KeyError):
         return f"it ended with status {status}"
 
 
-def what_now(facts: UrlFacts, in_force: Mapping[str, Any]) -> str:
-    """Say what would happen if a page linked to it now."""
+def what_if_found_now(facts: UrlFacts, in_force: Mapping[str, Any]) -> str:
+    """Return what would happen if a page linked to the URL now. `in_force`: the crawl's commands."""
     refusal = first_refusal(facts.filters)
     if facts.form.invalid:
         return "it would be left out, because it is not a URL for this crawl"
@@ -527,7 +557,7 @@ def what_now(facts: UrlFacts, in_force: Mapping[str, Any]) -> str:
     pause = ""
     if in_force.get("paused"):
         pause = " (the crawl is paused: nothing is fetched until `resume`)"
-    if facts.is_known or facts.later is not None:
+    if facts.is_known or facts.left_for_later is not None:
         already = "the crawl knows it" if facts.is_known else "it is left for a later segment"
         return f"nothing: {already} already{pause}"
     if facts.skipped:
@@ -535,19 +565,20 @@ def what_now(facts: UrlFacts, in_force: Mapping[str, Any]) -> str:
             f"it would be left out again ({facts.skipped[-1][1]}), unless it was found in another "
             f"place{pause}"
         )
-    return f"{_when_queued(facts)}{pause}"
+    return f"{_if_it_were_new(facts)}{pause}"
 
 
-def _retry_of(host: str) -> str:
+def _retry_advice(host: str) -> str:
     retry = f"{program()} ctl JOBDIR host {host} retry"
     return f"with a larger HOST_MAX_PAGES its host continues after `{retry}`"
 
 
-def _when_queued(facts: UrlFacts) -> str:
-    """Say what would become of the URL as a new link, by the first rule that applies."""
-    if not facts.follows:
+def _if_it_were_new(facts: UrlFacts) -> str:
+    """Return what would become of the URL as a new link, by the first rule that applies."""
+    if not facts.follows_links:
         return "it would be left for a later segment (follow=0)"
-    if end := _end_in_its_turn(facts):
+    end = _end_when_due(facts)
+    if end:
         return f"it would be queued, and end when its turn comes: {end}"
     budget = _used_up_budget(facts)
     if budget is not None:
@@ -559,21 +590,21 @@ def _when_queued(facts: UrlFacts) -> str:
     return f"it would be queued and fetched{first}"
 
 
-def _end_in_its_turn(facts: UrlFacts) -> str:
-    """Return why the URL would end unasked once its turn has come; empty if it would not."""
+def _end_when_due(facts: UrlFacts) -> str:
+    """Return why the URL would end without a request when its turn comes; empty if it would not."""
     if facts.robots is not None and facts.robots.verdict == RobotsState.FORBIDDEN:
         return "robots.txt forbids it"
     host = facts.host
     if host is None or not host.retired:
         return ""
-    end = _end(host.retired)
+    end = _end_words(host.retired)
     if _is_spent(facts):
-        return f"{end}; {_retry_of(host.name)}"
+        return f"{end}; {_retry_advice(host.name)}"
     return end
 
 
 def _used_up_budget(facts: UrlFacts) -> int | None:
-    """Return the pages that the URL's domain may have, if it has had them all; else None."""
+    """Return how many pages the URL's domain may have, if it has had them all; else None."""
     domain = facts.domain
     if domain is None or domain.budget is None or domain.pages < domain.budget:
         return None

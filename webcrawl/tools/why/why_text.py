@@ -1,4 +1,4 @@
-"""An answer for people: the first line says it, the others say how it comes about."""
+"""An answer as text: the first line is the answer, the others are the facts behind it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from webcrawl.store.jobdir.counter_words import failure
 from webcrawl.tools.why.answer import WhyAnswer
 from webcrawl.tools.why.url_rules import PASSES, REFUSES, UNASKED
 
-LINES = 20  # of each list; --json has all
-VISITS = 5  # of the log, and of the archive; --json has more
-WIDTH = 10  # of the names of the lines
+MAX_LINES = 20  # of each list; --json has all
+MAX_VISITS = 5  # lines of the log, and records of the archive; --json has more
+NAME_WIDTH = 10  # characters of the names that lines begin with
 
 
 def text_of(answer: WhyAnswer) -> str:
-    """Return lines without anything that could control a terminal."""
+    """Return an answer in lines, without anything that could control a terminal."""
     lines = [f"{answer.state}: {answer.reason}", *_details(answer)]
     return "".join(f"{readable(line)}\n" for line in lines)
 
@@ -28,19 +28,19 @@ def line_of(answer: WhyAnswer) -> str:
 
 
 def _details(answer: WhyAnswer) -> Iterator[str]:
+    """Yield the lines of all parts; the first line of each begins with the part's name."""
     yield _row("URL", answer.url)
-    for name, told in PARTS.items():
-        first = True
-        for line in told(answer.details):
-            yield _row(name if first else "", line)
-            first = False
+    for name, lines_of in PARTS.items():
+        for number, line in enumerate(lines_of(answer.details)):
+            yield _row("" if number else name, line)
 
 
 def _row(name: str, text: str) -> str:
-    return f"  {name:<{WIDTH}} {text}"
+    return f"  {name:<{NAME_WIDTH}} {text}"
 
 
 def _form(details: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the canonical form, if the text had another, and the form that is compared."""
     form = details["canonical"]
     if form["changes"]:
         yield form["url"]
@@ -50,32 +50,35 @@ def _form(details: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _filters(details: Mapping[str, Any]) -> Iterator[str]:
+    """Yield each filter that does not accept the URL, or that all accept it."""
     filters = details.get("filters", [])
-    others = [one for one in filters if one["verdict"] != PASSES]
+    others = [entry for entry in filters if entry["verdict"] != PASSES]
     if filters and not others:
-        names = ", ".join(one["name"] for one in filters)
+        names = ", ".join(entry["name"] for entry in filters)
         yield f"all {len(filters)} accept it: {names}"
-    for one in others:
-        if one["verdict"] == REFUSES:
-            yield f"{one['name']} rejects it: {one['rule']}"
-        elif one["verdict"] == UNASKED:
-            yield f"{one['name']} could not be asked: {one['rule']}"
+    for entry in others:
+        if entry["verdict"] == REFUSES:
+            yield f"{entry['name']} rejects it: {entry['rule']}"
+        elif entry["verdict"] == UNASKED:
+            yield f"{entry['name']} could not be asked: {entry['rule']}"
 
 
 def _found(details: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the page on which the URL was found, and the path to it."""
     found = details.get("found")
     if found is None:
         return
     if found.get("via"):
-        way = ""
+        path = ""
         if found.get("path") and found.get("seed"):
-            way = f" (path {found['path']} from {found['seed']})"
-        yield f"on {found['via']}{way}"
+            path = f" (path {found['path']} from {found['seed']})"
+        yield f"on {found['via']}{path}"
     elif "path" in found:
         yield "as a seed, or by a spider"
 
 
 def _seen(details: Mapping[str, Any]) -> Iterator[str]:
+    """Yield whether the crawl knows the URL, and where that shows."""
     seen = details.get("seen")
     if seen is None or not details["canonical"]["url"]:
         return
@@ -88,6 +91,7 @@ def _seen(details: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _queue(details: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the URL's place in its queue, and which attempt comes next."""
     queue = details.get("queue")
     if queue is None:
         return
@@ -100,15 +104,17 @@ def _queue(details: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _robots(details: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what robots.txt says of the URL and of its use, and how old that is."""
     robots = details.get("robots")
     if robots is None:
         return
-    if robots["rule"] is None:
-        why = ", no rule matches" if robots["verdict"] == "allowed" else ""
-        yield f"{robots['verdict']}{why}"
+    if robots["rule"] is not None:
+        place = f"line {robots['line']} of" if robots["line"] else "a rule of"
+        yield f"{robots['verdict']} by {robots['rule']}, {place} {robots['url']}"
+    elif robots["verdict"] == "allowed":
+        yield "allowed, no rule matches"
     else:
-        line = f", line {robots['line']} of" if robots["line"] else ", a rule of"
-        yield f"{robots['verdict']} by {robots['rule']}{line} {robots['url']}"
+        yield robots["verdict"]
     if robots["fetched"] is not None:
         yield f"fetched at {moment(robots['fetched'])}"
     yield from robots["use"]
@@ -118,6 +124,7 @@ def _robots(details: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _host(details: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the host's state, its pace, and what keeps the URL waiting."""
     host = details.get("host")
     if host is None:
         return
@@ -125,31 +132,38 @@ def _host(details: Mapping[str, Any]) -> Iterator[str]:
     pages = count(host["pages"], "page")
     queued = count(host["queued"], "URL")
     yield f"{host['host']}: {paused}{host['health_in_words']}; {pages}, {queued} queued"
-    at_once = host["connections"]["at_once"]
-    several = f", {at_once} requests at once" if at_once > 1 else ""
-    yield f"one request every {host['delay']['seconds']:g} s ({host['delay']['because']}){several}"
-    is_to_be_asked = host["queued"] or details.get("queue")
-    if host["next_turn"] and is_to_be_asked and not host["paused"]:
+    yield _pace(host["delay"], host["connections"]["at_once"])
+    # A paused host has a next turn too, and is not asked then.
+    is_waited_for = host["queued"] or details.get("queue")
+    if host["next_turn"] and is_waited_for and not host["paused"]:
         yield f"not before {moment(host['next_turn'])}"
     if host["protocol"]:
         yield "speaks only HTTP/2"
     if host["rendering"]:
         yield f"rendered: {host['rendering']}"
-    if host["last_failure"]:
-        yield f"last failed at {moment(host['last_failure']['at'])}: {failure(host['last_failure']['status'])}"
+    last = host["last_failure"]
+    if last:
+        yield f"last failed at {moment(last['at'])}: {failure(last['status'])}"
     yield from map(_origin, host["origins"])
+
+
+def _pace(delay: Mapping[str, Any], at_once: int) -> str:
+    several = f", {at_once} requests at once" if at_once > 1 else ""
+    return f"one request every {delay['seconds']:g} s ({delay['because']}){several}"
 
 
 def _origin(origin: Mapping[str, Any]) -> str:
     """Return the line of an origin that fails or waits while others of its host do not."""
     last = origin["last_failure"]
-    status = f", the last one: {failure(last['status'])}" if last and last["status"] else ""
+    has_status = last and last["status"]
+    status = f", the last one: {failure(last['status'])}" if has_status else ""
     until = f", not before {moment(origin['next_turn'])}" if origin["next_turn"] else ""
     queued = count(origin["queued"], "URL")
     return f"{origin['origin']} alone: {origin['health_in_words']}{status}; {queued} queued{until}"
 
 
 def _domain(details: Mapping[str, Any]) -> Iterator[str]:
+    """Yield how much of its budget the domain has used."""
     domain = details.get("budget")
     if domain is None or domain["budget"] is None:
         return
@@ -160,6 +174,7 @@ def _domain(details: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _scores(details: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the scores of the page and of its site, and the priority of a URL that waits."""
     scores = details.get("scores")
     if scores is None:
         return
@@ -172,28 +187,30 @@ def _scores(details: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _log(details: Mapping[str, Any]) -> Iterator[str]:
-    yield from details.get("log", [])[-VISITS:]
-    yield from _before(details, "log")
-    for one in details.get("skipped", [])[-LINES:]:
-        yield f"left out at {moment(one['time'])}: {one['reason']}, on {one['via'] or 'no page'}"
+    yield from details.get("log", [])[-MAX_VISITS:]
+    yield from _earlier(details, "log")
+    for skip in details.get("skipped", [])[-MAX_LINES:]:
+        page = skip["via"] or "no page"
+        yield f"left out at {moment(skip['time'])}: {skip['reason']}, on {page}"
 
 
 def _archive(details: Mapping[str, Any]) -> Iterator[str]:
-    for one in details.get("archive", [])[-VISITS:]:
-        what = f"{one['status'] or 'a record'}, {moment(one['date'])}"
-        yield f"{what}: byte {one['offset']:,} of {one['file']}, {one['length']:,} bytes"
-        if "command" in one:
-            yield one["command"]
-        elif "stored" in one:
-            yield f"the file is in the store: {one['stored']}"
+    """Yield the place of each record in the archive, and the command that prints it."""
+    for record in details.get("archive", [])[-MAX_VISITS:]:
+        what = f"{record['status'] or 'a record'}, {moment(record['date'])}"
+        yield f"{what}: byte {record['offset']:,} of {record['file']}, {record['length']:,} bytes"
+        if "command" in record:
+            yield record["command"]
+        elif "stored" in record:
+            yield f"the file is in the store: {record['stored']}"
         else:
             yield "the file is no longer here"
-    yield from _before(details, "archive")
+    yield from _earlier(details, "archive")
 
 
-def _before(details: Mapping[str, Any], name: str) -> Iterator[str]:
-    """Yield how many earlier ones are not shown."""
-    more = details.get("counts", {}).get(name, 0) - VISITS
+def _earlier(details: Mapping[str, Any], name: str) -> Iterator[str]:
+    """Yield how many earlier lines of the log, or records of the archive, are not shown, if any."""
+    more = details.get("counts", {}).get(name, 0) - MAX_VISITS
     if more > 0:
         yield f"and {more:,} earlier ones"
 
@@ -205,7 +222,8 @@ def _drone(details: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _list(name: str) -> Callable[[Mapping[str, Any]], Sequence[str]]:
-    return lambda details: details.get(name, [])[:LINES]
+    """Return what gives the lines of a part that is a list of lines."""
+    return lambda details: details.get(name, [])[:MAX_LINES]
 
 
 def _now(details: Mapping[str, Any]) -> Iterator[str]:
@@ -218,21 +236,23 @@ def _as_of(details: Mapping[str, Any]) -> Iterator[str]:
         yield f"the checkpoint of {moment(details['as_of'])}{live}"
 
 
-def _again(details: Mapping[str, Any]) -> Iterator[str]:
-    again = details.get("again")
-    if again is None:
+def _revisit(details: Mapping[str, Any]) -> Iterator[str]:
+    """Yield when the page is fetched again, and how often it was found to have changed."""
+    revisit = details.get("again")
+    if revisit is None:
         return
-    if again["due"] is None:
+    if revisit["due"] is None:
         yield "not within the budget; the policy decides again once per month"
     else:
-        yield f"due {moment(again['due'])}, earlier or later as the budget allows"
-    visits = count(again["visits"], "visit")
+        yield f"due {moment(revisit['due'])}, earlier or later as the budget allows"
+    visits = count(revisit["visits"], "visit")
     yield (
-        f"last fetched {moment(again['fetched'])}; changed at {again['changes']:,} of "
+        f"last fetched {moment(revisit['fetched'])}; changed at {revisit['changes']:,} of "
         f"{visits} since the first"
     )
 
 
+# The lines of each part, by the part's name.
 PARTS: dict[str, Callable[[Mapping[str, Any]], Iterator[str] | Sequence[str]]] = {
     "form": _form,
     "filters": _filters,
@@ -245,7 +265,7 @@ PARTS: dict[str, Callable[[Mapping[str, Any]], Iterator[str] | Sequence[str]]] =
     "score": _scores,
     "log": _log,
     "archive": _archive,
-    "again": _again,
+    "again": _revisit,
     "drone": _drone,
     "if found": _now,
     "as of": _as_of,
