@@ -38,7 +38,9 @@ def is_order(name: str, *words: str) -> bool:
 
     What lasts of a host does too: the host may move to another drone.
     """
-    return name in ORDERS or (bool(words) and name in COMMANDS and COMMANDS[name].lasts(*words))
+    if name in ORDERS:
+        return True
+    return bool(words) and name in COMMANDS and COMMANDS[name].lasts(*words)
 
 
 class HiveClient:

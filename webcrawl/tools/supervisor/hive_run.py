@@ -192,6 +192,7 @@ class HivePlan:
             raise CannotStart(
                 f"SCHEDULER = {spider_settings['SCHEDULER']!r}: a hive needs webcrawl's own scheduler"
             )
+        # Scrapy's feeds name a file, and drones differ only in their JOBDIR.
         if spider_settings.getdict("FEEDS"):
             raise CannotStart(
                 "FEEDS: all drones would write into the same file: use OUTPUTS, or a pipeline"

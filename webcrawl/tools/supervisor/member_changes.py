@@ -172,6 +172,7 @@ def _check_can_change(hive: HiveLook, lost: Collection[int]) -> None:
         return
     for drone in hive.leases:
         report = hive.reports.get(drone)
+        # The seen store may be a Bloom filter, which has no list of fingerprints to hand over.
         if report is not None and report.stays:
             raise CannotStart(f"the hive cannot be resized: {report.stays}")
 
@@ -343,6 +344,8 @@ def adopt_lost(target: HiveTarget, drone: int, say: Say, *, sure: bool, now: boo
     if not sure:
         say(UNCHANGED)
         return 1
+    # A drone that is only cut off from the server fetches until its fence closes: meanwhile another
+    # one would fetch from the same hosts.
     if not now:
         _wait_for_fence(target, drone, say)
     return give_up(target, drone, say, lost=(drone,))

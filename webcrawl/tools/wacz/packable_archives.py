@@ -51,6 +51,7 @@ def archives_of(jobdir: Path, *, running: bool) -> PackableArchives:
     names = sorted(path.name for path in folder.iterdir())
     finished = [name for name in names if name.endswith(ARCHIVE)]
     unfinished = [name for name in names if name.endswith(ARCHIVE + OPEN)]
+    # A running crawl finishes its file; one that was killed does so when it is started again.
     if unfinished and not running:
         raise CannotPack(
             f"{folder / unfinished[0]}: is not finished: start the crawl again to finish it"

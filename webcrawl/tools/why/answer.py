@@ -269,6 +269,7 @@ def _host(facts: UrlFacts, ahead: float) -> dict[str, Any] | None:
 
 
 def _origin(origin: OriginFacts, ahead: float) -> dict[str, Any]:
+    """Return what is known of one origin of a host, by the keys of `ctl host`."""
     return {
         "origin": origin.origin,
         "health": origin.health.value,

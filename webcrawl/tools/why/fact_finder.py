@@ -145,18 +145,21 @@ class FactFinder:
             yield "the index of the archive file that is being written: its first 64 MiB"
 
     def _search_queues(self, batch: Sequence[UrlFacts], urls: Sequence[str]) -> None:
-        """Find the places of URLs in the queues, the front-end and the lines.
-
-        The large queues of all hosts are searched only for URLs that must be somewhere.
-        """
+        """Find the places of URLs in the queues of their hosts and domains, and in those of all hosts."""
         search = QueueSearch(self._source.core, self._source.domains, deep=self._deep)
         search.search_own_queues(urls)
         for facts in batch:
             facts.place = search.places.get(facts.url)
+        # The queues of all hosts are large: they are searched only for URLs that must be somewhere.
         nowhere = [facts for facts in batch if not _is_found(facts)]
-        remaining = [facts for facts in nowhere if facts.is_known or self._deep]
-        search.search_shared_queues([facts.url for facts in remaining])
-        for facts in remaining:
+        self._search_shared_queues(
+            search, [facts for facts in nowhere if facts.is_known or self._deep]
+        )
+
+    def _search_shared_queues(self, search: QueueSearch, batch: Sequence[UrlFacts]) -> None:
+        """Find the places of URLs in the front-end and the lines; note which queues were cut."""
+        search.search_shared_queues([facts.url for facts in batch])
+        for facts in batch:
             facts.place = search.places.get(facts.url)
             if facts.place is None:
                 facts.unsearched += search.unsearched_for(host_of(facts.url))

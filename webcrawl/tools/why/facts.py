@@ -63,6 +63,7 @@ class RobotsVerdict:
         return self.line_text or f"{FIELDS[self.allows]}{self.pattern}"
 
     def to_json(self, clock_ahead: float) -> dict[str, Any]:
+        """`clock_ahead`: seconds that the machine's clock shows beyond the crawl's."""
         return {
             "verdict": self.verdict,
             "url": robots_url(self.origin) if self.origin else None,

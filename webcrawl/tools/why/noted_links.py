@@ -94,7 +94,7 @@ def _search_tables(
         is_stored = not source.stored_files.keys().isdisjoint(names)
         place = "in the store" if is_stored else "no longer here"
         unsearched.append(f"the table links, except for {count(missing, 'file')} {place}")
-    if len(links) == len(urls):
+    if len(links) == len(urls):  # one link to each is enough
         return
     rows = 0
     for name in reversed(tables):

@@ -153,6 +153,7 @@ def is_final_answer(facts: UrlFacts) -> bool:
     answer = _last_answer(facts)
     if answer is not None:
         return not _wall_vendor(answer)
+    # The archive has every attempt, and crawl.log only the last one of a URL.
     return not facts.index_entries or facts.index_entries[-1].status not in SERVER_ERRORS
 
 
