@@ -298,10 +298,10 @@ def _note(sources: list[str], note: Path) -> None:
 
 def _processed(sources: list[str], jobdir: Path, settings: Settings) -> int:
     """Have `webcrawl process` make them in this folder, or go on with it; return its exit status."""
-    from webcrawl.tools.supervisor.hive_run import command_line_settings  # noqa: PLC0415 - as above
+    from webcrawl.tools.supervisor.hive_run import command_line_options  # noqa: PLC0415 - as above
 
     given = {
-        **command_line_settings(settings),
+        **command_line_options(settings),
         "OUTPUTS": "documents",
         "JOBDIR": str(jobdir),
         "LOG_ENABLED": "True",

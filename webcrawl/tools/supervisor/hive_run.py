@@ -80,7 +80,7 @@ class HivePlan:
         self._settings = settings
         self._arguments = arguments
         self._drones = drones
-        self._command_line = command_line_settings(settings)
+        self._command_line = command_line_options(settings)
         for name in REFUSED_SETTINGS.keys() & self._command_line.keys():
             raise CannotStart(f"-s {name}={self._command_line[name]}: {REFUSED_SETTINGS[name]}")
         self._spider = spider_named(settings, spider)
@@ -204,7 +204,7 @@ class HivePlan:
         preflight(drone_settings, self._spider, self._arguments)
 
 
-def command_line_settings(settings: BaseSettings) -> dict[str, str]:
+def command_line_options(settings: BaseSettings) -> dict[str, str]:
     """Return the settings of the command line, each as an `-s` option would give it again."""
     priority = SETTINGS_PRIORITIES["cmdline"]
     names = [name for name in settings if settings.getpriority(name) == priority]

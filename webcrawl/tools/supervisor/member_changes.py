@@ -28,7 +28,7 @@ from webcrawl.crawl.hive.partition import MOST_DRONES, NOTHING_WANTED, Wanted
 from webcrawl.crawl.hive.process import guarded, release
 from webcrawl.store.jobdir import stats_file
 from webcrawl.store.lock import is_held
-from webcrawl.tools.supervisor.hive_run import command_line_settings, crawl_command
+from webcrawl.tools.supervisor.hive_run import command_line_options, crawl_command
 from webcrawl.tools.supervisor.servers import DEFAULT_NAME, HiveTarget, MakeOperator
 
 WAS_ALIVE = "was alive within HIVE_LEASE seconds; without"
@@ -542,7 +542,7 @@ def adopted_drone_command(
     hive = target.ask_server()
     founding = target.founding
     drone_settings = {
-        **command_line_settings(settings),
+        **command_line_options(settings),
         "JOBDIR": jobdir,
         "HIVE_DRONES": str(max(hive.founders, drone + 1)),
         "HIVE_DRONE": str(drone),

@@ -3,7 +3,7 @@
 import pytest
 from scrapy.settings import Settings
 
-from webcrawl.tools.supervisor.hive_run import command_line_settings
+from webcrawl.tools.supervisor.hive_run import command_line_options
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ def test_a_setting_is_said_again(name, word):
     )
     settings.set(name, word, "cmdline")
 
-    given = command_line_settings(settings)
+    given = command_line_options(settings)
     again.set(name, given[name], "cmdline")
 
     assert given.keys() == {name}
