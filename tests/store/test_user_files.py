@@ -149,7 +149,9 @@ def test_two_programs_at_once(tmp_path, feed, caplog):
     run.append(feed, b"e\n")
     run.files.end()
     run.crash()
-    Run(tmp_path).append(feed, b"f\n")
+    run = Run(tmp_path)
+    run.append(feed, b"f\n")
+    run.crash()
 
     assert feed.read_bytes() == b"a\ntheirs\nb\nc\nd\nf\n"
     assert caplog.text.count("another program is writing to this file too") == 1

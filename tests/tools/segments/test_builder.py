@@ -25,7 +25,6 @@ from webcrawl.store.errors import StateLocked, StoreError
 from webcrawl.store.jobdir.job_dir import NoCrawl
 from webcrawl.store.jobdir.meta_row import CLEAN
 from webcrawl.tools.segments import builder as module
-from webcrawl.tools.segments import segment
 from webcrawl.tools.segments.earlier_crawl import earlier_crawls
 from webcrawl.tools.segments.link_tables import TABLE_READ
 
@@ -304,7 +303,7 @@ def test_one_builder_at_a_time(tmp_path):
 def test_many_are_read_in_portions(tmp_path, monkeypatch):
     """With a checkpoint now and then, and files that are merged, the segments are the same."""
     monkeypatch.setattr(module, "CHECKPOINT_LINKS", 100)
-    monkeypatch.setattr(segment, "MEMORY_BYTES", 5000)
+    monkeypatch.setattr(module, "POOL_BYTES", 5000)
     pages = [
         [f"http://h{at % 17}.test/{at * 7 % 900}" for at in range(first, first + 30)]
         for first in range(0, 1800, 30)
@@ -349,7 +348,7 @@ class TestFaults:
         """The disk is full at some operation: one error; then all segments come as if nothing had
         been.
         """
-        monkeypatch.setattr(segment, "MEMORY_BYTES", 2000)
+        monkeypatch.setattr(module, "POOL_BYTES", 2000)
         whole = self.everything(crawled(tmp_path / "whole", asked=PAGES[:3], found=[PAGES]))
         counting = BreakingDisk()
         self.everything(crawled(tmp_path / "count", asked=PAGES[:3], found=[PAGES]), counting)

@@ -50,6 +50,7 @@ LOST = "segments.lost"
 READ_UP_TO = "segments.place."
 IDENTITY = "segments.crawl."
 CHECKPOINT_LINKS = 1 << 20  # links read between two checkpoints
+POOL_BYTES = 64 << 20  # of memory for links that wait to be sorted
 DECISION_SECONDS = 0.01  # between two looks at the seen store, which decides in a thread
 BUILDER_SETTINGS: Mapping[str, Any] = {  # in place of the crawl's
     # which page links to which, which these would remember, is the crawl's business
@@ -106,7 +107,7 @@ class SegmentBuilder:
             self._crawl = crawl
             opened.callback(crawl.close)
             self._db = db
-            self.pool = LinkPool(db, folder, lambda url: domains(host_of(url)))
+            self.pool = LinkPool(db, folder, lambda url: domains(host_of(url)), POOL_BYTES)
             made = json.loads(db.get(MADE) or b'{"number": 0, "given": 0}')
             self.number = made["number"]
             self._delivered = made["given"]  # number of the last segment that was delivered

@@ -24,7 +24,6 @@ from webcrawl.store.disk import Disk, replacing
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.lines import BlockReader, BlockWriter
 
-MEMORY_BYTES = 64 << 20  # of lines that wait to be sorted
 OBJECT_BYTES = 41  # that Python needs for each line: 33 beside its text, and 8 in the list
 MAX_FILES = 64  # that are merged at once
 MAX_BEGINNINGS = 100_000  # hosts whose beginnings of lines are kept
@@ -38,9 +37,12 @@ class LinkPool(Part):
     """The links that wait for a segment. A checkpoint names its files, which do not change."""
 
     def __init__(
-        self, db: CrawlDB, folder: Path, domain_of: Callable[[str], str], memory: int = MEMORY_BYTES
+        self, db: CrawlDB, folder: Path, domain_of: Callable[[str], str], memory: int
     ) -> None:
-        """Open the pool in this folder. Raise DamagedFile if a file of the last checkpoint is not there."""
+        """Open the pool in this folder. Raise DamagedFile if a file of the last checkpoint is not there.
+
+        `memory`: bytes of lines that wait to be sorted.
+        """
         self._db = db
         self._folder = folder
         self._domain_of = domain_of
