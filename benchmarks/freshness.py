@@ -73,9 +73,9 @@ class Figures:
 def measure(plan: Plan, policy: str, folder: Path, settings: list[str]) -> Figures:
     """Crawls the web with this policy."""
     world = plan.world()
-    assert world.living is not None  # noqa: S101 - it has changes
+    assert world.changing_pages is not None  # noqa: S101 - it has changes
     places = [(host, page) for host in range(plan.hosts) for page in range(world.pages_of(host))]
-    rates = [world.living.rate(*place) for place in places]
+    rates = [world.changing_pages.rate(*place) for place in places]
     rate = plan.budget * sum(rates)
     # no page is fetched again sooner
     age = len(places) / rate * (1.0 if policy == "fixed" else 0.05)
@@ -111,7 +111,8 @@ def measure(plan: Plan, policy: str, folder: Path, settings: list[str]) -> Figur
     late = [
         hit
         for hit in hits
-        if hit.wall >= middle and world.living.page_at(_host(world, hit.host), hit.path) is not None
+        if hit.wall >= middle
+        and world.changing_pages.page_at(_host(world, hit.host), hit.path) is not None
     ]
     seconds = max(ended - middle, 1e-9)
     weights, budget = [1.0] * len(rates), len(late) / seconds
@@ -123,7 +124,7 @@ def measure(plan: Plan, policy: str, folder: Path, settings: list[str]) -> Figur
         optimum(rates, weights, budget),
         uniform(rates, weights, budget) if budget else 0.0,
         proportional(rates, weights, budget) if budget else 0.0,
-        found.age / world.living.day,
+        found.age / world.changing_pages.day,
         found.pages,
         status,
     )

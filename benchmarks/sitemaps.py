@@ -24,7 +24,7 @@ from webcrawl.base.model import Exchange, Link, Timings
 from webcrawl.base.url_text import host_of
 from webcrawl.base.zstd_frame import zstd
 from webcrawl.lab.simweb.random_content import path
-from webcrawl.lab.simweb.web_answers import Ask
+from webcrawl.lab.simweb.web_answers import WebRequest
 from webcrawl.lab.simweb.world import World
 
 UNLIMITED = "webcrawl.frontier.allowances.unlimited.Unlimited"
@@ -37,7 +37,11 @@ Web = Mapping[str, bytes]
 def synthetic(hosts: int, pages: int) -> Web:
     """The pages of the synthetic web."""
     world = World(hosts, pages, size=(1000, 2000), links=10)
-    asks = (Ask(host, path(page)) for host in range(hosts) for page in range(world.pages_of(host)))
+    asks = (
+        WebRequest(host, path(page))
+        for host in range(hosts)
+        for page in range(world.pages_of(host))
+    )
     return {f"{world.origin(ask.host)}{ask.path}": world.answer(ask).body for ask in asks}
 
 

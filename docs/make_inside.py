@@ -92,7 +92,7 @@ def errors() -> str:
 def kinds() -> str:
     """Return the page of kinds, traps and outages."""
     groups = "".join(_group(name) for name in GROUPS)
-    traps = "".join(f"- `{name}`: {first_paragraph(page)}\n" for name, page in ZOO.items())
+    traps = "".join(f"- `{name}`: {kind_words.TRAPS[name]}\n" for name in ZOO)
     outages = "".join(f"- `{name}`: {text}.\n" for name, text in kind_words.OUTAGES.items())
     return f"{KINDS}{groups}\n## Traps (`--zoo`)\n\n{traps}\n## Outages (`--outage`)\n\n{outages}"
 

@@ -24,7 +24,8 @@ def weeks(folder: Path, scale: Scale, settings: Mapping[str, Any] | None = None)
     """Crawls them, killed at random moments, each time after some work since the last checkpoint."""
     world = scale.world(lambda: START)
     rates = [
-        world.living.rate(*place) if world.living is not None else 0.0 for place in places(world)
+        world.changing_pages.rate(*place) if world.changing_pages is not None else 0.0
+        for place in places(world)
     ]
     wanted, age = scale.budget * sum(rates), scale.days * DAY / ROUNDS
     values = {

@@ -97,7 +97,9 @@ def places(world: World) -> list[tuple[int, int]]:
 
 
 def _stays(world: World, host: int, page: int) -> bool:
-    return world.living is not None and (page == 0 or world.living.kind(host, page) in STAYING)
+    return world.changing_pages is not None and (
+        page == 0 or world.changing_pages.kind(host, page) in STAYING
+    )
 
 
 def early(run: list[Hit], delay: float) -> list[str]:

@@ -19,8 +19,8 @@ from benchmarks.support.weather import refused
 from webcrawl.base.model import Exchange, Link, Timings
 from webcrawl.base.url_text import host_of
 from webcrawl.lab.simweb import Hit, World
-from webcrawl.lab.simweb.changing_pages import original
-from webcrawl.lab.simweb.web_answers import Ask, head
+from webcrawl.lab.simweb.changing_pages import original_path
+from webcrawl.lab.simweb.web_answers import WebRequest, head
 
 MINUTE = 60.0
 SECONDS = 0.3  # that an answer takes
@@ -138,7 +138,7 @@ class Weeks(Simulation):
         etag, since = (
             conditions.get(name, b"").decode() for name in ("If-None-Match", "If-Modified-Since")
         )
-        answer = self.world.answer(Ask(host, target, "", etag, since, 1, host_of(link.url)))
+        answer = self.world.answer(WebRequest(host, target, "", etag, since, 1, host_of(link.url)))
         lines = [f"GET {target} HTTP/1.1", f"Host: {host_of(link.url)}"]
         lines += [f"{name}: {value.decode()}" for name, value in conditions.items()]
         top = head(answer, answer.date, length=len(answer.body))
@@ -197,4 +197,4 @@ def important(link: Link) -> float:
 
 
 def weight(url: str) -> float:
-    return (1.0 + crc32(original(url).encode()) % RANKS) ** -0.8
+    return (1.0 + crc32(original_path(url).encode()) % RANKS) ** -0.8

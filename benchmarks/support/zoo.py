@@ -14,7 +14,7 @@ from webcrawl.base.model import Link, Outcome
 from webcrawl.base.url_text import host_of
 from webcrawl.content.html.link_reader import LinkReader
 from webcrawl.frontier.frontier import Frontier
-from webcrawl.lab.simweb.web_answers import Ask
+from webcrawl.lab.simweb.web_answers import WebRequest
 from webcrawl.lab.simweb.world import World
 
 Page = tuple[str, list[str]]  # body, links
@@ -127,7 +127,7 @@ def simulated(world: World) -> Site:
         place = world.locate(url)
         if place is None:
             return "", []
-        body = world.answer(Ask(*place, name=host)).body.decode()
+        body = world.answer(WebRequest(*place, name=host)).body.decode()
         hrefs = reader.links(body.encode(), "text/html; charset=utf-8", url).links
         found = dict.fromkeys(urljoin(url, address).partition("#")[0] for _, address, *_ in hrefs)
         return body, [

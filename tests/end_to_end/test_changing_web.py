@@ -8,7 +8,7 @@ from tests.support.changing import DAY, crawl_of, run_until
 from tests.support.examples import in_campaign
 from tests.support.warc_reader import read
 from webcrawl.lab.simweb import even
-from webcrawl.lab.simweb.changing_pages import GONE, moved
+from webcrawl.lab.simweb.changing_pages import GONE, moved_path
 from webcrawl.lab.simweb.mix import ODD
 from webcrawl.tools.verify_crawl import verify
 
@@ -147,7 +147,7 @@ def test_pages_that_move(simweb, tmp_path):
     crawl = crawl_of(server, tmp_path, REVISIT_AGE=0.5)
 
     def again(found):
-        return [url for url in found.pages if len(found.pages.get(moved(url), ())) > 2]
+        return [url for url in found.pages if len(found.pages.get(moved_path(url), ())) > 2]
 
     status, found = run_until(crawl, server, lambda found: len(again(found)) > 10)
 
@@ -156,7 +156,7 @@ def test_pages_that_move(simweb, tmp_path):
     for url in again(found):
         assert found.pages[url][-1].status == 301
         assert [hit.status for hit in found.pages[url]].count(301) == 1
-        assert {hit.status for hit in found.pages[moved(url)]} <= {200, 304}
+        assert {hit.status for hit in found.pages[moved_path(url)]} <= {200, 304}
 
 
 @pytest.mark.campaign

@@ -23,7 +23,7 @@ from tests.support.named_sites import Typed, sites
 from webcrawl.crawl.hive.redis_server.steps import Keys
 from webcrawl.lab.simweb import World, even, hostile, trap_hits
 from webcrawl.lab.simweb.mix import GROUPS
-from webcrawl.lab.simweb.web_answers import Ask
+from webcrawl.lab.simweb.web_answers import WebRequest
 from webcrawl.tools.verify_crawl import verify
 
 SIZE, SLOW = (2000, 3000), 0.02
@@ -48,7 +48,7 @@ def _bombs():
     """
     world = World(1, 1)
     for kind in PAGE:
-        world.answer(Ask(0, f"/x/{kind}/0"))
+        world.answer(WebRequest(0, f"/x/{kind}/0"))
 
 
 class TestTruth:

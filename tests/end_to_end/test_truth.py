@@ -27,7 +27,7 @@ from webcrawl.lab.simweb import (
 )
 from webcrawl.lab.simweb.host_kinds import is_robots
 from webcrawl.lab.simweb.mix import GROUPS
-from webcrawl.lab.simweb.web_answers import Ask
+from webcrawl.lab.simweb.web_answers import WebRequest
 
 SIZE, SLOW = (2000, 3000), 0.02
 # look like any list or shop: only depth and page budgets bound them
@@ -62,7 +62,7 @@ def _bombs():
     """
     world = World(1, 1)
     for kind in PAGE:
-        world.answer(Ask(0, f"/x/{kind}/0"))
+        world.answer(WebRequest(0, f"/x/{kind}/0"))
 
 
 def requests(server):

@@ -16,7 +16,7 @@ from tests.support.hostile import BOMBS, MISDEEDS, rows
 from tests.support.hostile_site import page, site
 from tests.support.warc_reader import read
 from webcrawl.lab.simweb import World
-from webcrawl.lab.simweb.web_answers import Ask
+from webcrawl.lab.simweb.web_answers import WebRequest
 
 ERRORS = "docs/errors.md"
 INSIDE = "127.9.9.9"  # loopback, but outside the networks that the crawl may connect to
@@ -70,7 +70,7 @@ class TestOutcomes:
         """
         world = World(1, 1)
         for bomb in BOMBS:  # slow to make; cached from here on
-            world.answer(Ask(0, f"/x/{bomb}/0"))
+            world.answer(WebRequest(0, f"/x/{bomb}/0"))
         server = simweb(len(MISDEEDS), len(MISDEEDS), slow=0.1)
         urls = {f"{server.world.origin(at)}/x/{kind}/1": kind for at, kind in enumerate(MISDEEDS)}
         (tmp_path / "seeds.txt").write_text("\n".join(urls))

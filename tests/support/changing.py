@@ -63,10 +63,10 @@ class Seen:
 
     def place(self, url):
         host, target = self.world.locate(url)
-        return host, self.world.living.page_at(host, target)
+        return host, self.world.changing_pages.page_at(host, target)
 
     def kind(self, url):
-        return self.world.living.kind(*self.place(url))
+        return self.world.changing_pages.kind(*self.place(url))
 
     @property
     def rude(self):

@@ -28,7 +28,7 @@ from webcrawl.lab.simweb import (
 from webcrawl.lab.simweb.kinds import trap_entrance
 from webcrawl.lab.simweb.kinds.misbehaviour import BROKEN, LIARS
 from webcrawl.lab.simweb.mix import GROUPS
-from webcrawl.lab.simweb.web_answers import Ask
+from webcrawl.lab.simweb.web_answers import WebRequest
 from webcrawl.tools.verify_crawl import verify
 
 # The first two are bounded only by budgets; the others are 250 and 10 pages deep, and each page
@@ -101,7 +101,7 @@ def warm():
     """
     world = World(1, 1)
     for kind in HOSTILE.keys() & GROUPS["page"]:
-        world.answer(Ask(0, f"/x/{kind}/0"))
+        world.answer(WebRequest(0, f"/x/{kind}/0"))
 
 
 def crawl_of(folder, server, settings, kind=Crawl):

@@ -13,7 +13,7 @@ from tests.support.places import ROOT
 from webcrawl.base.model import Exchange
 from webcrawl.lab.simweb import World, running
 from webcrawl.lab.simweb.kinds import documents, misbehaviour
-from webcrawl.lab.simweb.web_answers import Ask
+from webcrawl.lab.simweb.web_answers import WebRequest
 
 BOMBS = [kind for kind in documents.CODINGS if kind.startswith("bomb")]
 MISDEEDS = [*misbehaviour.LIARS, *misbehaviour.BROKEN, *misbehaviour.SLOW, *BOMBS]
@@ -70,7 +70,7 @@ def served():
 def _serve():
     world = World(1, 10, port=0, tls_port=0, addresses=1, mix={"https": 1.0}, slow=0.1)
     for bomb in BOMBS:  # slow to make; cached from here on
-        world.answer(Ask(0, f"/x/{bomb}/0"))
+        world.answer(WebRequest(0, f"/x/{bomb}/0"))
     with running(world):
         print(  # noqa: T201
             json.dumps([f"http://site0.test:{world.port}", f"https://site0.test:{world.tls_port}"]),

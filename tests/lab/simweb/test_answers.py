@@ -6,7 +6,7 @@ import struct
 import pytest
 
 from tests.support.simweb_wire import connect, drain, get, logged, request
-from webcrawl.lab.simweb.web_answers import LAST_CHUNK, Ask
+from webcrawl.lab.simweb.web_answers import LAST_CHUNK, WebRequest
 
 
 class TestAnswers:
@@ -36,7 +36,7 @@ class TestAnswers:
         assert b"Transfer-Encoding: chunked" in got
         assert b"Content-Length" not in got
         assert got.endswith(LAST_CHUNK)
-        assert get(server)[2] == server.world.answer(Ask(0, "/")).body
+        assert get(server)[2] == server.world.answer(WebRequest(0, "/")).body
 
     def test_a_body_that_ends_with_the_connection(self, simweb):
         """A body without a length ends with the connection."""
@@ -46,7 +46,7 @@ class TestAnswers:
             got, _ = drain(client)
 
         assert b"Content-Length" not in got
-        assert got.endswith(server.world.answer(Ask(0, "/x/no_length/1")).body)
+        assert got.endswith(server.world.answer(WebRequest(0, "/x/no_length/1")).body)
 
     def test_hosts_that_do_not_keep_connections(self, simweb):
         """A host of the kind `close` states the length, announces that it will close, and closes."""

@@ -25,14 +25,14 @@ from webcrawl.lab.simweb.changing_pages import (
     NEVER,
     bursts,
     dice_of,
-    moved,
-    original,
+    moved_path,
+    original_path,
     poisson,
     random_rate,
     regular,
 )
 from webcrawl.lab.simweb.random_content import path
-from webcrawl.lab.simweb.web_answers import Ask
+from webcrawl.lab.simweb.web_answers import WebRequest
 
 START = 1_700_000_000.0
 DAY = 86_400.0
@@ -56,7 +56,7 @@ def world(*kinds, hosts=1, pages=40, clock=None, **options):
 
 
 def ask(web, page=1, host=0, **headers):
-    return web.answer(Ask(host, page if isinstance(page, str) else path(page), **headers))
+    return web.answer(WebRequest(host, page if isinstance(page, str) else path(page), **headers))
 
 
 def header(answer, name):
@@ -141,7 +141,7 @@ class TestEditions:
             clock.now = START + step * DAY / 10
             answer = ask(web)
             assert bodies.setdefault(answer.edition, answer.body) == answer.body
-            assert answer.edition == web.living.edition(0, 1, clock.now)
+            assert answer.edition == web.changing_pages.edition(0, 1, clock.now)
         texts = [fingerprint(visible_text(body, "text/html")) for body in bodies.values()]
 
         assert len(set(bodies.values())) == len(bodies) > 5
@@ -180,11 +180,15 @@ class TestEditions:
         mix = changing() | {"odd_etag_only": 0.0}
         web = World(3, 90, mix=mix, changes=0.5, clock=Clock())
         for page in range(30):
-            turns = [START, *web.living.turns(0, page, START, START + 20 * DAY), START + 20 * DAY]
+            turns = [
+                START,
+                *web.changing_pages.change_times(0, page, START, START + 20 * DAY),
+                START + 20 * DAY,
+            ]
             for begin, end in pairwise(turns):
                 moments = [begin + (end - begin) * share for share in (0.01, 0.5, 0.99)]
                 assert (
-                    len({web.living.edition(0, page, moment) for moment in moments}) == 1
+                    len({web.changing_pages.edition(0, page, moment) for moment in moments}) == 1
                     or end - begin < 1e-3
                 )
 
@@ -193,7 +197,7 @@ class TestEditions:
         slow, fast = (world("change_poisson", time_scale=scale) for scale in (1.0, DAY))
 
         slowly, soon = (
-            [*web.living.turns(0, 1, START, START + days)]
+            [*web.changing_pages.change_times(0, 1, START, START + days)]
             for web, days in ((slow, 30 * DAY), (fast, 30))
         )
 
@@ -249,20 +253,20 @@ class TestEditions:
         """
         clock = Clock()
         web = world("change_moves", clock=clock)
-        new = moved(path(1))
+        new = moved_path(path(1))
         assert [ask(web, one).status for one in (path(1), new)] == [200, 404]
 
         clock.now += 10 * DAY
         answer = ask(web)
 
         assert (answer.status, answer.location) == (301, web.origin(0) + new)
-        assert ask(web, new).edition == web.living.edition(0, 1, clock.now)
-        assert web.living.page_at(0, new) == 1
+        assert ask(web, new).edition == web.changing_pages.edition(0, 1, clock.now)
+        assert web.changing_pages.page_at(0, new) == 1
 
     @given(st.integers(0, 10**6))
     def test_moved_urls_name_their_first_one(self, page):
         """The URL that a page had before it moved can be told from the new one."""
-        assert original(moved(path(page))) == original(path(page)) == path(page)
+        assert original_path(moved_path(path(page))) == original_path(path(page)) == path(page)
 
 
 class TestValidators:
@@ -275,16 +279,18 @@ class TestValidators:
         """
         clock = Clock(START + 0.5)
         web = world("change_poisson", kind, clock=clock, time_scale=DAY)
-        pause = 0.2 / web.living.rate(0, 1)  # a fifth of the time between changes
+        pause = 0.2 / web.changing_pages.rate(0, 1)  # a fifth of the time between changes
         counts, copy = Counter(), ask(web)
         for step in range(400):
             clock.now = START + 0.5 + step * pause
             answer = ask(web, etag=header(copy, "ETag"), since=header(copy, "Last-Modified"))
             counts[answer.status] += 1
-            assert (answer.status == 304) <= (copy.edition == web.living.edition(0, 1, clock.now))
+            assert (answer.status == 304) <= (
+                copy.edition == web.changing_pages.edition(0, 1, clock.now)
+            )
             if header(copy, "ETag") or header(copy, "Last-Modified"):
                 assert (answer.status == 304) == (
-                    copy.edition == web.living.edition(0, 1, clock.now)
+                    copy.edition == web.changing_pages.edition(0, 1, clock.now)
                 )
             copy = answer if answer.status == 200 else copy
 
@@ -358,7 +364,7 @@ class TestOddServers:
         assert (second.status, second.body, second.edition) == (200, first.body, first.edition)
         assert header(second, "ETag") != header(first, "ETag")
         assert ask(web, etag=header(second, "ETag")).status == 304
-        assert web.living.rate(0, 1) == 0.0
+        assert web.changing_pages.rate(0, 1) == 0.0
 
     @pytest.mark.parametrize(("kind", "years"), [("odd_future", 10), ("odd_years", -12)])
     def test_clocks_that_are_wrong(self, kind, years):
@@ -402,7 +408,7 @@ class TestListings:
         listed = _listed(web, "/sitemap_index.xml" if kind == "sitemap_index" else "/sitemap.xml")
 
         changed = {
-            web.origin(0) + path(page): web.living.modified(0, page, clock.now)
+            web.origin(0) + path(page): web.changing_pages.modified(0, page, clock.now)
             for page in range(700)
         }
         assert listed == pytest.approx(changed, rel=0, abs=1e-3)
@@ -417,9 +423,13 @@ class TestListings:
         listed = _listed(web, "/sitemap.xml")
 
         there = [
-            page for page in range(40) if page == 0 or web.living.kind(0, page) == "change_moves"
+            page
+            for page in range(40)
+            if page == 0 or web.changing_pages.kind(0, page) == "change_moves"
         ]
-        assert [*listed] == [web.origin(0) + (moved(path(page)) if page else "/") for page in there]
+        assert [*listed] == [
+            web.origin(0) + (moved_path(path(page)) if page else "/") for page in there
+        ]
 
     @pytest.mark.parametrize("kind", ["sitemap_now", "sitemap_random", "sitemap_frozen"])
     def test_sitemaps_that_lie(self, kind):
@@ -459,7 +469,7 @@ class TestListings:
         web = world(kind, "change_poisson", clock=clock, pages=60)
         clock.now += 3 * DAY
         times = {
-            web.origin(0) + path(page): web.living.modified(0, page, clock.now)
+            web.origin(0) + path(page): web.changing_pages.modified(0, page, clock.now)
             for page in range(60)
         }
 
@@ -505,7 +515,7 @@ class TestServed:
         assert (first.status, first.conditional, first.edition) == (
             200,
             False,
-            server.world.living.edition(0, 3, first.wall),
+            server.world.changing_pages.edition(0, 3, first.wall),
         )
         assert (second.status, second.conditional, second.edition) == (304, True, "")
 
@@ -521,6 +531,6 @@ class TestServed:
         """With kinds of change in the mix pages change, by default half of them more than once a
         day.
         """
-        assert World(1, 5, mix={"feed_rss": 1.0}).living.rate(0, 1) > 0
-        assert World(1, 5).living is None
-        assert inf > World(1, 5, changes=2.0).living.rate(0, 1) > 0
+        assert World(1, 5, mix={"feed_rss": 1.0}).changing_pages.rate(0, 1) > 0
+        assert World(1, 5).changing_pages is None
+        assert inf > World(1, 5, changes=2.0).changing_pages.rate(0, 1) > 0

@@ -85,7 +85,10 @@ def test_an_answer_too_long_for_udp_comes_by_tcp(simweb):
 
     ask(server, "site0.test")
 
-    assert server.names.asked == {("site0.test", A, "udp"): 1, ("site0.test", A, "tcp"): 1}
+    assert server.names.question_counts == {
+        ("site0.test", A, "udp"): 1,
+        ("site0.test", A, "tcp"): 1,
+    }
 
 
 def test_a_server_that_recovers():
@@ -144,7 +147,7 @@ def test_the_question_comes_back_as_it_was(labels):
 
     assert response is not None
     assert response[12:].startswith(name)
-    assert [*server.asked] == [(b".".join(labels).decode(), A, "udp")]
+    assert [*server.question_counts] == [(b".".join(labels).decode(), A, "udp")]
 
 
 def test_every_kind_can_be_packed():

@@ -19,7 +19,7 @@ from webcrawl.lab.simweb.copy_freshness import (
     uniform,
 )
 from webcrawl.lab.simweb.random_content import path
-from webcrawl.lab.simweb.web_answers import Ask
+from webcrawl.lab.simweb.web_answers import WebRequest
 
 START = 1_700_000_000.0
 DAY = 86_400.0
@@ -39,7 +39,7 @@ class Visits:
     def fetch(self, at, page, **more):
         self.now = at
         url = self.world.origin(0) + path(page)
-        answer = self.world.answer(Ask(0, path(page), **more))
+        answer = self.world.answer(WebRequest(0, path(page), **more))
         self.hits.append(
             Hit(at, at, url, "", 0, status=answer.status, edition=answer.edition, outcome="sent")
         )
@@ -56,11 +56,11 @@ def sampled(visits, end, steps=20_000):
     for step in range(steps):
         now = START + (end - START) * (step + 0.5) / steps
         while upcoming is not None and upcoming.wall <= now:
-            page = visits.world.living.page_at(0, upcoming.path)
+            page = visits.world.changing_pages.page_at(0, upcoming.path)
             copies[page] = upcoming.edition or copies.get(page)
             upcoming = next(order)
         for page, copy in copies.items():
-            fresh += copy == visits.world.living.edition(0, page, now)
+            fresh += copy == visits.world.changing_pages.edition(0, page, now)
             seen += 1
     return fresh / seen
 
@@ -96,7 +96,7 @@ class TestFreshness:
         """The age of a copy is the time since the live page became another one."""
         visits = Visits(mix={"change_weekly": 1.0})
         visits.fetch(START, 1)
-        (first, *_) = visits.world.living.turns(0, 1, START, START + DAYS * DAY)
+        (first, *_) = visits.world.changing_pages.change_times(0, 1, START, START + DAYS * DAY)
 
         assert visits.truth(first, first + 10 * DAY).age == pytest.approx(5 * DAY, rel=1e-6)
         assert visits.truth(START, first).age == 0.0
@@ -115,7 +115,7 @@ class TestFreshness:
         visits = Visits(mix={"change_never": 0.5, "change_daily": 0.5})
         kinds = defaultdict(list)
         for page in range(1, 60):
-            kinds[visits.world.living.kind(0, page)].append(page)
+            kinds[visits.world.changing_pages.kind(0, page)].append(page)
         still, daily = kinds["change_never"][0], kinds["change_daily"][0]
         visits.fetch(START, still)
         visits.fetch(START, daily)

@@ -7,7 +7,7 @@ from webcrawl.lab.simweb import World
 from webcrawl.lab.simweb.kinds import KINDS
 from webcrawl.lab.simweb.random_content import path
 from webcrawl.lab.simweb.tree_pages import anchors
-from webcrawl.lab.simweb.web_answers import Ask
+from webcrawl.lab.simweb.web_answers import WebRequest
 
 WORLD = World(50, 2000, seed=7, port=8000, mix={"subdomain": 0.3, "https": 0.3}, slow=0.1)
 SOUND = sorted(name for name, kind in KINDS.items() if not kind.counted)
@@ -19,7 +19,7 @@ OF_TRAPS = [
 
 def asked(host: int, target: str):
     """The answer to a crawler that accepts no coding, and the links that a reader finds in it."""
-    answer = WORLD.answer(Ask(host, target))
+    answer = WORLD.answer(WebRequest(host, target))
     return answer, set(read(WORLD.origin(host) + target, unpacked(answer.body), answer.type))
 
 

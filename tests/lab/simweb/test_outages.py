@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.support.simweb_wire import connect, drain, get, logged, request
 from webcrawl.lab.simweb import World, running, too_early, wait_until_idle
 from webcrawl.lab.simweb.name_server import OUTSIDE
-from webcrawl.lab.simweb.outages import Board
+from webcrawl.lab.simweb.outages import OutageSchedule
 
 ALL = [
     *(
@@ -78,35 +78,35 @@ class TestBoard:
     def test_an_outage_lasts_from_its_beginning_to_its_end(self, kind):
         """It is under way from the moment it begins until before the one it ends."""
         clock = Clock()
-        board = Board(clock)
-        outage = board.begin(kind, after=5, seconds=2)
+        schedule = OutageSchedule(clock)
+        outage = schedule.begin(kind, after=5, seconds=2)
 
         times = {}
         for clock.now in (104.9, 105.0, 106.9, 107.0):
-            times[clock.now] = board.now()
+            times[clock.now] = schedule.active()
 
         assert times == {104.9: [], 105.0: [outage], 106.9: [outage], 107.0: []}
 
     def test_the_next_change_is_the_next_beginning_or_end(self):
-        """The board tells when to look again: at the next beginning or end of any outage."""
+        """The schedule tells when to look again: at the next beginning or end of any outage."""
         clock = Clock()
-        board = Board(clock)
-        board.begin("address_lost", after=5, seconds=2)
-        board.begin("uplink_lost", after=6)
+        schedule = OutageSchedule(clock)
+        schedule.begin("address_lost", after=5, seconds=2)
+        schedule.begin("uplink_lost", after=6)
 
         waits = []
         for clock.now in (100.0, 105.0, 106.0, 107.0):
-            waits.append(board.next_change())
+            waits.append(schedule.next_change())
 
         assert waits == [5.0, 1.0, 1.0, float("inf")]
 
     def test_the_later_one_wins(self):
         """Of two outages that concern the same request the one that was named last decides."""
-        board = Board(Clock())
-        board.begin("host_503")
-        board.begin("host_429", "site1.test")
+        schedule = OutageSchedule(Clock())
+        schedule.begin("host_503")
+        schedule.begin("host_429", "site1.test")
 
-        kinds = [board.of_request(f"site{host}.test", "127.0.0.1", "/")[1] for host in (0, 1)]
+        kinds = [schedule.of_request(f"site{host}.test", "127.0.0.1", "/")[1] for host in (0, 1)]
 
         assert kinds == ["host_503", "host_429"]
 
@@ -115,11 +115,11 @@ class TestBoard:
         arguments of begin do.
         """
         clock = Clock()
-        board = Board(clock)
-        outage = board.plan("10-12.5 robots_503 site1.test *.site2.test retry_date=7")
-        forever = board.plan("3- uplink_lost")
+        schedule = OutageSchedule(clock)
+        outage = schedule.plan("10-12.5 robots_503 site1.test *.site2.test retry_date=7")
+        forever = schedule.plan("3- uplink_lost")
         clock.now = 150.0
-        board.restart()
+        schedule.restart()
 
         assert (outage.kind, outage.started, outage.ended) == ("robots_503", 160.0, 162.5)
         assert (outage.targets, outage.retry_after, outage.as_date) == (
@@ -148,7 +148,7 @@ class TestBoard:
     def test_an_impossible_plan_is_refused(self, text):
         """A plan that means nothing is a ValueError."""
         with pytest.raises(ValueError, match=r"\S"):
-            Board().plan(text)
+            OutageSchedule().plan(text)
 
     def test_who_hits_nobody_is_told(self, simweb):
         """A target that does not exist is a ValueError, not an outage of nobody.
@@ -175,14 +175,14 @@ class TestBoard:
     def test_the_end_of_all_ends_all(self, spans, moment):
         """After `end` no outage is under way or will be, whenever it had been due."""
         clock = Clock()
-        board = Board(clock)
+        schedule = OutageSchedule(clock)
         for after, seconds in spans:
-            board.begin("host_503", after=after, seconds=seconds)
+            schedule.begin("host_503", after=after, seconds=seconds)
         clock.now += moment
-        board.end()
+        schedule.end()
 
-        assert board.now() == []
-        assert board.next_change() == float("inf")
+        assert schedule.active() == []
+        assert schedule.next_change() == float("inf")
 
 
 class TestAnswers:
@@ -307,7 +307,7 @@ class TestAddresses:
         world = World(1, 10, port=0, addresses=1)
         with running(world, outages=["0-0.4 address_refused"]) as server:
             first = reached(server)
-            while server.outages.now():
+            while server.outages.active():
                 time.sleep(0.01)
             for _ in range(500):  # the door opens a moment later
                 if (last := reached(server)) != "refused":
@@ -410,7 +410,7 @@ class TestNames:
         with server.outages.during("dns_servfail") as outage:
             asked(server.nameserver)
 
-        (moment, question), *_ = server.names.heard
+        (moment, question), *_ = server.names.recent_questions
         assert outage.started <= moment < outage.ended
         assert (question.name, question.server) == ("site0.test", "127.0.0.1")
 

@@ -16,7 +16,7 @@ from tests.support.crawling import wait_until
 from tests.support.simweb_wire import connect, drain, get, logged, request
 from webcrawl.lab.simweb import Log, World, overlaps, running, wait_until_idle
 from webcrawl.lab.simweb.random_content import path
-from webcrawl.lab.simweb.sockets import Weather
+from webcrawl.lab.simweb.sockets import OutageEnforcer
 
 LISTENS = "0A"  # a socket's state in the kernel's table
 
@@ -138,7 +138,7 @@ class TestConnections:
         async def fail(_):
             raise OSError("no")
 
-        monkeypatch.setattr(Weather, "start", fail)
+        monkeypatch.setattr(OutageEnforcer, "start", fail)
         with pytest.raises(OSError, match="no"), running(World(1, 1, port=0)):
             pass
 

@@ -12,7 +12,7 @@ from webcrawl.lab.simweb.mix import GROUPS, SLOPES
 from webcrawl.lab.simweb.name_server import BY_NAME
 from webcrawl.lab.simweb.random_content import Shares, page_number, path
 from webcrawl.lab.simweb.tree_pages import anchors, links
-from webcrawl.lab.simweb.web_answers import Ask
+from webcrawl.lab.simweb.web_answers import WebRequest
 
 NUMBERS = st.integers(0, 10**9)
 
@@ -132,7 +132,7 @@ class TestPages:
         """The size of every page is within the world's bounds."""
         world = World(100, 10_000, size=(20_000, 24_000))
 
-        body = world.answer(Ask(host, path(page % world.pages_of(host)))).body
+        body = world.answer(WebRequest(host, path(page % world.pages_of(host)))).body
 
         assert 20_000 <= len(body) <= 24_000
 
@@ -149,7 +149,7 @@ class TestPages:
             "/x/trap_growing/3",
             "/x/coding_zstd/1",
         ]
-        asks = [Ask(host, target) for host in range(20) for target in targets]
+        asks = [WebRequest(host, target) for host in range(20) for target in targets]
 
         assert [one.answer(ask).body for ask in asks] == [two.answer(ask).body for ask in asks]
         assert [one.answer(ask).body for ask in asks] != [other.answer(ask).body for ask in asks]
@@ -159,7 +159,7 @@ class TestPages:
         world = World(5, 50)
 
         answers = [
-            world.answer(Ask(0, target))
+            world.answer(WebRequest(0, target))
             for target in (path(10**6), "/never/comment/1", "/x/what/1", "*", "/x/")
         ]
 
@@ -169,7 +169,7 @@ class TestPages:
         """Of a hundred million hosts only those are computed that are requested."""
         world = World(10**8, 10**10, port=8000)
 
-        answer = world.answer(Ask(99_999_999, "/"))
+        answer = world.answer(WebRequest(99_999_999, "/"))
 
         assert answer.status == 200
         assert world.locate("http://site99999999.test:8000/") == (99_999_999, "/")
@@ -180,7 +180,7 @@ class TestPages:
         world = World(1, 10, slow=5.0, clock=lambda: now)
 
         def look():
-            return world.answer(Ask(0, "/x/changing/1"))
+            return world.answer(WebRequest(0, "/x/changing/1"))
 
         first = look()
         now = 1004.9
@@ -189,7 +189,7 @@ class TestPages:
 
         assert first.body == same.body != look().body
         tag = look().headers[0].removeprefix("ETag: ")
-        assert world.answer(Ask(0, "/x/changing/1", etag=tag)).status == 304
+        assert world.answer(WebRequest(0, "/x/changing/1", etag=tag)).status == 304
 
 
 class TestMix:
@@ -223,7 +223,7 @@ class TestMix:
         """Without a mix every page is a 200, every host is open and nothing is forbidden."""
         world = World(50, 200)
 
-        assert {world.answer(Ask(host, "/")).status for host in range(50)} == {200}
+        assert {world.answer(WebRequest(host, "/")).status for host in range(50)} == {200}
         assert {world.standing(host) for host in range(50)} == {0}
 
     def test_words_are_for_kinds_that_exist(self):
@@ -252,9 +252,9 @@ class TestRobots:
         from tests.support.simweb_reader import unpacked
 
         world = World(9, 9, mix={kind: 1.0})
-        answer = world.answer(Ask(3, "/robots.txt", attempt=2))
+        answer = world.answer(WebRequest(3, "/robots.txt", attempt=2))
         if answer.location:
-            answer = world.answer(Ask(4, "/x/robots/0"))
+            answer = world.answer(WebRequest(4, "/x/robots/0"))
         text = (
             unpacked(answer.body)[: 500 * 1024].decode("utf-8-sig") if answer.status == 200 else ""
         )

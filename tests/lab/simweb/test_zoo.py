@@ -14,7 +14,7 @@ from tests.support.simweb_wire import get
 from webcrawl.lab.simweb import ZOO, Hit, World, truth, wait_until_idle, zoo_hits
 from webcrawl.lab.simweb.random_content import draws, path, prose
 from webcrawl.lab.simweb.tree_pages import links
-from webcrawl.lab.simweb.web_answers import Ask
+from webcrawl.lab.simweb.web_answers import WebRequest
 
 SIZE = (2000, 3000)
 
@@ -28,7 +28,7 @@ def _world():
 def page(world, url):
     """The answer at a URL."""
     host, target = world.locate(url)
-    return world.answer(Ask(host, target, name=url.split("/")[2].partition(":")[0]))
+    return world.answer(WebRequest(host, target, name=url.split("/")[2].partition(":")[0]))
 
 
 def wander(world, start, visits):
@@ -213,7 +213,7 @@ class TestLarge:
                     if re.search(r"//(trap|large)\d", link):
                         linking[link.split("/")[2]].add(host)
 
-        assert len(linking) == len(world.annex) == len(ZOO) + 1
+        assert len(linking) == len(world.extra_hosts) == len(ZOO) + 1
         assert {len(hosts) for hosts in linking.values()} <= {1, 2, 3}
         assert not any("trap" in url or "large" in url for url in world.seeds())
 

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from webcrawl.lab.simweb.mix import changing, even, hostile
-from webcrawl.lab.simweb.outages import Board, SimulatedOutage
+from webcrawl.lab.simweb.outages import OutageSchedule, SimulatedOutage
 from webcrawl.lab.simweb.request_log import (
     Hit,
     Log,
@@ -27,9 +27,9 @@ from webcrawl.lab.simweb.zoo import ZOO
 
 __all__ = [
     "ZOO",
-    "Board",
     "Hit",
     "Log",
+    "OutageSchedule",
     "Server",
     "SimulatedOutage",
     "Truth",

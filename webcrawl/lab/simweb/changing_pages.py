@@ -17,61 +17,66 @@ from struct import Struct
 
 from webcrawl.lab.simweb import random_content, site_listings, tree_pages
 from webcrawl.lab.simweb.random_content import WORDS, draws
-from webcrawl.lab.simweb.web_answers import Ask, Web, WebAnswer
+from webcrawl.lab.simweb.web_answers import Web, WebAnswer, WebRequest
 
-SPREAD = 2.0  # of the rates' logarithms: the standard deviation that crawls of the web have found
-_LOOK_BACK = 200  # cells; the chance that so many are empty is nil
-_PLACE, _DICE = Struct("<QQQqB"), Struct("<16Q")
-# of mean 1, cumulated
+# The standard deviation of the rates' logarithms, as crawls of the web have found it
+SPREAD = 2.0
+_MAX_CELLS_BACK = 200  # the chance that so many cells in a row are empty is nil
+_CELL_KEY = Struct("<QQQqB")
+_DICE = Struct("<16Q")
+# the chances of 0, of at most 1, … and of at most 12 changes in a cell, which has 1 on average
 _POISSON = tuple(accumulate(exp(-1) / factorial(count) for count in range(13)))
-# changes, bursts per cell, and their length in cells
-_BURST, _BURST_CHANCE, _BURST_WIDTH = 8, 0.5, 0.02
+_BURST_CHANGES = 8
+_BURST_CHANCE = 0.5  # that a cell has a burst
+_BURST_WIDTH = 0.02  # of a cell
 
 Dice = Callable[[int], tuple[int, ...]]
+"""The 16 random numbers of 64 bits that belong to a cell, which is a stretch of time of a page."""
 
 
 def dice_of(seed: int, host: int, page: int) -> Dice:
-    """Return the 16 random numbers of each cell of a page."""
+    """Return the dice of a page: the same seed and page have the same numbers in each cell."""
 
     def dice(cell: int) -> tuple[int, ...]:
-        return _DICE.unpack(shake_128(_PLACE.pack(seed, host, page, cell, 1)).digest(_DICE.size))
+        return _DICE.unpack(shake_128(_CELL_KEY.pack(seed, host, page, cell, 1)).digest(_DICE.size))
 
     return dice
 
 
 def unit(die: int) -> float:
-    """Return a number in [0, 1)."""
+    """Return a random number of 64 bits as a fraction in [0, 1)."""
     return (die >> 11) / 2**53
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeProcess:
-    """`rate` is the mean number of changes per day, `at` says where in a cell of `width` days they
-    are, in order.
-    """
+    """When a page changes. Times are in days, and divided into cells of equal width."""
 
-    rate: float
-    width: float
+    rate: float  # mean number of changes per day
+    width: float  # days of a cell; infinite if the page never changes
+    # returns the places of the changes in the cell with this number, in order, as parts of the cell
     at: Callable[[int], Sequence[float]]
 
     def last(self, time: float) -> float:
-        """Return the last change until this time, -inf if there was none."""
+        """Return the time of the last change until this time, or -inf if there was none."""
         if self.width == inf:
             return -inf
         start = floor(time / self.width)
-        for cell in range(start, start - _LOOK_BACK, -1):
+        for cell in range(start, start - _MAX_CELLS_BACK, -1):
             for place in reversed(self.at(cell)):
-                if (moment := (cell + place) * self.width) <= time:
+                moment = (cell + place) * self.width
+                if moment <= time:
                     return moment
         return -inf
 
     def between(self, begin: float, end: float) -> Iterator[float]:
-        """Return all changes after `begin` until `end`, in order."""
+        """Yield the times of all changes after `begin` until `end`, in order."""
         if self.width == inf or end <= begin:
             return
         for cell in range(floor(begin / self.width), floor(end / self.width) + 1):
             for place in self.at(cell):
-                if begin < (moment := (cell + place) * self.width) <= end:
+                moment = (cell + place) * self.width
+                if begin < moment <= end:
                     yield moment
 
 
@@ -79,99 +84,124 @@ NEVER = ChangeProcess(0.0, inf, lambda _: ())
 
 
 def random_rate(median: float, die: int) -> float:
-    """Return a log-normal rate: half of all are above the median, a few hundreds of times as high."""
-    return median * exp(SPREAD * NormalDist().inv_cdf(min(max(unit(die), 1e-6), 1 - 1e-6)))
+    """Return a log-normal rate of changes per day, drawn by this random number.
+
+    Half of all rates are above the median, a few of them hundreds of times as high.
+    """
+    chance = min(max(unit(die), 1e-6), 1 - 1e-6)  # without the ends, where the rate has no bound
+    return median * exp(SPREAD * NormalDist().inv_cdf(chance))
 
 
 def poisson(rate: float, dice: Dice) -> ChangeProcess:
+    """Return changes at random, independent of each other. A cell has one on average."""
+
     def at(cell: int) -> list[float]:
-        thrown = dice(cell)
-        return sorted(map(unit, thrown[1 : 1 + bisect(_POISSON, unit(thrown[0]))]))
+        count_die, *place_dice = dice(cell)
+        count = bisect(_POISSON, unit(count_die))
+        return sorted(map(unit, place_dice[:count]))
 
     return ChangeProcess(rate, 1 / rate, at)
 
 
 def regular(period: float, dice: Dice) -> ChangeProcess:
-    """Once in each period, at the page's own time, give or take a tenth of the period."""
-    # A cell that no time reaches: this die is of the whole life of the page
+    """Return a change in each period of so many days, at the page's own time within it.
+
+    It varies by a tenth of the period.
+    """
+    # A cell that no time reaches: this die holds for all of the page's time
     phase = unit(dice(-(2**40))[0]) * 0.9
     return ChangeProcess(1 / period, period, lambda cell: (phase + unit(dice(cell)[0]) * 0.1,))
 
 
 def bursts(rate: float, dice: Dice) -> ChangeProcess:
-    """Many changes within a short time, then none for long."""
+    """Return changes that come in bursts: many within a short time, then none for a long time."""
 
     def at(cell: int) -> list[float]:
         chance, start, *others = map(unit, dice(cell))
         if chance >= _BURST_CHANCE:
             return []
-        return sorted(
-            start * (1 - _BURST_WIDTH) + other * _BURST_WIDTH for other in others[:_BURST]
-        )
+        first = start * (1 - _BURST_WIDTH)
+        return sorted(first + other * _BURST_WIDTH for other in others[:_BURST_CHANGES])
 
-    return ChangeProcess(rate, _BURST * _BURST_CHANCE / rate, at)
+    return ChangeProcess(rate, _BURST_CHANGES * _BURST_CHANCE / rate, at)
 
 
-FIRST, LAST = 1.0, 10.0  # days: when pages go or move, the first and the last
-_CYCLE, _AWAY = 6.0, 2.0  # days of those that come back: from absence to absence, and of an absence
+FIRST_DAY, LAST_DAY = 1.0, 10.0  # between these days pages go or move
+_CYCLE_DAYS = 6.0  # of pages that come back, from absence to absence
+_ABSENCE_DAYS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
-    """`status` says what a page's own URL answers at a time: 200 while it is there."""
+class Presence:
+    """When a page is at its own URL. Times are in days since the world began."""
 
-    status: Callable[[float], int]
-    # the moments after one time until another at which that changes
-    turns: Callable[[float, float], Iterator[float]]
-
-
-ALWAYS = Life(lambda _: 200, lambda _, __: iter(()))
+    status: Callable[[float], int]  # returns what the URL answers at a time: 200 while it is there
+    # yields the times after the first one until the second one at which the status changes
+    change_times: Callable[[float, float], Iterator[float]]
 
 
-def once(status: int, chance: float) -> Life:
-    """From some day on the URL has another status."""
-    moment = FIRST + (LAST - FIRST) * chance
-    return Life(
-        lambda time: status if time >= moment else 200,
-        lambda begin, end: iter([moment] if begin < moment <= end else []),
+ALWAYS = Presence(lambda _: 200, lambda _, __: iter(()))
+
+
+def changes_once(status: int, chance: float) -> Presence:
+    """Return the presence of a page whose URL has another status from some day on.
+
+    `chance` in [0, 1) decides the day.
+    """
+    day = FIRST_DAY + (LAST_DAY - FIRST_DAY) * chance
+    return Presence(
+        lambda time: status if time >= day else 200,
+        lambda begin, end: iter([day] if begin < day <= end else []),
     )
 
 
-def returning(chance: float) -> Life:
-    """Absent for two days of each six, but not at the start."""
-    away = FIRST + (_CYCLE - _AWAY - FIRST) * chance
+def comes_and_goes(chance: float) -> Presence:
+    """Return the presence of a page that is absent for two days of each six, but not at the start.
+
+    `chance` in [0, 1) decides which two days.
+    """
+    leaves = FIRST_DAY + (_CYCLE_DAYS - _ABSENCE_DAYS - FIRST_DAY) * chance
+    returns = leaves + _ABSENCE_DAYS
 
     def status(time: float) -> int:
-        return 404 if time > 0 and away <= time % _CYCLE < away + _AWAY else 200
+        is_absent = time > 0 and leaves <= time % _CYCLE_DAYS < returns
+        return 404 if is_absent else 200
 
-    def turns(begin: float, end: float) -> Iterator[float]:
-        for cycle in range(max(floor(begin / _CYCLE), 0), floor(max(end, 0) / _CYCLE) + 1):
-            for moment in (cycle * _CYCLE + away, cycle * _CYCLE + away + _AWAY):
+    def change_times(begin: float, end: float) -> Iterator[float]:
+        first = max(floor(begin / _CYCLE_DAYS), 0)
+        last = floor(max(end, 0) / _CYCLE_DAYS)
+        for cycle in range(first, last + 1):
+            for day in (leaves, returns):
+                moment = cycle * _CYCLE_DAYS + day
                 if begin < moment <= end:
                     yield moment
 
-    return Life(status, turns)
+    return Presence(status, change_times)
 
 
 GONE = "gone"
 OLDEST = 1_000_000_000  # modification time of what never changes: September 2001
 DAY = 86_400.0
-_MOVED = "moved=1"
+_MOVED_MARK = "moved=1"
 _WHOLE_LIFE = -(2**41)  # the cell whose dice decide about all of a page's time
 
 
 class ChangingPages:
-    """`median` is the rate in changes per day that half of the pages exceed.
+    """The pages of a world that change with time, and their answers.
 
-    A day takes 86,400 / `scale` seconds.
-
-    Moments are seconds since 1970. `began` is the start of time: from then on pages go and move.
-    They have changed before. An edition is the moment of its change, in microseconds since then.
+    Moments are seconds since 1970. `began` is the moment from which on pages go and move; they have
+    changed before. An edition of a page is named by the moment of its change, in microseconds since
+    `began`.
     """
 
     oldest = OLDEST
 
     def __init__(self, world: Web, median: float, scale: float, began: float) -> None:
+        """Create the pages of a world. Raise ValueError if `median` or `scale` is impossible.
+
+        `median` is the rate in changes per day that half of the pages exceed. A day takes 86,400 /
+        `scale` seconds.
+        """
         if not 0 < median <= 10_000:
             raise ValueError(
                 f"{median:g} changes per page and day: must be more than 0 and at most 10,000"
@@ -182,163 +212,174 @@ class ChangingPages:
         self.began = began
         self.day = DAY / scale
         self._median = median
-        self._of = lru_cache(2**17)(self._made)
+        # A history takes some ten microseconds to make, and each answer needs its page's
+        self._history_of = lru_cache(2**17)(self._new_history)
 
     # -- truth
 
     def kind(self, host: int, page: int) -> str:
-        """Return how a page changes."""
+        """Return the kind of change that a page has, such as "change_poisson"."""
         return self.world.kind("change", self.world.first_page(host) + page) or "change_poisson"
 
     def rate(self, host: int, page: int) -> float:
         """Return a page's mean number of changes per second, over all time."""
         if self.world.kind("odd", host) == "odd_etag_only":
             return 0.0
-        return self._of(host, page)[0].rate / self.day
+        return self._history_of(host, page)[0].rate / self.day
 
     def edition(self, host: int, page: int, moment: float) -> str:
-        """Return the name of what its URL, or the one that it has moved to, serves at a moment.
+        """Return the name of the edition that a page has at a moment, or `GONE` if it is not there.
 
-        `GONE` for nothing.
+        A page that has moved keeps its editions.
         """
         if self._status(host, page, moment) in (404, 410):
             return GONE
         return str(self._content(host, page, moment))
 
-    def turns(self, host: int, page: int, begin: float, end: float) -> Iterator[float]:
-        """Return the moments after `begin` until `end` at which the edition changes or may change,
-        in order.
-        """
-        process, life = self._of(host, page)
-        times = (begin - self.began) / self.day, (end - self.began) / self.day
+    def change_times(self, host: int, page: int, begin: float, end: float) -> Iterator[float]:
+        """Return all moments after `begin` until `end` at which the edition may change, in order."""
+        process, presence = self._history_of(host, page)
+        times = self._days_since_began(begin), self._days_since_began(end)
         return (
-            self.began + turn * self.day
-            for turn in merge(process.between(*times), life.turns(*times))
+            self.began + day * self.day
+            for day in merge(process.between(*times), presence.change_times(*times))
         )
 
     def modified(self, host: int, page: int, moment: float) -> float:
-        """Return when the page changed last."""
-        last = (
-            self.began + self._of(host, page)[0].last((moment - self.began) / self.day) * self.day
-        )
+        """Return the moment at which the page changed last before, or OLDEST if it never has."""
+        process, _ = self._history_of(host, page)
+        last = self.began + process.last(self._days_since_began(moment)) * self.day
         return max(last, float(OLDEST))
 
     def target(self, host: int, page: int, moment: float) -> str:
-        """Return the request target where the page is; "" if it is nowhere."""
+        """Return the request target where the page is at a moment; "" if it is nowhere."""
         status = self._status(host, page, moment)
         if status in (404, 410):
             return ""
         path = random_content.path(page)
-        return moved(path) if status == 301 else path
+        return moved_path(path) if status == 301 else path
 
     def page_at(self, host: int, target: str) -> int | None:
-        """Return the page with this URL, past or present."""
-        return self.world.page_at(host, original(target))
+        """Return the number of the page that has, had or will have this target, or None."""
+        return self.world.page_at(host, original_path(target))
 
     # -- answers
 
-    def answer(self, ask: Ask) -> WebAnswer | None:
-        """Return the answer to a request for a page, a sitemap or a feed; None for everything else."""
-        if ask.host >= self.world.hosts:
+    def answer(self, request: WebRequest) -> WebAnswer | None:
+        """Return the answer to a request for a page, a sitemap or a feed, or None for any other."""
+        if request.host >= self.world.hosts:  # traps and large sites do not change
             return None
         now = self.world.clock()
-        page = self.page_at(ask.host, ask.path)
-        return (
-            site_listings.listing_answer(self, ask, now)
-            if page is None
-            else self._page(ask, page, now)
-        )
+        page = self.page_at(request.host, request.path)
+        if page is None:
+            return site_listings.listing_answer(self, request, now)
+        return self._page_answer(request, page, now)
 
     def robots_lines(self, host: int) -> str:
-        named = (
-            site_listings.named_in_robots(self.world.kind("sitemap", host))
-            if host < self.world.hosts
-            else ""
-        )
-        return f"Sitemap: {self.world.origin(host)}{named}\n" if named else ""
+        """Return the lines that a host adds to its robots.txt: its sitemap, if it is named there."""
+        if host >= self.world.hosts:
+            return ""
+        path = site_listings.named_in_robots(self.world.kind("sitemap", host))
+        return f"Sitemap: {self.world.origin(host)}{path}\n" if path else ""
 
     def feed(self, host: int) -> str:
         """Return the path of the host's feed, "" without one."""
         return site_listings.PATHS.get(self.world.kind("feed", host), "")
 
-    def _page(self, ask: Ask, page: int, now: float) -> WebAnswer | None:
-        host, path, status = ask.host, random_content.path(page), self._status(ask.host, page, now)
+    def _page_answer(self, request: WebRequest, page: int, now: float) -> WebAnswer | None:
+        """Return the answer to a request for a page at its first or at its later URL.
+
+        Return None for the later URL before the page has moved there.
+        """
+        host = request.host
+        path = random_content.path(page)
+        status = self._status(host, page, now)
         odd = self.world.kind("odd", host)
+        has_moved = status == 301
         if odd == "odd_304_always":
             return WebAnswer(304, type="")
-        if ask.path != path and status != 301:
-            return None  # it has not moved yet
-        if ask.path == path and status == 301:
-            target = self.world.origin(host) + moved(path)
+        if request.path != path and not has_moved:
+            return None
+        if request.path == path and has_moved:
+            target = self.world.origin(host) + moved_path(path)
             return WebAnswer(301, headers=(f"Location: {target}",), location=target)
         if status in (404, 410):
             return WebAnswer(status, b"<title>Gone</title><p>This page is gone.", edition=GONE)
-        kind, modified = self.kind(host, page), self.modified(host, page, now)
-        aside = (
-            f"<aside>Buy {_words(self.world.seed, host, page, now)}!</aside>\n"
-            if kind == "change_advert"
-            else ""
-        )
-        content, feed = self._content(host, page, now), self.feed(host) if page == 0 else ""
+        edition = self._content(host, page, now)
+        aside = ""
+        validator = self.world.kind("validator", host)
+        if self.kind(host, page) == "change_advert":
+            aside = f"<aside>Buy {_advert_words(self.world.seed, host, page, now)}!</aside>\n"
+            validator = ""  # each answer has another advert, so no copy is the live edition
+        feed = self.feed(host) if page == 0 else ""
+        state = tree_pages.PageEdition(edition, aside, feed)
         answer = WebAnswer(
-            body=tree_pages.render(
-                self.world, host, page, tree_pages.PageEdition(content, aside, feed)
-            ),
-            edition=str(content),
+            body=tree_pages.render(self.world, host, page, state), edition=str(edition)
         )
-        # Each answer has another advert, so no copy is the live edition
-        validator = "" if aside else self.world.kind("validator", host)
-        return site_listings.of_page(
-            answer, ask, validator, odd, self._edition_of(modified), modified, now
+        modified = self.modified(host, page, now)
+        return site_listings.conditional_page(
+            answer, request, validator, odd, self._edition_of(modified), modified, now
         )
+
+    def _days_since_began(self, moment: float) -> float:
+        return (moment - self.began) / self.day
 
     def _status(self, host: int, page: int, moment: float) -> int:
-        """Return what the page's own URL answers."""
-        return self._of(host, page)[1].status((moment - self.began) / self.day)
+        """Return the status that the page's first URL has at a moment."""
+        _, presence = self._history_of(host, page)
+        return presence.status(self._days_since_began(moment))
 
     def _content(self, host: int, page: int, moment: float) -> int:
-        """Return the edition of the text."""
-        only_tag = self.world.kind("odd", host) == "odd_etag_only"
-        return self._edition_of(float(OLDEST) if only_tag else self.modified(host, page, moment))
+        """Return the edition of the text at a moment."""
+        if self.world.kind("odd", host) == "odd_etag_only":  # its ETag changes, and its text never
+            return self._edition_of(float(OLDEST))
+        return self._edition_of(self.modified(host, page, moment))
 
     def _edition_of(self, modified: float) -> int:
         return int((modified - self.began) * 1e6)
 
-    def _made(self, host: int, page: int) -> tuple[ChangeProcess, Life]:
-        kind, dice = self.kind(host, page), dice_of(self.world.seed, host, page)
-        rate_die, life_die, *_ = dice(_WHOLE_LIFE)
-        rate, chance = random_rate(self._median, rate_die), unit(life_die)
+    def _new_history(self, host: int, page: int) -> tuple[ChangeProcess, Presence]:
+        """Return when a page changes and when it is there, by its kind and its dice."""
+        kind = self.kind(host, page)
+        dice = dice_of(self.world.seed, host, page)
+        rate_die, presence_die, *_ = dice(_WHOLE_LIFE)
+        rate = random_rate(self._median, rate_die)
+        chance = unit(presence_die)
         if kind in ("change_never", "change_advert"):
             return NEVER, ALWAYS
         if kind in ("change_daily", "change_weekly"):
             return regular(1.0 if kind == "change_daily" else 7.0, dice), ALWAYS
         if kind == "change_bursts":
             return bursts(rate, dice), ALWAYS
-        lives = {
-            "change_gone_404": once(404, chance),
-            "change_gone_410": once(410, chance),
-            "change_moves": once(301, chance),
-            "change_returns": returning(chance),
+        presences = {
+            "change_gone_404": changes_once(404, chance),
+            "change_gone_410": changes_once(410, chance),
+            "change_moves": changes_once(301, chance),
+            "change_returns": comes_and_goes(chance),
         }
         # Roots neither go nor move: all other pages are found by them
-        return poisson(rate, dice), lives.get(kind, ALWAYS) if page else ALWAYS
+        presence = presences.get(kind, ALWAYS) if page else ALWAYS
+        return poisson(rate, dice), presence
 
 
-def moved(path: str) -> str:
-    """Return where a page moves to: into the same folder, so that its relative links stay right."""
-    return f"{path}{'&' if '?' in path else '?'}{_MOVED}"
+def moved_path(path: str) -> str:
+    """Return the target to which a page with this one moves.
+
+    It is in the same folder, so that the page's relative links stay right.
+    """
+    return f"{path}{'&' if '?' in path else '?'}{_MOVED_MARK}"
 
 
-def original(target: str) -> str:
-    """Return the first URL of what may have moved."""
-    return (
-        target[: -len(_MOVED) - 1]
-        if target.endswith(_MOVED) and target[-len(_MOVED) - 1 :][:1] in "?&"
-        else target
-    )
+def original_path(target: str) -> str:
+    """Return the target that a page had first; it is `target` itself if the page has not moved."""
+    for separator in "?&":
+        mark = separator + _MOVED_MARK
+        if target.endswith(mark):
+            return target.removesuffix(mark)
+    return target
 
 
-def _words(seed: int, host: int, page: int, now: float) -> str:
-    """Return three words, others at each moment: too few to make another text."""
+def _advert_words(seed: int, host: int, page: int, now: float) -> str:
+    """Return three words that differ at each moment: too few to make another text of the page."""
     die = draws(seed ^ int(now * 1e6), host, page)[0]
     return " ".join(WORDS[die >> shift & 127] for shift in (0, 8, 16))

@@ -72,9 +72,9 @@ def fetches(world: World, hits: Iterable[Hit]) -> dict[tuple[int, int], list[Fet
     for hit in sorted(hits, key=lambda hit: hit.wall):
         host = world.number(hit.host)
         # A client that has left has no copy
-        if not hit.edition or host is None or world.living is None or hit.outcome == "left":
+        if not hit.edition or host is None or world.changing_pages is None or hit.outcome == "left":
             continue
-        page = world.living.page_at(host, hit.path)
+        page = world.changing_pages.page_at(host, hit.path)
         if page is not None:
             sent[host, page].append((hit.wall, hit.edition))
     return dict(sent)
@@ -82,14 +82,14 @@ def fetches(world: World, hits: Iterable[Hit]) -> dict[tuple[int, int], list[Fet
 
 def spans(world: World, at: tuple[int, int], sent: Sequence[Fetch], end: float) -> Iterator[Span]:
     """Yield the life of a page's copy from its first fetch until `end`."""
-    if world.living is None or not sent:
+    if world.changing_pages is None or not sent:
         return
     host, page = at
-    turns = iter([*world.living.turns(host, page, sent[0][0] - AFTER, end), inf])
+    turns = iter([*world.changing_pages.change_times(host, page, sent[0][0] - AFTER, end), inf])
     turn, live = next(turns), ""
     for (begin, copy), (until, _) in pairwise([*sent, (end, "")]):
         now, stale_since = begin, NEVER_STALE
-        live = world.living.edition(host, page, now)
+        live = world.changing_pages.edition(host, page, now)
         if copy != live:  # it was sent by a server that lies, or changed in the very moment
             stale_since = now
         while turn <= now:
@@ -100,7 +100,7 @@ def spans(world: World, at: tuple[int, int], sent: Sequence[Fetch], end: float) 
                 yield Span(now, stop, stale_since)
             now = stop
             if turn == stop:
-                live = world.living.edition(host, page, turn + AFTER)
+                live = world.changing_pages.edition(host, page, turn + AFTER)
                 if live == copy:
                     stale_since = NEVER_STALE
                 elif stale_since == NEVER_STALE:

@@ -15,7 +15,7 @@ from isal import isal_zlib
 
 from webcrawl.lab.simweb import name_server
 from webcrawl.lab.simweb.name_server import HostStanding
-from webcrawl.lab.simweb.web_answers import HTML, Ask, ConnectionEnd, Web, WebAnswer
+from webcrawl.lab.simweb.web_answers import HTML, ConnectionEnd, Web, WebAnswer, WebRequest
 
 DOWN: dict[str, Callable[[Web], WebAnswer]] = {
     "host_hang": lambda _: WebAnswer(script=(), ending=ConnectionEnd.HANG, broken=True),
@@ -29,32 +29,32 @@ def gzip(data: bytes, level: int = 1) -> bytes:
     return bytes(packer.compress(data) + packer.flush())
 
 
-def _slow(world: Web, _: Ask, answer: WebAnswer) -> WebAnswer:
+def _slow(world: Web, _: WebRequest, answer: WebAnswer) -> WebAnswer:
     answer.delay += world.slow
     return answer
 
 
-def _close(_: Web, __: Ask, answer: WebAnswer) -> WebAnswer:
+def _close(_: Web, __: WebRequest, answer: WebAnswer) -> WebAnswer:
     if answer.script is None:
         answer.ending = ConnectionEnd.CLOSE
     return answer
 
 
-def _chunked(_: Web, __: Ask, answer: WebAnswer) -> WebAnswer:
+def _chunked(_: Web, __: WebRequest, answer: WebAnswer) -> WebAnswer:
     answer.chunked = bool(answer.body)
     return answer
 
 
-def _gzip(_: Web, ask: Ask, answer: WebAnswer) -> WebAnswer:
+def _gzip(_: Web, request: WebRequest, answer: WebAnswer) -> WebAnswer:
     can_be_packed = answer.script is None and bool(answer.body)
     is_packed = "Content-Encoding" in str(answer.headers)
-    if can_be_packed and not is_packed and "gzip" in ask.accept:
+    if can_be_packed and not is_packed and "gzip" in request.accept:
         answer.body = gzip(answer.body)
         answer.headers += ("Content-Encoding: gzip",)
     return answer
 
 
-DRESSES: dict[str, Callable[[Web, Ask, WebAnswer], WebAnswer]] = {
+ANSWER_FORMS: dict[str, Callable[[Web, WebRequest, WebAnswer], WebAnswer]] = {
     "host_slow": _slow,
     "host_close": _close,
     "host_chunked": _chunked,
@@ -68,8 +68,8 @@ SCHEMES = {  # what a server speaks on TLS, by its names in ALPN
     "https_both": ("h2", "http/1.1"),
 }
 
-MINING = ("research", "train-ai", "ai-input")
-NOBODY: frozenset[str] = frozenset()
+MINING_PURPOSES = ("research", "train-ai", "ai-input")
+NO_PURPOSES: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,8 @@ OWNERS: dict[str, Owner] = {
         forbids=("archive",),
     ),
     "owner_header_tdm": Owner(
-        headers=("TDM-Reservation: 1", "TDM-Policy: https://licences.test/p"), forbids=MINING
+        headers=("TDM-Reservation: 1", "TDM-Policy: https://licences.test/p"),
+        forbids=MINING_PURPOSES,
     ),
     "owner_meta": Owner(meta='<meta name="robots" content="noindex">', forbids=("search",)),
     "owner_meta_archive": Owner(
@@ -139,24 +140,24 @@ OWNERS: dict[str, Owner] = {
         "Content-Signal: search=no\n",
         ("TDM-Reservation: 1",),
         '<meta name="robots" content="noarchive">',
-        ("search", *MINING, "archive"),
+        ("search", *MINING_PURPOSES, "archive"),
     ),
 }
-SILENT = Owner()
+NO_STATEMENTS = Owner()
 
 
 def owner_of(world: Web, host: int) -> Owner:
-    return OWNERS.get(world.kind("owner", host), SILENT)
+    return OWNERS.get(world.kind("owner", host), NO_STATEMENTS)
 
 
 def owner_forbids(world: Web, host: int, path: str) -> frozenset[str]:
     """Return for which purposes the owner does not want the page at this request target used."""
     owner = owner_of(world, host)
     inside = path.startswith(owner.folder.removeprefix("!"))
-    return NOBODY if inside is owner.folder.startswith("!") else frozenset(owner.forbids)
+    return NO_PURPOSES if inside is owner.folder.startswith("!") else frozenset(owner.forbids)
 
 
-def speak(owner: Owner, answer: WebAnswer, agent: str) -> WebAnswer:
+def add_owner_statements(owner: Owner, answer: WebAnswer, agent: str) -> WebAnswer:
     """Return the answer with what its owner adds to it."""
     lines = tuple(line.replace("{agent}", agent) for line in owner.headers)
     body = answer.body
@@ -176,14 +177,14 @@ _STYLE = b'@import url("/never/style"); body { font: 16px serif; color: #222 }\n
 _SCRIPT = b'document.title += "."; var later = "/never/app.js";\n'
 
 
-def static_answer(ask: Ask) -> WebAnswer | None:
-    if ask.path == "/static/style.css":
+def static_answer(request: WebRequest) -> WebAnswer | None:
+    if request.path == "/static/style.css":
         return WebAnswer(body=_STYLE, type="text/css")
-    if ask.path == "/static/app.js":
+    if request.path == "/static/app.js":
         return WebAnswer(body=_SCRIPT, type="text/javascript")
-    if ask.path.partition("?")[0] == "/search":
+    if request.path.partition("?")[0] == "/search":
         return WebAnswer(body=b"<!DOCTYPE html><title>Search</title><p>Nothing was found.</p>")
-    picture = _PICTURE.fullmatch(ask.path)
+    picture = _PICTURE.fullmatch(request.path)
     if picture is not None and int(picture[1]) < 16:
         return WebAnswer(body=png(int(picture[1])), type="image/png")
     return None
@@ -359,32 +360,32 @@ def robots_standing(world: Web, host: int) -> HostStanding:
     return HostStanding.OPEN if reachable else HostStanding.UNSURE
 
 
-def robots_answer(world: Web, ask: Ask) -> WebAnswer:
+def robots_answer(world: Web, request: WebRequest) -> WebAnswer:
     """Return the answer to /robots.txt, or to the target of a redirected one."""
-    if ask.path.startswith(ROBOTS_FOLDER):
-        return _redirected(world, ask)
-    kind = robots_of(world, ask.host)
+    if request.path.startswith(ROBOTS_FOLDER):
+        return _redirected(world, request)
+    kind = robots_of(world, request.host)
     if kind.ending is not ConnectionEnd.KEEP:
         return WebAnswer(script=(), ending=kind.ending, broken=True)
-    if ask.attempt <= kind.fails:
+    if request.attempt <= kind.fails:
         return WebAnswer(503, retry_after=world.slow)
     if kind.location:
-        target = kind.location.replace("{other}", world.origin((ask.host + 1) % world.hosts))
+        target = kind.location.replace("{other}", world.origin((request.host + 1) % world.hosts))
         return WebAnswer(kind.status, headers=(f"Location: {target}",), location=target)
     text = kind.text.replace("{agent}", world.agent).replace("{delay}", f"{world.slow:g}")
-    text += owner_of(world, ask.host).robots.replace("{agent}", world.agent)
-    if world.living is not None:
-        text += world.living.robots_lines(ask.host)
+    text += owner_of(world, request.host).robots.replace("{agent}", world.agent)
+    if world.changing_pages is not None:
+        text += world.changing_pages.robots_lines(request.host)
     return WebAnswer(kind.status, kind.encode(text), kind.type, kind.headers)
 
 
-def _redirected(world: Web, ask: Ask) -> WebAnswer:
-    left = ask.path.removeprefix(ROBOTS_FOLDER)
+def _redirected(world: Web, request: WebRequest) -> WebAnswer:
+    left = request.path.removeprefix(ROBOTS_FOLDER)
     if left == "0":
         return WebAnswer(body=_ARCHIVE_TEXT.encode(), type="text/plain")
     if not left.isdecimal() and left != "loop":
         return WebAnswer(404)
     target = ROBOTS_FOLDER + ("loop" if left == "loop" else str(int(left) - 1))
     return WebAnswer(
-        302, headers=(f"Location: {target}",), location=world.origin(ask.host) + target
+        302, headers=(f"Location: {target}",), location=world.origin(request.host) + target
     )

@@ -18,58 +18,61 @@ import httptools
 from webcrawl.lab.simweb.request_log import Hit
 from webcrawl.lab.simweb.web_answers import LAST_CHUNK, ConnectionEnd, WebAnswer, chunk, head
 
-BEAT = 0.005  # seconds
-# of the loop, from a client's leaving until `connection_lost` says so: two, or four with TLS; and
-# some more
-TURNS = 6
+BEAT_SECONDS = 0.005
+# The loop takes two turns from a client's leaving until it calls `connection_lost`, or four with
+# TLS. Some more are kept to be sure
+TURNS_KEPT = 6
 
 
-class Pulse:
-    """Notes the time in regular beats, each in another turn of the loop.
+class Heartbeat:
+    """Records the time at regular beats, each in another turn of the loop.
 
     A busy machine, or an answer that takes long to make, lets a loop stand still for half a second.
     All that clients did meanwhile then seems to happen at once, and afterwards.
     """
 
     def __init__(self) -> None:
-        self._beats: deque[float] = deque(maxlen=TURNS)
+        self._beats: deque[float] = deque(maxlen=TURNS_KEPT)
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
         self._beats.append(time.monotonic())
-        self._timer = asyncio.get_running_loop().call_later(BEAT, self.start)
+        self._timer = asyncio.get_running_loop().call_later(BEAT_SECONDS, self.start)
 
     def stop(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
 
-    def since(self) -> float:
-        """Return the moment after which all happened that is noticed now."""
+    def earliest_moment(self) -> float:
+        """Return a moment, in monotonic seconds, before which nothing happened that is noticed now.
+
+        It is 0 if no time has been recorded yet.
+        """
         return self._beats[0] if self._beats else 0.0
 
 
-BAD_REQUEST = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-NOTED = {
+BAD_REQUEST = b"HTTP/1.1 400 Bad HttpRequest\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+HEADER_NOTES = {
     b"host": "host",
     b"user-agent": "agent",
     b"accept-encoding": "accept",
     b"if-none-match": "etag",
     b"if-modified-since": "since",
 }
-CHUNK = 8192  # bytes
-AT_ONCE = 1 << 16  # bytes that fit into a socket's empty buffer
+CHUNK_BYTES = 8192  # bytes
+SOCKET_BUFFER_BYTES = 1 << 16  # bytes that fit into a socket's empty buffer
 
 
 @dataclass(slots=True)
-class Request:
+class HttpRequest:
     """A request as received."""
 
     scheme: str
     method: str
     target: str
-    # the headers that an answer or the log may depend on, by their names in NOTED
+    # the headers that an answer or the log may depend on, by their names in HEADER_NOTES
     notes: dict[str, str]
-    keep: bool
+    keep: bool  # the client wants to keep the connection
     address: str  # the server's
 
     @property
@@ -83,28 +86,32 @@ class Request:
 
 
 @dataclass(slots=True)
-class Desk:
+class ServerState:
     """The state that all connections share."""
 
-    # which request for this URL it is, from 1; and the outage
-    answer: Callable[[Request], tuple[WebAnswer, int, str]]
-    finished: Callable[[Hit], None]
-    latency: float
-    pulse: Pulse = field(default_factory=Pulse)
+    # returns the answer, which request for its URL this is (from 1), and the outage that decided it
+    answer: Callable[[HttpRequest], tuple[WebAnswer, int, str]]
+    log_hit: Callable[[Hit], None]
+    latency: float  # seconds before each answer
+    heartbeat: Heartbeat = field(default_factory=Heartbeat)
     connections: set[Connection] = field(default_factory=set)
-    date: str = ""
-    begun: int = 0  # requests, answered or not
+    date: str = ""  # the Date header of all answers, renewed once a second
+    requests_begun: int = 0  # answered or not
 
 
 class Connection(asyncio.Protocol):
-    """Requests may be pipelined; they are answered one after the other."""
+    """A connection of HTTP/1.1. Requests may be pipelined; they are answered one after the other.
 
-    def __init__(self, desk: Desk, scheme: str) -> None:
-        self._desk = desk
+    The request that is being answered is `_hit`. It goes to the log when its answer ends.
+    """
+
+    def __init__(self, server_state: ServerState, scheme: str) -> None:
+        """Create the protocol of a new connection; `scheme` is that of its URLs."""
+        self._server_state = server_state
         self._scheme = scheme
         self._parser = httptools.HttpRequestParser(self)
-        self._waiting: deque[Request] = deque()
-        self._hit: Hit | None = None
+        self._waiting: deque[HttpRequest] = deque()
+        self._hit: Hit | None = None  # the request that is being answered
         self._latest = 0.0  # when something was about to be sent, or a pause was over
         self._task: asyncio.Task[None] | None = None
         self._drained = asyncio.Event()
@@ -124,12 +131,14 @@ class Connection(asyncio.Protocol):
         self._transport.set_write_buffer_limits(high=1 if self._scheme == "https" else 0)
         self.address = transport.get_extra_info("sockname")[0]
         self._client = transport.get_extra_info("peername")[1]
-        self._desk.connections.add(self)
+        self._server_state.connections.add(self)
 
     def connection_lost(self, _: Exception | None) -> None:
-        self._desk.connections.discard(self)
+        self._server_state.connections.discard(self)
         if self._hit is not None:
-            self._hit.ended = self._hit.ended or max(self._hit.started, self._desk.pulse.since())
+            self._hit.ended = self._hit.ended or max(
+                self._hit.started, self._server_state.heartbeat.earliest_moment()
+            )
         self._end("left")
         self.closed.set_result(None)
 
@@ -175,26 +184,26 @@ class Connection(asyncio.Protocol):
         self._target += url.decode("latin-1")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        noted = NOTED.get(name.lower())
+        noted = HEADER_NOTES.get(name.lower())
         if noted is not None:
             self._notes[noted] = value.decode("latin-1")
 
     def on_message_complete(self) -> None:
         method, keep = self._parser.get_method().decode(), self._parser.should_keep_alive()
         self._waiting.append(
-            Request(self._scheme, method, self._target, self._notes, keep, self.address)
+            HttpRequest(self._scheme, method, self._target, self._notes, keep, self.address)
         )
         self._answer_next()
 
     # -- answers
 
     def _refuse(self) -> None:
-        """Answer something that is not HTTP.
+        """Answer bytes that are not HTTP with a 400, and close the connection.
 
-        It is logged too, after the request that is being answered.
+        The request that is being answered is logged first, as left by the client.
         """
-        self._book("left")
-        request = Request(
+        self._finish_hit("left")
+        request = HttpRequest(
             self._scheme, "", self._target or "/", self._notes, keep=False, address=self.address
         )
         hit = self._begin(request)
@@ -203,40 +212,43 @@ class Connection(asyncio.Protocol):
         self._end("sent")
 
     def _answer_next(self) -> None:
-        """Take the next request once the last one is answered. A plain answer needs no task."""
+        """Answer the waiting requests, until one needs time; a task goes on from there."""
         while self._waiting and self._hit is None and not self._closing:
             request = self._waiting.popleft()
             hit = self._begin(request)
-            answer, hit.attempt, hit.outage = self._desk.answer(request)
+            answer, hit.attempt, hit.outage = self._server_state.answer(request)
             hit.edition = answer.edition
             hit.status = 0 if answer.script is not None else answer.status
             hit.retry_after = ceil(answer.retry_after)
-            later = self._desk.latency + answer.delay
-            if not later and answer.script is None:
-                self._write(hit, self._whole(request, answer), last=True)
+            delay = self._server_state.latency + answer.delay
+            if not delay and answer.script is None:  # a plain answer needs no task
+                self._write(hit, self._whole_answer(request, answer), last=True)
                 if self._drained.is_set():
                     self._sent(request, answer)
                     continue
             self._task = asyncio.get_running_loop().create_task(
-                self._answer(hit, request, answer, later)
+                self._answer(hit, request, answer, delay)
             )
 
-    async def _answer(self, hit: Hit, request: Request, answer: WebAnswer, later: float) -> None:
-        """Send an answer that takes time, or waits for one that was not sent at once."""
-        # The loop's own clock may be late by a turn, and its timers early by that.
-        while (rest := hit.started + later - time.monotonic()) > 0:  # noqa: ASYNC110 -- there is no event but the time
+    async def _answer(
+        self, hit: Hit, request: HttpRequest, answer: WebAnswer, delay: float
+    ) -> None:
+        """Send an answer that takes time, or wait until one that was written has been sent."""
+        # The loop's own clock may be late by a turn, and its timers early by that
+        while (rest := hit.started + delay - time.monotonic()) > 0:  # noqa: ASYNC110 -- there is no event but the time
             await asyncio.sleep(rest)
         self._latest = time.monotonic()
         if answer.script is not None:
-            await self._play(hit, answer)
+            await self._send_script(hit, answer)
         elif not hit.bytes:
-            self._write(hit, self._whole(request, answer), last=True)
+            self._write(hit, self._whole_answer(request, answer), last=True)
         await self._drained.wait()
-        hit.ended = hit.ended or max(self._latest, self._desk.pulse.since())
+        hit.ended = hit.ended or max(self._latest, self._server_state.heartbeat.earliest_moment())
         self._sent(request, answer)
         self._answer_next()
 
-    async def _play(self, hit: Hit, answer: WebAnswer) -> None:
+    async def _send_script(self, hit: Hit, answer: WebAnswer) -> None:
+        """Send the steps of an answer's script. Never return if the answer is to hang at its end."""
         for step in answer.script or ():
             if isinstance(step, float):
                 await asyncio.sleep(step)
@@ -251,24 +263,26 @@ class Connection(asyncio.Protocol):
             await asyncio.sleep(inf)
 
     def _write(self, hit: Hit, data: bytes, *, last: bool = False) -> None:
-        """Send data.
+        """Send a piece of the answer to this request; `last` says that it is the whole answer.
 
-        An answer that fits into the kernel's buffer ends before it: the client may have it at once.
+        If the whole answer fits into the kernel's buffer, it counts as ended before it is written:
+        the client may have it at once.
         """
         hit.bytes += len(data)
-        # before: this process may lose its core while the client has the last bytes
+        # Before the write: this process may lose its core while the client has the last bytes
         self._latest = time.monotonic()
-        if last and len(data) <= AT_ONCE:
+        if last and len(data) <= SOCKET_BUFFER_BYTES:
             hit.ended = self._latest
         self._transport.write(data)
 
-    def _whole(self, request: Request, answer: WebAnswer) -> bytes:
+    def _whole_answer(self, request: HttpRequest, answer: WebAnswer) -> bytes:
+        """Return the bytes of an answer that has no script, head and body together."""
         body = answer.body
         close = answer.ending is ConnectionEnd.CLOSE or not request.keep
-        length = len(body) if answer.sized else None
+        length = len(body) if answer.has_length else None
         top = head(
             answer,
-            answer.date or self._desk.date,
+            answer.date or self._server_state.date,
             length=length,
             close=close,
             chunked=answer.chunked,
@@ -277,42 +291,46 @@ class Connection(asyncio.Protocol):
             return top
         if not answer.chunked:
             return top + body
-        pieces = (chunk(body[start : start + CHUNK]) for start in range(0, len(body), CHUNK))
+        pieces = (
+            chunk(body[start : start + CHUNK_BYTES]) for start in range(0, len(body), CHUNK_BYTES)
+        )
         return b"".join((top, *pieces, LAST_CHUNK))
 
-    def _sent(self, request: Request, answer: WebAnswer) -> None:
-        ending = (
-            ConnectionEnd.CLOSE
-            if answer.ending is ConnectionEnd.KEEP and not request.keep
-            else answer.ending
-        )
+    def _sent(self, request: HttpRequest, answer: WebAnswer) -> None:
+        """End a request whose answer has been sent, and the connection as both sides want it."""
+        ending = answer.ending
+        if ending is ConnectionEnd.KEEP and not request.keep:
+            ending = ConnectionEnd.CLOSE
         self._task = None
         self._end("reset" if ending is ConnectionEnd.RESET else "sent", ending)
 
-    def _begin(self, request: Request) -> Hit:
-        self._desk.begun += 1
-        self._hit = hit = Hit(
-            time.monotonic(), time.time(), request.url, self.address, self._client
-        )
+    def _begin(self, request: HttpRequest) -> Hit:
+        """Return the log entry of a request whose answer begins now."""
+        self._server_state.requests_begun += 1
+        hit = Hit(time.monotonic(), time.time(), request.url, self.address, self._client)
+        self._hit = hit
         hit.agent = request.notes.get("agent", "")
         hit.conditional = "etag" in request.notes or "since" in request.notes
         return hit
 
-    def _book(self, outcome: str) -> None:
+    def _finish_hit(self, outcome: str) -> None:
         """End and log the request in progress, if there is one."""
-        hit, self._hit = self._hit, None
-        if hit is not None:
-            hit.ended = hit.ended or time.monotonic()
-            hit.outcome = outcome
-            self._desk.finished(hit)
+        hit = self._hit
+        if hit is None:
+            return
+        self._hit = None
+        hit.ended = hit.ended or time.monotonic()
+        hit.outcome = outcome
+        self._server_state.log_hit(hit)
 
     def _end(self, outcome: str, ending: ConnectionEnd = ConnectionEnd.CLOSE) -> None:
         """End the request in progress, and the connection too unless it is kept."""
-        self._book(outcome)
+        self._finish_hit(outcome)
         if ending is not ConnectionEnd.KEEP:
             self._close(ending)
 
     def _close(self, ending: ConnectionEnd) -> None:
+        """Close or reset the connection, and forget its waiting requests."""
         if self._closing:
             return
         self._closing = True

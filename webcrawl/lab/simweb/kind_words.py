@@ -1,4 +1,4 @@
-"""The kinds of the synthetic web in words, where the name of a kind does not say all.
+"""The kinds, traps and outages of the synthetic web in words, where a name does not say all.
 
 docs/make_inside.py writes docs/simweb-kinds.md of them.
 """
@@ -31,6 +31,33 @@ OUTAGES: dict[str, str] = {
     ),
     "nameserver_silent, nameserver_servfail, nameserver_refused": "one of three name servers fails",
     "uplink_lost, uplink_refused, uplink_hang": "no address works, and all name servers are silent",
+}
+TRAPS: dict[str, str] = {
+    "zoo_items": "`/item/N` links to the next items and to random others.",
+    "zoo_pages": "`/list?page=N`: a list that always has a next page, with other entries.",
+    "zoo_facets": (
+        "A shop's filters in any order and number. Whatever is chosen, the same things are shown."
+    ),
+    "zoo_search": (
+        "`/find?q=…` offers longer and other searches, and results that are searches in turn."
+    ),
+    "zoo_tokens": "Forty articles; each link to one has a new random token.",
+    "zoo_tokens_fresh": "A trap of tokens whose text changes with the token too.",
+    "zoo_sessions": (
+        "A small site that exists once below each session's id; some links begin a new session."
+    ),
+    "zoo_git": (
+        "A repository's commits, and every file in every version: as a page, line by line, and raw."
+    ),
+    "zoo_subdomains": "Every name below the domain exists, and links to more of them.",
+    "zoo_farm": (
+        "`WORD-trapN.test`: registered domains without end, each of which links to others."
+    ),
+    "zoo_novels": "Pages with texts of their own, at addresses made of words.",
+    "zoo_days": "`/day/19800`: days since 1970.",
+    "zoo_seconds": "`/cal/1700000000`: midnights, in seconds since 1970.",
+    "zoo_weeks": "`/agenda/2024-W07`: ISO weeks.",
+    "zoo_months": "`/events/march-2024`: names of months.",
 }
 KINDS: dict[str, str] = {
     "base": "two elements: the first counts",

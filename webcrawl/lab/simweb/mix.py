@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from webcrawl.lab.simweb.host_kinds import DOWN, DRESSES, OWNERS, ROBOTS, SCHEMES
+from webcrawl.lab.simweb.host_kinds import ANSWER_FORMS, DOWN, OWNERS, ROBOTS, SCHEMES
 from webcrawl.lab.simweb.kinds import KINDS
 from webcrawl.lab.simweb.name_server import BY_NAME, NAMES
 
@@ -98,7 +98,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "page": tuple(KINDS),
     "robots": tuple(ROBOTS),
     "dns": tuple(kind for kind in NAMES if kind not in BY_NAME),
-    "host": (*DOWN, *DRESSES),
+    "host": (*DOWN, *ANSWER_FORMS),
     "scheme": tuple(SCHEMES),
     "name": ("subdomain",),
     "owner": tuple(OWNERS),

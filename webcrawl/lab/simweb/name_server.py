@@ -22,7 +22,7 @@ TTL = 3600  # seconds
 
 
 class Rcode(IntEnum):
-    """RFC 1035, 4.1.1."""
+    """The response code of a reply: RFC 1035, 4.1.1."""
 
     NOERROR = 0
     SERVFAIL = 2
@@ -31,7 +31,7 @@ class Rcode(IntEnum):
 
 
 class HostStanding(IntEnum):
-    """Says if pages of a host can be fetched."""
+    """How far a crawler can fetch pages of a host; of several reasons the greatest counts."""
 
     OPEN = 0
     UNSURE = 1  # some crawlers may fetch them, others may refuse to
@@ -50,7 +50,7 @@ class ResourceRecord:
 
 @dataclass(frozen=True, slots=True)
 class DnsReply:
-    """The server's reply to a question, if it sends one."""
+    """The server's reply to a question; none is sent if it is `silent`."""
 
     rcode: Rcode = Rcode.NOERROR
     records: tuple[ResourceRecord, ...] = ()
@@ -61,7 +61,10 @@ class DnsReply:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, and how many times it has been asked that way."""
+    """A question to a name server.
+
+    `attempt` counts how often it has been asked with this transport, this time included.
+    """
 
     name: str
     type: int
@@ -71,32 +74,39 @@ class Question:
 
 
 def reply(world: Web, question: Question) -> DnsReply:
-    """Return the reply to a question. A host's aliases exist if its own kind uses them."""
+    """Return the reply to a question about a host of the world, or NXDOMAIN for any other name.
+
+    A host's aliases, `a.via.HOST` and `b.via.HOST`, have the same kind of reply as the host.
+    """
     alias, _, name = question.name.partition(".via.")
     host = world.number(name or alias)
     if host is None:
         return DnsReply(Rcode.NXDOMAIN)
-    return NAMES.get(world.kind("dns", host), _plain)(world, host, question)
+    return NAMES.get(world.kind("dns", host), _plain_reply)(world, host, question)
 
 
-def _plain(world: Web, host: int, question: Question) -> DnsReply:
+def _plain_reply(world: Web, host: int, question: Question) -> DnsReply:
     return DnsReply(records=_addresses(question, world.address(host)))
 
 
 def _addresses(question: Question, *addresses: str, ttl: int = TTL) -> tuple[ResourceRecord, ...]:
-    """No AAAA records, except where a kind says so: the synthetic web is in 127.0.0.0/8."""
+    """Return a record for each of these IPv4 addresses, or none if the question is of another type.
+
+    The synthetic web is in 127.0.0.0/8, so only a few kinds have AAAA records.
+    """
     if question.type != A:
         return ()
     return tuple(ResourceRecord(question.name, A, address, ttl) for address in addresses)
 
 
-def _failing(rcode: Rcode) -> Callable[[Web, int, Question], DnsReply]:
+def _error_reply(rcode: Rcode) -> Callable[[Web, int, Question], DnsReply]:
     return lambda _, __, ___: DnsReply(rcode)
 
 
-def _cname(world: Web, host: int, question: Question) -> DnsReply:
-    """Two aliases before the address. The server follows them itself (RFC 1034, 3.6.2)."""
-    name, chain = world.name(host), [question.name]
+def _cname_reply(world: Web, host: int, question: Question) -> DnsReply:
+    """Reply with two aliases before the address. The server follows them itself (RFC 1034, 3.6.2)."""
+    name = world.name(host)
+    chain = [question.name]
     if question.name == name:
         chain += [f"a.via.{name}", f"b.via.{name}"]
     aliases = tuple(ResourceRecord(owner, CNAME, target, TTL) for owner, target in pairwise(chain))
@@ -105,7 +115,7 @@ def _cname(world: Web, host: int, question: Question) -> DnsReply:
     )
 
 
-def _cname_loop(world: Web, host: int, _: Question) -> DnsReply:
+def _cname_loop_reply(world: Web, host: int, _: Question) -> DnsReply:
     name = world.name(host)
     return DnsReply(
         records=(
@@ -115,21 +125,20 @@ def _cname_loop(world: Web, host: int, _: Question) -> DnsReply:
     )
 
 
-def _many(world: Web, host: int, question: Question) -> DnsReply:
+def _many_addresses(world: Web, host: int, question: Question) -> DnsReply:
     served = (world.address(host + step) for step in range(min(world.addresses, 20)))
     return DnsReply(records=_addresses(question, *served))
 
 
-def _six(question: Question, address: str, otherwise: DnsReply) -> DnsReply:
-    return (
-        DnsReply(records=(ResourceRecord(question.name, AAAA, address),))
-        if question.type == AAAA
-        else otherwise
-    )
+def _ipv6_reply(question: Question, address: str, ipv4_reply: DnsReply) -> DnsReply:
+    """Reply to a question for AAAA records with this address, and to any other with `ipv4_reply`."""
+    if question.type == AAAA:
+        return DnsReply(records=(ResourceRecord(question.name, AAAA, address),))
+    return ipv4_reply
 
 
-def _first(question: Question, first: str, world: Web, host: int) -> DnsReply:
-    """An address that is of no use before the host's own."""
+def _reply_with_first(question: Question, first: str, world: Web, host: int) -> DnsReply:
+    """Reply with an address that is of no use, and then with the host's own."""
     return DnsReply(records=_addresses(question, first, world.address(host)))
 
 
@@ -138,40 +147,40 @@ DEAD = "127.0.255.254"  # nothing listens here
 LOOPBACK6 = "::1"  # of the hosts that have only IPv6
 
 IPV6, DUAL = "dns_ipv6", "dns_dual"
-# only in mixes that name them: they need a machine with [::1], and a crawl that may go there
+# Only in mixes that name them: they need a machine with [::1], and a crawl that may go there
 BY_NAME = {IPV6, DUAL}
 NAMES: dict[str, Callable[[Web, int, Question], DnsReply]] = {
-    "dns_nxdomain": _failing(Rcode.NXDOMAIN),
-    "dns_servfail": _failing(Rcode.SERVFAIL),
-    "dns_refused": _failing(Rcode.REFUSED),
+    "dns_nxdomain": _error_reply(Rcode.NXDOMAIN),
+    "dns_servfail": _error_reply(Rcode.SERVFAIL),
+    "dns_refused": _error_reply(Rcode.REFUSED),
     "dns_silent": lambda _, __, ___: DnsReply(silent=True),
-    "dns_cname": _cname,
-    "dns_cname_loop": _cname_loop,
+    "dns_cname": _cname_reply,
+    "dns_cname_loop": _cname_loop_reply,
     # RFC 1035 4.2.1: a client asks again over TCP
     "dns_truncated": lambda web, host, asked: (
-        _plain(web, host, asked) if asked.tcp else DnsReply(truncated=True)
+        _plain_reply(web, host, asked) if asked.tcp else DnsReply(truncated=True)
     ),
     # An outage of such a name is noticed after a second
     "dns_short": lambda web, host, asked: DnsReply(
         records=_addresses(asked, web.address(host), ttl=1)
     ),
     # More addresses than the eight that are kept
-    "dns_many": _many,
-    "dns_first_dead": lambda web, host, asked: _first(asked, DEAD, web, host),
+    "dns_many": _many_addresses,
+    "dns_first_dead": lambda web, host, asked: _reply_with_first(asked, DEAD, web, host),
     "dns_dead": lambda _, __, asked: DnsReply(records=_addresses(asked, DEAD)),
     "dns_outside": lambda _, __, asked: DnsReply(records=_addresses(asked, OUTSIDE)),
     # One address outside, one inside
-    "dns_mixed": lambda web, host, asked: _first(asked, OUTSIDE, web, host),
+    "dns_mixed": lambda web, host, asked: _reply_with_first(asked, OUTSIDE, web, host),
     # IPv4-mapped: connecting to it reaches the IPv4 address, so a guard has to look inside
-    "dns_aaaa": lambda web, host, asked: _six(
-        asked, f"::ffff:{web.address(host)}", _plain(web, host, asked)
+    "dns_aaaa": lambda web, host, asked: _ipv6_reply(
+        asked, f"::ffff:{web.address(host)}", _plain_reply(web, host, asked)
     ),
     # A failure of the server, and not of the name: asking again helps
     "dns_recovers": lambda web, host, asked: (
-        DnsReply(Rcode.SERVFAIL) if asked.attempt == 1 else _plain(web, host, asked)
+        DnsReply(Rcode.SERVFAIL) if asked.attempt == 1 else _plain_reply(web, host, asked)
     ),
-    IPV6: lambda web, host, asked: _six(asked, web.address(host), DnsReply()),
-    DUAL: lambda web, host, asked: _six(asked, LOOPBACK6, _plain(web, host, asked)),
+    IPV6: lambda web, host, asked: _ipv6_reply(asked, web.address(host), DnsReply()),
+    DUAL: lambda web, host, asked: _ipv6_reply(asked, LOOPBACK6, _plain_reply(web, host, asked)),
 }
 STANDING: dict[str, HostStanding] = {
     **dict.fromkeys(
@@ -195,16 +204,16 @@ _HEADER = struct.Struct(">6H")
 # Bits of the second word: RFC 1035 4.1.1
 _RESPONSE, _AUTHORITATIVE, _TRUNCATED, _RECURSION = 0x8000, 0x0400, 0x0200, 0x0180
 _NOT_QUERY = 0xF800  # the bits of a response, and of another operation than a query
-_MAX_LABEL = 63  # bytes of a label: RFC 1035, 2.3.4
+_MAX_LABEL_BYTES = 63  # bytes of a label: RFC 1035, 2.3.4
 _IN = 1  # the Internet, a class: RFC 1035 3.2.4
 # RFC 1035, 2.3.4; longer answers are truncated, since this server does not support EDNS
-MAX_UDP = 512
+MAX_UDP_BYTES = 512
 
 
 def parse_query(message: bytes, *, tcp: bool) -> tuple[int, Question, bytes] | None:
     """Return the id of a query, its question, and that question's bytes.
 
-    None if the message is not a query with one question.
+    Return None if the message is not a query with exactly one question.
     """
     if len(message) < _HEADER.size:
         return None
@@ -212,19 +221,20 @@ def parse_query(message: bytes, *, tcp: bool) -> tuple[int, Question, bytes] | N
     is_query = not flags & _NOT_QUERY
     if not is_query or questions != 1:
         return None
-    labels, end = _labels(message, _HEADER.size)
-    has_end = end < len(message) and not message[end]
-    if not has_end or len(message) < end + 5:  # the empty label, type and class
+    labels, end = _read_labels(message, _HEADER.size)
+    is_terminated = end < len(message) and not message[end]
+    after = end + 5  # the empty label, and two bytes each for type and class
+    if not is_terminated or len(message) < after:
         return None
     (kind,) = struct.unpack_from(">H", message, end + 1)
     name = b".".join(labels).decode("latin-1").lower()
-    return number, Question(name, kind, tcp), message[_HEADER.size : end + 5]
+    return number, Question(name, kind, tcp), message[_HEADER.size : after]
 
 
-def _labels(message: bytes, at: int) -> tuple[list[bytes], int]:
-    """Return the labels of the name that begins at this place, and where they end."""
+def _read_labels(message: bytes, at: int) -> tuple[list[bytes], int]:
+    """Return the labels of the name that begins at this offset, and the offset after them."""
     labels = []
-    while at < len(message) and 0 < message[at] <= _MAX_LABEL:
+    while at < len(message) and 0 < message[at] <= _MAX_LABEL_BYTES:
         size = message[at]
         labels.append(message[at + 1 : at + 1 + size])
         at += 1 + size
@@ -232,42 +242,57 @@ def _labels(message: bytes, at: int) -> tuple[list[bytes], int]:
 
 
 def pack_reply(number: int, question: Question, asked: bytes, reply: DnsReply) -> bytes:
-    """Return the answer message.
+    """Return the message with this reply.
 
-    It repeats the question exactly, in the same upper and lower case.
+    `asked` has the bytes of the question. The message repeats them exactly, in the same upper and
+    lower case. If it is too long for UDP, it has no records and the TC bit set.
     """
-    records = b"".join(map(_record, reply.records))
+    records = b"".join(map(_encoded_record, reply.records))
     size = _HEADER.size + len(asked) + len(records)
-    short = not question.tcp and (reply.truncated or size > MAX_UDP)
-    flags = _RESPONSE | _AUTHORITATIVE | _RECURSION | (_TRUNCATED if short else 0) | reply.rcode
-    top = _HEADER.pack(number, flags, 1, 0 if short else len(reply.records), 0, 0)
-    return top + asked + (b"" if short else records)
+    flags = _RESPONSE | _AUTHORITATIVE | _RECURSION | reply.rcode
+    is_truncated = not question.tcp and (reply.truncated or size > MAX_UDP_BYTES)
+    if is_truncated:
+        return _HEADER.pack(number, flags | _TRUNCATED, 1, 0, 0, 0) + asked
+    return _HEADER.pack(number, flags, 1, len(reply.records), 0, 0) + asked + records
 
 
-def _record(record: ResourceRecord) -> bytes:
-    data = _name(record.data) if record.type == CNAME else ipaddress.ip_address(record.data).packed
-    if len(data) != {A: 4, AAAA: 16}.get(record.type, len(data)):
+def _encoded_record(record: ResourceRecord) -> bytes:
+    """Return a record as bytes. Raise ValueError if its address does not fit its type."""
+    data = _encoded_data(record)
+    return (
+        _encoded_name(record.name)
+        + struct.pack(">HHIH", record.type, _IN, record.ttl, len(data))
+        + data
+    )
+
+
+def _encoded_data(record: ResourceRecord) -> bytes:
+    if record.type == CNAME:
+        return _encoded_name(record.data)
+    address = ipaddress.ip_address(record.data).packed
+    if len(address) != {A: 4, AAAA: 16}[record.type]:
         raise ValueError(f"not an address of its type: {record}")
-    return _name(record.name) + struct.pack(">HHIH", record.type, _IN, record.ttl, len(data)) + data
+    return address
 
 
-def _name(name: str) -> bytes:
+def _encoded_name(name: str) -> bytes:
     return b"".join(bytes([len(label)]) + label.encode() for label in name.split(".")) + b"\0"
 
 
-HEARD = 10_000  # questions that are remembered
+MAX_RECENT_QUESTIONS = 10_000
 
 
 class NameServer:
-    """Answers DNS messages; `asked` counts the questions by name, type and transport.
+    """Answers DNS messages, and remembers the questions.
 
-    `heard` has the last ones with their moments, in seconds of the machine's monotonic clock.
+    `question_counts` counts them by name, type and transport. `recent_questions` has the last ones
+    with their moments, in seconds of the machine's monotonic clock.
     """
 
     def __init__(self, reply: Callable[[Question], DnsReply]) -> None:
         self._reply = reply
-        self.asked: Counter[tuple[str, int, str]] = Counter()
-        self.heard: deque[tuple[float, Question]] = deque(maxlen=HEARD)
+        self.question_counts: Counter[tuple[str, int, str]] = Counter()
+        self.recent_questions: deque[tuple[float, Question]] = deque(maxlen=MAX_RECENT_QUESTIONS)
         self.connections: set[_Connection] = set()
 
     def respond(self, message: bytes, *, tcp: bool, server: str = "") -> bytes | None:
@@ -277,9 +302,9 @@ class NameServer:
             return None
         number, question, asked = parsed
         key = question.name, question.type, "tcp" if tcp else "udp"
-        self.asked[key] += 1
-        question = replace(question, attempt=self.asked[key], server=server)
-        self.heard.append((time.monotonic(), question))
+        self.question_counts[key] += 1
+        question = replace(question, attempt=self.question_counts[key], server=server)
+        self.recent_questions.append((time.monotonic(), question))
         reply = self._reply(question)
         return None if reply.silent else pack_reply(number, question, asked, reply)
 

@@ -39,15 +39,17 @@ class AddressState(Enum):
 
 @dataclass(slots=True, eq=False)
 class SimulatedOutage:
-    """One thing that is broken from `started` to `ended`, both in seconds of the machine's
-    monotonic clock.
+    """Something that is broken from `started` to `ended`.
+
+    Both are in seconds of the machine's monotonic clock. Raise ValueError if there is no such
+    outage, or no outage of this kind with these targets or this Retry-After.
     """
 
     kind: str
     targets: tuple[str, ...]  # patterns of host names, or of addresses
     started: float
     ended: float = inf
-    retry_after: float = 0.0
+    retry_after: float = 0.0  # seconds that its answers ask clients to wait
     as_date: bool = False  # the Retry-After is a date
 
     def __post_init__(self) -> None:
@@ -66,10 +68,12 @@ class SimulatedOutage:
 
     @property
     def what(self) -> str:
+        """Return what is broken, such as "host" or "uplink": the first part of the kind."""
         return self.kind.partition("_")[0]
 
     @property
     def how(self) -> str:
+        """Return how it fails, such as "503" or "hang": the second part of the kind."""
         return self.kind.partition("_")[2]
 
     def hits(self, *names: str) -> bool:
@@ -77,25 +81,27 @@ class SimulatedOutage:
         return any(fnmatchcase(name, target) for target in self.targets for name in names)
 
 
-class Board:
+class OutageSchedule:
     """The outages of a server: begun and ended by a test, or planned.
 
-    `all` keeps those that are over.
-
-    `changed` is called after each change. `known` tells whether a target, which is no pattern,
-    exists for an outage of this sort: one that hits nobody would prove nothing.
+    `all` also has the outages that are over. `on_change` is called after each change of the list.
     """
 
     def __init__(
         self,
         clock: Callable[[], float] = time.monotonic,
-        known: Callable[[str, str], bool] = lambda _, __: True,
+        target_exists: Callable[[str, str], bool] = lambda _, __: True,
     ) -> None:
+        """Create a schedule without outages.
+
+        `target_exists` gets what is broken and a target that is not a pattern. Outages of targets
+        that do not exist are rejected: a test with one would prove nothing.
+        """
         self.all: list[SimulatedOutage] = []
-        self.changed: Callable[[], None] = lambda: None
+        self.on_change: Callable[[], None] = lambda: None
         self._clock = clock
         self._start = clock()
-        self._known = known
+        self._target_exists = target_exists
 
     def begin(
         self,
@@ -106,19 +112,22 @@ class Board:
         retry_after: float = 0.0,
         as_date: bool = False,
     ) -> SimulatedOutage:
-        """Begin an outage, by default now and until `end`; without targets everything is hit."""
+        """Begin an outage, by default now and until `end`. Without targets it hits everything.
+
+        Raise ValueError if the outage is impossible or a target does not exist.
+        """
         start = self._clock() + after
         return self._add(
             SimulatedOutage(kind, targets or ("*",), start, start + seconds, retry_after, as_date)
         )
 
     def end(self, *outages: SimulatedOutage) -> None:
-        """End these outages, or without any given all of them."""
+        """End these outages; without arguments, end all."""
         now = self._clock()
         for outage in outages or self.all:
             outage.started = min(outage.started, now)
             outage.ended = min(outage.ended, now)
-        self.changed()
+        self.on_change()
 
     @contextmanager
     def during(
@@ -132,11 +141,14 @@ class Board:
             self.end(outage)
 
     def plan(self, text: str) -> SimulatedOutage:
-        """Parse `FROM-TO KIND TARGET… retry_after=N`, with times in seconds since the server's
-        start.
+        """Add the outage that a line `FROM-TO KIND TARGET… retry_after=N` describes, and return it.
+
+        FROM and TO are seconds since the server's start; without TO the outage does not end. Raise
+        ValueError if the line describes no possible outage.
         """
         times, _, rest = text.strip().partition(" ")
-        match, (kind, *words) = _PLAN.fullmatch(times), rest.split() or [""]
+        kind, *words = rest.split() or [""]
+        match = _PLAN.fullmatch(times)
         if match is None:
             raise ValueError(
                 f"{text}: expected FROM-TO KIND TARGET… retry_after=N, such as: 10-40 host_503 site3.test"
@@ -146,10 +158,12 @@ class Board:
             raise ValueError(f"{text}: it ends before it begins")
         targets, wait, as_date = [], 0.0, False
         for word in words:
-            if given := _WAIT.fullmatch(word):
-                wait, as_date = float(given[2]), given[1] == "date"
-            else:
+            option = _WAIT.fullmatch(word)
+            if option is None:
                 targets.append(word)
+            else:
+                wait = float(option[2])
+                as_date = option[1] == "date"
         return self._add(
             SimulatedOutage(
                 kind,
@@ -163,14 +177,14 @@ class Board:
 
     def restart(self) -> None:
         """Shift all outages so that their times count from now: the server has started."""
-        gone = self._clock() - self._start
-        self._start += gone
+        elapsed = self._clock() - self._start
+        self._start += elapsed
         for outage in self.all:
-            outage.started += gone
-            outage.ended += gone
+            outage.started += elapsed
+            outage.ended += elapsed
 
-    def now(self) -> list[SimulatedOutage]:
-        """Return the outages under way; one that began later comes first."""
+    def active(self) -> list[SimulatedOutage]:
+        """Return the outages under way, the latest first."""
         now = self._clock()
         return [outage for outage in reversed(self.all) if outage.started <= now < outage.ended]
 
@@ -183,65 +197,77 @@ class Board:
     # -- what the server asks
 
     def of_request(self, host: str, address: str, path: str) -> tuple[WebAnswer, str] | None:
-        """Return the answer that an outage makes of a request, and its kind."""
-        if not self.all:
+        """Return the answer that an outage gives to a request, and the outage's kind.
+
+        Return None if no outage hits the request.
+        """
+        if not self.all:  # the usual case, asked for every request
             return None
-        for outage in self.now():
-            if _concerns(outage, host, address, path):
+        for outage in self.active():
+            if _hits_request(outage, host, address, path):
                 return _answer(outage), outage.kind
         return None
 
     def of_question(self, name: str, server: str) -> DnsReply | None:
-        """Return the reply that an outage makes of a question to one of the name servers."""
-        for outage in self.now() if self.all else ():
+        """Return the reply that an outage gives to a question to the name server at `server`.
+
+        Return None if no outage hits the question.
+        """
+        for outage in self.active():
             if outage.what == "uplink":
                 return DnsReply(silent=True)
-            if (outage.what == "dns" and outage.hits(name)) or (
+            is_hit = (outage.what == "dns" and outage.hits(name)) or (
                 outage.what == "nameserver" and outage.hits(server)
-            ):
+            )
+            if is_hit:
                 return _reply(outage.how, name)
         return None
 
     def of_address(
         self, address: str, names: Callable[[], Iterator[str]]
     ) -> tuple[AddressState, str]:
-        """Return what meets a client there, and by which kind of outage.
+        """Return the state of an address, and the kind of the outage that causes it.
 
-        `names` are of the hosts at this address.
+        `names` returns the names of the hosts at this address. They are computed only if an outage
+        needs them.
         """
-        for outage in self.now():
-            if outage.how not in ("refused", "lost") or outage.what not in ("uplink", "address"):
+        for outage in self.active():
+            is_of_addresses = outage.what in ("uplink", "address")
+            if not is_of_addresses or outage.how not in ("refused", "lost"):
                 continue
             if outage.hits(address) or outage.hits(*names()):
                 return AddressState(outage.how), outage.kind
         return AddressState.OPEN, ""
 
     def of_server(self, address: str) -> AddressState:
-        """Return what meets the questions to a name server."""
-        for outage in self.now():
+        """Return the state of the UDP and TCP ports of a name server."""
+        for outage in self.active():
             if outage.kind == "nameserver_refused" and outage.hits(address):
                 return AddressState.REFUSED
         return AddressState.OPEN
 
     def _add(self, outage: SimulatedOutage) -> SimulatedOutage:
         for target in outage.targets:
-            if not set("*?[") & set(target) and not self._known(outage.what, target):
+            is_pattern = bool(set("*?[") & set(target))
+            if not is_pattern and not self._target_exists(outage.what, target):
                 raise ValueError(f"{outage.kind}: {target} does not exist")
         self.all.append(outage)
-        self.changed()
+        self.on_change()
         return outage
 
 
 def _reply(how: str, name: str) -> DnsReply:
     if how == "outside":
         return DnsReply(records=(ResourceRecord(name, A, OUTSIDE, ttl=0),))
-    return DnsReply(_RCODES[how]) if how in _RCODES else DnsReply(silent=True)
+    if how in _RCODES:
+        return DnsReply(_RCODES[how])
+    return DnsReply(silent=True)
 
 
-def _concerns(outage: SimulatedOutage, host: str, address: str, path: str) -> bool:
-    """Return whether a request that has come through gets this outage's answer.
+def _hits_request(outage: SimulatedOutage, host: str, address: str, path: str) -> bool:
+    """Return whether a request that has reached the server gets this outage's answer.
 
-    Where nothing listens, none comes.
+    Outages that refuse connections let no request through, so they do not count here.
     """
     match outage.what:
         case "host":

@@ -13,29 +13,30 @@ from typing import Protocol
 from webcrawl.lab.simweb import name_server
 from webcrawl.lab.simweb.http_server import Connection
 from webcrawl.lab.simweb.name_server import Udp
-from webcrawl.lab.simweb.outages import AddressState, Board
+from webcrawl.lab.simweb.outages import AddressState, OutageSchedule
 from webcrawl.lab.simweb.world import World
 
-TRIES = 20  # of a port that is free on one address, and perhaps not on the others
+# Free ports that are tried: one that is free on the first address may be taken on another
+PORT_TRIES = 20
 BACKLOG = 2048  # connections that may wait until they are accepted
 
 
 def listen(addresses: Sequence[str], port: int) -> list[socket.socket]:
-    """Return a TCP socket on each address, all with the same port.
+    """Return a listening TCP socket on each address, all with the same port.
 
-    Port 0 is any port that is free on all of them.
+    Port 0 stands for any port that is free on all addresses. Raise OSError if there is none.
     """
-    for attempt in range(TRIES):
+    for attempt in range(PORT_TRIES):
         opened: list[socket.socket] = []
         try:
-            number = port or _free(addresses[0])
+            number = port or _free_port(addresses[0])
             for address in addresses:
-                opened.append(_bound(address, number, socket.SOCK_STREAM))
+                opened.append(_bound_socket(address, number, socket.SOCK_STREAM))
                 opened[-1].listen(BACKLOG)
         except OSError as error:
             close(opened)
             # A port that was asked for is that one or none
-            if port or error.errno != errno.EADDRINUSE or attempt + 1 == TRIES:
+            if port or error.errno != errno.EADDRINUSE or attempt + 1 == PORT_TRIES:
                 raise
         else:
             return opened
@@ -43,8 +44,11 @@ def listen(addresses: Sequence[str], port: int) -> list[socket.socket]:
 
 
 def listen_pairs(addresses: Sequence[str], port: int) -> list[tuple[socket.socket, socket.socket]]:
-    """Return a UDP and a TCP socket on each address, all with the same port."""
-    for attempt in range(TRIES):
+    """Return a UDP and a TCP socket on each address, all with the same port.
+
+    Port 0 stands for any free port. Raise OSError if there is none.
+    """
+    for attempt in range(PORT_TRIES):
         streams = listen(addresses, port)
         opened: list[socket.socket] = []
         try:
@@ -52,7 +56,7 @@ def listen_pairs(addresses: Sequence[str], port: int) -> list[tuple[socket.socke
                 opened.append(datagrams(address, streams[0].getsockname()[1]))  # noqa: PERF401 -- for the case of an error
         except OSError:
             close([*streams, *opened])
-            if port or attempt + 1 == TRIES:
+            if port or attempt + 1 == PORT_TRIES:
                 raise
         else:
             return [*zip(opened, streams, strict=True)]
@@ -60,7 +64,7 @@ def listen_pairs(addresses: Sequence[str], port: int) -> list[tuple[socket.socke
 
 
 def datagrams(address: str, port: int) -> socket.socket:
-    return _bound(address, port, socket.SOCK_DGRAM)
+    return _bound_socket(address, port, socket.SOCK_DGRAM)
 
 
 def close(sockets: Sequence[socket.socket]) -> None:
@@ -68,18 +72,20 @@ def close(sockets: Sequence[socket.socket]) -> None:
         opened.close()
 
 
-def _free(address: str) -> int:
-    """Return a free port.
+def _free_port(address: str) -> int:
+    """Return a port that is free on this address.
 
-    Only a socket that was bound to a port by number keeps it while it does not listen.
+    The caller binds it by number: a socket that has bound port 0 does not keep its port while it
+    does not listen.
     """
-    probe = _bound(address, 0, socket.SOCK_STREAM)
+    probe = _bound_socket(address, 0, socket.SOCK_STREAM)
     number: int = probe.getsockname()[1]
     probe.close()
     return number
 
 
-def _bound(address: str, port: int, kind: socket.SocketKind) -> socket.socket:
+def _bound_socket(address: str, port: int, kind: socket.SocketKind) -> socket.socket:
+    """Return a non-blocking socket that is bound to the port. Raise OSError if the port is taken."""
     made = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, kind)
     try:
         if kind is socket.SOCK_STREAM:
@@ -93,23 +99,25 @@ def _bound(address: str, port: int, kind: socket.SocketKind) -> socket.socket:
     return made
 
 
-class Door(Protocol):
-    """The socket of one address."""
+class Listener(Protocol):
+    """The listening socket of one address; `state` is None until it is first set."""
 
     address: str
     state: AddressState | None
 
-    async def become(self, state: AddressState) -> None: ...
+    async def set_state(self, state: AddressState) -> None:
+        """Make the address answer, refuse or ignore clients from now on."""
 
     def close(self) -> None: ...
 
 
-class StreamDoor:
-    """A TCP socket; asyncio gets a duplicate, and may close that one.
+class TcpListener:
+    """A TCP socket that an outage can make refuse or lose connections.
 
-    To refuse, the socket is shut down: it keeps its port, but Linux resets whoever connects. To
-    lose, its queue is made as short as possible and filled by a connection of our own: Linux then
-    drops what arrives, and the client waits.
+    Asyncio serves a duplicate of the socket, and may close that one. To refuse, the socket is shut
+    down: it keeps its port, but Linux resets whoever connects. To lose, its queue is made as short
+    as possible and filled by a connection of our own: Linux then drops what arrives, and the client
+    waits.
     """
 
     state: AddressState | None = None
@@ -118,35 +126,38 @@ class StreamDoor:
         self, kept: socket.socket, serve: Callable[[socket.socket], Awaitable[asyncio.Server]]
     ) -> None:
         self.address: str = kept.getsockname()[0]
-        self._kept = kept
+        self._socket = kept
         self._serve = serve
         self._server: asyncio.Server | None = None
-        self._filling: socket.socket | None = None
+        self._queue_filler: socket.socket | None = None
 
-    async def become(self, state: AddressState) -> None:
+    async def set_state(self, state: AddressState) -> None:
         self.state = state
         self.close()
         if state is AddressState.OPEN:
-            self._server = await self._serve(self._kept.dup())
+            self._server = await self._serve(self._socket.dup())
         elif state is AddressState.REFUSED:
-            self._kept.shutdown(socket.SHUT_RDWR)
+            self._socket.shutdown(socket.SHUT_RDWR)
         else:
-            self._kept.listen(0)
-            self._filling = socket.socket(self._kept.family, socket.SOCK_STREAM)
-            self._filling.setblocking(False)
-            self._filling.connect_ex(self._kept.getsockname())
+            self._socket.listen(0)
+            self._queue_filler = socket.socket(self._socket.family, socket.SOCK_STREAM)
+            self._queue_filler.setblocking(False)
+            self._queue_filler.connect_ex(self._socket.getsockname())
 
     def close(self) -> None:
         if self._server is not None:
             self._server.close()
-        if self._filling is not None:
-            self._filling.close()
+        if self._queue_filler is not None:
+            self._queue_filler.close()
         self._server = None
-        self._filling = None
+        self._queue_filler = None
 
 
-class DatagramDoor:
-    """A UDP socket. Refusing, it is closed; Linux says so to whoever sends to its port."""
+class UdpListener:
+    """A UDP socket that an outage can close.
+
+    While it is closed, Linux tells whoever sends to its port that nothing is there.
+    """
 
     state: AddressState | None = None
 
@@ -154,20 +165,21 @@ class DatagramDoor:
         self.address: str = kept.getsockname()[0]
         self._port = kept.getsockname()[1]
         self._protocol = protocol
-        self._kept: socket.socket | None = kept
+        self._socket: socket.socket | None = kept
         self._serving: Udp | None = None
 
-    async def become(self, state: AddressState) -> None:
+    async def set_state(self, state: AddressState) -> None:
         self.state = state
         if state is AddressState.OPEN:
-            kept, self._kept = self._kept or datagrams(self.address, self._port), None
+            opened = self._socket or datagrams(self.address, self._port)
+            self._socket = None
             _, self._serving = await asyncio.get_running_loop().create_datagram_endpoint(
-                self._protocol, sock=kept
+                self._protocol, sock=opened
             )
             return
-        if self._kept is not None:  # it has never been open
-            self._kept.close()
-            self._kept = None
+        if self._socket is not None:  # it has not been served yet
+            self._socket.close()
+            self._socket = None
         if self._serving is not None:
             self._serving.stop()
             await self._serving.closed  # only then its port is free
@@ -178,24 +190,28 @@ class DatagramDoor:
             self._serving.stop()
 
 
-PATIENCE = 30.0  # seconds for the server to do what a test has asked for
+CHANGE_TIMEOUT_SECONDS = 30.0  # seconds for the server to do what a test has asked for
 
 
-class Weather:
-    """`doors` are those of the hosts, `servers` those of the name servers."""
+class OutageEnforcer:
+    """Does to sockets and connections what the outages under way say."""
 
     def __init__(
         self,
         world: World,
-        board: Board,
-        doors: Sequence[Door],
-        servers: Sequence[Door],
+        schedule: OutageSchedule,
+        hosts: Sequence[Listener],
+        name_servers: Sequence[Listener],
         connections: Iterable[Connection],
     ) -> None:
+        """Create an enforcer for these listeners of hosts and of name servers.
+
+        `connections` are the open ones of the hosts; the caller keeps the set up to date.
+        """
         self._world = world
-        self._board = board
-        self._doors = doors
-        self._servers = servers
+        self._schedule = schedule
+        self._hosts = hosts
+        self._name_servers = name_servers
         self._connections = connections
         self._loop = asyncio.get_running_loop()
         self._turn = asyncio.Lock()
@@ -203,58 +219,67 @@ class Weather:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
-        """Open the doors.
+        """Open all listeners whose addresses no outage has closed.
 
-        From now on outages take effect, and those that are planned count from here.
+        From now on outages take effect, and the times of planned ones count from here.
         """
-        self._board.restart()
-        self._board.changed = self._changed
-        await self._settle()
+        self._schedule.restart()
+        self._schedule.on_change = self._on_change
+        await self._apply()
 
     def stop(self) -> None:
-        self._board.changed = lambda: None
+        self._schedule.on_change = lambda: None
         if self._timer is not None:
             self._timer.cancel()
-        for door in (*self._doors, *self._servers):
-            door.close()
+        for listener in (*self._hosts, *self._name_servers):
+            listener.close()
 
-    def _changed(self) -> None:
-        """Settle; when another thread has called, it has been done on return."""
+    def _on_change(self) -> None:
+        """Apply the changed schedule: soon, or before returning if another thread calls."""
         try:
-            inside = asyncio.get_running_loop() is self._loop
+            is_own_thread = asyncio.get_running_loop() is self._loop
         except RuntimeError:
-            inside = False
-        if inside:
-            self._later()
+            is_own_thread = False
+        if is_own_thread:
+            self._apply_soon()
         else:
-            asyncio.run_coroutine_threadsafe(self._settle(), self._loop).result(PATIENCE)
+            asyncio.run_coroutine_threadsafe(self._apply(), self._loop).result(
+                CHANGE_TIMEOUT_SECONDS
+            )
 
-    def _later(self) -> None:
-        task = self._loop.create_task(self._settle())
+    def _apply_soon(self) -> None:
+        task = self._loop.create_task(self._apply())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _settle(self) -> None:
+    async def _apply(self) -> None:
+        """Set each listener to the state that the outages under way give it, and the next timer."""
         async with self._turn:
-            seconds = self._board.next_change()  # first: what changes meanwhile must not be missed
-            for door in self._doors:
-                state, outage = self._board.of_address(
-                    door.address, partial(self._names, door.address)
+            # First, so that no change is missed that comes while listeners are set
+            seconds = self._schedule.next_change()
+            for listener in self._hosts:
+                state, outage = self._schedule.of_address(
+                    listener.address, partial(self._names, listener.address)
                 )
-                if state is not door.state:
-                    await door.become(state)
-                    self._tell(door.address, state, outage)
-            for door in self._servers:
-                state = self._board.of_server(door.address)
-                if state is not door.state:
-                    await door.become(state)
+                if state is not listener.state:
+                    await listener.set_state(state)
+                    self._apply_to_connections(listener.address, state, outage)
+            for listener in self._name_servers:
+                state = self._schedule.of_server(listener.address)
+                if state is not listener.state:
+                    await listener.set_state(state)
             if self._timer is not None:
                 self._timer.cancel()
-            self._timer = self._loop.call_later(seconds, self._later) if isfinite(seconds) else None
+                self._timer = None
+            if isfinite(seconds):
+                self._timer = self._loop.call_later(seconds, self._apply_soon)
 
-    def _tell(self, address: str, state: AddressState, outage: str) -> None:
-        """Close or keep the connections that are open, as the outage wants."""
-        for connection in [one for one in self._connections if one.address == address]:
+    def _apply_to_connections(self, address: str, state: AddressState, outage: str) -> None:
+        """Cut or silence the open connections to an address, as its new state demands."""
+        # A copy: a connection that is cut leaves the set
+        for connection in [*self._connections]:
+            if connection.address != address:
+                continue
             if state is AddressState.REFUSED:
                 connection.cut(outage)
             elif state is AddressState.LOST:
@@ -263,16 +288,15 @@ class Weather:
     def _names(self, address: str) -> Iterator[str]:
         """Return the names of the hosts at this address."""
         world = self._world
-        end = world.hosts + len(world.annex)
-        every = (
-            range(end)
-            if name_server.IPV6 in world.mix
-            else range(_index(address), end, world.addresses)
-        )
-        return (world.name(host) for host in every if world.address(host) == address)
+        end = world.hosts + len(world.extra_hosts)
+        if name_server.IPV6 in world.mix:
+            candidates = range(end)
+        else:  # a world deals its addresses out in turn
+            candidates = range(_address_number(address), end, world.addresses)
+        return (world.name(host) for host in candidates if world.address(host) == address)
 
 
-def _index(address: str) -> int:
-    """Return the number of an address among those of a world."""
+def _address_number(address: str) -> int:
+    """Return the number of an address among those of a world: the inverse of `world.address`."""
     *_, high, low = map(int, address.split("."))
-    return high * 250 + low - 1
+    return high * 250 + low - 1  # 250 in each /24

@@ -75,7 +75,7 @@ def links(
         if number & 0xFF < local or hosts == 1:
             yield host, far % size, number
         else:
-            other = world.abroad(far)
+            other = world.random_host(far)
             yield (
                 other,
                 (number >> 50 if world.popular else far // hosts) % world.pages_of(other),
@@ -103,8 +103,8 @@ def anchors(world: Web, host: int, page: int) -> list[Anchor]:
         for h, p, _ in links(world, host, page, chance[4 : 4 + world.links])
     ]
     found += [Anchor("a", url) for url in extras(world, host, page)]
-    if page == 0 and world.living is not None and world.living.feed(host):
-        found.append(Anchor("link", origin + world.living.feed(host)))
+    if page == 0 and world.changing_pages is not None and world.changing_pages.feed(host):
+        found.append(Anchor("link", origin + world.changing_pages.feed(host)))
     found += [
         Anchor("a", origin + path(page)),
         Anchor("link", f"{origin}/static/style.css"),

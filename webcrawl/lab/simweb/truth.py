@@ -14,7 +14,7 @@ from webcrawl.lab.simweb.kinds import trap_entrance
 from webcrawl.lab.simweb.name_server import OUTSIDE, HostStanding
 from webcrawl.lab.simweb.request_log import Hit
 from webcrawl.lab.simweb.site_listings import is_listing
-from webcrawl.lab.simweb.web_answers import Anchor, Ask, WebAnswer
+from webcrawl.lab.simweb.web_answers import Anchor, WebAnswer, WebRequest
 from webcrawl.lab.simweb.world import World
 
 FOLLOWED = frozenset({"a", "area", "frame", "iframe", "refresh", "canonical"})
@@ -40,7 +40,7 @@ def trap_of(world: World, url: str) -> str | None:
 
     A host that is a trap is its own entrance.
     """
-    place = world.locate(url) if world.annex else None
+    place = world.locate(url) if world.extra_hosts else None
     if place is not None and world.trap(place[0]):
         return f"{world.origin(place[0])}/"
     return trap_entrance(url)
@@ -104,7 +104,7 @@ class Truth:
         if place is None:
             return False
         return host_kinds.is_robots(place[1]) or (
-            self.world.living is not None and is_listing(place[1])
+            self.world.changing_pages is not None and is_listing(place[1])
         )
 
 
@@ -247,8 +247,8 @@ class _Walk:
         """Return the last answer for a crawler that retries where that may help."""
         answer = WebAnswer()
         for attempt in range(1, ATTEMPTS + 1):
-            answer = self.world.answer(Ask(host, path, attempt=attempt))
-            if not answer.again:
+            answer = self.world.answer(WebRequest(host, path, attempt=attempt))
+            if not answer.may_retry:
                 break
             self.found.retried.add(url)
             if answer.status not in OWN_FAULTS:

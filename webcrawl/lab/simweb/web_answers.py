@@ -15,7 +15,7 @@ HTML = "text/html; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class WebRequest:
     """The parts of a request that an answer may depend on."""
 
     host: int
@@ -49,9 +49,10 @@ Step = bytes | float  # bytes to send, or seconds to wait
 
 @dataclass(slots=True)
 class WebAnswer:
-    """An answer.
+    """An answer of the synthetic web.
 
-    If there is a `script`, its steps are sent, head included; the other fields are for the truth.
+    If there is a `script`, the server sends its steps, head included. The other fields then only
+    say what a crawler should make of the answer.
     """
 
     status: int = 200
@@ -65,16 +66,16 @@ class WebAnswer:
     retry_date: str = ""  # the same as a date, if it is to be sent as one
     delay: float = 0.0  # seconds before the first byte
     chunked: bool = False
-    sized: bool = True  # whether the head states the body's length
-    script: Iterable[Step] | None = None
+    has_length: bool = True  # whether the head states the body's length
+    script: Iterable[Step] | None = None  # what is sent in place of the fields above
     ending: ConnectionEnd = ConnectionEnd.KEEP
     broken: bool = False  # no complete answer is sent: a crawler should retry
     date: str = ""  # of a server whose clock is wrong
     edition: str = ""  # of a changing page, as the log is to have it
 
     @property
-    def again(self) -> bool:
-        """Return whether a crawler may retry."""
+    def may_retry(self) -> bool:
+        """Return whether a crawler may request the URL again."""
         return self.broken or self.status in (408, 429) or 500 <= self.status < 600
 
 
@@ -89,9 +90,9 @@ def head(
     close: bool = False,
     chunked: bool = False,
 ) -> bytes:
-    """Return the head of an answer.
+    """Return the status line and the header lines of an answer, with the empty line after them.
 
-    Without a length or chunks the body ends with the connection.
+    Without `length` and `chunked`, the end of the connection is the end of the body.
     """
     lines = [
         f"HTTP/1.1 {answer.status} {REASONS.get(answer.status, 'Unheard Of')}",
@@ -120,13 +121,13 @@ def chunk(data: bytes) -> bytes:
 LAST_CHUNK = b"0\r\n\r\n"
 
 
-class Changing(Protocol):
-    """The changing part of a world, as its answers see it."""
+class ChangingWeb(Protocol):
+    """The changing pages of a world, as the code of sitemaps and feeds sees them."""
 
     world: Web
     oldest: int
 
-    def answer(self, ask: Ask, /) -> WebAnswer | None: ...
+    def answer(self, request: WebRequest, /) -> WebAnswer | None: ...
     def robots_lines(self, host: int, /) -> str: ...
     def feed(self, host: int, /) -> str: ...
     def target(self, host: int, page: int, moment: float, /) -> str: ...
@@ -148,7 +149,7 @@ class Web(Protocol):
     popular: bool
 
     @property
-    def living(self) -> Changing | None: ...
+    def changing_pages(self) -> ChangingWeb | None: ...
     def kind(self, group: str, number: int, /) -> str: ...
     def name(self, host: int, /) -> str: ...
     def number(self, name: str, /) -> int | None: ...
@@ -158,7 +159,7 @@ class Web(Protocol):
     def first_page(self, host: int, /) -> int: ...
     def pages_of(self, host: int, /) -> int: ...
     def page_at(self, host: int, path: str, /) -> int | None: ...
-    def abroad(self, number: int, /) -> int: ...
+    def random_host(self, number: int, /) -> int: ...
 
 
 _TARGET = re.compile(r"/x/([a-z0-9_]+)/(\d{1,10})(?:([/?].*))?")
@@ -166,23 +167,30 @@ _TARGET = re.compile(r"/x/([a-z0-9_]+)/(\d{1,10})(?:([/?].*))?")
 
 @dataclass(frozen=True, slots=True)
 class AnswerPlace:
-    """A special answer's kind and number on its host; `rest` is what follows them in the URL."""
+    """The place of a special answer: host, kind and number.
+
+    `rest` is what follows the number in the URL. `request` is None if only the links of the place
+    are wanted.
+    """
 
     world: Web
     host: int
     kind: str
     number: int
     rest: str = ""
-    ask: Ask | None = None
+    request: WebRequest | None = None
 
     @classmethod
-    def of(cls, world: Web, ask: Ask) -> AnswerPlace | None:
-        match = _TARGET.fullmatch(ask.path)
-        return cls(world, ask.host, match[1], int(match[2]), match[3] or "", ask) if match else None
+    def of(cls, world: Web, request: WebRequest) -> AnswerPlace | None:
+        """Return the place that a request is for, or None if its path is not that of a place."""
+        match = _TARGET.fullmatch(request.path)
+        if match is None:
+            return None
+        return cls(world, request.host, match[1], int(match[2]), match[3] or "", request)
 
     @property
     def attempt(self) -> int:
-        return self.ask.attempt if self.ask else 1
+        return self.request.attempt if self.request else 1
 
     @property
     def path(self) -> str:
@@ -204,15 +212,15 @@ class AnswerPlace:
     def anchor(self, source: str = "a", name: str = "here", *, nofollow: bool = False) -> Anchor:
         return Anchor(source, self.origin + self.landing(name), nofollow)
 
-    def elsewhere(self) -> int:
-        """Return another host, if there is one."""
+    def other_host(self) -> int:
+        """Return another host than the place's, or the same one if the world has only one."""
         return (self.host + 1 + self.number % max(self.world.hosts - 1, 1)) % self.world.hosts
 
 
 def document(title: str, body: str, head: str = "") -> bytes:
-    """Return a small page.
+    """Return a small HTML page.
 
-    Titles must differ between places, so that no two bodies are equal by chance.
+    The caller must give each place another title, so that no two bodies are equal by chance.
     """
     return (
         f'<!DOCTYPE html>\n<html><head><meta charset="utf-8"><title>{escape(title)}</title>{head}</head>\n'
@@ -221,13 +229,11 @@ def document(title: str, body: str, head: str = "") -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """`entries` are the URLs that the page links to.
-
-    A `trap` is endless; a `counted` one depends on the attempt.
-    """
+class AnswerKind:
+    """One kind of special answer: what its URLs answer, and which URLs a page of the kind links to."""
 
     answer: Callable[[AnswerPlace], WebAnswer]
+    # the URLs of the answer that a tree page of this kind links to
     entries: Callable[[AnswerPlace], list[str]] = lambda place: [place.url]
-    trap: bool = False
-    counted: bool = False
+    trap: bool = False  # its links lead to ever more pages of its own
+    counted: bool = False  # the answer depends on how often the URL has been requested

@@ -28,13 +28,13 @@ from cryptography.x509.oid import NameOID
 
 from webcrawl.lab.simweb import name_server, sockets
 from webcrawl.lab.simweb.host_kinds import SCHEMES
-from webcrawl.lab.simweb.http_server import Connection, Desk, Request
+from webcrawl.lab.simweb.http_server import Connection, HttpRequest, ServerState
 from webcrawl.lab.simweb.kinds import KINDS
 from webcrawl.lab.simweb.name_server import DnsReply, NameServer, Question, Tcp, Udp
-from webcrawl.lab.simweb.outages import Board
+from webcrawl.lab.simweb.outages import OutageSchedule
 from webcrawl.lab.simweb.request_log import Log
-from webcrawl.lab.simweb.sockets import DatagramDoor, StreamDoor, Weather
-from webcrawl.lab.simweb.web_answers import Ask, WebAnswer
+from webcrawl.lab.simweb.sockets import OutageEnforcer, TcpListener, UdpListener
+from webcrawl.lab.simweb.web_answers import WebAnswer, WebRequest
 from webcrawl.lab.simweb.world import World, address
 
 
@@ -78,7 +78,7 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
     return uvloop.new_event_loop()
 
 
-COUNTED = ("/robots.txt", *(f"/x/{name}/" for name, kind in KINDS.items() if kind.counted))
+COUNTED_PATHS = ("/robots.txt", *(f"/x/{name}/" for name, kind in KINDS.items() if kind.counted))
 # Several, so that one can fail
 NAME_SERVERS = ("127.0.0.1", "127.0.0.2", "127.0.0.3")
 
@@ -110,36 +110,41 @@ class Server:
         log: Log | None = None,
         outages: Iterable[str] = (),
     ) -> None:
+        """Open all sockets; the class describes the arguments.
+
+        Raise OSError if a port is taken, and ValueError if an outage is impossible. `latency` is in
+        seconds, before each answer. Without a `log`, all hits are kept in memory.
+        """
         self.world = world
         self.log = log or Log()
-        self.outages = Board(known=partial(_known, world))
+        self.outages = OutageSchedule(target_exists=partial(_target_exists, world))
         for text in outages:
             self.outages.plan(text)
         self._sockets: list[socket.socket] = []
         # Each address by itself: a wildcard socket could be reached from outside
         served = [address(index) for index in range(world.addresses)]
-        served += [
-            name_server.OUTSIDE,
-            *([name_server.LOOPBACK6] if name_server.BY_NAME & world.mix.keys() else []),
-        ]
+        served.append(name_server.OUTSIDE)
+        if name_server.BY_NAME & world.mix.keys():
+            served.append(name_server.LOOPBACK6)
+        tls_port = 443
+        self._https_sockets: list[socket.socket] = []
         try:
-            self._http = self._keep(sockets.listen(served, world.port))
-            self._https = self._keep(
-                sockets.listen(served, world.tls_port) if SCHEMES.keys() & world.mix.keys() else []
-            )
+            self._http_sockets = self._register(sockets.listen(served, world.port))
+            if SCHEMES.keys() & world.mix.keys():
+                self._https_sockets = self._register(sockets.listen(served, world.tls_port))
+                tls_port = self._https_sockets[0].getsockname()[1]
             pairs = sockets.listen_pairs(NAME_SERVERS, dns_port)
-            self._udp, self._tcp = (self._keep([*kept]) for kept in zip(*pairs, strict=True))
+            self._udp_sockets = self._register([udp for udp, _ in pairs])
+            self._tcp_sockets = self._register([tcp for _, tcp in pairs])
         except OSError:
             sockets.close(self._sockets)
             raise
-        world.settle(
-            *(kept[0].getsockname()[1] if kept else 443 for kept in (self._http, self._https))
-        )
+        world.set_ports(self._http_sockets[0].getsockname()[1], tls_port)
         self.names = NameServer(self._reply)
-        self._desk = Desk(self._answer, self.log.add, latency)
+        self._server_state = ServerState(self._answer, self.log.add, latency)
         self._attempts: Counter[str] = Counter()
-        self._weather: Weather | None = None
-        self._clockwork: asyncio.Task[None] | None = None
+        self._enforcer: OutageEnforcer | None = None
+        self._clock_task: asyncio.Task[None] | None = None
 
     @property
     def nameserver(self) -> str:
@@ -149,66 +154,76 @@ class Server:
     @property
     def nameservers(self) -> str:
         """Return the addresses of all name servers, which know the same."""
-        return ",".join("{}:{}".format(*kept.getsockname()) for kept in self._tcp)
+        return ",".join("{}:{}".format(*kept.getsockname()) for kept in self._tcp_sockets)
 
     @property
     def busy(self) -> int:
         """Return the number of requests that have arrived and are not in the log yet."""
-        return self._desk.begun - self.log.count
+        return self._server_state.requests_begun - self.log.count
 
     async def start(self) -> None:
-        self._desk.date = formatdate(usegmt=True)
-        self._clockwork = asyncio.get_running_loop().create_task(self._every_second())
-        self._desk.pulse.start()
-        doors = [
-            StreamDoor(kept, partial(self._serve, partial(Connection, self._desk, "http"), None))
-            for kept in self._http
+        """Begin to answer. The times of planned outages count from here."""
+        self._server_state.date = formatdate(usegmt=True)
+        self._clock_task = asyncio.get_running_loop().create_task(self._every_second())
+        self._server_state.heartbeat.start()
+        host_listeners = [
+            TcpListener(
+                kept, partial(self._serve, partial(Connection, self._server_state, "http"), None)
+            )
+            for kept in self._http_sockets
         ]
-        if self._https:
-            serve = partial(self._serve, *self._secure())
-            doors += [StreamDoor(kept, serve) for kept in self._https]
-        listening = [StreamDoor(kept, self._serve_names) for kept in self._tcp]
-        hearing = [DatagramDoor(kept, lambda: Udp(self.names)) for kept in self._udp]
-        self._weather = Weather(
-            self.world, self.outages, doors, [*listening, *hearing], self._desk.connections
+        if self._https_sockets:
+            serve = partial(self._serve, *self._tls())
+            host_listeners += [TcpListener(kept, serve) for kept in self._https_sockets]
+        name_listeners = [TcpListener(kept, self._serve_names) for kept in self._tcp_sockets]
+        datagram_listeners = [
+            UdpListener(kept, lambda: Udp(self.names)) for kept in self._udp_sockets
+        ]
+        self._enforcer = OutageEnforcer(
+            self.world,
+            self.outages,
+            host_listeners,
+            [*name_listeners, *datagram_listeners],
+            self._server_state.connections,
         )
-        await self._weather.start()
+        await self._enforcer.start()
 
     async def close(self) -> None:
         """Stop at once. Requests in progress are logged as stopped."""
-        if self._weather is not None:
-            self._weather.stop()
-        connections: list[_Closing] = [*self._desk.connections, *self.names.connections]
+        if self._enforcer is not None:
+            self._enforcer.stop()
+        connections: list[_Closing] = [*self._server_state.connections, *self.names.connections]
         for connection in connections:
             connection.stop()
         await asyncio.gather(*(connection.closed for connection in connections))
-        if self._clockwork is not None:
-            self._clockwork.cancel()
-        self._desk.pulse.stop()
+        if self._clock_task is not None:
+            self._clock_task.cancel()
+        self._server_state.heartbeat.stop()
         sockets.close(self._sockets)
         self.log.close()
 
-    def _keep(self, opened: list[socket.socket]) -> list[socket.socket]:
+    def _register(self, opened: list[socket.socket]) -> list[socket.socket]:
+        """Return these sockets, which are closed with the server."""
         self._sockets += opened
         return opened
 
-    def _secure(self) -> tuple[Callable[[], asyncio.BaseProtocol], ssl.SSLContext]:
-        """Return what serves a connection with TLS, and its context, which the name that the client
-        says may change.
+    def _tls(self) -> tuple[Callable[[], asyncio.BaseProtocol], ssl.SSLContext]:
+        """Return the factory of protocols for connections with TLS, and their first context.
+
+        The context is replaced by that of the host when the client names it.
         """
         contexts = server_contexts()
         if not self.world.mix.keys() & {"https_h2", "https_both"}:
-            return partial(Connection, self._desk, "https"), contexts["https"]
+            return partial(Connection, self._server_state, "https"), contexts["https"]
         from webcrawl.lab.simweb.http2_server import Negotiated  # noqa: PLC0415 -- few webs need it
 
         def choose(channel: ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> None:
             host = self.world.number(name or "")
-            channel.context = contexts[
-                self.world.kind("scheme", host) or "https" if host is not None else "https"
-            ]
+            kind = self.world.kind("scheme", host) if host is not None else ""
+            channel.context = contexts[kind or "https"]
 
         contexts["https"].sni_callback = choose
-        return partial(Negotiated, self._desk, contexts["https_h2"]), contexts["https"]
+        return partial(Negotiated, self._server_state, contexts["https_h2"]), contexts["https"]
 
     async def _serve(
         self,
@@ -225,8 +240,8 @@ class Server:
     async def _every_second(self) -> None:
         while True:
             await asyncio.sleep(1)
-            # Written once a second, and not for each answer
-            self._desk.date = formatdate(usegmt=True)
+            # Formatted once a second, and not for each answer
+            self._server_state.date = formatdate(usegmt=True)
             self.log.flush()
 
     def _reply(self, question: Question) -> DnsReply:
@@ -234,12 +249,14 @@ class Server:
             self.world, question
         )
 
-    def _answer(self, request: Request) -> tuple[WebAnswer, int, str]:
-        outage = self.outages.of_request(request.host, request.address, request.target)
-        if outage is not None:
-            return outage[0], 1, outage[1]
+    def _answer(self, request: HttpRequest) -> tuple[WebAnswer, int, str]:
+        """Return what `ServerState.answer` is to return for a request."""
+        broken = self.outages.of_request(request.host, request.address, request.target)
+        if broken is not None:
+            answer, outage = broken
+            return answer, 1, outage
         attempt = 1
-        if request.target.startswith(COUNTED):
+        if request.target.startswith(COUNTED_PATHS):
             # Counted for few paths only: a web may have millions of pages
             self._attempts[request.url] += 1
             attempt = self._attempts[request.url]
@@ -249,26 +266,26 @@ class Server:
             return WebAnswer(421, b"<title>No such host</title>"), attempt, ""
         if request.method not in ("GET", "HEAD"):
             return WebAnswer(405, headers=("Allow: GET, HEAD",)), attempt, ""
-        coding, etag, since = (request.notes.get(name, "") for name in ("accept", "etag", "since"))
-        return (
-            self.world.answer(
-                Ask(host, request.target, coding, etag, since, attempt, request.host)
-            ),
-            attempt,
-            "",
+        web_request = WebRequest(
+            host,
+            request.target,
+            accept=request.notes.get("accept", ""),
+            etag=request.notes.get("etag", ""),
+            since=request.notes.get("since", ""),
+            attempt=attempt,
+            name=request.host,
         )
+        return self.world.answer(web_request), attempt, ""
 
 
-def _known(world: World, what: str, target: str) -> bool:
-    """Return whether a target of this sort of outage exists."""
+def _target_exists(world: World, what: str, target: str) -> bool:
+    """Return whether the target of an outage of this sort exists."""
     if what == "nameserver":
         return target in NAME_SERVERS
-    if what == "address" and target in (
-        name_server.LOOPBACK6,
-        *map(address, range(world.addresses)),
-    ):
+    addresses = {name_server.LOOPBACK6, *map(address, range(world.addresses))}
+    if what == "address" and target in addresses:
         return True
-    return world.number(target) is not None
+    return world.number(target) is not None  # outages of addresses take names of hosts too
 
 
 def wait_until_idle(server: Server, seconds: float = 10.0) -> None:
@@ -287,7 +304,10 @@ def wait_until_idle(server: Server, seconds: float = 10.0) -> None:
 def running(
     world: World, *, latency: float = 0.0, log: Log | None = None, outages: Iterable[str] = ()
 ) -> Iterator[Server]:
-    """Serve the world for the duration of the block; afterwards its log is complete."""
+    """Serve the world in a thread for the duration of the block; afterwards its log is complete.
+
+    Raise what `Server` and `Server.start` raise.
+    """
     server = Server(world, latency=latency, log=log, outages=outages)
     started: Future[None] = Future()
     loop, stop = new_event_loop(), asyncio.Event()

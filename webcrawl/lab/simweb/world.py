@@ -15,20 +15,28 @@ from webcrawl.lab.simweb.changing_pages import ChangingPages
 from webcrawl.lab.simweb.host_kinds import OWNERS
 from webcrawl.lab.simweb.kinds import KINDS, LANDING
 from webcrawl.lab.simweb.mix import OF_PAGES, SLOPES, by_group, has_changes
+from webcrawl.lab.simweb.name_server import HostStanding
 from webcrawl.lab.simweb.random_content import Shares, draws
-from webcrawl.lab.simweb.web_answers import AnswerPlace, Ask, WebAnswer
+from webcrawl.lab.simweb.web_answers import AnswerPlace, WebAnswer, WebRequest
 from webcrawl.lab.simweb.zoo import WILD, ZOO
 
 ENTRANCES = 3  # ordinary hosts whose roots link to each of these; the same one may be drawn twice
 _NAME = re.compile(r"(?:(.+)[.-])?(trap|large)(\d{1,6})\.test")
 
 
-class Annex:
-    """Their numbers follow those of the ordinary `hosts`: first a trap for each kind in `zoo`, then
+class ExtraHosts:
+    """The hosts that a world has besides the ordinary ones: traps and large sites.
+
+    Their numbers follow those of the ordinary `hosts`: first a trap for each kind in `zoo`, then
     the large sites.
     """
 
     def __init__(self, hosts: int, zoo: Sequence[str], large: Sequence[int], seed: int) -> None:
+        """Draw the ordinary hosts that link to each extra host.
+
+        `large` has the number of pages of each large site. Raise ValueError if a kind of trap is
+        unknown or a large site has no page.
+        """
         for kind in zoo:
             if kind not in ZOO:
                 raise ValueError(
@@ -39,14 +47,15 @@ class Annex:
         self._hosts = hosts
         self._zoo = tuple(zoo)
         self._large = tuple(large)
-        self.entrances = self._drawn(seed)
+        self.entrances = self._draw_entrances(seed)
 
     def __len__(self) -> int:
         return len(self._zoo) + len(self._large)
 
     def trap(self, host: int) -> str:
         """Return the kind of this trap; "" for any other host."""
-        return self._zoo[host - self._hosts] if 0 <= host - self._hosts < len(self._zoo) else ""
+        at = host - self._hosts
+        return self._zoo[at] if 0 <= at < len(self._zoo) else ""
 
     def pages_of(self, host: int) -> int:
         """Return how many pages a large site has. Those of a trap are not counted."""
@@ -62,32 +71,39 @@ class Annex:
         match = _NAME.fullmatch(name)
         if match is None:
             return None
-        at = int(match[3]) + (len(self._zoo) if match[2] == "large" else 0)
+        subdomain, sort, digits = match.groups()
+        at = int(digits) + (len(self._zoo) if sort == "large" else 0)
+        host = self._hosts + at
         # trap01.test is no host, though its number is
-        if at >= len(self) or self.name(self._hosts + at) != f"{match[2]}{match[3]}.test":
+        if at >= len(self) or self.name(host) != f"{sort}{digits}.test":
             return None
         # Only these two kinds have every name below their own
-        return None if match[1] and self.trap(self._hosts + at) not in WILD else self._hosts + at
+        if subdomain and self.trap(host) not in WILD:
+            return None
+        return host
 
-    def _drawn(self, seed: int) -> Mapping[int, list[int]]:
-        """Return the hosts here that the root of an ordinary host links to."""
-        drawn: defaultdict[int, list[int]] = defaultdict(list)
+    def _draw_entrances(self, seed: int) -> Mapping[int, list[int]]:
+        """Return the extra hosts that the root of each ordinary host links to."""
+        entrances: defaultdict[int, list[int]] = defaultdict(list)
         for host in range(self._hosts, self._hosts + len(self)):
             for number in draws(seed, host, 0, 64)[:ENTRANCES]:
-                if host not in drawn[number % self._hosts]:
-                    drawn[number % self._hosts].append(host)
-        return dict(drawn)
+                linked = entrances[number % self._hosts]
+                if host not in linked:
+                    linked.append(host)
+        return dict(entrances)
 
 
 NAME = re.compile(r"site(\d{1,9})(?:\.site\d{1,9})?\.test")
 SPECIAL = {**KINDS, "landing": LANDING}
 MAX_ADDRESSES = 60_000  # of 127.0.0.0/16, with 250 in each /24
+CACHED_HOSTS = 2**17  # whose origins and numbers of pages are kept: every link on a page needs both
 
 
 class World:
-    """`hosts` hosts with `pages` pages together, distributed by Zipf's law.
+    """A web of `hosts` hosts with `pages` pages together, distributed by Zipf's law.
 
-    `seed` determines everything.
+    It stores no pages: each answer is computed when it is requested. The same `seed` gives the same
+    web.
 
     `mix` gives the kinds of hosts, names, robots.txt and extra links with their shares
     (docs/simweb-kinds.md lists them); without one every answer is a plain 200. `slow` is the unit
@@ -123,8 +139,13 @@ class World:
         changes: float = 0.0,
         time_scale: float = 1.0,
     ) -> None:
+        """Create a world; the class describes most arguments. Raise ValueError if one is impossible.
+
+        `size` bounds the bytes of a page, `links` counts the links of each page, and `addresses`
+        the loopback addresses that the hosts share. `agent` is the crawler's token in robots.txt.
+        """
         _validate(hosts, pages, size, links, addresses)
-        self.annex = Annex(hosts, zoo, large, seed)
+        self.extra_hosts = ExtraHosts(hosts, zoo, large, seed)
         self.popular = popular
         # An order of popularity that is independent of the hosts' sizes: a step that has no common
         # divisor with their number comes to each once
@@ -143,18 +164,19 @@ class World:
             group: Shares(shares, SLOPES[group], draws(seed, number, 1)[0] / 2**64)
             for number, (group, shares) in enumerate(by_group(self.mix).items())
         }
-        living = changes or has_changes(self.mix)
-        self.living = ChangingPages(self, changes or 1.0, time_scale, clock()) if living else None
+        self.changing_pages: ChangingPages | None = None
+        if changes or has_changes(self.mix):
+            self.changing_pages = ChangingPages(self, changes or 1.0, time_scale, clock())
         # Zipf's law: host n has about 1/n of the pages, so the hosts before it have the logarithm
         self._per_nat = (pages - hosts) / log(hosts + 1)
-        self.pages_of = lru_cache(2**17)(self._pages_of)
-        self.settle(port, tls_port)
+        self.pages_of = lru_cache(CACHED_HOSTS)(self._pages_of)
+        self.set_ports(port, tls_port)
 
-    def settle(self, port: int, tls_port: int) -> None:
+    def set_ports(self, port: int, tls_port: int) -> None:
         """Set the ports of the hosts' URLs."""
         self.port = port
         self.tls_port = tls_port
-        self.origin = lru_cache(2**17)(self._origin)
+        self.origin = lru_cache(CACHED_HOSTS)(self._origin)
 
     # -- hosts
 
@@ -167,7 +189,7 @@ class World:
 
     def name(self, host: int) -> str:
         if host >= self.hosts:
-            return self.annex.name(host)
+            return self.extra_hosts.name(host)
         parent = (
             f".site{(host - 1) // 2}" if host and self.kind("name", host) == "subdomain" else ""
         )
@@ -177,12 +199,9 @@ class World:
         """Return the number of the host with this name, None if there is none."""
         match = NAME.fullmatch(name)
         if match is None:
-            return self.annex.number(name)
-        return (
-            int(match[1])
-            if int(match[1]) < self.hosts and self.name(int(match[1])) == name
-            else None
-        )
+            return self.extra_hosts.number(name)
+        host = int(match[1])
+        return host if host < self.hosts and self.name(host) == name else None
 
     def address(self, host: int) -> str:
         """Return the loopback address of this host; several hosts share one."""
@@ -192,36 +211,38 @@ class World:
 
     def _origin(self, host: int) -> str:
         if self.kind("scheme", host):
-            return f"https://{self.name(host)}" + (
-                "" if self.tls_port == 443 else f":{self.tls_port}"
-            )
-        return f"http://{self.name(host)}" + ("" if self.port == 80 else f":{self.port}")
+            scheme, port, default = "https", self.tls_port, 443
+        else:
+            scheme, port, default = "http", self.port, 80
+        colon_port = "" if port == default else f":{port}"
+        return f"{scheme}://{self.name(host)}{colon_port}"
 
     def locate(self, url: str) -> tuple[int, str] | None:
         """Return host and request target of a canonical URL, None if it is not in this world."""
         parts = url.split("/", 3)
         if len(parts) != 4:
             return None
-        name, colon, port = parts[2].partition(":")
+        scheme, _, authority, target = parts
+        name, colon, port = authority.partition(":")
         host = self.number(name)
-        if (
-            host is None
-            or self.origin(host)
-            != f"{parts[0]}//{self.name(host) if self.trap(host) else name}{colon}{port}"
-        ):
+        if host is None:
             return None
-        return host, "/" + parts[3]
+        # A trap may have many names, all of them with the origin of its own
+        own_name = self.name(host) if self.trap(host) else name
+        if self.origin(host) != f"{scheme}//{own_name}{colon}{port}":
+            return None
+        return host, "/" + target
 
     def trap(self, host: int) -> str:
         """Return the kind of trap that this whole host is; "" if it is none."""
-        return self.annex.trap(host) if host >= self.hosts else ""
+        return self.extra_hosts.trap(host) if host >= self.hosts else ""
 
     def seeds(self) -> Iterator[str]:
         return (f"{self.origin(host)}/" for host in range(self.hosts))
 
     def entrances(self, host: int) -> Sequence[int]:
         """Return the traps and large sites that the root of this ordinary host links to."""
-        return self.annex.entrances.get(host, ())
+        return self.extra_hosts.entrances.get(host, ())
 
     # -- pages
 
@@ -233,15 +254,18 @@ class World:
 
     def _pages_of(self, host: int) -> int:
         if host >= self.hosts:
-            return self.annex.pages_of(host)
+            return self.extra_hosts.pages_of(host)
         end = self.first_page(host + 1) if host + 1 < self.hosts else self.pages
         return end - self.first_page(host)
 
-    def abroad(self, number: int) -> int:
-        """Return an ordinary host that a random number of 20 bits or more leads to."""
+    def random_host(self, number: int) -> int:
+        """Return the ordinary host that belongs to a random number of 20 bits or more.
+
+        In a `popular` world few hosts belong to most numbers.
+        """
         if not self.popular:
             return number % self.hosts
-        # 0 with the greatest chance
+        # The inverse of a logarithm gives Zipf's law: rank 0 has the greatest chance
         rank = int((self.hosts + 1) ** ((number & 0xFFFFF) / 2**20)) - 1
         return rank * self._stride % self.hosts
 
@@ -250,62 +274,64 @@ class World:
         page = random_content.page_number(path)
         return page if page is not None and page < self.pages_of(host) else None
 
-    def answer(self, ask: Ask) -> WebAnswer:
+    def answer(self, request: WebRequest) -> WebAnswer:
         """Return the answer to a request. A request changes nothing."""
-        is_robots = host_kinds.is_robots(ask.path)
-        if (trap := self.trap(ask.host)) and not is_robots:
-            return host_kinds.static_answer(ask) or zoo.zoo_answer(self, ask, trap)
-        kind = self.kind("host", ask.host)
+        is_robots = host_kinds.is_robots(request.path)
+        trap = self.trap(request.host)
+        if trap and not is_robots:
+            return host_kinds.static_answer(request) or zoo.zoo_answer(self, request, trap)
+        kind = self.kind("host", request.host)
         if kind in host_kinds.DOWN:
             return host_kinds.DOWN[kind](self)
-        answer = self._changing(ask) or self._tree(ask)
-        if (owner := self.kind("owner", ask.host)) and not is_robots:
-            answer = host_kinds.speak(OWNERS[owner], answer, self.agent)
-        if kind in host_kinds.DRESSES:
-            return host_kinds.DRESSES[kind](self, ask, answer)
+        answer = self._plain_answer(request)
+        owner = self.kind("owner", request.host)
+        if owner and not is_robots:
+            answer = host_kinds.add_owner_statements(OWNERS[owner], answer, self.agent)
+        if kind in host_kinds.ANSWER_FORMS:
+            return host_kinds.ANSWER_FORMS[kind](self, request, answer)
         return answer
 
-    def _changing(self, ask: Ask) -> WebAnswer | None:
-        return self.living.answer(ask) if self.living is not None else None
+    def _plain_answer(self, request: WebRequest) -> WebAnswer:
+        """Return the answer of a host that is up, before its own form and its owner's statements."""
+        if self.changing_pages is not None:
+            answer = self.changing_pages.answer(request)
+            if answer is not None:
+                return answer
+        page = self.page_at(request.host, request.path)
+        if page is not None:
+            return WebAnswer(body=tree_pages.render(self, request.host, page))
+        return self._answer_outside_tree(request)
 
-    def _tree(self, ask: Ask) -> WebAnswer:
-        page = self.page_at(ask.host, ask.path)
-        return (
-            WebAnswer(body=tree_pages.render(self, ask.host, page))
-            if page is not None
-            else self._elsewhere(ask)
-        )
-
-    def _elsewhere(self, ask: Ask) -> WebAnswer:
-        if ask.path == "/robots.txt" or ask.path.startswith(host_kinds.ROBOTS_FOLDER):
-            return host_kinds.robots_answer(self, ask)
-        if ask.path.startswith("/x/"):
-            place = AnswerPlace.of(self, ask)
+    def _answer_outside_tree(self, request: WebRequest) -> WebAnswer:
+        """Return robots.txt, a special answer, a style sheet or the like, or else a 404."""
+        if host_kinds.is_robots(request.path):
+            return host_kinds.robots_answer(self, request)
+        if request.path.startswith("/x/"):
+            place = AnswerPlace.of(self, request)
             kind = SPECIAL.get(place.kind) if place else None
             if place is not None and kind is not None:
                 return kind.answer(place)
-        return host_kinds.static_answer(ask) or WebAnswer(
+        return host_kinds.static_answer(request) or WebAnswer(
             404, b"<title>Not found</title><p>There is no such page here."
         )
 
-    def standing(self, host: int) -> name_server.HostStanding:
+    def standing(self, host: int) -> HostStanding:
         """Return whether pages of this host can be fetched, judging by its name, its server and its
         robots.txt.
         """
-        return max(
-            name_server.STANDING.get(self.kind("dns", host), name_server.HostStanding.OPEN),
-            name_server.HostStanding.SHUT
-            if self.kind("host", host) in host_kinds.DOWN
-            else name_server.HostStanding.OPEN,
-            host_kinds.robots_standing(self, host),
-        )
+        if self.kind("host", host) in host_kinds.DOWN:
+            return HostStanding.SHUT
+        by_name = name_server.STANDING.get(self.kind("dns", host), HostStanding.OPEN)
+        return max(by_name, host_kinds.robots_standing(self, host))
 
 
 def address(index: int) -> str:
+    """Return the address with this number among those of a world; number 0 is 127.0.0.1."""
     return f"127.0.{index // 250}.{index % 250 + 1}"
 
 
 def _validate(hosts: int, pages: int, size: tuple[int, int], links: int, addresses: int) -> None:
+    """Raise ValueError, with a line for the user, if no world can have these numbers."""
     if not 1 <= hosts <= pages:
         raise ValueError(
             f"{hosts} hosts and {pages} pages: must be at least one host and one page per host"

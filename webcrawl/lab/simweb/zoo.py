@@ -15,20 +15,20 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from zlib import crc32
 
 from webcrawl.lab.simweb.random_content import SECTIONS, WORDS, prose
-from webcrawl.lab.simweb.web_answers import Ask, Web, WebAnswer
+from webcrawl.lab.simweb.web_answers import Web, WebAnswer, WebRequest
 
 # One hash for a page: whatever on it is random is one of these
 _DICE = Struct("<96Q")
 
 
 @dataclass(frozen=True)
-class Spot:
-    """A request to a trap. Everything on the page follows from these values."""
+class TrapRequest:
+    """A request to a host that is a trap. Everything on the page follows from these values."""
 
     seed: int
-    name: str  # of the host, as requested
-    domain: str  # of the trap
-    port: str  # of the host's URLs, with its colon; "" for the usual one
+    name: str  # the host's name, as requested
+    domain: str  # the trap's own name, with which `name` ends
+    port: str  # of the host's URLs, with its colon; "" for port 80
     path: str  # and query
 
     @cached_property
@@ -43,8 +43,11 @@ class Spot:
 
 
 @dataclass(frozen=True, slots=True)
-class Show:
-    """The content of a trap's page. Pages of a trap with the same `topic` have the same text."""
+class TrapPage:
+    """The content of a page of a trap.
+
+    The text follows from `topic`: pages with the same topic have the same text.
+    """
 
     title: str
     hrefs: list[str]
@@ -63,54 +66,61 @@ _DAY = 86_400
 _STEPS = (*range(-12, 0), *range(1, 13), 52, -52, 365, -365)
 
 
-def days(spot: Spot) -> Show:
-    """`/day/19800`: days since 1970."""
-    at = _last_number(spot.path, 19_800)
+def days(request: TrapRequest) -> TrapPage:
+    """Return the page of a calendar `/day/19800`, whose numbers are days since 1970."""
+    at = _last_number(request.path, 19_800)
     return _calendar(f"Day {at}", [f"/day/{max(at + step, 0)}" for step in _STEPS])
 
 
-def seconds(spot: Spot) -> Show:
-    """`/cal/1700000000`: midnights, in seconds since 1970."""
-    at = _last_number(spot.path, 1_700_000_000)
+def seconds(request: TrapRequest) -> TrapPage:
+    """Return the page of a calendar `/cal/1700000000`, whose numbers are seconds since 1970."""
+    at = _last_number(request.path, 1_700_000_000)
     return _calendar(f"Events at {at}", [f"/cal/{max(at + step * _DAY, 0)}" for step in _STEPS])
 
 
-def weeks(spot: Spot) -> Show:
-    """`/agenda/2024-W07`: ISO weeks."""
-    match = _WEEK.search(spot.path)
-    try:
-        at = date.fromisocalendar(int(match[1]), int(match[2]), 1) if match else date(2024, 2, 12)
-    except ValueError:
-        at = date(2024, 2, 12)
+def weeks(request: TrapRequest) -> TrapPage:
+    """Return the page of a calendar `/agenda/2024-W07`, by ISO weeks."""
+    monday = _monday_in(request.path)
     hrefs = []
     for step in _STEPS:
         try:
-            year, week, _ = (at + timedelta(weeks=step)).isocalendar()
-        except OverflowError:
+            year, week, _ = (monday + timedelta(weeks=step)).isocalendar()
+        except OverflowError:  # before the year 1, or after 9999
             continue
         hrefs.append(f"/agenda/{year}-W{week:02}")
-    return _calendar(f"Week of {at}", hrefs)
+    return _calendar(f"Week of {monday}", hrefs)
 
 
-def months(spot: Spot) -> Show:
-    """`/events/march-2024`: names of months."""
-    match = _MONTH.search(spot.path)
-    known = match is not None and match[1] in _MONTHS
-    at = int(match[2]) * 12 + _MONTHS.index(match[1]) if match and known else 2024 * 12
-    moments = [max(at + step, 0) for step in _STEPS]
-    return _calendar(
-        f"Events of month {at}", [f"/events/{_MONTHS[one % 12]}-{one // 12}" for one in moments]
-    )
+def _monday_in(path: str) -> date:
+    """Return the Monday of the ISO week in a path, or of one in 2024 if the path has none."""
+    match = _WEEK.search(path)
+    if match is None:
+        return date(2024, 2, 12)
+    try:
+        return date.fromisocalendar(int(match[1]), int(match[2]), 1)
+    except ValueError:  # such as week 60
+        return date(2024, 2, 12)
+
+
+def months(request: TrapRequest) -> TrapPage:
+    """Return the page of a calendar `/events/march-2024`, by names of months."""
+    match = _MONTH.search(request.path)
+    current = 2024 * 12  # months since the year 0
+    if match is not None and match[1] in _MONTHS:
+        current = int(match[2]) * 12 + _MONTHS.index(match[1])
+    linked = [max(current + step, 0) for step in _STEPS]
+    hrefs = [f"/events/{_MONTHS[month % 12]}-{month // 12}" for month in linked]
+    return _calendar(f"Events of month {current}", hrefs)
 
 
 def _last_number(path: str, start: int) -> int:
+    """Return the last number in a path, or `start` if no trap here could have written it."""
     found = _NUMBER.findall(path)
-    # No trap here has written a longer number
-    return int(found[-1]) if found and len(found[-1]) < 16 else start
+    return int(found[-1]) if found and len(found[-1]) <= MAX_DIGITS else start
 
 
-def _calendar(title: str, hrefs: list[str]) -> Show:
-    return Show(title, hrefs, "nothing")
+def _calendar(title: str, hrefs: list[str]) -> TrapPage:
+    return TrapPage(title, hrefs, "nothing")
 
 
 _SESSION = re.compile(r"/s/([0-9a-f]{16})/")
@@ -118,90 +128,106 @@ _COMMIT = re.compile(r"/(commits|tree|blame|raw)/([0-9a-f]{40})(/.*)?")
 _FILES = [f"{folder}/{word}.py" for folder in ("core", "net", "tests") for word in WORDS[:12]]
 _VIEWS = ("tree", "blame", "raw")
 MAX_LABELS = 5  # below the trap's own name
+MAX_DIGITS = 15  # of a number in a URL: no trap here writes a longer one
 
 
-def tokens(spot: Spot) -> Show:
-    """Forty articles; each link to one has a new random token."""
-    name = urlsplit(spot.path).path
-    return Show(f"Article {name}", _tokens(spot), name)
+def tokens(request: TrapRequest) -> TrapPage:
+    """Return one of forty articles; each link to an article has a new random token."""
+    name = urlsplit(request.path).path
+    return TrapPage(f"Article {name}", _tokens(request), name)
 
 
-def tokens_fresh(spot: Spot) -> Show:
-    """A trap of tokens whose text changes with the token too."""
-    return Show(f"Article {urlsplit(spot.path).path}", _tokens(spot), spot.path)
+def tokens_fresh(request: TrapRequest) -> TrapPage:
+    """Return an article whose text changes with the token in its URL."""
+    return TrapPage(f"Article {urlsplit(request.path).path}", _tokens(request), request.path)
 
 
-def _tokens(spot: Spot) -> list[str]:
+def _tokens(request: TrapRequest) -> list[str]:
     return [
-        f"/view/{WORDS[die % 40]}?token={die:016x}{die * 3 % 2**64:016x}" for die in spot.dice[:30]
+        f"/view/{WORDS[die % 40]}?token={die:016x}{die * 3 % 2**64:016x}"
+        for die in request.dice[:30]
     ]
 
 
-def sessions(spot: Spot) -> Show:
-    """A small site that exists once below each session's id; some links begin a new session."""
-    match = _SESSION.match(spot.path)
-    session = match[1] if match else f"{spot.dice[0]:016x}"
-    page = spot.path.rpartition("/")[2]
+def sessions(request: TrapRequest) -> TrapPage:
+    """Return a page of a small site that exists once below each session's id.
+
+    Some links begin a new session.
+    """
+    match = _SESSION.match(request.path)
+    session = match[1] if match else f"{request.dice[0]:016x}"
+    page = request.path.rpartition("/")[2]
     own = [f"/s/{session}/{SECTIONS[number % 8]}-{number}.html" for number in range(24)]
-    new = [f"/s/{die:016x}/{SECTIONS[die % 8]}-{die % 24}.html" for die in spot.dice[1:9]]
-    return Show(f"Welcome to {page}", own + new, page)
+    new = [f"/s/{die:016x}/{SECTIONS[die % 8]}-{die % 24}.html" for die in request.dice[1:9]]
+    return TrapPage(f"Welcome to {page}", own + new, page)
 
 
-def git(spot: Spot) -> Show:
-    """A repository's commits, and every file in every version: as a page, line by line, and raw."""
-    match = _COMMIT.fullmatch(spot.path.partition("?")[0])
-    view, here, file = match.groups() if match else ("log", _hash(spot.dice[0]), None)
+def git(request: TrapRequest) -> TrapPage:
+    """Return a page of a repository: a commit, or one view of a file in one of its versions."""
+    match = _COMMIT.fullmatch(request.path.partition("?")[0])
+    view, commit, file = match.groups() if match else ("log", _hash(request.dice[0]), None)
     if view == "raw":
-        return Show("", [], spot.path, plain=True)
-    before = [_hash(die) for die in spot.dice[1:17]]
-    hrefs = [f"/commits/{commit}" for commit in before]
-    hrefs += [f"/{_VIEWS[die % 3]}/{here}/{_FILES[die % len(_FILES)]}" for die in spot.dice[17:37]]
-    hrefs += [f"/tree/{commit}/{_FILES[0]}" for commit in before[:6]]
-    return Show(f"{view} {here[:12]}", hrefs, file or "log")
+        return TrapPage("", [], request.path, plain=True)
+    parents = [_hash(die) for die in request.dice[1:17]]
+    hrefs = [f"/commits/{parent}" for parent in parents]
+    hrefs += [
+        f"/{_VIEWS[die % 3]}/{commit}/{_FILES[die % len(_FILES)]}" for die in request.dice[17:37]
+    ]
+    hrefs += [f"/tree/{parent}/{_FILES[0]}" for parent in parents[:6]]
+    return TrapPage(f"{view} {commit[:12]}", hrefs, file or "log")
 
 
 def _hash(die: int) -> str:
-    # A die has 64 bits, and a commit 160
+    # A die has 64 bits, and a commit 160: a large odd factor spreads them
     return f"{die * 0x9E3779B97F4A7C15F39CC0605CEDC834 % 2**160:040x}"
 
 
-def subdomains(spot: Spot) -> Show:
-    """Every name below the domain exists, and links to more of them."""
-    own = spot.name.removesuffix(spot.domain).strip(".")
+def subdomains(request: TrapRequest) -> TrapPage:
+    """Return the page of one name below the domain; every name exists, and links to more names."""
+    own = request.name.removesuffix(request.domain).strip(".")
     labels = own.split(".") if own else []
     hrefs = []
     for number in range(24):
-        label = f"{spot.word(number)}{spot.dice[number] % 1000}"
-        above = labels[-(number % MAX_LABELS) :] if number % MAX_LABELS else []
-        hrefs.append(f"http://{'.'.join([label, *above, spot.domain])}{spot.port}/")
-    hrefs += [f"/{spot.word(number)}.html" for number in range(24, 28)]
-    return Show(f"The home of {spot.name}", hrefs, spot.name)
+        label = f"{request.word(number)}{request.dice[number] % 1000}"
+        kept = number % MAX_LABELS
+        above = labels[-kept:] if kept else []
+        hrefs.append(f"http://{'.'.join([label, *above, request.domain])}{request.port}/")
+    hrefs += [f"/{request.word(number)}.html" for number in range(24, 28)]
+    return TrapPage(f"The home of {request.name}", hrefs, request.name)
 
 
-def farm(spot: Spot) -> Show:
-    """`WORD-trapN.test`: registered domains without end, each of which links to others."""
+def farm(request: TrapRequest) -> TrapPage:
+    """Return a page of `WORD-trapN.test`: registered domains without end, which link to others."""
     hrefs = [
-        f"http://{spot.word(number)}{spot.dice[number] % 100}-{spot.domain}{spot.port}/"
+        f"http://{request.word(number)}{request.dice[number] % 100}-{request.domain}{request.port}/"
         for number in range(14)
     ]
-    hrefs += [f"http://{spot.word(number)}-{spot.domain}{spot.port}/" for number in range(14, 20)]
-    hrefs += [f"/{spot.word(number)}-{spot.dice[number] % 1000}.html" for number in range(20, 34)]
-    return Show(f"{spot.name}: all about {spot.word(40)}", hrefs, f"{spot.name}{spot.path}")
+    hrefs += [
+        f"http://{request.word(number)}-{request.domain}{request.port}/" for number in range(14, 20)
+    ]
+    hrefs += [
+        f"/{request.word(number)}-{request.dice[number] % 1000}.html" for number in range(20, 34)
+    ]
+    return TrapPage(
+        f"{request.name}: all about {request.word(40)}",
+        hrefs,
+        f"{request.name}{request.path}",
+    )
 
 
-def novels(spot: Spot) -> Show:
-    """Pages with texts of their own, at addresses made of words."""
+def novels(request: TrapRequest) -> TrapPage:
+    """Return a page with a text of its own, at an address made of words."""
     hrefs = []
     for number in range(0, 80, 2):
-        depth = spot.dice[number] % 3
-        folders = [spot.word((number + step) % 96) for step in range(depth)]
-        hrefs.append(
-            "/"
-            + "/".join(
-                [*folders, f"{spot.word(number)}-{spot.word(number + 1)}-{spot.word(95 - number)}"]
-            )
-        )
-    return Show(f"The {spot.word(90)} of the {spot.word(91)} {spot.word(92)}", hrefs, spot.path)
+        depth = request.dice[number] % 3
+        folders = [request.word((number + step) % 96) for step in range(depth)]
+        title = "-".join(request.word(at) for at in (number, number + 1, 95 - number))
+        hrefs.append("/" + "/".join([*folders, title]))
+    return TrapPage(
+        f"The {request.word(90)} of the {request.word(91)} {request.word(92)}",
+        hrefs,
+        request.path,
+    )
 
 
 _FACETS = {
@@ -215,55 +241,59 @@ _FACETS = {
 }
 
 
-def items(spot: Spot) -> Show:
-    """`/item/N` links to the next items and to random others."""
-    at = _number(spot.path.rpartition("/")[2])
-    others = [die % 10**8 for die in spot.dice[:20]]
+def items(request: TrapRequest) -> TrapPage:
+    """Return the page `/item/N`, which links to the next items and to random others."""
+    at = _number(request.path.rpartition("/")[2])
+    others = [die % 10**8 for die in request.dice[:20]]
     numbers = [*range(at + 1, at + 13), max(at - 1, 0), *others]
-    return Show(f"Item {at}", [f"/item/{number}" for number in numbers], spot.path)
+    return TrapPage(f"Item {at}", [f"/item/{number}" for number in numbers], request.path)
 
 
-def list_pages(spot: Spot) -> Show:
-    """`/list?page=N`: a list that always has a next page, with other entries."""
-    at = _number(spot.path.rpartition("page=")[2])
+def list_pages(request: TrapRequest) -> TrapPage:
+    """Return the page `/list?page=N` of a list that always has a next page, with other entries."""
+    at = _number(request.path.rpartition("page=")[2])
     steps = (*range(-5, 11), 20, 50, 100, 200, 500, 1000, 10_000)
     numbers = [number for number in (at + step for step in steps) if number >= 0]
-    return Show(f"Page {at}", [f"/list?page={number}" for number in numbers], spot.path)
+    return TrapPage(f"Page {at}", [f"/list?page={number}" for number in numbers], request.path)
 
 
-def facets(spot: Spot) -> Show:
-    """A shop's filters in any order and number. Whatever is chosen, the same things are shown."""
-    chosen = dict(parse_qsl(spot.path.partition("?")[2]))
+def facets(request: TrapRequest) -> TrapPage:
+    """Return a page of a shop with filters in any order and number.
+
+    Whatever is chosen, the page shows the same goods.
+    """
+    chosen = dict(parse_qsl(request.path.partition("?")[2]))
     hrefs = []
-    for die in spot.dice[:36]:
+    for die in request.dice[:36]:
         key = tuple(_FACETS)[die % len(_FACETS)]
         pairs = [*(chosen | {key: _FACETS[key][(die >> 8) % len(_FACETS[key])]}).items()]
         # Another order of the parameters is another URL
-        turn = (die >> 16) % len(pairs)
-        hrefs.append("/shop?" + urlencode(pairs[turn:] + pairs[:turn]))
+        first = (die >> 16) % len(pairs)
+        hrefs.append("/shop?" + urlencode(pairs[first:] + pairs[:first]))
     hrefs += [
         "/shop?" + urlencode({key: value for key, value in chosen.items() if key != gone})
         for gone in chosen
     ]
-    return Show("Our shop", hrefs, "shop")
+    return TrapPage("Our shop", hrefs, "shop")
 
 
-def search(spot: Spot) -> Show:
-    """`/find?q=…` offers longer and other searches, and results that are searches in turn."""
-    asked = dict(parse_qsl(spot.path.partition("?")[2])).get("q", "")
-    words = [spot.word(number) for number in range(44)]
+def search(request: TrapRequest) -> TrapPage:
+    """Return the page `/find?q=…`: its results are links to longer and to other searches."""
+    asked = dict(parse_qsl(request.path.partition("?")[2])).get("q", "")
+    words = [request.word(number) for number in range(44)]
     longer = [" ".join([*asked.split()[-5:], word]) for word in words[:12]]
     other = [f"{one} {two}" for one, two in pairwise(words[12:])]
     hrefs = ["/find?" + urlencode({"q": query}) for query in longer + other]
-    return Show(f"Results for {asked}", hrefs, spot.path)
+    return TrapPage(f"Results for {asked}", hrefs, request.path)
 
 
 def _number(text: str) -> int:
     """Return the text as a number, or 0 if no trap here could have written it."""
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0
+    is_number = text.isascii() and text.isdigit()
+    return int(text) if is_number and len(text) <= MAX_DIGITS else 0
 
 
-ZOO: dict[str, Callable[[Spot], Show]] = {
+ZOO: dict[str, Callable[[TrapRequest], TrapPage]] = {
     "zoo_items": items,
     "zoo_pages": list_pages,
     "zoo_facets": facets,
@@ -283,8 +313,8 @@ ZOO: dict[str, Callable[[Spot], Show]] = {
 WILD = frozenset({"zoo_subdomains", "zoo_farm"})  # with every name that ends in their own
 
 
-NAV = 6  # links in the head of the page
-FRAME = 3000  # bytes around the text, about
+NAV_LINKS = 6  # in the head of the page
+FRAME_BYTES = 3000  # around the text, about
 _TOP = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{title} - {name}</title>
 <meta name="viewport" content="width=device-width"><link rel="stylesheet" href="/static/style.css"></head>
@@ -296,21 +326,21 @@ _BOTTOM = """</main><p><img src="/static/picture-1.png" alt="a picture"></p>
 """
 
 
-def zoo_answer(world: Web, ask: Ask, kind: str) -> WebAnswer:
-    """Return the page at any path of a trap."""
-    domain = world.name(ask.host)
-    port = world.origin(ask.host).rpartition(":")[2]
-    spot = Spot(
-        world.seed, ask.name or domain, domain, f":{port}" if port.isdigit() else "", ask.path
-    )
-    show = ZOO[kind](spot)
-    text = _text(world, f"{world.seed} {domain} {show.topic}")
-    if show.plain:
+def zoo_answer(world: Web, request: WebRequest, kind: str) -> WebAnswer:
+    """Return the answer to a request for any path of a trap of this kind."""
+    domain = world.name(request.host)
+    port = world.origin(request.host).rpartition(":")[2]
+    colon_port = f":{port}" if port.isdigit() else ""
+    name = request.name or domain
+    trap_request = TrapRequest(world.seed, name, domain, colon_port, request.path)
+    page = ZOO[kind](trap_request)
+    text = _text(world, f"{world.seed} {domain} {page.topic}")
+    if page.plain:
         return WebAnswer(body=text.encode(), type="text/plain; charset=utf-8")
-    anchors = [f'<a href="{escape(href)}">{escape(_label(href))}</a>' for href in show.hrefs]
-    top = _TOP.format(title=escape(show.title), name=spot.name, nav=" ".join(anchors[:NAV]))
-    items = [f"<li>{anchor}</li>\n" for anchor in anchors[NAV:]]
-    bottom = _BOTTOM.format(name=spot.name, domain=domain)
+    anchors = [f'<a href="{escape(href)}">{escape(_label(href))}</a>' for href in page.hrefs]
+    top = _TOP.format(title=escape(page.title), name=name, nav=" ".join(anchors[:NAV_LINKS]))
+    items = [f"<li>{anchor}</li>\n" for anchor in anchors[NAV_LINKS:]]
+    bottom = _BOTTOM.format(name=name, domain=domain)
     return WebAnswer(
         body="".join((top, "<p>", text, "</p>\n<ul>\n", *items, "</ul>", bottom)).encode()
     )
@@ -322,8 +352,9 @@ def _text(world: Web, key: str) -> str:
     Its length follows from the topic too, so that pages of one topic have the same text.
     """
     low, high = world.size
-    length = low + crc32(key.encode()) % (high - low + 1)
-    return prose(key, max(length - FRAME, length // 2))
+    page_bytes = low + crc32(key.encode()) % (high - low + 1)
+    # Small pages are mostly frame, but half of their size is text in any case
+    return prose(key, max(page_bytes - FRAME_BYTES, page_bytes // 2))
 
 
 def _label(href: str) -> str:

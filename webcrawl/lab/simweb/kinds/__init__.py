@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from webcrawl.lab.simweb.kinds import documents, link_sources, misbehaviour
-from webcrawl.lab.simweb.web_answers import Kind
+from webcrawl.lab.simweb.web_answers import AnswerKind
 
-KINDS: dict[str, Kind] = {
+KINDS: dict[str, AnswerKind] = {
     **link_sources.KINDS,
     **misbehaviour.REDIRECTS,
     **misbehaviour.ERRORS,

@@ -18,9 +18,9 @@ from webcrawl.lab.simweb.host_kinds import gzip, png
 from webcrawl.lab.simweb.web_answers import (
     HTML,
     Anchor,
+    AnswerKind,
     AnswerPlace,
     ConnectionEnd,
-    Kind,
     WebAnswer,
     document,
 )
@@ -30,7 +30,7 @@ MODIFIED = 1_000_000_000  # modification time of what never changes: September 2
 
 def _copies(place: AnswerPlace) -> list[str]:
     """One document under two URLs of this host and one of another."""
-    other = place.world.origin(place.elsewhere())
+    other = place.world.origin(place.other_host())
     return [f"{place.url}/one", f"{place.url}/two", f"{other}{place.path}/three"]
 
 
@@ -55,7 +55,7 @@ def _page(place: AnswerPlace, text: str = "") -> tuple[bytes, list[Anchor]]:
 def _etag(place: AnswerPlace) -> WebAnswer:
     tag = f'"{place.kind}-{place.number}"'
     # RFC 9110 13.1.2: If-None-Match is compared weakly
-    if place.ask and tag in (place.ask.etag, place.ask.etag.removeprefix("W/")):
+    if place.request and tag in (place.request.etag, place.request.etag.removeprefix("W/")):
         return WebAnswer(304, headers=(f"ETag: {tag}",))
     body, links = _page(place)
     return WebAnswer(body=body, links=links, headers=(f"ETag: {tag}",))
@@ -63,7 +63,7 @@ def _etag(place: AnswerPlace) -> WebAnswer:
 
 def _modified(place: AnswerPlace) -> WebAnswer:
     lines = (f"Last-Modified: {formatdate(MODIFIED, usegmt=True)}",)
-    if place.ask and place.ask.since and _time(place.ask.since) >= MODIFIED:
+    if place.request and place.request.since and _time(place.request.since) >= MODIFIED:
         return WebAnswer(304, headers=lines)
     body, links = _page(place)
     return WebAnswer(body=body, links=links, headers=lines)
@@ -73,7 +73,7 @@ def _changing(place: AnswerPlace) -> WebAnswer:
     """A page that changes every `slow` seconds of the world's clock, and its ETag with it."""
     edition = int(place.world.clock() / max(place.world.slow, 1e-3))
     tag = f'"{edition}"'
-    if place.ask and place.ask.etag == tag:
+    if place.request and place.request.etag == tag:
         return WebAnswer(304, headers=(f"ETag: {tag}",))
     body, links = _page(place, f"Edition {edition}.")
     return WebAnswer(body=body, links=links, headers=(f"ETag: {tag}",))
@@ -86,17 +86,19 @@ def _time(text: str) -> float:
         return 0.0
 
 
-LANDING: Kind = Kind(
+LANDING: AnswerKind = AnswerKind(
     lambda place: WebAnswer(
-        body=document(place.origin + (place.ask.path if place.ask else ""), "<p>You are here.")
+        body=document(
+            place.origin + (place.request.path if place.request else ""), "<p>You are here."
+        )
     ),
     entries=lambda _: [],
 )
-KINDS: dict[str, Kind] = {
-    "duplicate": Kind(_duplicate, entries=_copies),
-    "etag": Kind(_etag),
-    "modified": Kind(_modified),
-    "changing": Kind(_changing),
+KINDS: dict[str, AnswerKind] = {
+    "duplicate": AnswerKind(_duplicate, entries=_copies),
+    "etag": AnswerKind(_etag),
+    "modified": AnswerKind(_modified),
+    "changing": AnswerKind(_changing),
 }
 
 
@@ -105,8 +107,8 @@ BIG = 5 * 2**20
 _NEVER = b'<a href="/never/body">no link: this is no HTML</a>'
 
 
-def _binary(media: str, data: bytes) -> Kind:
-    return Kind(lambda place: WebAnswer(body=data + _NEVER + place.url.encode(), type=media))
+def _binary(media: str, data: bytes) -> AnswerKind:
+    return AnswerKind(lambda place: WebAnswer(body=data + _NEVER + place.url.encode(), type=media))
 
 
 def _xhtml(place: AnswerPlace) -> WebAnswer:
@@ -131,7 +133,7 @@ def _big(place: AnswerPlace) -> WebAnswer:
 
 def _no_length(place: AnswerPlace) -> WebAnswer:
     answer = _linked(place, "text/html")
-    answer.sized = False
+    answer.has_length = False
     answer.ending = ConnectionEnd.CLOSE
     return answer
 
@@ -142,18 +144,18 @@ def _chunked(place: AnswerPlace) -> WebAnswer:
     return answer
 
 
-BODIES: dict[str, Kind] = {
+BODIES: dict[str, AnswerKind] = {
     "png": _binary("image/png", png(8)),
     "pdf": _binary("application/pdf", b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n"),
     "zip": _binary("application/zip", b"PK\x05\x06" + bytes(18)),
     "octets": _binary("application/octet-stream", bytes(range(256)) * 64),
     "text": _binary("text/plain; charset=utf-8", b"Nothing here is markup.\n"),
     "json": _binary("application/json", b'{"page": true}\n'),
-    "xhtml": Kind(_xhtml),
-    "type_upper": Kind(lambda place: _linked(place, "TEXT/HTML;CHARSET=UTF-8")),
-    "big": Kind(_big),
-    "no_length": Kind(_no_length),
-    "chunked": Kind(_chunked),
+    "xhtml": AnswerKind(_xhtml),
+    "type_upper": AnswerKind(lambda place: _linked(place, "TEXT/HTML;CHARSET=UTF-8")),
+    "big": AnswerKind(_big),
+    "no_length": AnswerKind(_no_length),
+    "chunked": AnswerKind(_chunked),
 }
 
 
@@ -178,22 +180,22 @@ def _page_in(place: AnswerPlace) -> bytes:
 _SAYS_GZIP = ("Content-Encoding: gzip",)
 
 
-def _coded(name: str, *packs: Pack) -> Kind:
+def _coded(name: str, *packs: Pack) -> AnswerKind:
     """Coded if the client accepts it, otherwise plain, as servers do."""
     tokens = set(name.split(", "))
 
     def answer(place: AnswerPlace) -> WebAnswer:
         body = _page_in(place)
         lines: tuple[str, ...] = ("Vary: Accept-Encoding",)
-        if place.ask and tokens <= {
-            token.split(";")[0].strip() for token in place.ask.accept.split(",")
+        if place.request and tokens <= {
+            token.split(";")[0].strip() for token in place.request.accept.split(",")
         }:
             lines += (f"Content-Encoding: {name}",)
             for pack in packs:
                 body = pack(body)
         return WebAnswer(body=body, headers=lines, links=[place.anchor()])
 
-    return Kind(answer)
+    return AnswerKind(answer)
 
 
 def _cut(place: AnswerPlace) -> WebAnswer:
@@ -221,16 +223,16 @@ def _tower(times: int) -> bytes:
     return data
 
 
-def _bomb(name: str, make: Callable[[], bytes]) -> Kind:
+def _bomb(name: str, make: Callable[[], bytes]) -> AnswerKind:
     # Made when it is first asked for: most webs have no bombs
     packed = lru_cache(1)(make)
 
-    return Kind(
+    return AnswerKind(
         lambda _: WebAnswer(body=packed(), type=HTML, headers=(f"Content-Encoding: {name}",))
     )
 
 
-CODINGS: dict[str, Kind] = {
+CODINGS: dict[str, AnswerKind] = {
     "coding_gzip": _coded("gzip", gzip),
     "coding_deflate": _coded("deflate", zlib.compress),
     # RFC 9110 8.4.1.2: without the zlib wrapper, as some servers send it
@@ -238,10 +240,10 @@ CODINGS: dict[str, Kind] = {
     "coding_br": _coded("br", _brotli),
     "coding_zstd": _coded("zstd", zstd.compress),
     "coding_twice": _coded("gzip, br", gzip, _brotli),
-    "coding_mislabelled": Kind(
+    "coding_mislabelled": AnswerKind(
         lambda place: WebAnswer(body=_page_in(place), headers=_SAYS_GZIP, links=[place.anchor()])
     ),
-    "coding_cut": Kind(_cut),
+    "coding_cut": AnswerKind(_cut),
     "bomb_gzip": _bomb("gzip", _gzipped),
     "bomb_br": _bomb("br", lambda: _brotli(_blank())),
     "bomb_zstd": _bomb("zstd", lambda: zstd.compress(_blank())),
@@ -263,7 +265,7 @@ class Charset:
     mark: bytes = b""
 
 
-def _charset(charset: Charset) -> Kind:
+def _charset(charset: Charset) -> AnswerKind:
     def answer(place: AnswerPlace) -> WebAnswer:
         meta = (
             f'<meta http-equiv="Content-Type" content="text/html; charset={charset.meta}">'
@@ -278,10 +280,10 @@ def _charset(charset: Charset) -> Kind:
         links = [Anchor("a", place.origin + place.landing(quote(charset.word)))]
         return WebAnswer(body=charset.mark + page.encode(charset.codec), type=media, links=links)
 
-    return Kind(answer)
+    return AnswerKind(answer)
 
 
-CHARSETS: dict[str, Kind] = {
+CHARSETS: dict[str, AnswerKind] = {
     "charset_header": _charset(Charset("windows-1251", "погода", header="windows-1251")),
     "charset_quoted": _charset(Charset("koi8-r", "книга", header='"KOI8-R"')),
     "charset_meta": _charset(Charset("shift_jis", "日本語", meta="Shift_JIS")),

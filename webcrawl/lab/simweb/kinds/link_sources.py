@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 
 from webcrawl.lab.simweb.random_content import draws
-from webcrawl.lab.simweb.web_answers import Anchor, AnswerPlace, Kind, WebAnswer, document
+from webcrawl.lab.simweb.web_answers import Anchor, AnswerKind, AnswerPlace, WebAnswer, document
 
 # What a page of each kind has in its body, or in its head (_IN_HEAD); {0} is the link's target.
 _WRITTEN = {
@@ -29,14 +29,14 @@ _IN_HEAD = {
 }
 
 
-def _source(source: str) -> Kind:
+def _source(source: str) -> AnswerKind:
     def answer(place: AnswerPlace) -> WebAnswer:
         link = place.anchor(source)
         body = _WRITTEN.get(source, "").format(place.landing())
         head = _IN_HEAD.get(source, "").format(place.landing())
         return WebAnswer(body=document(place.url, body, head), links=[link])
 
-    return Kind(answer)
+    return AnswerKind(answer)
 
 
 def _frames(place: AnswerPlace) -> WebAnswer:
@@ -142,14 +142,14 @@ def _robots_meta(place: AnswerPlace) -> WebAnswer:
     return WebAnswer(body=document(place.url, body, head), links=[place.anchor(nofollow=True)])
 
 
-KINDS: dict[str, Kind] = {
+KINDS: dict[str, AnswerKind] = {
     **{f"source_{source}": _source(source) for source in (*_WRITTEN, *_IN_HEAD)},
-    "source_frame": Kind(_frames),
-    "base": Kind(_base),
-    "spellings": Kind(_spellings),
-    "no_links": Kind(_no_links),
-    "nofollow": Kind(_nofollow),
-    "robots_meta": Kind(_robots_meta),
+    "source_frame": AnswerKind(_frames),
+    "base": AnswerKind(_base),
+    "spellings": AnswerKind(_spellings),
+    "no_links": AnswerKind(_no_links),
+    "nofollow": AnswerKind(_nofollow),
+    "robots_meta": AnswerKind(_robots_meta),
 }
 
 
@@ -229,13 +229,13 @@ def hash_of(text: str) -> int:
     return int.from_bytes(text.encode()[-24:], "big") % 2**61
 
 
-TRAPS: dict[str, Kind] = {
-    "trap_calendar": Kind(_calendar, trap=True),
-    "trap_session": Kind(_session, trap=True),
-    "trap_session_path": Kind(_session_path, trap=True),
+TRAPS: dict[str, AnswerKind] = {
+    "trap_calendar": AnswerKind(_calendar, trap=True),
+    "trap_session": AnswerKind(_session, trap=True),
+    "trap_session_path": AnswerKind(_session_path, trap=True),
     # It grows only below a folder, so the link to it ends in a slash
-    "trap_repeating": Kind(_repeating, entries=lambda place: [f"{place.url}/"], trap=True),
-    "trap_growing": Kind(_growing, trap=True),
-    "trap_facets": Kind(_facets, trap=True),
-    "trap_numbers": Kind(_numbers, trap=True),
+    "trap_repeating": AnswerKind(_repeating, entries=lambda place: [f"{place.url}/"], trap=True),
+    "trap_growing": AnswerKind(_growing, trap=True),
+    "trap_facets": AnswerKind(_facets, trap=True),
+    "trap_numbers": AnswerKind(_numbers, trap=True),
 }

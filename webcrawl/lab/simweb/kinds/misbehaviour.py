@@ -11,9 +11,9 @@ from webcrawl.lab.simweb.name_server import OUTSIDE
 from webcrawl.lab.simweb.web_answers import (
     LAST_CHUNK,
     Anchor,
+    AnswerKind,
     AnswerPlace,
     ConnectionEnd,
-    Kind,
     Step,
     WebAnswer,
     chunk,
@@ -21,12 +21,12 @@ from webcrawl.lab.simweb.web_answers import (
 )
 
 
-def _error(status: int, *, later: bool = False) -> Kind:
+def _error(status: int, *, later: bool = False) -> AnswerKind:
     def answer(place: AnswerPlace) -> WebAnswer:
         body = document(f"Error {status} at {place.url}", "<p>Sorry.")
         return WebAnswer(status, body, retry_after=place.world.slow if later else 0.0)
 
-    return Kind(answer)
+    return AnswerKind(answer)
 
 
 def _page(place: AnswerPlace) -> bytes:
@@ -40,18 +40,18 @@ def _recovers(place: AnswerPlace) -> WebAnswer:
     return WebAnswer(body=_page(place), links=[place.anchor()])
 
 
-ERRORS: dict[str, Kind] = {
+ERRORS: dict[str, AnswerKind] = {
     **{
         f"status_{status}": _error(status)
         for status in (400, 401, 403, 404, 408, 410, 451, 500, 502, 504, 999)
     },
     "status_429": _error(429, later=True),
     "status_503": _error(503, later=True),
-    "status_503_thrice": Kind(_recovers, counted=True),
-    "status_204": Kind(lambda _: WebAnswer(204, type="")),
+    "status_503_thrice": AnswerKind(_recovers, counted=True),
+    "status_204": AnswerKind(lambda _: WebAnswer(204, type="")),
     # to a request without a condition
-    "status_304": Kind(lambda _: WebAnswer(304, type="", broken=True)),
-    "empty": Kind(lambda _: WebAnswer()),
+    "status_304": AnswerKind(lambda _: WebAnswer(304, type="", broken=True)),
+    "empty": AnswerKind(lambda _: WebAnswer()),
 }
 
 
@@ -65,8 +65,8 @@ def _to(location: str, canonical: str, status: int = 302) -> WebAnswer:
     )
 
 
-def _status(status: int) -> Kind:
-    return Kind(
+def _status(status: int) -> AnswerKind:
+    return AnswerKind(
         lambda place: _to(place.origin + place.landing(), place.origin + place.landing(), status)
     )
 
@@ -78,7 +78,7 @@ def _spelled(place: AnswerPlace) -> WebAnswer:
     return _to(location, place.origin + place.landing("Gr%C3%BC%C3%9Fe%20und%20so"))
 
 
-def _chain(hops: int) -> Kind:
+def _chain(hops: int) -> AnswerKind:
     def answer(place: AnswerPlace) -> WebAnswer:
         hop = int(place.rest[1:] or 0) if place.rest[1:].isdecimal() or not place.rest else hops
         if hop >= hops:
@@ -86,7 +86,7 @@ def _chain(hops: int) -> Kind:
         target = place.landing() if hop + 1 == hops else f"{place.path}/{hop + 1}"
         return _to(target, place.origin + target)
 
-    return Kind(answer)
+    return AnswerKind(answer)
 
 
 def _loop(place: AnswerPlace) -> WebAnswer:
@@ -101,7 +101,7 @@ def _endless_redirect(place: AnswerPlace) -> WebAnswer:
 
 
 def _elsewhere(place: AnswerPlace) -> WebAnswer:
-    target = place.world.origin(place.elsewhere()) + place.landing()
+    target = place.world.origin(place.other_host()) + place.landing()
     return _to(target, target)
 
 
@@ -124,33 +124,33 @@ def _refresh_loop(place: AnswerPlace) -> WebAnswer:
     )
 
 
-REDIRECTS: dict[str, Kind] = {
+REDIRECTS: dict[str, AnswerKind] = {
     **{f"redirect_{status}": _status(status) for status in (301, 302, 303, 307, 308)},
-    "redirect_relative": Kind(
+    "redirect_relative": AnswerKind(
         lambda place: _to(f"..{place.landing()[2:]}", place.origin + place.landing())
     ),
-    "redirect_spelled": Kind(_spelled),
-    "redirect_fragment": Kind(
+    "redirect_spelled": AnswerKind(_spelled),
+    "redirect_fragment": AnswerKind(
         lambda place: _to(f"{place.landing()}#part", place.origin + place.landing())
     ),
     # As many hops as REDIRECT_MAX_HOPS allows, and two more
     "redirect_chain": _chain(5),
     "redirect_too_long": _chain(7),
-    "redirect_loop": Kind(_loop),
-    "redirect_self": Kind(lambda place: _to(place.path, place.url)),
-    "redirect_endless": Kind(_endless_redirect),
-    "redirect_elsewhere": Kind(_elsewhere),
+    "redirect_loop": AnswerKind(_loop),
+    "redirect_self": AnswerKind(lambda place: _to(place.path, place.url)),
+    "redirect_endless": AnswerKind(_endless_redirect),
+    "redirect_elsewhere": AnswerKind(_elsewhere),
     # the literal address of a server that a crawl must not reach
-    "redirect_inside": Kind(
+    "redirect_inside": AnswerKind(
         lambda place: _to(f"http://{OUTSIDE}:{place.world.port}/never/inside", "")
     ),
-    "redirect_nowhere": Kind(_nowhere("")),
+    "redirect_nowhere": AnswerKind(_nowhere("")),
     # What no crawl may go to: no URL, a script, a file of its own machine
-    "redirect_bad": Kind(_nowhere("http://[::1/x")),
-    "redirect_script": Kind(_nowhere("javascript:alert(1)")),
-    "redirect_file": Kind(_nowhere("file:///etc/passwd")),
-    "refresh": Kind(_refresh),
-    "refresh_loop": Kind(_refresh_loop),
+    "redirect_bad": AnswerKind(_nowhere("http://[::1/x")),
+    "redirect_script": AnswerKind(_nowhere("javascript:alert(1)")),
+    "redirect_file": AnswerKind(_nowhere("file:///etc/passwd")),
+    "refresh": AnswerKind(_refresh),
+    "refresh_loop": AnswerKind(_refresh_loop),
 }
 
 
@@ -160,11 +160,11 @@ _BODY = document("A broken answer", "<p>Text.</p>" * 30)
 _LENGTH = b"Content-Length: %d\r\n" % len(_BODY)
 
 
-def _sends(*steps: Step, ending: ConnectionEnd = ConnectionEnd.CLOSE) -> Kind:
-    return Kind(lambda _: WebAnswer(script=steps, ending=ending, broken=True))
+def _sends(*steps: Step, ending: ConnectionEnd = ConnectionEnd.CLOSE) -> AnswerKind:
+    return AnswerKind(lambda _: WebAnswer(script=steps, ending=ending, broken=True))
 
 
-BROKEN: dict[str, Kind] = {
+BROKEN: dict[str, AnswerKind] = {
     # Connections that end where they should not
     "reset": _sends(ending=ConnectionEnd.RESET),
     "reset_midway": _sends(_OK + _LENGTH + b"\r\n" + _BODY[:100], ending=ConnectionEnd.RESET),
@@ -209,7 +209,7 @@ _LENGTH_OF_LIE = b"Content-Length: %d\r\n" % len(_LIE)
 _STOLEN = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 9\r\n\r\nnot asked"
 
 
-def _endless_lie(first: bytes, again: bytes) -> Kind:
+def _endless_lie(first: bytes, again: bytes) -> AnswerKind:
     """A beginning, then the same bytes without end, as fast as the client reads them."""
 
     def script() -> Iterator[Step]:
@@ -217,14 +217,14 @@ def _endless_lie(first: bytes, again: bytes) -> Kind:
         while True:
             yield again
 
-    return Kind(lambda _: WebAnswer(script=script(), broken=True))
+    return AnswerKind(lambda _: WebAnswer(script=script(), broken=True))
 
 
-def _stated(value: bytes) -> Kind:
+def _stated(value: bytes) -> AnswerKind:
     return _sends(_OK + b"Content-Length: " + value + b"\r\n\r\n" + _LIE)
 
 
-LIARS: dict[str, Kind] = {
+LIARS: dict[str, AnswerKind] = {
     # without end
     "endless_head": _endless_lie(_OK, b"X-More: and more\r\n" * 500),
     "endless_line": _endless_lie(_OK + b"X-Long: ", b"and longer " * 500),
@@ -361,14 +361,14 @@ def _hang_midway(place: AnswerPlace) -> WebAnswer:
     return WebAnswer(script=(first,), ending=ConnectionEnd.HANG, broken=True)
 
 
-SLOW: dict[str, Kind] = {
-    "slow": Kind(
+SLOW: dict[str, AnswerKind] = {
+    "slow": AnswerKind(
         lambda place: WebAnswer(body=_page(place), links=[place.anchor()], delay=place.world.slow)
     ),
-    "trickle": Kind(_trickle),
-    "drip": Kind(_drip),
-    "drip_head": Kind(_drip_head),
-    "endless": Kind(_endless),
+    "trickle": AnswerKind(_trickle),
+    "drip": AnswerKind(_drip),
+    "drip_head": AnswerKind(_drip_head),
+    "endless": AnswerKind(_endless),
     "hang": _sends(ending=ConnectionEnd.HANG),
-    "hang_midway": Kind(_hang_midway),
+    "hang_midway": AnswerKind(_hang_midway),
 }
