@@ -9,6 +9,7 @@ from webcrawl.lab.simweb import cli
 
 
 def main() -> int:
+    """Serve by the command line, and return the exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m webcrawl.lab.simweb", description="Serves the synthetic web."
     )

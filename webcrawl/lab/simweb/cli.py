@@ -92,9 +92,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Serve until SIGINT, SIGTERM or, if asked to, the end of standard input.
+    """Serve until SIGINT, SIGTERM or, with --until-eof, the end of standard input.
 
-    Raise UsageError before it starts.
+    Raise UsageError if the web cannot start with these options.
     """
     try:
         world = _world(options)
@@ -106,7 +106,7 @@ def run(options: argparse.Namespace) -> None:
             log=log,
             outages=options.outage,
         )
-        with _seeds(world, options.seeds) as seeds:
+        with _seed_file(world, options.seeds) as seeds:
             loop = new_event_loop()
             loop.run_until_complete(_serve(server, seeds, until_eof=options.until_eof))
             loop.close()
@@ -115,11 +115,13 @@ def run(options: argparse.Namespace) -> None:
 
 
 async def _serve(server: Server, seeds: Path, *, until_eof: bool) -> None:
-    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    """Start the server, print the line that says so, and serve until it is to stop."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     if until_eof:
-        loop.add_reader(sys.stdin, _read_on, stop)
+        loop.add_reader(sys.stdin, _stop_at_eof, stop)
     await server.start()
     world = server.world
     size = f"{count(world.hosts, 'host')}, {count(world.pages, 'page')}"
@@ -133,13 +135,14 @@ async def _serve(server: Server, seeds: Path, *, until_eof: bool) -> None:
     await server.close()
 
 
-def _read_on(stop: asyncio.Event) -> None:
+def _stop_at_eof(stop: asyncio.Event) -> None:
     # A pipe ends when its parent dies, even by kill -9
     if not os.read(sys.stdin.fileno(), 4096):
         stop.set()
 
 
 def _check_ports(options: argparse.Namespace) -> None:
+    """Raise UsageError if a port is impossible."""
     for name in ("port", "dns_port", "tls_port"):
         port = getattr(options, name)
         if not 0 <= port <= HIGHEST_PORT:
@@ -160,6 +163,7 @@ def _sizes(text: str) -> tuple[int, int]:
 
 
 def _world(options: argparse.Namespace) -> World:
+    """Return the world that the options describe. Raise ValueError if there is none."""
     _check_ports(options)
     sizes = _sizes(options.size)
     if not 0 <= options.latency <= MAX_LATENCY:
@@ -188,8 +192,8 @@ def _world(options: argparse.Namespace) -> World:
 
 
 @contextmanager
-def _seeds(world: World, path: Path | None) -> Iterator[Path]:
-    """Yield the seed file. A temporary one is removed again."""
+def _seed_file(world: World, path: Path | None) -> Iterator[Path]:
+    """Write the roots of all hosts to a file and yield its path; without `path` it is temporary."""
     with TemporaryDirectory(prefix="simweb-") as folder:
         path = path or Path(folder) / "seeds.txt"
         with path.open("w", encoding="ascii") as file:

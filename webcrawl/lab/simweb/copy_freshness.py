@@ -17,8 +17,8 @@ from webcrawl.lab.simweb.random_content import path
 from webcrawl.lab.simweb.request_log import Hit
 from webcrawl.lab.simweb.world import World
 
-# seconds after a turn at which the new edition is live: moments since 1970 are no finer
-AFTER = 1e-6
+# So long after a change the new edition is certainly live: moments since 1970 are no finer
+MOMENT_SECONDS = 1e-6
 NEVER_STALE = inf
 
 Fetch = tuple[float, str]
@@ -50,29 +50,27 @@ class Span:
 
 @dataclass(slots=True)
 class Freshness:
-    """The weighted mean over all pages and the whole time, and of each of the equal parts of the
-    time.
+    """How fresh a crawl's copies were: weighted means over all pages and the whole time.
 
-    A page counts from its first fetch. `age` is in seconds: how long the live edition has been
-    another one.
+    A page counts from its first fetch.
     """
 
-    fresh: float = 0.0
-    age: float = 0.0
+    fresh: float = 0.0  # share of the time in which a copy was fresh
+    age: float = 0.0  # seconds since a copy became stale, 0 while it is fresh
     pages: int = 0
-    curve: list[float] = field(default_factory=list)
+    curve: list[float] = field(default_factory=list)  # `fresh` in each of equal parts of the time
 
 
 def fetches(world: World, hits: Iterable[Hit]) -> dict[tuple[int, int], list[Fetch]]:
-    """Return what was sent of each page, by host and page, in order.
+    """Return the fetches of each page, in order, by host and page.
 
-    A 304 sends nothing: the copy stays as it is.
+    A 304 is no fetch: the copy stays as it is.
     """
     sent: defaultdict[tuple[int, int], list[Fetch]] = defaultdict(list)
     for hit in sorted(hits, key=lambda hit: hit.wall):
         host = world.number(hit.host)
-        # A client that has left has no copy
-        if not hit.edition or host is None or world.changing_pages is None or hit.outcome == "left":
+        has_copy = hit.edition and hit.outcome != "left"  # a client that has left has none
+        if not has_copy or host is None or world.changing_pages is None:
             continue
         page = world.changing_pages.page_at(host, hit.path)
         if page is not None:
@@ -81,16 +79,22 @@ def fetches(world: World, hits: Iterable[Hit]) -> dict[tuple[int, int], list[Fet
 
 
 def spans(world: World, at: tuple[int, int], sent: Sequence[Fetch], end: float) -> Iterator[Span]:
-    """Yield the life of a page's copy from its first fetch until `end`."""
+    """Yield the spans of a page's copy from its first fetch until `end`, in order.
+
+    `at` is the page's host and number, and `sent` its fetches in order.
+    """
     if world.changing_pages is None or not sent:
         return
     host, page = at
-    turns = iter([*world.changing_pages.change_times(host, page, sent[0][0] - AFTER, end), inf])
-    turn, live = next(turns), ""
+    first_fetch, _ = sent[0]
+    changes = world.changing_pages.change_times(host, page, first_fetch - MOMENT_SECONDS, end)
+    turns = iter([*changes, inf])
+    turn = next(turns)
     for (begin, copy), (until, _) in pairwise([*sent, (end, "")]):
-        now, stale_since = begin, NEVER_STALE
-        live = world.changing_pages.edition(host, page, now)
-        if copy != live:  # it was sent by a server that lies, or changed in the very moment
+        now = begin
+        stale_since = NEVER_STALE
+        # A server that lies has sent another edition, or the page changed in the very moment
+        if copy != world.changing_pages.edition(host, page, now):
             stale_since = now
         while turn <= now:
             turn = next(turns)
@@ -100,7 +104,7 @@ def spans(world: World, at: tuple[int, int], sent: Sequence[Fetch], end: float) 
                 yield Span(now, stop, stale_since)
             now = stop
             if turn == stop:
-                live = world.changing_pages.edition(host, page, turn + AFTER)
+                live = world.changing_pages.edition(host, page, turn + MOMENT_SECONDS)
                 if live == copy:
                     stale_since = NEVER_STALE
                 elif stale_since == NEVER_STALE:
@@ -117,107 +121,127 @@ def freshness(
     weight: Weight = lambda _: 1.0,
     parts: int = 20,
 ) -> Freshness:
-    """Return the truth about the copies between two moments.
+    """Return how fresh the copies really were between two moments.
 
-    `sent` is from `fetches`, `weight` is of a page's first URL.
+    `sent` is what `fetches` returns. `weight` returns the weight of a page by its first URL. The
+    curve has `parts` points.
     """
     step = (end - begin) / parts
-    fresh, whole, age = [0.0] * parts, [0.0] * parts, 0.0
+    fresh_seconds = [0.0] * parts
+    all_seconds = [0.0] * parts
+    age = 0.0
     for (host, page), of_page in sent.items():
-        w = weight(world.origin(host) + path(page))
+        page_weight = weight(world.origin(host) + path(page))
         for span in spans(world, (host, page), of_page, end):
-            for part, piece in _cut(span, begin, step, parts):
-                fresh[part] += w * piece.fresh
-                whole[part] += w * (piece.end - piece.begin)
-                age += w * piece.age
-    total = sum(whole)
-    curve = [good / all_ if all_ else 0.0 for good, all_ in zip(fresh, whole, strict=True)]
-    return (
-        Freshness(sum(fresh) / total, age / total, len(sent), curve)
-        if total
-        else Freshness(curve=curve)
-    )
+            for part, piece in _pieces(span, begin, step, parts):
+                fresh_seconds[part] += page_weight * piece.fresh
+                all_seconds[part] += page_weight * (piece.end - piece.begin)
+                age += page_weight * piece.age
+    total = sum(all_seconds)
+    curve = [
+        fresh / whole if whole else 0.0
+        for fresh, whole in zip(fresh_seconds, all_seconds, strict=True)
+    ]
+    if not total:
+        return Freshness(curve=curve)
+    return Freshness(sum(fresh_seconds) / total, age / total, len(sent), curve)
 
 
-def _cut(span: Span, begin: float, step: float, parts: int) -> Iterator[tuple[int, Span]]:
-    """Yield the pieces of a span in each part of the time."""
-    first, last = (
-        max(int((span.begin - begin) // step), 0),
-        min(int((span.end - begin) // step), parts - 1),
-    )
+def _pieces(span: Span, begin: float, step: float, parts: int) -> Iterator[tuple[int, Span]]:
+    """Yield the piece of a span that lies in each part of the time, with the number of the part."""
+    first = max(int((span.begin - begin) // step), 0)
+    last = min(int((span.end - begin) // step), parts - 1)
     for part in range(first, last + 1):
-        start, stop = max(span.begin, begin + part * step), min(span.end, begin + (part + 1) * step)
+        start = max(span.begin, begin + part * step)
+        stop = min(span.end, begin + (part + 1) * step)
         if stop > start:
             yield part, Span(start, stop, span.stale_since)
 
 
 _Floats = npt.NDArray[np.float64]
-_STEPS = 60  # of a bisection: more digits than a float has
+_BISECTIONS = 60  # more than a float has binary digits
 
 
 def optimum(rates: Sequence[float], weights: Sequence[float], budget: float) -> float:
-    """Return the greatest weighted freshness with so many fetches in the unit of time of the rates."""
-    d, w = _changing(rates, weights)
-    if not len(d) or budget <= 0:
-        return _with_still(0.0, rates, weights) if len(d) else 1.0
+    """Return the greatest weighted freshness that any policy reaches with this budget.
+
+    `rates` are the changes of each page and `budget` the fetches of all pages, both in the same
+    unit of time.
+    """
+    # In this and the following functions d is an array of rates of change, and w one of weights,
+    # as in Cho and Garcia-Molina
+    d, w = _only_changing(rates, weights)
+    if not len(d):
+        return 1.0
+    if budget <= 0:
+        return _with_unchanging(0.0, rates, weights)
     # At the optimum one fetch more gains the same for each page that is fetched: this level. Where
     # even the first fetch gains less, because a page changes too fast, it gets none
     low, high = 0.0, float(np.max(w / d))
-    for _ in range(_STEPS):
+    for _ in range(_BISECTIONS):
         level = (low + high) / 2
-        if float(np.sum(d / _waits(d, w, level))) > budget:
+        if float(np.sum(d / _changes_between_fetches(d, w, level))) > budget:
             low = level
         else:
             high = level
-    return _with_still(float(np.sum(w * _fresh(_waits(d, w, high)))), rates, weights)
+    return _with_unchanging(
+        float(np.sum(w * _fresh_share(_changes_between_fetches(d, w, high)))), rates, weights
+    )
 
 
 def uniform(rates: Sequence[float], weights: Sequence[float], budget: float) -> float:
-    """Return the freshness of a crawl that fetches all pages, those that never change as well,
-    equally often.
+    """Return the freshness of a crawl that fetches all pages equally often.
+
+    It spends fetches on pages that never change, too.
     """
-    d, w = _changing(rates, weights)
+    d, w = _only_changing(rates, weights)
     # The time between two fetches is the same for all: pages by fetches
-    return _with_still(float(np.sum(w * _fresh(d * (len(rates) / budget)))), rates, weights)
+    return _with_unchanging(
+        float(np.sum(w * _fresh_share(d * (len(rates) / budget)))), rates, weights
+    )
 
 
 def proportional(rates: Sequence[float], weights: Sequence[float], budget: float) -> float:
     """Return the freshness of a crawl that fetches each page in proportion to its changes."""
-    d, w = _changing(rates, weights)
-    return _with_still(
-        float(np.sum(w * _fresh(np.full(len(d), np.sum(d) / budget)))), rates, weights
-    )
+    d, w = _only_changing(rates, weights)
+    changes = np.full(len(d), np.sum(d) / budget)  # between two fetches of any page
+    return _with_unchanging(float(np.sum(w * _fresh_share(changes))), rates, weights)
 
 
-def _changing(rates: Sequence[float], weights: Sequence[float]) -> tuple[_Floats, _Floats]:
+def _only_changing(rates: Sequence[float], weights: Sequence[float]) -> tuple[_Floats, _Floats]:
+    """Return the rates and the weights of the pages that change at all."""
     d, w = np.asarray(rates, dtype=float), np.asarray(weights, dtype=float)
     return d[d > 0], w[d > 0]
 
 
-def _with_still(gained: float, rates: Sequence[float], weights: Sequence[float]) -> float:
-    """Return the freshness with the pages that never change, which are always fresh, as a share of
-    all weights.
+def _with_unchanging(gained: float, rates: Sequence[float], weights: Sequence[float]) -> float:
+    """Return the freshness of all pages, given the weighted freshness of those that change.
+
+    Pages that never change are always fresh.
     """
-    still = sum(w for d, w in zip(rates, weights, strict=True) if d <= 0)
-    return (gained + still) / sum(weights)
+    unchanging = sum(w for d, w in zip(rates, weights, strict=True) if d <= 0)
+    return (gained + unchanging) / sum(weights)
 
 
-def _fresh(x: _Floats) -> _Floats:
-    """Return the share of the time in which a copy is fresh, by the number of changes between two
-    fetches.
+def _fresh_share(x: _Floats) -> _Floats:
+    """Return the share of the time in which copies are fresh.
+
+    `x` is the mean number of changes between two fetches of each page.
     """
     # Of a page that changes at random: (1 - exp(-x)) / x (Cho and Garcia-Molina)
     return np.where(np.isfinite(x), -np.expm1(-x) / x, 0.0)
 
 
-def _waits(d: _Floats, w: _Floats, level: float) -> _Floats:
-    """Return the changes between two fetches of each page, inf for those that are never fetched:
-    the root of 1 - (1 + x) exp(-x) = level d / w.
+def _changes_between_fetches(d: _Floats, w: _Floats, level: float) -> _Floats:
+    """Return the mean number of changes between two fetches of each page; inf if it is never fetched.
+
+    At that number one fetch more gains `level` for each page. It is the root x of
+    1 - (1 + x) exp(-x) = level d / w.
     """
     share = level * d / w
     # exp(-50) is below the last digit of a float beside 1
     low, high = np.zeros(len(d)), np.full(len(d), 50.0)
-    for _ in range(_STEPS):
+    for _ in range(_BISECTIONS):
         middle = (low + high) / 2
         under = -np.expm1(-middle) - middle * np.exp(-middle) < share
         low, high = np.where(under, middle, low), np.where(under, high, middle)

@@ -29,23 +29,23 @@ def gzip(data: bytes, level: int = 1) -> bytes:
     return bytes(packer.compress(data) + packer.flush())
 
 
-def _slow(world: Web, _: WebRequest, answer: WebAnswer) -> WebAnswer:
+def _slower(world: Web, _: WebRequest, answer: WebAnswer) -> WebAnswer:
     answer.delay += world.slow
     return answer
 
 
-def _close(_: Web, __: WebRequest, answer: WebAnswer) -> WebAnswer:
+def _closed_after(_: Web, __: WebRequest, answer: WebAnswer) -> WebAnswer:
     if answer.script is None:
         answer.ending = ConnectionEnd.CLOSE
     return answer
 
 
-def _chunked(_: Web, __: WebRequest, answer: WebAnswer) -> WebAnswer:
+def _in_chunks(_: Web, __: WebRequest, answer: WebAnswer) -> WebAnswer:
     answer.chunked = bool(answer.body)
     return answer
 
 
-def _gzip(_: Web, request: WebRequest, answer: WebAnswer) -> WebAnswer:
+def _gzipped(_: Web, request: WebRequest, answer: WebAnswer) -> WebAnswer:
     can_be_packed = answer.script is None and bool(answer.body)
     is_packed = "Content-Encoding" in str(answer.headers)
     if can_be_packed and not is_packed and "gzip" in request.accept:
@@ -55,10 +55,10 @@ def _gzip(_: Web, request: WebRequest, answer: WebAnswer) -> WebAnswer:
 
 
 ANSWER_FORMS: dict[str, Callable[[Web, WebRequest, WebAnswer], WebAnswer]] = {
-    "host_slow": _slow,
-    "host_close": _close,
-    "host_chunked": _chunked,
-    "host_gzip": _gzip,
+    "host_slow": _slower,
+    "host_close": _closed_after,
+    "host_chunked": _in_chunks,
+    "host_gzip": _gzipped,
 }
 
 
@@ -74,18 +74,13 @@ NO_PURPOSES: frozenset[str] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """One kind: what is added to robots.txt, heads and documents, where {agent} is the crawler's
-    token.
+    """What one kind of owner says about the use of its pages. {agent} is the crawler's token."""
 
-    `forbids`: for which purposes the pages below `folder` must not be used, or but for these if it
-    begins with `!`.
-    """
-
-    robots: str = ""
-    headers: tuple[str, ...] = ()
-    meta: str = ""
-    forbids: tuple[str, ...] = ()
-    folder: str = "/"
+    robots: str = ""  # lines at the end of robots.txt
+    headers: tuple[str, ...] = ()  # header lines of every answer
+    meta: str = ""  # elements in the head of every HTML document
+    forbids: tuple[str, ...] = ()  # purposes for which pages must not be used
+    folder: str = "/"  # where that holds; with a "!" before it, everywhere else
 
 
 OWNERS: dict[str, Owner] = {
@@ -151,14 +146,15 @@ def owner_of(world: Web, host: int) -> Owner:
 
 
 def owner_forbids(world: Web, host: int, path: str) -> frozenset[str]:
-    """Return for which purposes the owner does not want the page at this request target used."""
+    """Return the purposes for which the owner forbids the use of the page at this target."""
     owner = owner_of(world, host)
-    inside = path.startswith(owner.folder.removeprefix("!"))
-    return NO_PURPOSES if inside is owner.folder.startswith("!") else frozenset(owner.forbids)
+    is_below = path.startswith(owner.folder.removeprefix("!"))
+    is_inverted = owner.folder.startswith("!")
+    return NO_PURPOSES if is_below is is_inverted else frozenset(owner.forbids)
 
 
 def add_owner_statements(owner: Owner, answer: WebAnswer, agent: str) -> WebAnswer:
-    """Return the answer with what its owner adds to it."""
+    """Return the answer with the header lines and the elements that its owner adds to it."""
     lines = tuple(line.replace("{agent}", agent) for line in owner.headers)
     body = answer.body
     # Only HTML has a head that could say it
@@ -172,14 +168,15 @@ def add_owner_statements(owner: Owner, answer: WebAnswer, agent: str) -> WebAnsw
 # What every host has besides its pages: style sheet, script, pictures, and the target of the search
 # form.
 _PICTURE = re.compile(r"/static/picture-(\d{1,2})\.png")
-_STYLE = b'@import url("/never/style"); body { font: 16px serif; color: #222 }\n'
+_STYLE_SHEET = b'@import url("/never/style"); body { font: 16px serif; color: #222 }\n'
 
 _SCRIPT = b'document.title += "."; var later = "/never/app.js";\n'
 
 
 def static_answer(request: WebRequest) -> WebAnswer | None:
+    """Return the answer to a request for what every host has besides its pages, or None."""
     if request.path == "/static/style.css":
-        return WebAnswer(body=_STYLE, type="text/css")
+        return WebAnswer(body=_STYLE_SHEET, type="text/css")
     if request.path == "/static/app.js":
         return WebAnswer(body=_SCRIPT, type="text/javascript")
     if request.path.partition("?")[0] == "/search":
@@ -195,7 +192,7 @@ PNG_SIDE = 32  # pixels
 
 @lru_cache(64)
 def png(shade: int) -> bytes:
-    """Return a grey square as a PNG file."""
+    """Return a grey square as a PNG file; `shade` is from 0 to 15."""
     rows = (b"\0" + bytes([shade * 16 % 256]) * PNG_SIDE) * PNG_SIDE
     chunks = (
         (b"IHDR", struct.pack(">IIBBBBB", PNG_SIDE, PNG_SIDE, 8, 0, 0, 0, 0)),
@@ -210,32 +207,36 @@ def png(shade: int) -> bytes:
 
 # where a robots.txt may redirect to; the last part of the path is the number of hops left
 ROBOTS_FOLDER = "/x/robots/"
-LIMIT = 500 * 1024  # RFC 9309, 2.5: a crawler must parse at least this much; ours parses no more
+ROBOTS_MAX_BYTES = (
+    500 * 1024
+)  # RFC 9309, 2.5: a crawler must parse at least this much; ours parses no more
 
 
-def _folder(*names: str) -> Callable[[str], bool]:
+def _is_below(*names: str) -> Callable[[str], bool]:
     starts = tuple(f"/{name}/" for name in names)
     return lambda path: path.startswith(starts)
 
 
-_ARCHIVE = _folder("archive")
+_IS_ARCHIVE = _is_below("archive")
 _ARCHIVE_TEXT = "User-agent: *\nDisallow: /archive/\n"
 
 
 @dataclass(frozen=True, slots=True)
 class RobotsKind:
-    """One kind: its text, where {agent} is the crawler's token and {delay} the delay, and what it
-    forbids.
+    """One kind of robots.txt: its text, how it is served, and what it forbids.
+
+    In the text {agent} is the crawler's token, and {delay} the world's unit of time.
     """
 
     text: str = ""
+    # returns whether the text forbids a request target to a crawler that follows RFC 9309
     forbids: Callable[[str], bool] = lambda _: False
     status: int = 200
     type: str = "text/plain"
     encode: Callable[[str], bytes] = str.encode
     headers: tuple[str, ...] = ()
     location: str = ""  # a path, or {other} for another host's
-    delay: bool = False
+    delay: bool = False  # it asks for a Crawl-delay
     fails: int = 0  # number of attempts that get a 503
     ending: ConnectionEnd = ConnectionEnd.KEEP
     standing: HostStanding = HostStanding.OPEN
@@ -249,7 +250,7 @@ ROBOTS: dict[str, RobotsKind] = {
     # RFC 9309, 2.3.1.3: like a missing file
     "robots_denied": RobotsKind("User-agent: *\nDisallow: /\n", status=403),
     "robots_empty": RobotsKind(),
-    "robots_disallow": RobotsKind(_ARCHIVE_TEXT, _ARCHIVE),
+    "robots_disallow": RobotsKind(_ARCHIVE_TEXT, _IS_ARCHIVE),
     "robots_nothing": RobotsKind("User-agent: *\nDisallow: /\n", lambda _: True),
     "robots_wildcard": RobotsKind(
         "User-agent: *\nDisallow: /*?id=\nDisallow: /forum/*-1*.html$\n",
@@ -266,55 +267,61 @@ ROBOTS: dict[str, RobotsKind] = {
     # RFC 9309 2.2.1: the group of this crawler, else that of all
     "robots_others": RobotsKind(
         "User-agent: somebody\nDisallow: /\n\nUser-agent: *\nDisallow: /shop/\n",
-        _folder("shop"),
+        _is_below("shop"),
     ),
     "robots_own": RobotsKind(
         "User-agent: *\nDisallow: /\n\nUser-agent: nobody\nUser-agent: {agent}\nDisallow: /music/\n",
-        _folder("music"),
+        _is_below("music"),
     ),
     "robots_merged": RobotsKind(  # RFC 9309, 2.2.1: groups of the same agent are merged
         "User-agent: {agent}\nDisallow: /news/\n\nUser-agent: x\nDisallow: /\n\n"
         "User-agent: {agent}\nDisallow: /wiki/\n",
-        _folder("news", "wiki"),
+        _is_below("news", "wiki"),
     ),
     "robots_case": RobotsKind(
-        "uSER-aGENT : *   # all\n  DISALLOW:/archive/# old\nunknown: 1\n", _ARCHIVE
+        "uSER-aGENT : *   # all\n  DISALLOW:/archive/# old\nunknown: 1\n", _IS_ARCHIVE
     ),
     # RFC 9309, 2.2.2: %61 is an a
-    "robots_percent": RobotsKind("User-agent: *\nDisallow: /%61rchive/\n", _ARCHIVE),
+    "robots_percent": RobotsKind("User-agent: *\nDisallow: /%61rchive/\n", _IS_ARCHIVE),
     "robots_delay": RobotsKind(
-        "User-agent: *\nCrawl-delay: {delay}\nDisallow: /archive/\n", _ARCHIVE, delay=True
+        "User-agent: *\nCrawl-delay: {delay}\nDisallow: /archive/\n", _IS_ARCHIVE, delay=True
     ),
     "robots_bom": RobotsKind(
-        _ARCHIVE_TEXT, _ARCHIVE, encode=lambda text: b"\xef\xbb\xbf" + text.encode()
+        _ARCHIVE_TEXT, _IS_ARCHIVE, encode=lambda text: b"\xef\xbb\xbf" + text.encode()
     ),
-    "robots_cr": RobotsKind(_ARCHIVE_TEXT.replace("\n", "\r"), _ARCHIVE),
-    "robots_crlf": RobotsKind(_ARCHIVE_TEXT.replace("\n", "\r\n"), _ARCHIVE),
+    "robots_cr": RobotsKind(_ARCHIVE_TEXT.replace("\n", "\r"), _IS_ARCHIVE),
+    "robots_crlf": RobotsKind(_ARCHIVE_TEXT.replace("\n", "\r\n"), _IS_ARCHIVE),
     "robots_gzip": RobotsKind(
         _ARCHIVE_TEXT,
-        _ARCHIVE,
+        _IS_ARCHIVE,
         encode=lambda text: gzip(text.encode()),
         headers=("Content-Encoding: gzip",),
     ),
     # Whatever type it says to have
-    "robots_octets": RobotsKind(_ARCHIVE_TEXT, _ARCHIVE, type="application/octet-stream"),
+    "robots_octets": RobotsKind(_ARCHIVE_TEXT, _IS_ARCHIVE, type="application/octet-stream"),
     "robots_html": RobotsKind(
         "<!DOCTYPE html><title>Welcome</title><p>All our pages.", type="text/html"
     ),
     # What forbids all is beyond what a crawler reads
     "robots_huge": RobotsKind(
         _ARCHIVE_TEXT,
-        _ARCHIVE,
+        _IS_ARCHIVE,
         encode=lambda text: (
-            text.encode() + b"# and so on, and on and on\n" * (LIMIT // 20) + b"Disallow: /\n"
+            text.encode()
+            + b"# and so on, and on and on\n" * (ROBOTS_MAX_BYTES // 20)
+            + b"Disallow: /\n"
         ),
     ),
-    "robots_moved": RobotsKind(_ARCHIVE_TEXT, _ARCHIVE, status=301, location=ROBOTS_FOLDER + "0"),
+    "robots_moved": RobotsKind(
+        _ARCHIVE_TEXT, _IS_ARCHIVE, status=301, location=ROBOTS_FOLDER + "0"
+    ),
     # five hops in all
-    "robots_chain": RobotsKind(_ARCHIVE_TEXT, _ARCHIVE, status=302, location=ROBOTS_FOLDER + "4"),
+    "robots_chain": RobotsKind(
+        _ARCHIVE_TEXT, _IS_ARCHIVE, status=302, location=ROBOTS_FOLDER + "4"
+    ),
     # RFC 9309 2.3.1.2: also to another authority
     "robots_elsewhere": RobotsKind(
-        _ARCHIVE_TEXT, _ARCHIVE, status=302, location="{other}" + ROBOTS_FOLDER + "0"
+        _ARCHIVE_TEXT, _IS_ARCHIVE, status=302, location="{other}" + ROBOTS_FOLDER + "0"
     ),
     # RFC 9309 2.3.1.2: after five hops it may be taken for unavailable, and so for allowing all
     "robots_loop": RobotsKind(
@@ -324,7 +331,7 @@ ROBOTS: dict[str, RobotsKind] = {
     "robots_503": RobotsKind(status=503, standing=HostStanding.SHUT),
     "robots_hang": RobotsKind(ending=ConnectionEnd.HANG, standing=HostStanding.SHUT),
     "robots_reset": RobotsKind(ending=ConnectionEnd.RESET, standing=HostStanding.SHUT),
-    "robots_recovers": RobotsKind(_ARCHIVE_TEXT, _ARCHIVE, fails=1),
+    "robots_recovers": RobotsKind(_ARCHIVE_TEXT, _IS_ARCHIVE, fails=1),
 }
 
 
@@ -348,22 +355,20 @@ def crawl_delay(world: Web, host: int) -> float:
 
 
 def robots_standing(world: Web, host: int) -> HostStanding:
-    """Return how far the host's robots.txt alone lets a crawler in."""
+    """Return how far a crawler can fetch pages of this host, judging by its robots.txt alone."""
     kind = robots_of(world, host)
     if "{other}" not in kind.location:
         return kind.standing
     other = (host + 1) % world.hosts
-    reachable = (
-        world.kind("host", other) not in DOWN
-        and world.kind("dns", other) not in name_server.STANDING
-    )
-    return HostStanding.OPEN if reachable else HostStanding.UNSURE
+    is_up = world.kind("host", other) not in DOWN
+    is_found = world.kind("dns", other) not in name_server.STANDING
+    return HostStanding.OPEN if is_up and is_found else HostStanding.UNSURE
 
 
 def robots_answer(world: Web, request: WebRequest) -> WebAnswer:
     """Return the answer to /robots.txt, or to the target of a redirected one."""
     if request.path.startswith(ROBOTS_FOLDER):
-        return _redirected(world, request)
+        return _redirected_robots(world, request)
     kind = robots_of(world, request.host)
     if kind.ending is not ConnectionEnd.KEEP:
         return WebAnswer(script=(), ending=kind.ending, broken=True)
@@ -379,13 +384,17 @@ def robots_answer(world: Web, request: WebRequest) -> WebAnswer:
     return WebAnswer(kind.status, kind.encode(text), kind.type, kind.headers)
 
 
-def _redirected(world: Web, request: WebRequest) -> WebAnswer:
-    left = request.path.removeprefix(ROBOTS_FOLDER)
-    if left == "0":
+def _redirected_robots(world: Web, request: WebRequest) -> WebAnswer:
+    """Return the answer at the target of a redirected robots.txt: the next redirect, or the rules."""
+    hops_left = request.path.removeprefix(ROBOTS_FOLDER)
+    if hops_left == "0":
         return WebAnswer(body=_ARCHIVE_TEXT.encode(), type="text/plain")
-    if not left.isdecimal() and left != "loop":
+    if hops_left == "loop":
+        target = ROBOTS_FOLDER + "loop"
+    elif hops_left.isdecimal():
+        target = ROBOTS_FOLDER + str(int(hops_left) - 1)
+    else:
         return WebAnswer(404)
-    target = ROBOTS_FOLDER + ("loop" if left == "loop" else str(int(left) - 1))
     return WebAnswer(
         302, headers=(f"Location: {target}",), location=world.origin(request.host) + target
     )

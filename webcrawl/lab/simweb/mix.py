@@ -51,13 +51,13 @@ CHANGE_GROUPS = {
     "feed": FEEDS,
 }
 
-_RARE = {
+_RARE_CHANGES = {
     "change_gone_404": 0.02,
     "change_gone_410": 0.02,
     "change_returns": 0.02,
     "change_moves": 0.02,
 }
-_OTHERS = {
+_UNCOMMON_CHANGES = {
     "change_daily": 0.05,
     "change_weekly": 0.05,
     "change_bursts": 0.05,
@@ -66,11 +66,11 @@ _OTHERS = {
 
 
 def changing() -> dict[str, float]:
-    """Return a mix as the web has it.
+    """Return the mix of a changing web that is like the real one.
 
     Most pages change at random or never, most hosts are honest, and a few are odd.
     """
-    mix = {"change_poisson": 0.57, **_OTHERS, "change_never": 0.15, **_RARE}
+    mix = {"change_poisson": 0.57, **_UNCOMMON_CHANGES, "change_never": 0.15, **_RARE_CHANGES}
     mix |= dict.fromkeys(VALIDATORS, 0.2)
     mix |= dict.fromkeys(ODD, 0.02)
     mix |= {"sitemap_plain": 0.2, "sitemap_index": 0.2, "sitemap_unnamed": 0.1}
@@ -111,15 +111,19 @@ _GROUP = {kind: group for group, kinds in GROUPS.items() for kind in kinds} | di
 
 
 def even(kinds: Iterable[str], share: float = 1.0) -> dict[str, float]:
-    """Return these kinds in equal parts, with `share` of each group together."""
+    """Return a mix of these kinds: those of one group have equal parts of `share`.
+
+    Raise ValueError if there is no such kind.
+    """
     kinds = list(kinds)
     sizes = {group: sum(_group(kind) == group for kind in kinds) for group in GROUPS}
     return {kind: share / sizes[_group(kind)] for kind in kinds}
 
 
 def hostile() -> dict[str, float]:
-    """Return a mix of every kind: a special answer on each page, and a quarter of the hosts odd in
-    each way.
+    """Return the mix of `--hostile`: a special answer on each page, and hosts odd in every way.
+
+    In each group of hosts a quarter of them is odd.
     """
     mix = even(GROUPS["page"])
     for group in ("robots", "dns", "host", "name"):

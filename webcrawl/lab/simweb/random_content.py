@@ -13,42 +13,43 @@ from itertools import accumulate, product
 from random import Random
 from struct import Struct
 
-_PLACE = Struct("<QQQ")
-_WORDS = {count: Struct(f"<{count}Q") for count in (2, 64)}
+_PAGE_KEY = Struct("<QQQ")
+_UNPACK = {count: Struct(f"<{count}Q") for count in (2, 64)}  # 64 numbers take 4 microseconds
 
 
 def draws(seed: int, host: int, page: int, count: int = 2) -> tuple[int, ...]:
-    """Return `count` (2 or 64) uniform 64-bit numbers that belong to one page; 64 of them take 4
-    us.
-    """
-    words = _WORDS[count]
-    digest = shake_128(_PLACE.pack(seed, host, page)).digest(words.size)
-    return words.unpack(digest)  # type: ignore[no-any-return,unused-ignore]  # typeshed: tuple[Any, ...]
+    """Return `count` uniform numbers of 64 bits that belong to one page; `count` is 2 or 64."""
+    numbers = _UNPACK[count]
+    digest = shake_128(_PAGE_KEY.pack(seed, host, page)).digest(numbers.size)
+    return numbers.unpack(digest)  # type: ignore[no-any-return,unused-ignore]  # typeshed: tuple[Any, ...]
+
+
+_ROUNDING = 1e-9  # by which shares that are 1 together may miss it
 
 
 class Shares:
     """Divides the natural numbers among names by share.
 
-    `at(n)` is the name of number n, "" outside all shares.
-
-    A quadratic irrational spreads the numbers without leaving a gap much wider than 1/n. So the
-    shares hold even for a handful of hosts, where independent draws would miss some kinds.
+    Number n belongs to the name whose part of [0, 1) has the fraction of offset + n * slope. A
+    quadratic irrational as slope spreads these fractions without leaving a gap much wider than 1/n.
+    So the shares hold even for a handful of hosts, where independent draws would miss some kinds.
     """
 
     def __init__(self, shares: Mapping[str, float], slope: float, offset: float) -> None:
+        """Raise ValueError if a share is negative, or all together are more than 1."""
         self._names = [*shares, ""]
         self._bounds = list(accumulate(shares.values()))
-        if any(share < 0 for share in shares.values()) or (
-            self._bounds and self._bounds[-1] > 1.0 + 1e-9
-        ):
+        total = self._bounds[-1] if self._bounds else 0.0
+        if total > 1.0 + _ROUNDING or any(share < 0 for share in shares.values()):
             raise ValueError(f"shares must be at least 0 and at most 1 together: {dict(shares)}")
-        if self._bounds and self._bounds[-1] > 1.0 - 1e-9:
+        if total > 1.0 - _ROUNDING:
             self._names.pop()
             self._bounds.pop()  # the last one gets the rest, whatever the rounding
         self._slope = slope
         self._offset = offset
 
     def at(self, number: int) -> str:
+        """Return the name to which this number belongs, or "" if it is outside all shares."""
         if len(self._names) == 1:
             return self._names[0]
         return self._names[bisect(self._bounds, (self._offset + number * self._slope) % 1.0)]
@@ -76,21 +77,19 @@ LENGTH = 2**18  # characters: a power of two, so that a random place is a few bi
 
 @lru_cache(4)
 def filler(seed: int) -> str:
-    """Return LENGTH characters of words, repeated once, so that any LENGTH characters from the
-    first half can be cut out.
+    """Return a text of LENGTH characters, twice: LENGTH characters can be cut from any place.
 
     Pages cut it anywhere, even within words, so that each page has exactly its size.
     """
-    chance = Random(seed)
-    words = chance.choices(WORDS, k=LENGTH // 6)
-    for at in range(11, len(words), 11):
-        # A sentence of eleven words
+    random = Random(seed)
+    words = random.choices(WORDS, k=LENGTH // 6)
+    for at in range(11, len(words), 11):  # sentences of eleven words
         words[at - 1] += "."
         words[at] = words[at].capitalize()
     return " ".join(words)[:LENGTH] * 2
 
 
-_NUMBER = re.compile(r"/.*?(?:-|\?id=)([1-9]\d{0,9})(?:\.html|&view=full)?")
+_PAGE_TARGET = re.compile(r"/.*?(?:-|\?id=)([1-9]\d{0,9})(?:\.html|&view=full)?")
 
 
 def path(page: int) -> str:
@@ -100,7 +99,9 @@ def path(page: int) -> str:
     """
     if not page:
         return "/"
-    form, section, word = page & 7, SECTIONS[page >> 3 & 7], WORDS[(page ^ page >> 7) & 127]
+    form = page & 7
+    section = SECTIONS[page >> 3 & 7]
+    word = WORDS[(page ^ page >> 7) & 127]
     if form < 5:
         return f"/{section}/{word}-{page}.html"
     if form == 5:
@@ -114,7 +115,7 @@ def page_number(target: str) -> int | None:
     """Return the number of the page with this path, even if the host has fewer pages."""
     if target == "/":
         return 0
-    match = _NUMBER.fullmatch(target)
+    match = _PAGE_TARGET.fullmatch(target)
     # One URL per page: the number in another form is no page
     if match is None or path(int(match[1])) != target:
         return None
@@ -132,23 +133,24 @@ def depth(target: str) -> int:
 
 
 _SYLLABLES = "ba co di fu ga hel in jo ka lu mer no or pi qua ri so tam ul ven wo xi ya zor"
-_OWN = 128  # words of a page's own vocabulary; as many are common to all
-_NUMBERS = Struct(f"<{_OWN}H")
-_PER_WORD = 6  # characters, space included; the average is above 7
+_OWN_WORDS = 128  # of a page's own vocabulary; as many are common to all pages
+_OWN_WORD_NUMBERS = Struct(f"<{_OWN_WORDS}H")
+_CHARS_PER_WORD = 6  # characters, space included; the average is above 7
 
 
 @lru_cache(1)
-def _rare() -> list[str]:
+def _invented_words() -> list[str]:
     """Return 13,824 words that are made up."""
     return ["".join(parts) for parts in product(_SYLLABLES.split(), repeat=3)]
 
 
 def prose(key: str, length: int) -> str:
-    """Return so many characters of text.
+    """Return a text of `length` characters that belongs to a key.
 
-    The same key gives the same text, another one a text with other words.
+    The same key has the same text, and another key a text with other words.
     """
-    digest = shake_128(key.encode()).digest(_NUMBERS.size + length // _PER_WORD + 64)
-    rare = _rare()
-    words = WORDS + [rare[number % len(rare)] for number in _NUMBERS.unpack_from(digest)]
-    return " ".join([words[byte] for byte in digest[_NUMBERS.size :]])[:length]
+    digest = shake_128(key.encode()).digest(_OWN_WORD_NUMBERS.size + length // _CHARS_PER_WORD + 64)
+    invented = _invented_words()
+    numbers = _OWN_WORD_NUMBERS.unpack_from(digest)
+    words = WORDS + [invented[number % len(invented)] for number in numbers]
+    return " ".join([words[byte] for byte in digest[_OWN_WORD_NUMBERS.size :]])[:length]

@@ -54,8 +54,10 @@ FIELDS = tuple(field.name for field in fields(Hit))
 
 
 class Log:
-    """Hits in the order in which they ended: in memory if `keep`, and as JSON lines in the file at
-    `path`.
+    """Collects hits in the order in which they ended.
+
+    They stay in memory if `keep`, and are written as JSON lines to the file at `path` if there is
+    one. `count` counts them in any case.
     """
 
     def __init__(self, path: Path | None = None, *, keep: bool = True) -> None:
@@ -88,11 +90,11 @@ def read(path: Path) -> Iterator[Hit]:
             yield Hit(**json.loads(line))
 
 
-Key = Callable[[Hit], str]
-Rule = Callable[[Hit], float]
-Connections = Mapping[str, int]  # how many requests a host may have at once, if not one
-SLACK = 0.001  # seconds by which a request may be early, as clocks go
-ONE: Connections = {}
+Key = Callable[[Hit], str]  # what counts as one server: the host, or the address
+Rule = Callable[[Hit], float]  # returns the seconds to wait after a hit
+Connections = Mapping[str, int]  # the requests that a host may have at once, if not one
+SLACK_SECONDS = 0.001  # by which a request may be early: clocks of two processes differ
+ONE_AT_A_TIME: Connections = {}
 
 
 def by_host(hit: Hit) -> str:
@@ -114,21 +116,21 @@ class Gap:
 
 
 def overlaps(
-    log: Iterable[Hit], key: Key = by_host, *, connections: Connections = ONE
+    log: Iterable[Hit], key: Key = by_host, *, connections: Connections = ONE_AT_A_TIME
 ) -> list[tuple[Hit, Hit]]:
-    """Return each request that began before an earlier one to the same host was answered, with that
-    earlier request.
+    """Return each request that began too early, and before it the one that had to be answered first.
 
-    `connections`: hosts that may have so many requests at once; then the one that had to be
-    answered first.
+    A request begins too early if the host has as many unanswered ones as `connections` allows it.
     """
     found = []
-    for hits in _grouped(log, key):
-        most, running = connections.get(hits[0].host, 1), list[Hit]()
+    for hits in _hits_by(log, key):
+        limit = connections.get(hits[0].host, 1)
+        running: list[Hit] = []
         for hit in hits:
-            running = [one for one in running if one.ended > hit.started]
-            if len(running) >= most:
-                found.append((sorted(running, key=lambda one: one.ended)[-most], hit))
+            running = [earlier for earlier in running if earlier.ended > hit.started]
+            if len(running) >= limit:
+                by_end = sorted(running, key=lambda earlier: earlier.ended)
+                found.append((by_end[-limit], hit))
             running.append(hit)
     return found
 
@@ -138,69 +140,74 @@ def gaps(
     rule: Rule,
     key: Key = by_host,
     *,
-    slack: float = SLACK,
-    connections: Connections = ONE,
+    slack: float = SLACK_SECONDS,
+    connections: Connections = ONE_AT_A_TIME,
 ) -> list[Gap]:
-    """Return the successive requests to one host between which the client waited less than `rule`
-    asks after the first.
+    """Return the pairs of requests to one host between which the client waited less than `rule` says.
 
-    Of a host that may have several requests at once, those that began while as many had their waits
-    not over.
+    A host in `connections` may have several requests at once. There, a request is too early if it
+    began while as many earlier ones were not answered or had their waits not over.
     """
     found: list[Gap] = []
-    for hits in _grouped(log, key):
-        if (most := connections.get(hits[0].host, 1)) > 1:
-            found += _crowded(hits, rule, most, slack)
+    for hits in _hits_by(log, key):
+        limit = connections.get(hits[0].host, 1)
+        if limit > 1:
+            found += _gaps_between_many(hits, rule, limit, slack)
             continue
         for first, second in pairwise(hits):
-            seconds, wanted = second.started - first.ended, rule(first)
+            seconds = second.started - first.ended
+            wanted = rule(first)
             if seconds < wanted - slack:
                 found.append(Gap(first, second, seconds, wanted))
     return found
 
 
-def _crowded(hits: list[Hit], rule: Rule, most: int, slack: float) -> Iterator[Gap]:
-    # when the wait after each earlier request is over, and its number
-    before: list[tuple[float, int]] = []
+def _gaps_between_many(hits: list[Hit], rule: Rule, limit: int, slack: float) -> Iterator[Gap]:
+    """Yield what `gaps` returns for a host that may have `limit` requests at once."""
+    # the end of the wait after each earlier request, and the number of the request
+    waits: list[tuple[float, int]] = []
     for number, hit in enumerate(hits):
-        before = sorted(one for one in before if one[0] - slack > hit.started)
-        if len(before) >= most:
-            first = hits[before[-most][1]]
+        waits = sorted((end, earlier) for end, earlier in waits if end - slack > hit.started)
+        if len(waits) >= limit:
+            _, earlier = waits[-limit]
+            first = hits[earlier]
             yield Gap(first, hit, hit.started - first.ended, rule(first))
-        before.append((hit.ended + rule(hit), number))
+        waits.append((hit.ended + rule(hit), number))
 
 
 def too_early(log: Iterable[Hit], *, maximum: float = inf) -> list[Gap]:
-    """Return every request to a host that came earlier than the Retry-After of any answer before it
-    asked for.
+    """Return every request that came before the time that a Retry-After of its host has asked for.
 
-    `maximum` is the longest wait that the client accepts.
+    `maximum` is the longest wait in seconds that the client accepts.
     """
     found = []
-    for hits in _grouped(log, by_host):
-        asking, until = hits[0], 0.0
+    for hits in _hits_by(log, by_host):
+        asking = hits[0]  # the hit whose Retry-After reaches farthest
+        until = 0.0
         for hit in hits:
-            if hit.started < until - SLACK:
+            if hit.started < until - SLACK_SECONDS:
                 found.append(Gap(asking, hit, hit.started - asking.ended, until - asking.ended))
-            if hit.retry_after and hit.ended + min(hit.retry_after, maximum) > until:
-                asking, until = hit, hit.ended + min(hit.retry_after, maximum)
+            end = hit.ended + min(hit.retry_after, maximum)
+            if hit.retry_after and end > until:
+                asking = hit
+                until = end
     return found
 
 
 def robots_first(log: Iterable[Hit]) -> list[Hit]:
-    """Return each first request to an origin that is not for robots.txt, its own or one that
-    another redirects to.
+    """Return the first request to each origin whose robots.txt had not been requested before.
+
+    A robots.txt to which another one redirects may come first, too.
     """
-    asked: set[str] = set()
+    known: set[str] = set()  # origins whose robots.txt was requested, or that were reported
     found = []
     for hit in sorted(log, key=lambda hit: hit.started):
         origin = hit.url[: -len(hit.path)]
-        if host_kinds.is_robots(hit.path) or origin in asked:
-            if hit.path == "/robots.txt":
-                asked.add(origin)
-            continue
-        asked.add(origin)
-        found.append(hit)
+        if hit.path == "/robots.txt":
+            known.add(origin)
+        elif origin not in known and not host_kinds.is_robots(hit.path):
+            known.add(origin)
+            found.append(hit)
     return found
 
 
@@ -234,7 +241,7 @@ def mercator(
     maximum: float = 300.0,
     crawl_delay_max: float = 300.0,
 ) -> Rule:
-    """Return the wait that politeness asks for after a hit, as the server sees it.
+    """Return the rule of Mercator's politeness: the seconds to wait after a hit.
 
     The server sees a download begin later and end sooner than the client does, so this is a lower
     bound.
@@ -249,7 +256,8 @@ def mercator(
     return wanted
 
 
-def _grouped(log: Iterable[Hit], key: Key) -> Iterable[list[Hit]]:
+def _hits_by(log: Iterable[Hit], key: Key) -> Iterable[list[Hit]]:
+    """Return the hits of each host or address, in the order in which they began."""
     groups: defaultdict[str, list[Hit]] = defaultdict(list)
     for hit in sorted(log, key=lambda hit: hit.started):
         groups[key(hit)].append(hit)

@@ -1,4 +1,4 @@
-"""Which URLs a crawl of the synthetic web must fetch, may fetch and must not fetch, found by
+"""Which URLs a crawl of the synthetic web must fetch, may fetch and must not fetch, truth_so_far by
 walking the world.
 """
 
@@ -17,26 +17,28 @@ from webcrawl.lab.simweb.site_listings import is_listing
 from webcrawl.lab.simweb.web_answers import Anchor, WebAnswer, WebRequest
 from webcrawl.lab.simweb.world import World
 
-FOLLOWED = frozenset({"a", "area", "frame", "iframe", "refresh", "canonical"})
+FOLLOWED_SOURCES = frozenset({"a", "area", "frame", "iframe", "refresh", "canonical"})
 ATTEMPTS = 3  # the first one, and RETRY_TIMES
-# Of what may be the host's fault: that uses up none of these attempts. While the host is well it is
-# asked for STRIKES times; one that is not is asked again at intervals that are doubled, which come
-# to fewer in a crawl of minutes.
+# A failure that may be the host's fault uses up none of these attempts. While the host is well, the
+# URL is requested up to STRIKES times. While it is not, the intervals are doubled, which comes to
+# fewer requests in a crawl of minutes.
 BUSY_ATTEMPTS = 2 * STRIKES
-OWN_FAULTS = frozenset({501, 505})  # says nothing of the host, however many URLs get one
-ROBOTS_ATTEMPTS = 18  # three tries of up to six requests
+OWN_FAULTS = frozenset(
+    {501, 505}
+)  # of the URL: they say nothing of the host, however many there are
+ROBOTS_ATTEMPTS = 18  # three tries of up to six requests, since each may be redirected five times
 
 
 def registered(host: str) -> str:
-    """Return the registered domain of a name under .test, by the public suffix list's default rule.
+    """Return the registered domain of a name under .test: its last two labels.
 
-    It is the last two labels.
+    That is the default rule of the public suffix list.
     """
     return ".".join(host.split(".")[-2:])
 
 
 def trap_of(world: World, url: str) -> str | None:
-    """Return the entrance of the trap that a URL is in, None for any other URL.
+    """Return the entrance of the trap that a URL is in, or None if it is in no trap.
 
     A host that is a trap is its own entrance.
     """
@@ -48,20 +50,18 @@ def trap_of(world: World, url: str) -> str | None:
 
 @dataclass(slots=True)
 class Truth:
-    """The URLs of a crawl, by what it has to do with them.
-
-    `must`: to be fetched once, or up to three times if in `retried` too, more often if in `busy`:
-    if the answer says when to come again, or if others of the host fail too. `may`: found only by
-    way of something that crawlers may treat differently. `traps`: entrances of traps; the pages
-    behind them may be fetched. `excluded`: found, but not to be fetched, with the reason.
-    """
+    """What a correct crawl of a world does with each URL that it finds."""
 
     world: World
-    must: set[str] = field(default_factory=set)
-    retried: set[str] = field(default_factory=set)
+    must: set[str] = field(default_factory=set)  # to be fetched, once if not in the next two
+    retried: set[str] = field(default_factory=set)  # may be requested up to three times
+    # may be requested more often: the answer says when to come again, or other URLs of its host
+    # fail too
     busy: set[str] = field(default_factory=set)
+    # found only by way of something that crawlers may treat differently
     may: set[str] = field(default_factory=set)
-    traps: set[str] = field(default_factory=set)
+    traps: set[str] = field(default_factory=set)  # entrances; all pages behind them may be fetched
+    # found, but not to be fetched, and why
     excluded: dict[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -69,11 +69,12 @@ class Truth:
 
     def never(self, url: str) -> bool:
         """Return whether no crawl with these rules may fetch this URL."""
-        return not (url in self.must or url in self.may or self._trap(url) or self._extra(url))
+        is_known = url in self.must or url in self.may
+        return not (is_known or self._is_in_trap(url) or self._is_extra(url))
 
-    def _attempts(self, url: str) -> int:
-        """Return how often a URL may be requested."""
-        if self._extra(url):
+    def _max_requests(self, url: str) -> int:
+        """Return how often a URL that is not in a trap may be requested."""
+        if self._is_extra(url):
             return ROBOTS_ATTEMPTS
         if url in self.busy:
             return BUSY_ATTEMPTS
@@ -88,27 +89,28 @@ class Truth:
                 yield f"sent to an address outside the allowed range: {hit.url}"
         yield from (f"not requested: {url}" for url in sorted(self.must - counts.keys()))
         for url, count in sorted(counts.items()):
-            limit = self._attempts(url)
+            limit = self._max_requests(url)
             if self.never(url):
                 yield f"must not be requested ({self.excluded.get(url, 'no link leads there')}): {url}"
-            elif count > limit and not self._trap(url):
+            elif count > limit and not self._is_in_trap(url):
                 yield f"requested {count} times, at most {limit} allowed: {url}"
 
-    def _trap(self, url: str) -> bool:
+    def _is_in_trap(self, url: str) -> bool:
         entrance = trap_of(self.world, url)
         return entrance is not None and entrance in self.traps
 
-    def _extra(self, url: str) -> bool:
+    def _is_extra(self, url: str) -> bool:
         """Return whether this is a robots.txt, a sitemap or a feed."""
         place = self.world.locate(url)
         if place is None:
             return False
-        return host_kinds.is_robots(place[1]) or (
-            self.world.changing_pages is not None and is_listing(place[1])
-        )
+        _, target = place
+        has_listings = self.world.changing_pages is not None
+        return host_kinds.is_robots(target) or (has_listings and is_listing(target))
 
 
 Scope = Callable[[str, str], bool]
+"""Returns whether a crawl that finds the second URL on the first one may fetch it."""
 
 
 def truth(
@@ -116,15 +118,16 @@ def truth(
     seeds: Iterable[str],
     scope: str = "any",
     *,
-    follow: Iterable[str] = FOLLOWED,
+    follow: Iterable[str] = FOLLOWED_SOURCES,
     max_hops: int = 5,
     obey_nofollow: bool = False,
     wanted: Callable[[str], bool] = lambda _: True,
 ) -> Truth:
     """Return the truth for a crawl from these seeds.
 
-    `scope` is the crawl's; `wanted` stands for its URL filters. Limits on depth, page budgets and
-    retired hosts are not modelled: a test that compares a crawl with the truth sets them high.
+    `scope` is any, seeds, domain or host, as for the spider `web`; `wanted` stands for the crawl's
+    URL filters. Limits on depth, page budgets and abandoned hosts are not modelled: a test that
+    compares a crawl with the truth sets them high.
     """
     seeds = list(seeds)
     return _Walk(
@@ -134,63 +137,69 @@ def truth(
 
 @dataclass(slots=True)
 class _Walk:
+    """Follows links through a world as a correct crawl does, and collects the truth."""
+
     world: World
-    inside: Scope
+    is_in_scope: Scope
     follow: frozenset[str]
     max_hops: int
     obey_nofollow: bool
     wanted: Callable[[str], bool]
-    found: Truth = field(init=False)
-    reached: set[str] = field(default_factory=set)  # by a link other than a redirect
+    truth: Truth = field(init=False)
+    # URLs that a link other than a redirect leads to
+    linked: set[str] = field(default_factory=set)
     # the fewest redirects in a row that led to a URL
-    hops: dict[str, int] = field(default_factory=dict)
+    fewest_hops: dict[str, int] = field(default_factory=dict)
     unsure: list[str] = field(default_factory=list)
-    # whether the answer says when to come again
+    # URLs whose answers may be the host's fault, and whether they say when to come again
     failing: dict[str, bool] = field(default_factory=dict)
 
     def run(self, seeds: list[str]) -> Truth:
         """Walk what is certain first, then what the uncertain URLs might lead to."""
-        self.found = Truth(self.world)
-        self._walk(seeds, self.found.must)
-        self._walk(self.unsure, self.found.may)
-        self.found.may -= self.found.must
-        failing = Counter(map(_host, self.failing))
-        self.found.busy = {
-            url for url, says in self.failing.items() if says or failing[_host(url)] > 1
+        self.truth = Truth(self.world)
+        self._walk(seeds, self.truth.must)
+        self._walk(self.unsure, self.truth.may)
+        self.truth.may -= self.truth.must
+        failing_by_host = Counter(map(_host, self.failing))
+        self.truth.busy = {
+            url
+            for url, says_when in self.failing.items()
+            if says_when or failing_by_host[_host(url)] > 1
         }
         # Out of scope from one page may be within it from another
-        for url in (*self.found.must, *self.found.may):
-            self.found.excluded.pop(url, None)
-        return self.found
+        for url in (*self.truth.must, *self.truth.may):
+            self.truth.excluded.pop(url, None)
+        return self.truth
 
     def _walk(self, starts: list[str], visited: set[str]) -> None:
-        certain = visited is self.found.must
-        self.reached.clear()
+        """Add to `visited` all URLs that a crawl from `starts` fetches: `must`, or later `may`."""
+        is_certain = visited is self.truth.must
+        self.linked.clear()
         # Breadth first, so that a URL is mostly reached by the fewest hops first
         queue = deque((url, 0) for url in starts)
         while queue:
             url, hops = queue.popleft()
-            if self.hops.get(url, self.max_hops + 1) <= hops and (
-                url in visited or url in self.found.excluded
-            ):
+            is_done = url in visited or url in self.truth.excluded
+            # With fewer hops than before its redirects may lead farther
+            if is_done and self.fewest_hops.get(url, self.max_hops + 1) <= hops:
                 continue
             reason = self._refusal(url)
-            if reason == "unsure" and certain:
+            if reason == "unsure" and is_certain:
                 self.unsure.append(url)
                 continue
-            self.hops[url] = min(hops, self.hops.get(url, hops))
+            self.fewest_hops[url] = min(hops, self.fewest_hops.get(url, hops))
             if reason and reason != "unsure":
-                self.found.excluded[url] = reason
+                self.truth.excluded[url] = reason
                 continue
             entrance = trap_of(self.world, url)
             if entrance is not None:
-                self.found.traps.add(entrance)
+                self.truth.traps.add(entrance)
                 continue
             visited.add(url)
-            queue.extend(self._next(url, hops))
+            queue.extend(self._links_from(url, hops))
 
     def _refusal(self, url: str) -> str:
-        """Return why a URL inside the crawl's scope is not fetched; "" if it is."""
+        """Return why a URL in the crawl's scope is not fetched: "" if it is, "unsure" if it may be."""
         place = self.world.locate(url)
         if place is None:
             return "no such host"
@@ -204,9 +213,11 @@ class _Walk:
             return "robots.txt"
         return "unsure" if standing is HostStanding.UNSURE else ""
 
-    def _next(self, url: str, hops: int) -> Iterator[tuple[str, int]]:
-        """Yield the URLs inside the scope that this one leads to, each with the number of redirects
-        in a row.
+    def _links_from(self, url: str, hops: int) -> Iterator[tuple[str, int]]:
+        """Yield the URLs in scope that this one leads to.
+
+        Each comes with the number of redirects in a row that have led to it; `hops` is that of this
+        URL.
         """
         host, path = self.world.locate(url) or (0, "")
         page = self.world.page_at(host, path)
@@ -214,49 +225,58 @@ class _Walk:
         if page is not None and self.world.kind("odd", host) == "odd_304_always":
             return
         if page is not None:
-            yield from self._links(url, tree_pages.anchors(self.world, host, page), hops)
+            yield from self._targets_of(url, tree_pages.anchors(self.world, host, page), hops)
             return
-        answer = self._ask(url, host, path)
-        yield from self._links(url, answer.links, hops)
+        answer = self._last_answer(url, host, path)
+        yield from self._targets_of(url, answer.links, hops)
         if answer.location:
-            yield from self._hop(url, answer.location, hops)
+            yield from self._redirect_target(url, answer.location, hops)
 
-    def _links(self, url: str, links: Iterable[Anchor], hops: int) -> Iterator[tuple[str, int]]:
+    def _targets_of(
+        self, url: str, links: Iterable[Anchor], hops: int
+    ) -> Iterator[tuple[str, int]]:
+        """Yield the links of a page that the crawl follows, each the first time that it comes up."""
         for link in links:
             if link.source not in self.follow or (link.nofollow and self.obey_nofollow):
                 continue
             if link.source == "refresh":
-                yield from self._hop(url, link.url, hops)
-            elif link.url in self.reached:
+                yield from self._redirect_target(url, link.url, hops)
+            elif link.url in self.linked:
                 continue
-            elif self.inside(url, link.url):
-                self.reached.add(link.url)
+            elif self.is_in_scope(url, link.url):
+                self.linked.add(link.url)
                 yield link.url, 0
             else:
-                self.found.excluded[link.url] = "out of scope"
+                self.truth.excluded[link.url] = "out of scope"
 
-    def _hop(self, url: str, target: str, hops: int) -> Iterator[tuple[str, int]]:
+    def _redirect_target(self, url: str, target: str, hops: int) -> Iterator[tuple[str, int]]:
+        """Yield the target of a redirect if the crawl follows it."""
         if hops >= self.max_hops:
-            self.found.excluded[target] = "too many redirects"
-        elif not self.inside(url, target):
-            self.found.excluded[target] = "out of scope"
+            self.truth.excluded[target] = "too many redirects"
+        elif not self.is_in_scope(url, target):
+            self.truth.excluded[target] = "out of scope"
         else:
             yield target, hops + 1
 
-    def _ask(self, url: str, host: int, path: str) -> WebAnswer:
-        """Return the last answer for a crawler that retries where that may help."""
+    def _last_answer(self, url: str, host: int, path: str) -> WebAnswer:
+        """Return the last answer that a crawler gets, which retries where that may help.
+
+        Note what may be retried, and what may be the host's fault.
+        """
         answer = WebAnswer()
         for attempt in range(1, ATTEMPTS + 1):
             answer = self.world.answer(WebRequest(host, path, attempt=attempt))
             if not answer.may_retry:
                 break
-            self.found.retried.add(url)
+            self.truth.retried.add(url)
             if answer.status not in OWN_FAULTS:
                 self.failing[url] = answer.retry_after > 0
         return answer
 
 
 def _scope(name: str, seeds: list[str]) -> Scope:
+    """Return the scope of this name for a crawl from these seeds."""
+
     def domain(url: str) -> str:
         return registered(_host(url))
 

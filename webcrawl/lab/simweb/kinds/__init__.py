@@ -22,9 +22,9 @@ LANDING = documents.LANDING  # not in KINDS: the ordinary page that a special an
 
 
 def trap_entrance(url: str) -> str | None:
-    """Return the entrance of the trap that a URL is in: the URL up to its number.
+    """Return the entrance of the trap that a URL is in, or None if it is in no trap.
 
-    None for any other URL.
+    The entrance is the URL up to its number.
     """
     parts = url.split("/", 6)
     if len(parts) < 6 or parts[3] != "x":

@@ -29,15 +29,15 @@ MODIFIED = 1_000_000_000  # modification time of what never changes: September 2
 
 
 def _copies(place: AnswerPlace) -> list[str]:
-    """One document under two URLs of this host and one of another."""
+    """Return the URLs of one document: two of this host and one of another."""
     other = place.world.origin(place.other_host())
     return [f"{place.url}/one", f"{place.url}/two", f"{other}{place.path}/three"]
 
 
 def _duplicate(place: AnswerPlace) -> WebAnswer:
-    """A body that depends only on the number.
+    """Return the answer of each copy: its body depends on the place's number alone.
 
-    Its link is absolute, so that all copies lead to the same place.
+    Its link is absolute, so that all copies lead to the same page.
     """
     world = place.world
     # The same on every host, as all else in it
@@ -63,14 +63,14 @@ def _etag(place: AnswerPlace) -> WebAnswer:
 
 def _modified(place: AnswerPlace) -> WebAnswer:
     lines = (f"Last-Modified: {formatdate(MODIFIED, usegmt=True)}",)
-    if place.request and place.request.since and _time(place.request.since) >= MODIFIED:
+    if place.request and place.request.since and _seconds_of_date(place.request.since) >= MODIFIED:
         return WebAnswer(304, headers=lines)
     body, links = _page(place)
     return WebAnswer(body=body, links=links, headers=lines)
 
 
 def _changing(place: AnswerPlace) -> WebAnswer:
-    """A page that changes every `slow` seconds of the world's clock, and its ETag with it."""
+    """Return a page that changes every `slow` seconds of the world's clock, and its ETag with it."""
     edition = int(place.world.clock() / max(place.world.slow, 1e-3))
     tag = f'"{edition}"'
     if place.request and place.request.etag == tag:
@@ -79,7 +79,7 @@ def _changing(place: AnswerPlace) -> WebAnswer:
     return WebAnswer(body=body, links=links, headers=(f"ETag: {tag}",))
 
 
-def _time(text: str) -> float:
+def _seconds_of_date(text: str) -> float:
     try:
         return parsedate_to_datetime(text).timestamp()
     except ValueError:
@@ -102,13 +102,15 @@ KINDS: dict[str, AnswerKind] = {
 }
 
 
-# More than the 2 MiB at which crawls cut a body by default
-BIG = 5 * 2**20
-_NEVER = b'<a href="/never/body">no link: this is no HTML</a>'
+# More than the 2 MiB at which crawls truncate a body by default
+BIG_BYTES = 5 * 2**20
+_NOT_A_LINK = b'<a href="/never/body">no link: this is no HTML</a>'
 
 
-def _binary(media: str, data: bytes) -> AnswerKind:
-    return AnswerKind(lambda place: WebAnswer(body=data + _NEVER + place.url.encode(), type=media))
+def _binary_kind(media: str, data: bytes) -> AnswerKind:
+    return AnswerKind(
+        lambda place: WebAnswer(body=data + _NOT_A_LINK + place.url.encode(), type=media)
+    )
 
 
 def _xhtml(place: AnswerPlace) -> WebAnswer:
@@ -119,49 +121,49 @@ def _xhtml(place: AnswerPlace) -> WebAnswer:
     return WebAnswer(body=text.encode(), type="application/xhtml+xml", links=[place.anchor()])
 
 
-def _linked(place: AnswerPlace, media: str) -> WebAnswer:
+def _page_with_link(place: AnswerPlace, media: str) -> WebAnswer:
     body = document(place.url, f'<a href="{place.landing()}">on</a>')
     return WebAnswer(body=body, type=media, links=[place.anchor()])
 
 
 def _big(place: AnswerPlace) -> WebAnswer:
-    """A page of 5 MiB whose only link is at the front."""
-    answer = _linked(place, "text/html; charset=utf-8")
-    answer.body += b"<p>and so on, and on, and on; " * (BIG // 30)
+    """Return a page of 5 MiB whose only link is at the front."""
+    answer = _page_with_link(place, "text/html; charset=utf-8")
+    answer.body += b"<p>and so on, and on, and on; " * (BIG_BYTES // 30)
     return answer
 
 
 def _no_length(place: AnswerPlace) -> WebAnswer:
-    answer = _linked(place, "text/html")
+    answer = _page_with_link(place, "text/html")
     answer.has_length = False
     answer.ending = ConnectionEnd.CLOSE
     return answer
 
 
 def _chunked(place: AnswerPlace) -> WebAnswer:
-    answer = _linked(place, "text/html; charset=utf-8")
+    answer = _page_with_link(place, "text/html; charset=utf-8")
     answer.chunked = True
     return answer
 
 
 BODIES: dict[str, AnswerKind] = {
-    "png": _binary("image/png", png(8)),
-    "pdf": _binary("application/pdf", b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n"),
-    "zip": _binary("application/zip", b"PK\x05\x06" + bytes(18)),
-    "octets": _binary("application/octet-stream", bytes(range(256)) * 64),
-    "text": _binary("text/plain; charset=utf-8", b"Nothing here is markup.\n"),
-    "json": _binary("application/json", b'{"page": true}\n'),
+    "png": _binary_kind("image/png", png(8)),
+    "pdf": _binary_kind("application/pdf", b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n"),
+    "zip": _binary_kind("application/zip", b"PK\x05\x06" + bytes(18)),
+    "octets": _binary_kind("application/octet-stream", bytes(range(256)) * 64),
+    "text": _binary_kind("text/plain; charset=utf-8", b"Nothing here is markup.\n"),
+    "json": _binary_kind("application/json", b'{"page": true}\n'),
     "xhtml": AnswerKind(_xhtml),
-    "type_upper": AnswerKind(lambda place: _linked(place, "TEXT/HTML;CHARSET=UTF-8")),
+    "type_upper": AnswerKind(lambda place: _page_with_link(place, "TEXT/HTML;CHARSET=UTF-8")),
     "big": AnswerKind(_big),
     "no_length": AnswerKind(_no_length),
     "chunked": AnswerKind(_chunked),
 }
 
 
-Pack = Callable[[bytes], bytes]
+Compress = Callable[[bytes], bytes]
 
-BOMB = 64 * 2**20  # decoded size
+BOMB_BYTES = 64 * 2**20  # decoded size
 
 
 def _raw_deflate(data: bytes) -> bytes:
@@ -173,57 +175,63 @@ def _brotli(data: bytes) -> bytes:
     return bytes(brotli.compress(data, quality=4))
 
 
-def _page_in(place: AnswerPlace) -> bytes:
+def _long_page(place: AnswerPlace) -> bytes:
     return document(place.url, f'<a href="{place.landing()}">on</a>' + "<p>filled up</p>" * 500)
 
 
-_SAYS_GZIP = ("Content-Encoding: gzip",)
+_GZIP_HEADER = ("Content-Encoding: gzip",)
 
 
-def _coded(name: str, *packs: Pack) -> AnswerKind:
-    """Coded if the client accepts it, otherwise plain, as servers do."""
+def _coded_kind(name: str, *compressors: Compress) -> AnswerKind:
+    """Return the kind of pages that are coded if the client accepts it, and plain otherwise."""
     tokens = set(name.split(", "))
 
     def answer(place: AnswerPlace) -> WebAnswer:
-        body = _page_in(place)
+        body = _long_page(place)
         lines: tuple[str, ...] = ("Vary: Accept-Encoding",)
         if place.request and tokens <= {
             token.split(";")[0].strip() for token in place.request.accept.split(",")
         }:
             lines += (f"Content-Encoding: {name}",)
-            for pack in packs:
-                body = pack(body)
+            for compress in compressors:
+                body = compress(body)
         return WebAnswer(body=body, headers=lines, links=[place.anchor()])
 
     return AnswerKind(answer)
 
 
-def _cut(place: AnswerPlace) -> WebAnswer:
-    """A gzip stream without its end. The rest can be decoded, and the link is at the front."""
+def _cut_gzip(place: AnswerPlace) -> WebAnswer:
+    """Return a page in a gzip stream without its end.
+
+    The rest can be decoded, and the link is at the front.
+    """
     return WebAnswer(
-        body=gzip(_page_in(place))[:-12], headers=_SAYS_GZIP, links=[place.anchor()], broken=True
+        body=gzip(_long_page(place))[:-12],
+        headers=_GZIP_HEADER,
+        links=[place.anchor()],
+        broken=True,
     )
 
 
-def _blank() -> bytes:
-    return b"<p>" + b" " * BOMB
+def _blank_text() -> bytes:
+    return b"<p>" + b" " * BOMB_BYTES
 
 
 @lru_cache(1)
-def _gzipped() -> bytes:
-    """Compressed once for all gzip bombs: it takes a quarter of a second."""
-    return gzip(_blank(), 3)
+def _gzip_bomb() -> bytes:
+    """Return the blank text in gzip. It is compressed once for all bombs, in a quarter of a second."""
+    return gzip(_blank_text(), 3)
 
 
-def _tower(times: int) -> bytes:
-    """A bomb compressed repeatedly: many million bytes in some hundred."""
-    data = _gzipped()
+def _gzip_layers(times: int) -> bytes:
+    """Return a bomb that is compressed so many times: 64 million bytes in some hundred."""
+    data = _gzip_bomb()
     for _ in range(times - 1):
         data = gzip(data, 3)
     return data
 
 
-def _bomb(name: str, make: Callable[[], bytes]) -> AnswerKind:
+def _bomb_kind(name: str, make: Callable[[], bytes]) -> AnswerKind:
     # Made when it is first asked for: most webs have no bombs
     packed = lru_cache(1)(make)
 
@@ -233,39 +241,43 @@ def _bomb(name: str, make: Callable[[], bytes]) -> AnswerKind:
 
 
 CODINGS: dict[str, AnswerKind] = {
-    "coding_gzip": _coded("gzip", gzip),
-    "coding_deflate": _coded("deflate", zlib.compress),
+    "coding_gzip": _coded_kind("gzip", gzip),
+    "coding_deflate": _coded_kind("deflate", zlib.compress),
     # RFC 9110 8.4.1.2: without the zlib wrapper, as some servers send it
-    "coding_deflate_raw": _coded("deflate", _raw_deflate),
-    "coding_br": _coded("br", _brotli),
-    "coding_zstd": _coded("zstd", zstd.compress),
-    "coding_twice": _coded("gzip, br", gzip, _brotli),
+    "coding_deflate_raw": _coded_kind("deflate", _raw_deflate),
+    "coding_br": _coded_kind("br", _brotli),
+    "coding_zstd": _coded_kind("zstd", zstd.compress),
+    "coding_twice": _coded_kind("gzip, br", gzip, _brotli),
     "coding_mislabelled": AnswerKind(
-        lambda place: WebAnswer(body=_page_in(place), headers=_SAYS_GZIP, links=[place.anchor()])
+        lambda place: WebAnswer(
+            body=_long_page(place), headers=_GZIP_HEADER, links=[place.anchor()]
+        )
     ),
-    "coding_cut": AnswerKind(_cut),
-    "bomb_gzip": _bomb("gzip", _gzipped),
-    "bomb_br": _bomb("br", lambda: _brotli(_blank())),
-    "bomb_zstd": _bomb("zstd", lambda: zstd.compress(_blank())),
-    # Each layer packs the one below: 64 MiB become 488 bytes
-    "bomb_nested": _bomb(", ".join(["gzip"] * 3), lambda: _tower(3)),
+    "coding_cut": AnswerKind(_cut_gzip),
+    "bomb_gzip": _bomb_kind("gzip", _gzip_bomb),
+    "bomb_br": _bomb_kind("br", lambda: _brotli(_blank_text())),
+    "bomb_zstd": _bomb_kind("zstd", lambda: zstd.compress(_blank_text())),
+    # Each layer compressors the one below: 64 MiB become 488 bytes
+    "bomb_nested": _bomb_kind(", ".join(["gzip"] * 3), lambda: _gzip_layers(3)),
     # More layers than the four that the client decodes
-    "bomb_tower": _bomb(", ".join(["gzip"] * 9), lambda: _tower(9)),
+    "bomb_tower": _bomb_kind(", ".join(["gzip"] * 9), lambda: _gzip_layers(9)),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Charset:
-    """A page's encoding, what the page says about it, and the word at the end of its link."""
+    """A page's encoding, and what the page says about it."""
 
-    codec: str
-    word: str
-    header: str = ""
-    meta: str = ""
-    mark: bytes = b""
+    codec: str  # in which it is really encoded
+    word: str  # its text, and the end of its link
+    header: str = ""  # the charset in Content-Type
+    meta: str = ""  # the charset in its head
+    mark: bytes = b""  # the byte order mark
 
 
-def _charset(charset: Charset) -> AnswerKind:
+def _charset_kind(charset: Charset) -> AnswerKind:
+    """Return the kind of pages in this encoding."""
+
     def answer(place: AnswerPlace) -> WebAnswer:
         meta = (
             f'<meta http-equiv="Content-Type" content="text/html; charset={charset.meta}">'
@@ -284,22 +296,24 @@ def _charset(charset: Charset) -> AnswerKind:
 
 
 CHARSETS: dict[str, AnswerKind] = {
-    "charset_header": _charset(Charset("windows-1251", "погода", header="windows-1251")),
-    "charset_quoted": _charset(Charset("koi8-r", "книга", header='"KOI8-R"')),
-    "charset_meta": _charset(Charset("shift_jis", "日本語", meta="Shift_JIS")),
+    "charset_header": _charset_kind(Charset("windows-1251", "погода", header="windows-1251")),
+    "charset_quoted": _charset_kind(Charset("koi8-r", "книга", header='"KOI8-R"')),
+    "charset_meta": _charset_kind(Charset("shift_jis", "日本語", meta="Shift_JIS")),
     # the standard's label for it
-    "charset_alias": _charset(Charset("windows-1252", "café", header="latin1")),
+    "charset_alias": _charset_kind(Charset("windows-1252", "café", header="latin1")),
     # HTML Standard 13.2.3.2: Content-Type goes before the page's own declaration, and a byte order
     # mark before both
-    "charset_header_wins": _charset(Charset("euc-jp", "東京", header="euc-jp", meta="utf-8")),
-    "charset_mark_wins": _charset(
+    "charset_header_wins": _charset_kind(Charset("euc-jp", "東京", header="euc-jp", meta="utf-8")),
+    "charset_mark_wins": _charset_kind(
         Charset("utf-8", "straße", header="iso-8859-1", mark=b"\xef\xbb\xbf")
     ),
-    "charset_utf16": _charset(Charset("utf-16-le", "日本語", mark=b"\xff\xfe")),
+    "charset_utf16": _charset_kind(Charset("utf-16-le", "日本語", mark=b"\xff\xfe")),
     # Encoding Standard 4.2: by that label GBK is meant
-    "charset_gbk": _charset(Charset("gb18030", "天气", meta="gb2312")),
+    "charset_gbk": _charset_kind(Charset("gb18030", "天气", meta="gb2312")),
     # Whatever is decoded here, the link is in ASCII
-    "charset_wrong": _charset(Charset("latin-1", "plain", header="utf-8")),
-    "charset_unknown": _charset(Charset("utf-8", "plain", header="no-such-charset", meta="utf-8")),
-    "charset_none": _charset(Charset("utf-8", "plain")),
+    "charset_wrong": _charset_kind(Charset("latin-1", "plain", header="utf-8")),
+    "charset_unknown": _charset_kind(
+        Charset("utf-8", "plain", header="no-such-charset", meta="utf-8")
+    ),
+    "charset_none": _charset_kind(Charset("utf-8", "plain")),
 }

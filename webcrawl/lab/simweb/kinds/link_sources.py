@@ -9,8 +9,8 @@ import re
 from webcrawl.lab.simweb.random_content import draws
 from webcrawl.lab.simweb.web_answers import Anchor, AnswerKind, AnswerPlace, WebAnswer, document
 
-# What a page of each kind has in its body, or in its head (_IN_HEAD); {0} is the link's target.
-_WRITTEN = {
+# What a page with a link of each kind has in its body or head; {0} is the link's target
+_IN_BODY = {
     "a": '<a href="{0}">a page</a>',
     "area": '<map name="m"><area shape="rect" coords="0,0,9,9" href="{0}" alt="a place"></map>',
     "iframe": '<iframe src="{0}"></iframe>',
@@ -29,10 +29,10 @@ _IN_HEAD = {
 }
 
 
-def _source(source: str) -> AnswerKind:
+def _source_kind(source: str) -> AnswerKind:
     def answer(place: AnswerPlace) -> WebAnswer:
         link = place.anchor(source)
-        body = _WRITTEN.get(source, "").format(place.landing())
+        body = _IN_BODY.get(source, "").format(place.landing())
         head = _IN_HEAD.get(source, "").format(place.landing())
         return WebAnswer(body=document(place.url, body, head), links=[link])
 
@@ -60,8 +60,9 @@ def _base(place: AnswerPlace) -> WebAnswer:
 
 
 def _spellings(place: AnswerPlace) -> WebAnswer:
-    """Every link is one that browsers follow, by the URL standard's parser and the HTML standard's
-    attribute rules.
+    """Return a page with one link in each spelling that browsers follow.
+
+    They follow it by the URL standard's parser and the HTML standard's rules for attributes.
     """
     own, site = place.landing, place.origin
     authority = site.partition("//")[2]
@@ -110,7 +111,8 @@ def _spellings(place: AnswerPlace) -> WebAnswer:
 
 
 def _no_links(place: AnswerPlace) -> WebAnswer:
-    # No link leads below /never/, so a request there is a link that only looked like one
+    """Return a page full of what only looks like links."""
+    # No link leads below /never/, so a request there means that a crawler has taken text for one
     never = f"/never/{place.number}"
     body = f"""<!-- <a href="{never}/comment">a comment</a> --> <a name="anchor">no href</a>
 <script>document.write('<a href="{never}/script">');</script>
@@ -143,7 +145,7 @@ def _robots_meta(place: AnswerPlace) -> WebAnswer:
 
 
 KINDS: dict[str, AnswerKind] = {
-    **{f"source_{source}": _source(source) for source in (*_WRITTEN, *_IN_HEAD)},
+    **{f"source_{source}": _source_kind(source) for source in (*_IN_BODY, *_IN_HEAD)},
     "source_frame": AnswerKind(_frames),
     "base": AnswerKind(_base),
     "spellings": AnswerKind(_spellings),
@@ -157,7 +159,7 @@ _MONTH = re.compile(r"\?month=(\d{4})-(\d\d)")
 _SIZES, _COLOURS, _ORDERS = ("s", "m", "l"), ("red", "green", "blue"), ("price", "name", "date")
 
 
-def _page(place: AnswerPlace, *hrefs: tuple[str, str]) -> WebAnswer:
+def _page_with_links(place: AnswerPlace, *hrefs: tuple[str, str]) -> WebAnswer:
     """Return a page with these links, each given as written and as the target it means."""
     body = "\n".join(f'<a href="{href.replace("&", "&amp;")}">more</a>' for href, _ in hrefs)
     links = [Anchor("a", place.origin + target) for _, target in hrefs]
@@ -165,66 +167,69 @@ def _page(place: AnswerPlace, *hrefs: tuple[str, str]) -> WebAnswer:
 
 
 def _calendar(place: AnswerPlace) -> WebAnswer:
-    """A calendar with links to the next and the previous month."""
+    """Return a month of a calendar, with links to the next and the previous one."""
     match = _MONTH.fullmatch(place.rest)
     month = int(match[1]) * 12 + int(match[2]) - 1 if match else 2024 * 12
     targets = [
         f"{place.path}?month={at // 12:04}-{at % 12 + 1:02}" for at in (month - 1, month + 1)
     ]
-    return _page(place, *((target, target) for target in targets))
+    return _page_with_links(place, *((target, target) for target in targets))
 
 
 def _session(place: AnswerPlace) -> WebAnswer:
-    """Five pages whose links get a new session id on every visit."""
-    # They follow from the URL of the visit: the same request gets the same page
-    ids = draws(place.number, hash_of(place.rest), place.host)
+    """Return one of five pages whose links get a new session id on every visit."""
+    # The ids follow from the URL of the visit: the same request gets the same page
+    ids = draws(place.number, _hash_of_text(place.rest), place.host)
     targets = [
         f"{place.path}/{step}?sid={number:016x}"
         for step in range(5)
         for number in ids[step % 2 :][:1]
     ]
-    return _page(place, *((target, target) for target in targets))
+    return _page_with_links(place, *((target, target) for target in targets))
 
 
 def _session_path(place: AnswerPlace) -> WebAnswer:
-    ids = draws(place.number, hash_of(place.rest), place.host)
+    ids = draws(place.number, _hash_of_text(place.rest), place.host)
     targets = [f"{place.path}/{step}.jsp;jsessionid={ids[step % 2]:016X}" for step in range(3)]
-    return _page(place, *((target, target) for target in targets))
+    return _page_with_links(place, *((target, target) for target in targets))
 
 
-def _repeating(place: AnswerPlace) -> WebAnswer:
-    """A relative link without its leading slash, on a server that accepts every path."""
+def _repeated_folders(place: AnswerPlace) -> WebAnswer:
+    """Return a page whose links lack a leading slash, on a server that accepts every path."""
     folder = (place.path + place.rest).rpartition("/")[0]
-    return _page(place, *((href, f"{folder}/{href}") for href in ("about/team/", "about/jobs/")))
+    return _page_with_links(
+        place, *((href, f"{folder}/{href}") for href in ("about/team/", "about/jobs/"))
+    )
 
 
-def _growing(place: AnswerPlace) -> WebAnswer:
-    """Links to ever deeper folders."""
-    names = draws(place.number, hash_of(place.rest), place.host)
+def _ever_deeper(place: AnswerPlace) -> WebAnswer:
+    """Return a page with links to ever deeper folders."""
+    names = draws(place.number, _hash_of_text(place.rest), place.host)
     folder = (place.path + place.rest).rpartition("/")[0] if place.rest else place.path
     targets = [f"{folder}/{name % 9973}/" for name in names]
-    return _page(place, *((target, target) for target in targets))
+    return _page_with_links(place, *((target, target) for target in targets))
 
 
 def _facets(place: AnswerPlace) -> WebAnswer:
-    """A shop's filters, in any order and number."""
+    """Return a page of a shop with filters, in any order and number."""
     query = place.rest.removeprefix("?")
     pairs = [f"size={size}" for size in _SIZES] + [f"colour={colour}" for colour in _COLOURS]
     pairs += [f"sort={order}" for order in _ORDERS]
     targets = [
         f"{place.path}?{query}&{pair}" if query else f"{place.path}?{pair}" for pair in pairs
     ]
-    return _page(place, *((target, target) for target in targets))
+    return _page_with_links(place, *((target, target) for target in targets))
 
 
-def _numbers(place: AnswerPlace) -> WebAnswer:
-    """An endless list, page by page."""
-    at = int(place.rest[6:]) if re.fullmatch(r"\?page=\d{1,12}", place.rest) else 0
+def _endless_list(place: AnswerPlace) -> WebAnswer:
+    """Return a page of an endless list."""
+    match = re.fullmatch(r"\?page=(\d{1,12})", place.rest)
+    at = int(match[1]) if match else 0
     targets = [f"{place.path}?page={at + step}" for step in (1, 2, 10, 100)]
-    return _page(place, *((target, target) for target in targets))
+    return _page_with_links(place, *((target, target) for target in targets))
 
 
-def hash_of(text: str) -> int:
+def _hash_of_text(text: str) -> int:
     """Return a hash that is the same in every process, unlike Python's own."""
     return int.from_bytes(text.encode()[-24:], "big") % 2**61
 
@@ -234,8 +239,10 @@ TRAPS: dict[str, AnswerKind] = {
     "trap_session": AnswerKind(_session, trap=True),
     "trap_session_path": AnswerKind(_session_path, trap=True),
     # It grows only below a folder, so the link to it ends in a slash
-    "trap_repeating": AnswerKind(_repeating, entries=lambda place: [f"{place.url}/"], trap=True),
-    "trap_growing": AnswerKind(_growing, trap=True),
+    "trap_repeating": AnswerKind(
+        _repeated_folders, entries=lambda place: [f"{place.url}/"], trap=True
+    ),
+    "trap_growing": AnswerKind(_ever_deeper, trap=True),
     "trap_facets": AnswerKind(_facets, trap=True),
-    "trap_numbers": AnswerKind(_numbers, trap=True),
+    "trap_numbers": AnswerKind(_endless_list, trap=True),
 }

@@ -21,7 +21,7 @@ from webcrawl.lab.simweb.web_answers import (
 )
 
 
-def _error(status: int, *, later: bool = False) -> AnswerKind:
+def _error_kind(status: int, *, later: bool = False) -> AnswerKind:
     def answer(place: AnswerPlace) -> WebAnswer:
         body = document(f"Error {status} at {place.url}", "<p>Sorry.")
         return WebAnswer(status, body, retry_after=place.world.slow if later else 0.0)
@@ -33,8 +33,11 @@ def _page(place: AnswerPlace) -> bytes:
     return document(place.url, f'<a href="{place.landing()}">on</a>')
 
 
-def _recovers(place: AnswerPlace) -> WebAnswer:
-    """Overloaded twice, then fine: a crawler that tries three times gets the page."""
+def _page_at_third_attempt(place: AnswerPlace) -> WebAnswer:
+    """Return 503 for the first two requests, and then the page.
+
+    So a crawler that tries three times gets it.
+    """
     if place.attempt <= 2:
         return WebAnswer(503, document(f"{place.attempt} at {place.url}", "<p>Soon."))
     return WebAnswer(body=_page(place), links=[place.anchor()])
@@ -42,12 +45,12 @@ def _recovers(place: AnswerPlace) -> WebAnswer:
 
 ERRORS: dict[str, AnswerKind] = {
     **{
-        f"status_{status}": _error(status)
+        f"status_{status}": _error_kind(status)
         for status in (400, 401, 403, 404, 408, 410, 451, 500, 502, 504, 999)
     },
-    "status_429": _error(429, later=True),
-    "status_503": _error(503, later=True),
-    "status_503_thrice": AnswerKind(_recovers, counted=True),
+    "status_429": _error_kind(429, later=True),
+    "status_503": _error_kind(503, later=True),
+    "status_503_thrice": AnswerKind(_page_at_third_attempt, counted=True),
     "status_204": AnswerKind(lambda _: WebAnswer(204, type="")),
     # to a request without a condition
     "status_304": AnswerKind(lambda _: WebAnswer(304, type="", broken=True)),
@@ -55,8 +58,11 @@ ERRORS: dict[str, AnswerKind] = {
 }
 
 
-def _to(location: str, canonical: str, status: int = 302) -> WebAnswer:
-    """A redirect with a body, as servers send it. A crawler must not follow links in the body."""
+def _redirect(location: str, canonical: str, status: int = 302) -> WebAnswer:
+    """Return a redirect to `location` with a body, as servers send it.
+
+    `canonical` is the URL to which it leads, or "" if a crawler may not go there.
+    """
     return WebAnswer(
         status,
         document(f"Moved to {canonical}", "<p>Moved."),
@@ -65,47 +71,55 @@ def _to(location: str, canonical: str, status: int = 302) -> WebAnswer:
     )
 
 
-def _status(status: int) -> AnswerKind:
+def _redirect_kind(status: int) -> AnswerKind:
     return AnswerKind(
-        lambda place: _to(place.origin + place.landing(), place.origin + place.landing(), status)
+        lambda place: _redirect(
+            place.origin + place.landing(), place.origin + place.landing(), status
+        )
     )
 
 
-def _spelled(place: AnswerPlace) -> WebAnswer:
+def _redirect_with_raw_utf8(place: AnswerPlace) -> WebAnswer:
     # Raw UTF-8 in a header, as half the web sends it. The head is encoded as latin-1, so the bytes
     # are spelled in it.
     location = place.landing("Grüße und so").encode().decode("latin-1")
-    return _to(location, place.origin + place.landing("Gr%C3%BC%C3%9Fe%20und%20so"))
+    return _redirect(location, place.origin + place.landing("Gr%C3%BC%C3%9Fe%20und%20so"))
 
 
-def _chain(hops: int) -> AnswerKind:
+def _redirect_chain_kind(hops: int) -> AnswerKind:
+    """Return the kind of URLs that redirect so many times; hop N is at the place's `/N`."""
+
     def answer(place: AnswerPlace) -> WebAnswer:
-        hop = int(place.rest[1:] or 0) if place.rest[1:].isdecimal() or not place.rest else hops
+        hop = 0
+        if place.rest:
+            number = place.rest[1:]
+            hop = int(number) if number.isdecimal() else hops
         if hop >= hops:
             return WebAnswer(404)
         target = place.landing() if hop + 1 == hops else f"{place.path}/{hop + 1}"
-        return _to(target, place.origin + target)
+        return _redirect(target, place.origin + target)
 
     return AnswerKind(answer)
 
 
-def _loop(place: AnswerPlace) -> WebAnswer:
+def _redirect_loop(place: AnswerPlace) -> WebAnswer:
     target = place.path if place.rest else f"{place.path}/back"
-    return _to(target, place.origin + target)
+    return _redirect(target, place.origin + target)
 
 
 def _endless_redirect(place: AnswerPlace) -> WebAnswer:
     hop = int(place.rest[1:]) if place.rest[1:].isdecimal() else 0
     target = f"{place.path}/{hop + 1}"
-    return _to(target, place.origin + target)
+    return _redirect(target, place.origin + target)
 
 
-def _elsewhere(place: AnswerPlace) -> WebAnswer:
+def _redirect_to_other_host(place: AnswerPlace) -> WebAnswer:
     target = place.world.origin(place.other_host()) + place.landing()
-    return _to(target, target)
+    return _redirect(target, target)
 
 
-def _nowhere(location: str) -> Callable[[AnswerPlace], WebAnswer]:
+def _redirect_without_target(location: str) -> Callable[[AnswerPlace], WebAnswer]:
+    """Return a redirect to where no crawl may go; without a location it has no such header."""
     lines = (f"Location: {location}",) if location else ()
     return lambda place: WebAnswer(302, document(place.url, "<p>Moved, somewhere."), headers=lines)
 
@@ -125,30 +139,30 @@ def _refresh_loop(place: AnswerPlace) -> WebAnswer:
 
 
 REDIRECTS: dict[str, AnswerKind] = {
-    **{f"redirect_{status}": _status(status) for status in (301, 302, 303, 307, 308)},
+    **{f"redirect_{status}": _redirect_kind(status) for status in (301, 302, 303, 307, 308)},
     "redirect_relative": AnswerKind(
-        lambda place: _to(f"..{place.landing()[2:]}", place.origin + place.landing())
+        lambda place: _redirect(f"..{place.landing()[2:]}", place.origin + place.landing())
     ),
-    "redirect_spelled": AnswerKind(_spelled),
+    "redirect_spelled": AnswerKind(_redirect_with_raw_utf8),
     "redirect_fragment": AnswerKind(
-        lambda place: _to(f"{place.landing()}#part", place.origin + place.landing())
+        lambda place: _redirect(f"{place.landing()}#part", place.origin + place.landing())
     ),
     # As many hops as REDIRECT_MAX_HOPS allows, and two more
-    "redirect_chain": _chain(5),
-    "redirect_too_long": _chain(7),
-    "redirect_loop": AnswerKind(_loop),
-    "redirect_self": AnswerKind(lambda place: _to(place.path, place.url)),
+    "redirect_chain": _redirect_chain_kind(5),
+    "redirect_too_long": _redirect_chain_kind(7),
+    "redirect_loop": AnswerKind(_redirect_loop),
+    "redirect_self": AnswerKind(lambda place: _redirect(place.path, place.url)),
     "redirect_endless": AnswerKind(_endless_redirect),
-    "redirect_elsewhere": AnswerKind(_elsewhere),
+    "redirect_elsewhere": AnswerKind(_redirect_to_other_host),
     # the literal address of a server that a crawl must not reach
     "redirect_inside": AnswerKind(
-        lambda place: _to(f"http://{OUTSIDE}:{place.world.port}/never/inside", "")
+        lambda place: _redirect(f"http://{OUTSIDE}:{place.world.port}/never/inside", "")
     ),
-    "redirect_nowhere": AnswerKind(_nowhere("")),
+    "redirect_nowhere": AnswerKind(_redirect_without_target("")),
     # What no crawl may go to: no URL, a script, a file of its own machine
-    "redirect_bad": AnswerKind(_nowhere("http://[::1/x")),
-    "redirect_script": AnswerKind(_nowhere("javascript:alert(1)")),
-    "redirect_file": AnswerKind(_nowhere("file:///etc/passwd")),
+    "redirect_bad": AnswerKind(_redirect_without_target("http://[::1/x")),
+    "redirect_script": AnswerKind(_redirect_without_target("javascript:alert(1)")),
+    "redirect_file": AnswerKind(_redirect_without_target("file:///etc/passwd")),
     "refresh": AnswerKind(_refresh),
     "refresh_loop": AnswerKind(_refresh_loop),
 }
@@ -160,57 +174,62 @@ _BODY = document("A broken answer", "<p>Text.</p>" * 30)
 _LENGTH = b"Content-Length: %d\r\n" % len(_BODY)
 
 
-def _sends(*steps: Step, ending: ConnectionEnd = ConnectionEnd.CLOSE) -> AnswerKind:
+def _script_kind(*steps: Step, ending: ConnectionEnd = ConnectionEnd.CLOSE) -> AnswerKind:
     return AnswerKind(lambda _: WebAnswer(script=steps, ending=ending, broken=True))
 
 
 BROKEN: dict[str, AnswerKind] = {
     # Connections that end where they should not
-    "reset": _sends(ending=ConnectionEnd.RESET),
-    "reset_midway": _sends(_OK + _LENGTH + b"\r\n" + _BODY[:100], ending=ConnectionEnd.RESET),
-    "closed": _sends(),
-    "short": _sends(_OK + _LENGTH + b"\r\n" + _BODY[:100]),
-    "short_head": _sends(_OK + b"X-Cut"),
+    "reset": _script_kind(ending=ConnectionEnd.RESET),
+    "reset_midway": _script_kind(_OK + _LENGTH + b"\r\n" + _BODY[:100], ending=ConnectionEnd.RESET),
+    "closed": _script_kind(),
+    "short": _script_kind(_OK + _LENGTH + b"\r\n" + _BODY[:100]),
+    "short_head": _script_kind(_OK + b"X-Cut"),
     # Bodies whose framing is wrong (RFC 9112 6.3 and 7.1)
-    "chunk_size": _sends(
+    "chunk_size": _script_kind(
         _OK + b"Transfer-Encoding: chunked\r\n\r\n" + chunk(_BODY) + b"zz\r\nwhat\r\n" + LAST_CHUNK
     ),
-    "chunk_missing": _sends(_OK + b"Transfer-Encoding: chunked\r\n\r\n" + chunk(_BODY)),
+    "chunk_missing": _script_kind(_OK + b"Transfer-Encoding: chunked\r\n\r\n" + chunk(_BODY)),
     # RFC 9112 6.3: two lengths that differ cannot be recovered from; chunks go before a length
-    "lengths": _sends(_OK + _LENGTH + b"Content-Length: 3\r\n\r\n" + _BODY),
-    "length_and_chunks": _sends(
+    "lengths": _script_kind(_OK + _LENGTH + b"Content-Length: 3\r\n\r\n" + _BODY),
+    "length_and_chunks": _script_kind(
         _OK + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk(_BODY) + LAST_CHUNK
     ),
-    "no_head": _sends(_BODY),  # HTTP/0.9
-    "noise": _sends(b"\x16\x03\x01\x02\x00" + bytes(range(255, 0, -1)) * 4),  # a TLS record
+    "no_head": _script_kind(_BODY),  # HTTP/0.9
+    "noise": _script_kind(b"\x16\x03\x01\x02\x00" + bytes(range(255, 0, -1)) * 4),  # a TLS record
     # RFC 9112 2.2: a single LF may be taken for the end of a line
-    "line_feeds": _sends((_OK + _LENGTH + b"\r\n").replace(b"\r", b"") + _BODY),
-    "header_flood": _sends(
+    "line_feeds": _script_kind((_OK + _LENGTH + b"\r\n").replace(b"\r", b"") + _BODY),
+    "header_flood": _script_kind(
         _OK + b"".join(b"X-%d: flood\r\n" % n for n in range(20_000)) + b"\r\n" + _BODY
     ),
-    "header_long": _sends(_OK + b"X-Long: " + b"a" * 2**20 + b"\r\n\r\n" + _BODY),
+    "header_long": _script_kind(_OK + b"X-Long: " + b"a" * 2**20 + b"\r\n\r\n" + _BODY),
     # RFC 9110 15.2: any number of these may come before the answer
-    "early_hints": _sends(
+    "early_hints": _script_kind(
         b"HTTP/1.1 103 Early Hints\r\n\r\n" * 1000 + _OK + _LENGTH + b"\r\n" + _BODY
     ),
     # RFC 9110 7.8: only to a protocol that the client has named
-    "switching": _sends(
+    "switching": _script_kind(
         b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n" + _BODY
     ),
-    "surplus": _sends(_OK + b"Content-Length: 10\r\n\r\n" + _BODY),
+    "surplus": _script_kind(_OK + b"Content-Length: 10\r\n\r\n" + _BODY),
     # RFC 9110 5.5: such a field is invalid, and dangerous
-    "nul": _sends(_OK + b"X-Nul: a\0b\r\n" + _LENGTH + b"\r\n" + _BODY),
+    "nul": _script_kind(_OK + b"X-Nul: a\0b\r\n" + _LENGTH + b"\r\n" + _BODY),
 }
 
 
 _GZIPPED = _OK + b"Content-Encoding: gzip\r\n\r\n"
 _LIE = document("An answer that lies", "<p>Text.</p>" * 30)
 _LENGTH_OF_LIE = b"Content-Length: %d\r\n" % len(_LIE)
-_STOLEN = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 9\r\n\r\nnot asked"
+_UNASKED_ANSWER = (
+    b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 9\r\n\r\nnot asked"
+)
 
 
-def _endless_lie(first: bytes, again: bytes) -> AnswerKind:
-    """A beginning, then the same bytes without end, as fast as the client reads them."""
+def _endless_kind(first: bytes, again: bytes) -> AnswerKind:
+    """Return the kind of answers that begin with `first` and repeat `again` without end.
+
+    The bytes come as fast as the client reads them.
+    """
 
     def script() -> Iterator[Step]:
         yield first
@@ -220,94 +239,97 @@ def _endless_lie(first: bytes, again: bytes) -> AnswerKind:
     return AnswerKind(lambda _: WebAnswer(script=script(), broken=True))
 
 
-def _stated(value: bytes) -> AnswerKind:
-    return _sends(_OK + b"Content-Length: " + value + b"\r\n\r\n" + _LIE)
+def _length_kind(value: bytes) -> AnswerKind:
+    return _script_kind(_OK + b"Content-Length: " + value + b"\r\n\r\n" + _LIE)
 
 
 LIARS: dict[str, AnswerKind] = {
     # without end
-    "endless_head": _endless_lie(_OK, b"X-More: and more\r\n" * 500),
-    "endless_line": _endless_lie(_OK + b"X-Long: ", b"and longer " * 500),
-    "endless_interim": _endless_lie(
+    "endless_head": _endless_kind(_OK, b"X-More: and more\r\n" * 500),
+    "endless_line": _endless_kind(_OK + b"X-Long: ", b"and longer " * 500),
+    "endless_interim": _endless_kind(
         b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 102 Processing\r\n\r\n"
     ),
-    "endless_empty": _endless_lie(b"\r\n", b"\r\n" * 2000),
-    "endless_chunks": _endless_lie(_CHUNKED, b"1\r\na\r\n" * 2000),
-    "endless_extension": _endless_lie(_CHUNKED + b"1;", b"extended" * 1000),
-    "endless_trailer": _endless_lie(
+    "endless_empty": _endless_kind(b"\r\n", b"\r\n" * 2000),
+    "endless_chunks": _endless_kind(_CHUNKED, b"1\r\na\r\n" * 2000),
+    "endless_extension": _endless_kind(_CHUNKED + b"1;", b"extended" * 1000),
+    "endless_trailer": _endless_kind(
         _CHUNKED + chunk(_LIE) + b"0\r\n", b"X-Trailer: and more\r\n" * 500
     ),
     # RFC 1952 2.2: a gzip file may have any number of members, empty ones too
-    "endless_members": _endless_lie(_GZIPPED, gzip(b"") * 500),
+    "endless_members": _endless_kind(_GZIPPED, gzip(b"") * 500),
     # RFC 1952 2.3.1: the name of a gzip file ends with a zero, which never comes
-    "endless_name": _endless_lie(_GZIPPED + b"\x1f\x8b\x08\x08\0\0\0\0\0\x03", b"name" * 2000),
+    "endless_name": _endless_kind(_GZIPPED + b"\x1f\x8b\x08\x08\0\0\0\0\0\x03", b"name" * 2000),
     # lengths
-    "length_negative": _stated(b"-1"),
-    "length_words": _stated(b"twelve"),
+    "length_negative": _length_kind(b"-1"),
+    "length_words": _length_kind(b"twelve"),
     # RFC 9110 8.6: one number, written several times, may be taken as this number
-    "length_list": _stated(b"%d, %d" % (len(_LIE), len(_LIE))),
-    "length_great": _stated(b"9" * 15),
-    "length_beyond": _stated(b"9" * 30),
+    "length_list": _length_kind(b"%d, %d" % (len(_LIE), len(_LIE))),
+    "length_great": _length_kind(b"9" * 15),
+    "length_beyond": _length_kind(b"9" * 30),
     # Computed in 64 bits it would be 0
-    "length_of_65_bits": _stated(b"%d" % 2**65),
-    "length_empty": _stated(b""),
+    "length_of_65_bits": _length_kind(b"%d" % 2**65),
+    "length_empty": _length_kind(b""),
     # RFC 9112 7.1: a reader has to expect hexadecimal numbers of any size
-    "chunk_beyond": _sends(_CHUNKED + chunk(_LIE) + b"F" * 17 + b"\r\n" + _LIE),
-    "chunk_negative": _sends(_CHUNKED + chunk(_LIE) + b"-5\r\nagain\r\n" + LAST_CHUNK),
-    "chunk_feeds": _sends((_CHUNKED + chunk(_LIE) + LAST_CHUNK).replace(b"\r", b"")),
+    "chunk_beyond": _script_kind(_CHUNKED + chunk(_LIE) + b"F" * 17 + b"\r\n" + _LIE),
+    "chunk_negative": _script_kind(_CHUNKED + chunk(_LIE) + b"-5\r\nagain\r\n" + LAST_CHUNK),
+    "chunk_feeds": _script_kind((_CHUNKED + chunk(_LIE) + LAST_CHUNK).replace(b"\r", b"")),
     # Without a length the body ends with the connection, and that stays open
-    "never_closed": _sends(
+    "never_closed": _script_kind(
         b"HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n" + _LIE, ending=ConnectionEnd.HANG
     ),
     # bodies where none are allowed, answers without a request
     # RFC 9112 6.3: after these two statuses the head is all, whatever it says
-    "body_of_204": _sends(
+    "body_of_204": _script_kind(
         b"HTTP/1.1 204 No Content\r\n" + _LENGTH_OF_LIE + b"\r\n" + _LIE, ending=ConnectionEnd.KEEP
     ),
-    "body_of_304": _sends(
+    "body_of_304": _script_kind(
         b"HTTP/1.1 304 Not Modified\r\n" + _LENGTH_OF_LIE + b"\r\n" + _LIE,
         ending=ConnectionEnd.KEEP,
     ),
     # Taken for the next answer, it would be archived under another page's URL
-    "answer_unasked": _sends(
-        _OK + _LENGTH_OF_LIE + b"\r\n" + _LIE + _STOLEN, ending=ConnectionEnd.KEEP
+    "answer_unasked": _script_kind(
+        _OK + _LENGTH_OF_LIE + b"\r\n" + _LIE + _UNASKED_ANSWER, ending=ConnectionEnd.KEEP
     ),
-    "answer_between": _sends(
+    "answer_between": _script_kind(
         _OK + _LENGTH_OF_LIE + b"\r\n" + _LIE + b"\r\n\0\xff what is this\r\n\r\n",
         ending=ConnectionEnd.KEEP,
     ),
-    "interim_only": _sends(b"HTTP/1.1 100 Continue\r\n\r\n"),
-    "switching_late": _sends(
+    "interim_only": _script_kind(b"HTTP/1.1 100 Continue\r\n\r\n"),
+    "switching_late": _script_kind(
         b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"
     ),
-    "upgrade_offered": _sends(
+    "upgrade_offered": _script_kind(
         _OK + b"Connection: Upgrade\r\nUpgrade: h2c\r\n" + _LENGTH_OF_LIE + b"\r\n" + _LIE
     ),
     # Both are the body, one after the other
-    "two_members": _sends(_GZIPPED + gzip(_LIE) + gzip(_LIE)),
+    "two_members": _script_kind(_GZIPPED + gzip(_LIE) + gzip(_LIE)),
     # other protocols, or barely HTTP
     # RFC 9110 2.5: a higher minor version is read as the highest one that is known
-    "version_12": _sends((_OK + _LENGTH_OF_LIE + b"\r\n").replace(b"HTTP/1.1", b"HTTP/1.2") + _LIE),
-    "no_colon": _sends(_OK + b"What is this\r\n" + _LENGTH_OF_LIE + b"\r\n" + _LIE),
+    "version_12": _script_kind(
+        (_OK + _LENGTH_OF_LIE + b"\r\n").replace(b"HTTP/1.1", b"HTTP/1.2") + _LIE
+    ),
+    "no_colon": _script_kind(_OK + b"What is this\r\n" + _LENGTH_OF_LIE + b"\r\n" + _LIE),
     # A SETTINGS frame (RFC 9113 6.5)
-    "speaks_http2": _sends(b"\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\x64"),
+    "speaks_http2": _script_kind(b"\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\x64"),
     # Internet radio
-    "speaks_icy": _sends(b"ICY 200 OK\r\nContent-Type: audio/mpeg\r\n\r\n" + _LIE),
-    "speaks_ssh": _sends(b"SSH-2.0-OpenSSH_9.6\r\n", ending=ConnectionEnd.HANG),
+    "speaks_icy": _script_kind(b"ICY 200 OK\r\nContent-Type: audio/mpeg\r\n\r\n" + _LIE),
+    "speaks_ssh": _script_kind(b"SSH-2.0-OpenSSH_9.6\r\n", ending=ConnectionEnd.HANG),
     # An empty line before the status line is passed over, so this is HTTP with a bad head
-    "status_letters": _sends(b"\r\nHTTP/1.1 OK\r\n" + _LENGTH_OF_LIE + b"\r\n" + _LIE),
-    "status_long": _sends(b"\r\nHTTP/1.1 20000 OK\r\n" + _LENGTH_OF_LIE + b"\r\n" + _LIE),
-    "carriage_returns": _sends((_OK + _LENGTH_OF_LIE + b"\r\n").replace(b"\n", b"") + _LIE),
+    "status_letters": _script_kind(b"\r\nHTTP/1.1 OK\r\n" + _LENGTH_OF_LIE + b"\r\n" + _LIE),
+    "status_long": _script_kind(b"\r\nHTTP/1.1 20000 OK\r\n" + _LENGTH_OF_LIE + b"\r\n" + _LIE),
+    "carriage_returns": _script_kind((_OK + _LENGTH_OF_LIE + b"\r\n").replace(b"\n", b"") + _LIE),
 }
 
 
-_PIECES = 20  # of an answer that takes `slow` seconds
+_PIECE_COUNT = 20  # of an answer that takes `slow` seconds
 
 
 def _trickle(place: AnswerPlace) -> WebAnswer:
-    """A whole page in twenty pieces."""
-    body, pause = _page(place), place.world.slow / _PIECES
-    size = len(body) // _PIECES + 1
+    """Return a whole page that comes in twenty pieces."""
+    body = _page(place)
+    pause = place.world.slow / _PIECE_COUNT
+    size = len(body) // _PIECE_COUNT + 1
 
     def script() -> Iterator[Step]:
         yield _OK + b"Content-Length: %d\r\n\r\n" % len(body)
@@ -319,31 +341,31 @@ def _trickle(place: AnswerPlace) -> WebAnswer:
 
 
 def _drip(place: AnswerPlace) -> WebAnswer:
-    """A head, then a byte now and then, without end."""
+    """Return a head, and then a byte now and then, without end."""
 
     def script() -> Iterator[Step]:
         yield _CHUNKED
         while True:
             yield chunk(b" ")
-            yield place.world.slow / _PIECES
+            yield place.world.slow / _PIECE_COUNT
 
     return WebAnswer(script=script(), broken=True)
 
 
 def _drip_head(place: AnswerPlace) -> WebAnswer:
-    """A head that never ends."""
+    """Return a head that never ends."""
 
     def script() -> Iterator[Step]:
         yield _OK
         while True:
             yield b"X-More: yes\r\n"
-            yield place.world.slow / _PIECES
+            yield place.world.slow / _PIECE_COUNT
 
     return WebAnswer(script=script(), broken=True)
 
 
 def _endless(_: AnswerPlace) -> WebAnswer:
-    """A body that never ends, sent as fast as the client reads."""
+    """Return a body that never ends, sent as fast as the client reads."""
 
     def script() -> Iterator[Step]:
         piece = chunk(b"<p>more and more</p>" * 3000)
@@ -369,6 +391,6 @@ SLOW: dict[str, AnswerKind] = {
     "drip": AnswerKind(_drip),
     "drip_head": AnswerKind(_drip_head),
     "endless": AnswerKind(_endless),
-    "hang": _sends(ending=ConnectionEnd.HANG),
+    "hang": _script_kind(ending=ConnectionEnd.HANG),
     "hang_midway": AnswerKind(_hang_midway),
 }
