@@ -78,7 +78,7 @@ class Caches(ToolCommand):
             training = trace.lookups[: int(share * len(trace.lookups))]
             rows = [
                 *cache_study.simulate(
-                    trace, sizes or cache_study.powers(trace.urls), names, training
+                    trace, sizes or cache_study.cache_sizes(trace.urls), names, training
                 )
             ]
             if opts.plot:

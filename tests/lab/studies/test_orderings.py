@@ -20,14 +20,20 @@ from webcrawl.lab.studies.ordering_study import (
     replay,
     ways,
 )
-from webcrawl.lab.studies.page_queues import ByDomain, Exact, Levels, PoliteQueue, SiftedFront
+from webcrawl.lab.studies.page_queues import (
+    DomainQueue,
+    ExactQueue,
+    LevelQueue,
+    PoliteQueue,
+    SiftedFrontEnd,
+)
 from webcrawl.lab.studies.page_signals import (
-    Cash,
-    Depth,
+    CashSignal,
+    DepthSignal,
     DomainVotes,
-    Indegree,
-    KnownPageRank,
-    KnownScores,
+    EstimatedPageRank,
+    IndegreeSignal,
+    TrueScores,
 )
 
 PAGES = 12
@@ -72,19 +78,21 @@ class TestGraph:
     def test_breadth_first_is_the_order_of_the_numbers(self, edges):
         """Fetching by depth in exact order fetches pages as they are numbered."""
         graph = graph_of(edges)
-        signal = Depth(graph)
-        assert replay(graph, signal, Exact(graph.pages, signal)).tolist() == [*range(graph.pages)]
+        signal = DepthSignal(graph)
+        assert replay(graph, signal, ExactQueue(graph.pages, signal)).tolist() == [
+            *range(graph.pages)
+        ]
 
 
 class TestExact:
     @given(EDGES)
     def test_indegree(self, edges):
         """The page to which most of the fetched pages link is next."""
-        graph, signal = graph_of(edges), Indegree(graph_of(edges))
+        graph, signal = graph_of(edges), IndegreeSignal(graph_of(edges))
         expected = by_definition(
             graph, lambda page, fetched: sum(page in links_of(graph, one) for one in fetched)
         )
-        assert replay(graph, signal, Exact(graph.pages, signal)).tolist() == expected
+        assert replay(graph, signal, ExactQueue(graph.pages, signal)).tolist() == expected
 
     def test_of_equals_the_one_that_this_crawl_found_first(self):
         """Not the one that a breadth-first crawl finds first: page 5 is found on page 3 before page
@@ -92,8 +100,8 @@ class TestExact:
         """
         graph = graph_of([(0, 1), (0, 2), (0, 3), (1, 3), (2, 4), (3, 5)])
         for signal, waiting in (
-            ((indegree := Indegree(graph)), Exact(graph.pages, indegree)),
-            ((known := KnownScores([0, 0, 0, 1, 0, 0])), Exact(graph.pages, known)),
+            ((indegree := IndegreeSignal(graph)), ExactQueue(graph.pages, indegree)),
+            ((known := TrueScores([0, 0, 0, 1, 0, 0])), ExactQueue(graph.pages, known)),
         ):
             order = replay(graph, signal, waiting).tolist()
             assert order.index(5) < order.index(4)
@@ -103,7 +111,7 @@ class TestExact:
         """The page with the most cash is next: its own, and its part of that of each page which
         gave it some.
         """
-        graph, signal = graph_of(edges), Cash(graph_of(edges))
+        graph, signal = graph_of(edges), CashSignal(graph_of(edges))
 
         def cash(page, fetched):
             held = dict.fromkeys(range(graph.pages), 1.0)
@@ -114,7 +122,7 @@ class TestExact:
                 held[one] *= not links
             return held[page]
 
-        assert replay(graph, signal, Exact(graph.pages, signal)).tolist() == by_definition(
+        assert replay(graph, signal, ExactQueue(graph.pages, signal)).tolist() == by_definition(
             graph, cash
         )
 
@@ -122,8 +130,8 @@ class TestExact:
     def test_cash_is_conserved(self, edges):
         """However it goes round, there is as much as there are pages."""
         graph = graph_of(edges)
-        signal = Cash(graph)
-        replay(graph, signal, Exact(graph.pages, signal))
+        signal = CashSignal(graph)
+        replay(graph, signal, ExactQueue(graph.pages, signal))
         assert sum(signal.values) == pytest.approx(graph.pages)
 
     @given(EDGES, SITES)
@@ -148,7 +156,7 @@ class TestExact:
             first = firsts[domains[page]]
             return len(voters), first == found.index(page), -first
 
-        assert replay(graph, signal, ByDomain(domains, signal)).tolist() == by_definition(
+        assert replay(graph, signal, DomainQueue(domains, signal)).tolist() == by_definition(
             graph, votes
         )
 
@@ -158,9 +166,9 @@ class TestExact:
         graph = graph_of(
             [(chance.randrange(300), chance.randrange(300)) for _ in range(1500)], (0,) * 300
         )
-        signal = KnownPageRank(graph)
+        signal = EstimatedPageRank(graph)
         for page in range(64):
-            signal.heard(page, links_of(graph, page))
+            signal.learn(page, links_of(graph, page))
         kept = graph.heads < 64
         known = np.unique(np.concatenate((np.arange(64), graph.links[kept])))
         expected = pagerank(
@@ -174,8 +182,8 @@ class TestExact:
         """Of what is known the page with the most PageRank is next."""
         graph = graph_of([(0, 1), (0, 2), (2, 3), (1, 4), (4, 2), (3, 2)])
         rank = pagerank(graph.heads, graph.links, graph.pages).tolist()
-        signal = KnownScores(rank)
-        assert replay(graph, signal, Exact(graph.pages, signal)).tolist() == by_definition(
+        signal = TrueScores(rank)
+        assert replay(graph, signal, ExactQueue(graph.pages, signal)).tolist() == by_definition(
             graph, lambda page, _: rank[page]
         )
 
@@ -185,8 +193,10 @@ class TestLevels:
     def test_with_an_overwhelming_bias_the_first_level_goes_first(self, edges, levels):
         """No page is fetched while another one has twice its links, as far as there are levels."""
         graph = graph_of(edges)
-        signal = Indegree(graph)
-        order = replay(graph, signal, Levels(graph.pages, signal, levels, 1e9, Random(1))).tolist()
+        signal = IndegreeSignal(graph)
+        order = replay(
+            graph, signal, LevelQueue(graph.pages, signal, levels, 1e9, Random(1))
+        ).tolist()
 
         def level(page, fetched):
             links = sum(page in links_of(graph, one) for one in fetched)
@@ -202,8 +212,8 @@ class TestLevels:
         """Otherwise a page has the level of the moment when it was found."""
         graph = graph_of([(0, 1), (0, 2), (0, 3), (1, 3)])
         for moving, expected in ((True, [0, 1, 3, 2]), (False, [0, 1, 2, 3])):
-            signal = Indegree(graph)
-            waiting = Levels(graph.pages, signal, 2, 1e9, Random(1), moving=moving)
+            signal = IndegreeSignal(graph)
+            waiting = LevelQueue(graph.pages, signal, 2, 1e9, Random(1), moving=moving)
             assert replay(graph, signal, waiting).tolist() == expected
 
 
@@ -228,10 +238,10 @@ class TestAll:
         """
         star = [(0, page) for page in range(1, PAGES)]
         graph = graph_of(star, (0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 3, 3))
-        signal = KnownScores([0.0] * graph.pages)
+        signal = TrueScores([0.0] * graph.pages)
         sift = Sift(lambda page: -page)
         order = replay(
-            graph, signal, PoliteQueue(SiftedFront(sift), graph.hosts.tolist(), 2, sift)
+            graph, signal, PoliteQueue(SiftedFrontEnd(sift), graph.hosts.tolist(), 2, sift)
         ).tolist()
         assert graph.hosts[order].tolist() == [0, 1, 2, 1, 2, 1, 2, 3, 3, 3, 3, 3]
 

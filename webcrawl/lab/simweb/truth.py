@@ -1,4 +1,4 @@
-"""Which URLs a crawl of the synthetic web must fetch, may fetch and must not fetch, truth_so_far by
+"""Which URLs a crawl of the synthetic web must fetch, may fetch and must not fetch, found by
 walking the world.
 """
 

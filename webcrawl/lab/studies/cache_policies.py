@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-F = TypeVar("F", bound=Callable[..., Any])
+LoopT = TypeVar("LoopT", bound=Callable[..., Any])
 
 try:
     import numba
@@ -17,30 +17,30 @@ except ImportError:
 FAST = numba is not None
 
 
-def compiled(loop: F) -> F:
-    """Return the loop, compiled if numba is there.
+def compiled(loop: LoopT) -> LoopT:
+    """Return the loop, compiled if numba is installed.
 
-    It gets its arrays from `vector` and `whole`, so that it runs either way.
+    Its arrays must come from `vector` or `filled_vector`, so that it runs either way.
     """
     if numba is None:
         return loop
-    made: F = numba.njit(cache=True, nogil=True)(loop)
-    return made
+    compiled_loop: LoopT = numba.njit(cache=True, nogil=True)(loop)
+    return compiled_loop
 
 
 def vector(array: Any) -> Any:
-    """Return an array of numpy as the loops want one.
+    """Return an array of numpy in the form that the loops take.
 
-    A list is four times faster where they are not compiled.
+    That is a list if they are not compiled, because they run four times as fast with one.
     """
     return array if FAST else array.tolist()
 
 
 Vector = Any  # an array of numpy, or a list
-NOWHERE = -1
+NO_URL = -1
 
 
-def filled(size: int, value: int = NOWHERE) -> Vector:
+def filled_vector(size: int, value: int = NO_URL) -> Vector:
     return vector(np.full(size, value, np.int64))
 
 
@@ -48,14 +48,25 @@ def filled(size: int, value: int = NOWHERE) -> Vector:
 
 
 def lru(trace: Vector, urls: int, size: int) -> int:
+    """Return the hits of a cache that evicts the URL whose last look-up is longest ago."""
     return int(
-        _lru(trace, size, filled(urls + 1), filled(urls + 1), vector(np.zeros(urls, np.bool_)))
+        _lru(
+            trace,
+            size,
+            filled_vector(urls + 1),
+            filled_vector(urls + 1),
+            vector(np.zeros(urls, np.bool_)),
+        )
     )
 
 
 @compiled
 def _lru(trace: Vector, size: int, older: Vector, newer: Vector, held: Vector) -> int:
-    """Simulate LRU by a ring of URLs through a place of its own, `end`, whose `newer` is the oldest."""
+    """Simulate LRU by a ring of the URLs held, which `older` and `newer` link in both directions.
+
+    The ring also passes through `end`, which is no URL: `newer[end]` is the oldest URL, and
+    `older[end]` the newest.
+    """
     hits = count = 0
     end = len(older) - 1
     older[end] = newer[end] = end
@@ -79,22 +90,28 @@ def _lru(trace: Vector, size: int, older: Vector, newer: Vector, held: Vector) -
     return hits
 
 
-# -- CLOCK and RANDOM: places with one URL each
+# -- CLOCK and RANDOM: `items` has the URL in each place of the cache, and `place` is where a URL is
 
 
 def clock(trace: Vector, urls: int, size: int) -> int:
-    return int(_clock(trace, size, filled(urls), filled(size), vector(np.zeros(size, np.bool_))))
+    """Return the hits of a cache that evicts the first unmarked URL that a moving hand meets."""
+    return int(
+        _clock(
+            trace, size, filled_vector(urls), filled_vector(size), vector(np.zeros(size, np.bool_))
+        )
+    )
 
 
 @compiled
 def _clock(trace: Vector, size: int, place: Vector, items: Vector, marks: Vector) -> int:
+    """Simulate CLOCK. `marks` says which places have been hit since the hand passed."""
     hits = hand = 0
     for url in trace:
         if place[url] >= 0:
             hits += 1
             marks[place[url]] = True
             continue
-        # What was asked for since the hand's last visit has a second chance
+        # A URL that was looked up since the hand's last visit has a second chance
         while marks[hand]:
             marks[hand] = False
             hand = hand + 1 if hand + 1 < size else 0
@@ -107,13 +124,15 @@ def _clock(trace: Vector, size: int, place: Vector, items: Vector, marks: Vector
 
 
 def random(trace: Vector, urls: int, size: int, seed: int = 1) -> int:
+    """Return the hits of a cache that evicts a URL at random."""
     misses = len(trace)  # at the most: one chance for each
     chances = np.random.default_rng(seed).integers(0, size, min(misses, 1 << 20))
-    return int(_random(trace, size, filled(urls), filled(size), vector(chances)))
+    return int(_random(trace, size, filled_vector(urls), filled_vector(size), vector(chances)))
 
 
 @compiled
 def _random(trace: Vector, size: int, place: Vector, items: Vector, chances: Vector) -> int:
+    """Simulate RANDOM. `chances` are the places to evict, repeated if there are more misses."""
     hits = misses = 0
     for url in trace:
         if place[url] >= 0:
@@ -132,16 +151,16 @@ def _random(trace: Vector, size: int, place: Vector, items: Vector, chances: Vec
 
 
 def static(trace: Vector, urls: int, size: int, popular: Any) -> int:
-    """Hold the first `size` of `popular`, whatever is asked."""
+    """Return the hits of a cache that always holds the first `size` URLs of `popular`."""
     held = np.zeros(urls, np.bool_)
     held[popular[:size]] = True
     return int(np.count_nonzero(held[np.asarray(trace)]))
 
 
 def by_popularity(trace: Any, urls: int) -> Any:
-    """Return the URLs that are looked up most often first.
+    """Return all URLs, those that are looked up most often first.
 
-    Of two that are looked up as often, the one that came first goes first.
+    Of two that are looked up equally often, the one with the smaller number comes first.
     """
     return np.argsort(-np.bincount(trace, minlength=urls), kind="stable")
 
@@ -150,16 +169,24 @@ def by_popularity(trace: Any, urls: int) -> Any:
 
 
 def clairvoyant(trace: Vector, urls: int, size: int) -> int:
+    """Return the hits of the best possible cache: it evicts the URL that is looked up again last."""
     following = vector(next_uses(np.asarray(trace)))
     return int(
-        _clairvoyant(trace, following, size, filled(urls), filled(size + 1), filled(size + 1))
+        _clairvoyant(
+            trace,
+            following,
+            size,
+            filled_vector(urls),
+            filled_vector(size + 1),
+            filled_vector(size + 1),
+        )
     )
 
 
 def next_uses(trace: Any) -> Any:
-    """Return for each look-up the position of the next one of the same URL.
+    """Return for each look-up the position of the next look-up of the same URL.
 
-    Without one it is beyond the end; these are all different.
+    For the last look-up of a URL it is beyond the end of the trace, and different for each URL.
     """
     order = np.argsort(trace, kind="stable")
     following = np.arange(len(trace), 2 * len(trace), dtype=np.int64)
@@ -172,13 +199,15 @@ def next_uses(trace: Any) -> Any:
 def _clairvoyant(
     trace: Vector, following: Vector, size: int, place: Vector, heap: Vector, when: Vector
 ) -> int:
-    """Return a heap of the URLs held, the one wanted last on top.
+    """Simulate MIN by a heap of the URLs held, with the one that is looked up again last on top.
 
-    `place` says where in the heap each is.
+    `heap` has the URLs, `when` the position of each one's next look-up, and `place` says where in
+    the heap each URL is.
     """
     hits = count = 0
     for position in range(len(trace)):
-        url, then = trace[position], following[position]
+        url = trace[position]
+        then = following[position]
         at = place[url]
         if at >= 0:
             hits += 1
@@ -188,8 +217,8 @@ def _clairvoyant(
         else:
             place[heap[0]] = -1
             at = 0
-        # what is new, or wanted later than before, may have to go up; what takes the top's place
-        # may have to go down
+        # A URL that is new, or wanted later than before, may have to go up; one that takes the
+        # place of the top may have to go down
         while at > 0 and when[(at - 1) // 2] < then:
             parent = (at - 1) // 2
             heap[at], when[at] = heap[parent], when[parent]

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from math import log2
+from math import ceil, log2
 from typing import Any
 
 import numpy as np
@@ -27,13 +27,14 @@ POLICIES: dict[str, Callable[[Any, int, int], int]] = {
     "RANDOM": cache_policies.random,
 }
 SEEN_POLICY = "CLOCK"  # of the cache before the seen store, by which sizes are judged
-WIDTH = 11  # characters of a column
-LOW, HIGH = 0.1, 0.9  # of what there is to gain: between these lies the critical region
+COLUMN_CHARS = 11  # characters of a column
+REGION_BEGIN, REGION_END = 0.1, 0.9  # parts of the gain between which the critical region lies
+MIN_GAIN = 0.01  # in hit rate, below which the size makes no difference
 
 
 @dataclass(frozen=True)
 class CacheRow:
-    """One simulation. INFINITE has no size."""
+    """The result of one simulation. The size of INFINITE is the number of URLs."""
 
     policy: str
     size: int
@@ -60,63 +61,88 @@ def simulate(
     names: Sequence[str] = NAMES,
     training: Numbers | None = None,
 ) -> Iterator[CacheRow]:
-    """Yield a row per policy and size.
+    """Yield a row per policy and size, and one for INFINITE.
 
     STATIC holds what is most popular in `training`, by default the trace itself.
     """
-    lookups, urls, count = trace.lookups, trace.urls, len(trace.lookups)
-    loop = vector(lookups)
+    lookups, urls = trace.lookups, trace.urls
+    count = len(lookups)
+    most_hits = count - urls  # each URL misses once
+    loop_lookups = vector(lookups)
     if "INFINITE" in names:
-        yield CacheRow("INFINITE", urls, count, count - urls)
+        yield CacheRow("INFINITE", urls, count, most_hits)
     popular = None
     if "STATIC" in names:
         asked = lookups if training is None else training
         popular = cache_policies.by_popularity(asked, urls)
     for size in sizes:
         for name in names:
+            if name == "INFINITE":
+                continue
             if name == "STATIC":
-                yield CacheRow(
-                    name, size, count, cache_policies.static(lookups, urls, size, popular)
-                )
-            elif name != "INFINITE":
-                # a cache that holds all is as good as an infinite one, and its arrays need not be
-                # larger
-                yield CacheRow(
-                    name,
-                    size,
-                    count,
-                    POLICIES[name](loop, urls, size) if size < urls else count - urls,
-                )
+                hits = cache_policies.static(lookups, urls, size, popular)
+            elif size < urls:
+                hits = POLICIES[name](loop_lookups, urls, size)
+            else:  # it holds all URLs, so it is as good as an infinite one
+                hits = most_hits
+            yield CacheRow(name, size, count, hits)
 
 
-def powers(urls: int) -> list[int]:
-    """Return the sizes from 32 up to what holds all; Broder's largest is 2^25."""
-    return [1 << bit for bit in range(5, min(max(urls - 1, 32).bit_length(), 25) + 1)]
+def cache_sizes(urls: int) -> list[int]:
+    """Return the powers of two from 32 up to the first that holds all URLs, or to 2^25 at most.
+
+    2^25 is the largest size of Broder, Najork and Wiener.
+    """
+    last_bit = min(max(urls - 1, 32).bit_length(), 25)
+    return [1 << bit for bit in range(5, last_bit + 1)]
 
 
 def critical_region(rows: Iterable[CacheRow]) -> tuple[int, int] | None:
-    """Sizes between which most of the gain lies: from a tenth to nine tenths of what the largest
-    cache spares more than the smallest; None if no size gains anything.
+    """Return two sizes between which most of the gain lies, or None if no size gains anything.
+
+    The gain is what the largest cache spares more than the smallest. The sizes are those that reach
+    a tenth and nine tenths of it.
     """
-    known = sorted((row.size, row.hit_rate) for row in rows if row.policy == SEEN_POLICY)
-    if not known or known[-1][1] - known[0][1] <= 0.01:
+    rates = _rates_by_size(rows)
+    if not rates:
         return None
-    least, most = known[0][1], known[-1][1]
-    return _first(known, least + LOW * (most - least)), _first(known, least + HIGH * (most - least))
+    _, least = rates[0]
+    _, most = rates[-1]
+    gain = most - least
+    if gain <= MIN_GAIN:
+        return None
+    return (
+        _first_size_reaching(rates, least + REGION_BEGIN * gain),
+        _first_size_reaching(rates, least + REGION_END * gain),
+    )
 
 
-def _first(known: list[tuple[int, float]], rate: float) -> int:
-    return next(size for size, found in known if found >= rate - 1e-12)
+def _rates_by_size(rows: Iterable[CacheRow]) -> list[tuple[int, float]]:
+    """Return the sizes and hit rates of the policy by which sizes are judged, smallest first."""
+    return sorted((row.size, row.hit_rate) for row in rows if row.policy == SEEN_POLICY)
+
+
+def _first_size_reaching(rates: list[tuple[int, float]], wanted: float) -> int:
+    return next(size for size, rate in rates if rate >= wanted - 1e-12)  # which rounding may miss
 
 
 def best_size(rows: Iterable[CacheRow]) -> int | None:
-    """Return the smallest size that has all but a hundredth of what the largest spares."""
-    known = sorted((row.size, row.hit_rate) for row in rows if row.policy == SEEN_POLICY)
-    return _first(known, 0.99 * known[-1][1]) if known and known[-1][1] > 0 else None
+    """Return the smallest size that spares 99 % of what the largest spares.
+
+    Return None if no size spares anything.
+    """
+    rates = _rates_by_size(rows)
+    if not rates:
+        return None
+    _, most = rates[-1]
+    return _first_size_reaching(rates, 0.99 * most) if most > 0 else None
 
 
 def statistics(trace: Trace) -> dict[str, float]:
-    """Return the figures of Broder's paper: links, distinct ones, links per page, popularity."""
+    """Return the figures of Broder's paper: links, distinct ones, links per page, popularity.
+
+    Those that the trace does not allow are missing.
+    """
     count = len(trace.lookups)
     found: dict[str, float] = {"lookups": count, "urls": trace.urls, "pages": len(trace.pages)}
     if len(trace.pages) and count:
@@ -132,7 +158,7 @@ def statistics(trace: Trace) -> dict[str, float]:
 
 
 def owner_among(drones: int) -> Callable[[str], int]:
-    """Return the function that names the owner of each host in a new hive of so many drones."""
+    """Return the function that returns the number of a host's drone in a new hive of this size."""
     partition = Partition(BY_DOMAIN, RegisteredDomains())
     owners = SlotMap.fair(range(drones), partition.groups).owners
     return lambda host: owners[partition.slot(host)]
@@ -151,7 +177,7 @@ def as_json(trace: Trace, rows: Sequence[CacheRow]) -> str:
 
 def as_text(trace: Trace, rows: Sequence[CacheRow]) -> str:
     """Return a description of the trace, a table with a column per policy, and its meaning."""
-    return "\n".join([_about(trace), "", *_table(rows), *_advice(rows), ""])
+    return "\n".join([_trace_in_words(trace), "", *_table(rows), *_advice(rows), ""])
 
 
 def _table(rows: Sequence[CacheRow]) -> list[str]:
@@ -165,21 +191,25 @@ def _table(rows: Sequence[CacheRow]) -> list[str]:
             rates_by_size.setdefault(row.size, {})[row.policy] = row.hit_rate
     simulated = set().union(*rates_by_size.values())
     names = [name for name in NAMES if name in simulated]
-    lines = ["hit rate in percent", "".join(name.rjust(WIDTH) for name in ("entries", *names))]
+    lines = [
+        "hit rate in percent",
+        "".join(name.rjust(COLUMN_CHARS) for name in ("entries", *names)),
+    ]
     for size, rates in sorted(rates_by_size.items()):
         lines.append(_line(f"{size:,}", [rates[name] for name in names]))
     return lines + last_lines
 
 
 def _line(head: str, rates: Iterable[float]) -> str:
-    return head.rjust(WIDTH) + "".join(map(_percent, rates))
+    return head.rjust(COLUMN_CHARS) + "".join(map(_percent, rates))
 
 
 def _percent(rate: float) -> str:
-    return f"{100 * rate:>{WIDTH}.2f}"
+    return f"{100 * rate:>{COLUMN_CHARS}.2f}"
 
 
-def _about(trace: Trace) -> str:
+def _trace_in_words(trace: Trace) -> str:
+    """Return a line that describes a trace."""
     found = statistics(trace)
     words = [f"{trace.urls:,} URLs in {len(trace.lookups):,} look-ups"]
     if "links_mean" in found:
@@ -203,8 +233,9 @@ def _advice(rows: Sequence[CacheRow]) -> list[str]:
 
 
 def plot_caches(rows: Sequence[CacheRow]) -> str:
-    """Return an SVG document that plots hit rate against cache size, with size on a logarithmic
-    scale.
+    """Return an SVG document that plots hit rates by cache size.
+
+    The sizes are on a logarithmic scale.
     """
     sizes = _plotted_sizes(rows)
     low = log2(sizes[0])
@@ -223,7 +254,7 @@ def plot_caches(rows: Sequence[CacheRow]) -> str:
             rates = [(sizes[0], rate), (sizes[-1], rate)]
         points = [(x(size), rate) for size, rate in rates]
         lines.append(PlotLine(name, points, colour, dashed=name in NAMES[:2]))
-    every = max((len(sizes) + 9) // 10, 1)  # ten labels at most, or they overlap
+    every = max(ceil(len(sizes) / 10), 1)  # ten labels at most, or they overlap
     labels = [(x(size), f"{size:,}") for size in sizes[::every]]
     return plot_file("Hit rates of URL caches by size", lines, labels, "entries of the cache")
 

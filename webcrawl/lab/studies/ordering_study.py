@@ -20,23 +20,23 @@ from webcrawl.frontier.front_end import Sift
 from webcrawl.lab.studies import ORDERS
 from webcrawl.lab.studies.link_graph import Graph, Numbers
 from webcrawl.lab.studies.page_queues import (
-    AtRandom,
-    ByDomain,
-    Exact,
-    Levels,
+    DomainQueue,
+    ExactQueue,
+    LevelQueue,
     PageQueue,
     PoliteQueue,
-    SiftedFront,
+    RandomQueue,
+    SiftedFrontEnd,
 )
 from webcrawl.lab.studies.page_signals import (
-    Cash,
-    Depth,
+    CashSignal,
+    DepthSignal,
     DomainVotes,
-    Focus,
-    Indegree,
-    KnownPageRank,
-    KnownScores,
+    EstimatedPageRank,
+    FocusSignal,
+    IndegreeSignal,
     Signal,
+    TrueScores,
 )
 from webcrawl.lab.studies.traces import NoTrace
 from webcrawl.tools.report.charts import COLOURS, PlotLine, plot_file
@@ -99,13 +99,13 @@ FIXED = ("breadth", "reputation")  # a crawl gives these their level when they a
 SEED = 1  # of all chance: the same command prints the same figures
 
 _SIGNALS: dict[str, Callable[[Graph], Signal]] = {
-    "breadth": Depth,
-    "random": Depth,
-    "indegree": Indegree,
-    "opic": Cash,
+    "breadth": DepthSignal,
+    "random": DepthSignal,
+    "indegree": IndegreeSignal,
+    "opic": CashSignal,
     "reputation": DomainVotes,
-    "pagerank": KnownPageRank,
-    "focus": Focus,
+    "pagerank": EstimatedPageRank,
+    "focus": FocusSignal,
 }
 
 
@@ -187,32 +187,32 @@ def replay(graph: Graph, signal: Signal, waiting: PageQueue) -> Numbers:
         order[count] = page
         count += 1
         found = links[offsets[page] : offsets[page + 1]].tolist()
-        changed = signal.heard(page, found)
+        changed = signal.learn(page, found)
         new = [link for link in found if not known[link]]
         for link in new:
             known[link] = 1
         waiting.add(new)
-        waiting.changed(changed)
+        waiting.update(changed)
     return order[:count]
 
 
 def _made(
     name: str, how: str, graph: Graph, rank: npt.NDArray[np.float64], shape: CrawlShape
 ) -> tuple[Signal, PageQueue]:
-    signal = _SIGNALS[name](graph) if name in _SIGNALS else KnownScores(rank.tolist())
+    signal = _SIGNALS[name](graph) if name in _SIGNALS else TrueScores(rank.tolist())
     if how == CRAWL:
         return signal, _crawl(name, graph, signal, shape)
     if how == LEVELS:
         return signal, _levels(name, graph, signal, shape)
     if name == "random":
-        return signal, AtRandom(Random(SEED))
+        return signal, RandomQueue(Random(SEED))
     if isinstance(signal, DomainVotes):
-        return signal, ByDomain(graph.domains.tolist(), signal)
-    return signal, Exact(graph.pages, signal)
+        return signal, DomainQueue(graph.domains.tolist(), signal)
+    return signal, ExactQueue(graph.pages, signal)
 
 
-def _levels(name: str, graph: Graph, signal: Signal, shape: CrawlShape) -> Levels:
-    return Levels(
+def _levels(name: str, graph: Graph, signal: Signal, shape: CrawlShape) -> LevelQueue:
+    return LevelQueue(
         graph.pages, signal, shape.levels, shape.bias, Random(SEED), moving=name not in FIXED
     )
 
@@ -224,7 +224,7 @@ def _crawl(name: str, graph: Graph, signal: Signal, shape: CrawlShape) -> PageQu
     chance = Random(SEED).random
     worth = (lambda _: chance()) if name == "random" else lambda page: signal.values[page]
     sift = Sift[int](worth)
-    return PoliteQueue(SiftedFront(sift), hosts, shape.hosts, sift)
+    return PoliteQueue(SiftedFrontEnd(sift), hosts, shape.hosts, sift)
 
 
 POINTS = 200  # of a line

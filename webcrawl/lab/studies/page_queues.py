@@ -15,30 +15,33 @@ from typing import Protocol
 from webcrawl.frontier.front_end import Sift
 from webcrawl.lab.studies.page_signals import DomainVotes, Signal
 
-STALE = 4  # entries of a heap per page that waits, before those are removed that no longer hold
-MOVES = 1000  # pages that go from the front-end to their hosts while one host more is looked for
+# Entries of a heap per waiting page; with more, the outdated ones are removed
+MAX_ENTRIES_PER_PAGE = 4
+# Pages that go from the front-end to their hosts' queues while one more host is looked for
+MOVES_PER_REFILL = 1000
 
 
 class PageQueue(Protocol):
-    """Each page is added once and popped once."""
+    """A queue to which each page is added once, and from which it is popped once."""
 
     def add(self, pages: Iterable[int]) -> None: ...
 
-    def changed(self, pages: Sequence[int] | None) -> None:
-        """Take note that the numbers of these pages, or of all, are others now."""
+    def update(self, pages: Sequence[int] | None) -> None:
+        """Move pages whose numbers have changed: these, or all if None."""
 
-    def pop(self) -> int | None: ...
+    def pop(self) -> int | None:
+        """Remove and return the page whose turn it is, or return None if no page waits."""
 
 
-class Exact:
-    """Always the page with the largest number; of equals the one that this crawl found first."""
+class ExactQueue:
+    """Pops the page with the largest number; of equals, the one that this crawl found first."""
 
     def __init__(self, pages: int, signal: Signal) -> None:
         self._signal = signal
         self._found = array("q")  # the pages in the order in which they were found
         self._place = array("q", bytes(8 * pages))  # of each page among these
-        # The number and the place of a page; also of numbers that changed since: then there is a
-        # better entry.
+        # Entries of a number and the place of a page. A page whose number has changed since has a
+        # better entry, too
         self._heap: list[tuple[float, int]] = []
         self._waits = bytearray(pages)
         self._count = 0
@@ -49,14 +52,15 @@ class Exact:
             self._count += 1
             self._place[page] = len(self._found)
             self._found.append(page)
-            self._enter(page)
+            self._push_entry(page)
 
-    def _enter(self, page: int) -> None:
+    def _push_entry(self, page: int) -> None:
         # A heap has the smallest on top
         heappush(self._heap, (-self._signal.values[page], self._place[page]))
 
-    def changed(self, pages: Sequence[int] | None) -> None:
-        if pages is None or len(self._heap) > STALE * self._count + 1000:
+    def update(self, pages: Sequence[int] | None) -> None:
+        """Push better entries for these pages, or build the heap anew."""
+        if pages is None or len(self._heap) > MAX_ENTRIES_PER_PAGE * self._count + 1000:
             values, place = self._signal.values, self._place
             self._heap = [
                 (-values[page], place[page]) for page, waits in enumerate(self._waits) if waits
@@ -65,7 +69,7 @@ class Exact:
             return
         for page in pages:
             if self._waits[page]:
-                self._enter(page)
+                self._push_entry(page)
 
     def pop(self) -> int | None:
         while self._heap:
@@ -77,20 +81,21 @@ class Exact:
         return None
 
 
-class ByDomain:
-    """The first page of the domain with the most votes: whatever raises a domain raises all its
-    pages.
+class DomainQueue:
+    """Pops the first page of the domain with the most votes.
+
+    So whatever raises a domain raises all its pages.
     """
 
     def __init__(self, domains: Sequence[int], votes: DomainVotes) -> None:
         self._domains = domains
         self._votes = votes
-        # the place of a page among all that were found, and it
+        # of each domain, its pages and their places among all pages that were found
         self._queues: dict[int, deque[tuple[int, int]]] = {}
         self._heap: list[tuple[int, int, int]] = []  # votes, place of the first page, domain
         self._count = 0
 
-    def _enter(self, domain: int) -> None:
+    def _push_entry(self, domain: int) -> None:
         heappush(self._heap, (-self._votes.of_domain(domain), self._queues[domain][0][0], domain))
 
     def add(self, pages: Iterable[int]) -> None:
@@ -101,28 +106,30 @@ class ByDomain:
             self._queues[domain].append((self._count, page))
             self._count += 1
             if len(self._queues[domain]) == 1:
-                self._enter(domain)
+                self._push_entry(domain)
 
-    def changed(self, pages: Sequence[int] | None) -> None:
+    def update(self, pages: Sequence[int] | None) -> None:
         for domain in {self._domains[page] for page in pages or ()}:
             if self._queues.get(domain):
-                self._enter(domain)
+                self._push_entry(domain)
 
     def pop(self) -> int | None:
+        """Remove and return the page whose turn it is, or return None if no page waits."""
         while self._heap:
             votes, first, domain = heappop(self._heap)
             queue = self._queues[domain]
-            # An entry of before: the domain has got votes, or its first page was popped
-            if not queue or queue[0][0] != first or -votes != self._votes.of_domain(domain):
+            # An outdated entry: the domain has got votes, or its first page was popped
+            has_first = bool(queue) and queue[0][0] == first
+            if not has_first or -votes != self._votes.of_domain(domain):
                 continue
             _, page = queue.popleft()
             if queue:
-                self._enter(domain)
+                self._push_entry(domain)
             return page
         return None
 
 
-class AtRandom:
+class RandomQueue:
     """Each page that waits has the same chance."""
 
     def __init__(self, random: Random) -> None:
@@ -132,8 +139,8 @@ class AtRandom:
     def add(self, pages: Iterable[int]) -> None:
         self._pages += pages
 
-    def changed(self, pages: Sequence[int] | None) -> None:
-        """Make no difference."""
+    def update(self, pages: Sequence[int] | None) -> None:
+        """Do nothing: all pages have the same chance."""
 
     def pop(self) -> int | None:
         if not self._pages:
@@ -145,7 +152,7 @@ class AtRandom:
 
 
 class FifoQueue:
-    """A FIFO queue."""
+    """A queue of pages in the order in which they came. `count` says how many wait."""
 
     __slots__ = ("_pages", "count")
 
@@ -164,11 +171,11 @@ class FifoQueue:
         return self._pages.popleft()
 
 
-class Levels:
+class LevelQueue:
     """Mercator's front-end: FIFO queues, each drawn `bias` times as often as the next.
 
-    With `moving` a page goes to a better level as soon as its number says so; otherwise it stays
-    where it came in.
+    With `moving`, a page goes to a better level as soon as its number says so. Otherwise it stays
+    in the level in which it came.
     """
 
     def __init__(
@@ -181,25 +188,26 @@ class Levels:
         *,
         moving: bool = True,
     ) -> None:
+        """Create the queue of a graph with so many pages; the class describes the rest."""
         self._signal = signal
         self._last = levels - 1
         self._moving = moving
-        self._queues = [
-            FifoQueue() for _ in range(levels)
-        ]  # with entries of pages that have moved on
+        # They also have entries of pages that have moved to a better level since
+        self._queues = [FifoQueue() for _ in range(levels)]
         self._weights = [bias**-level for level in range(levels)]
         self._random = random.random
-        self._level = [-1] * pages
+        self._level = [-1] * pages  # of each page; -1 if it does not wait
 
     def add(self, pages: Iterable[int]) -> None:
         for page in pages:
-            self._put(page, self._signal.level(page, self._last))
+            self._push(page, self._signal.level(page, self._last))
 
-    def _put(self, page: int, level: int) -> None:
+    def _push(self, page: int, level: int) -> None:
         self._level[page] = level
         self._queues[level].push(page)
 
-    def changed(self, pages: Sequence[int] | None) -> None:
+    def update(self, pages: Sequence[int] | None) -> None:
+        """Push these pages, or all, to better levels if their numbers say so."""
         # A crawl gives the level when a page is found, and the page stays there
         if not self._moving:
             return
@@ -208,7 +216,7 @@ class Levels:
                 continue
             level = self._signal.level(page, self._last)
             if level < self._level[page]:
-                self._put(page, level)
+                self._push(page, level)
 
     def pop(self) -> int | None:
         while (level := self._draw()) is not None:
@@ -230,7 +238,10 @@ class Levels:
 
 
 class SiftedQueue:
-    """A queue of which the best are chosen, whenever it is asked to and none is left of those."""
+    """A queue whose best pages are chosen and popped first.
+
+    `choose` chooses anew when no chosen page is left.
+    """
 
     def __init__(self, sift: Sift[int]) -> None:
         self._sift = sift
@@ -253,10 +264,10 @@ class SiftedQueue:
 
 
 class PoliteQueue:
-    """A polite crawl: pages go from the front-end to their hosts' queues, and so many hosts take
-    turns.
+    """The queues of a polite crawl: pages go from a front-end to queues of hosts, which take turns.
 
-    When one has no pages left, pages leave the front-end until another host comes in.
+    `width` hosts take turns at a time. When one has no pages left, pages leave the front-end until
+    another host comes in.
     """
 
     def __init__(
@@ -269,13 +280,13 @@ class PoliteQueue:
         self._queues: dict[int, FifoQueue | SiftedQueue] = {}
         self._turns: deque[int] = deque()
         self.add = front.add
-        self.changed = front.changed
+        self.update = front.update
 
     def _refill(self) -> bool:
-        """Return whether a host came in."""
-        if isinstance(self._front, SiftedFront):
+        """Move pages from the front-end to queues of hosts. Return whether a new host came in."""
+        if isinstance(self._front, SiftedFrontEnd):
             self._front.choose()
-        for _ in range(MOVES):
+        for _ in range(MOVES_PER_REFILL):
             page = self._front.pop()
             if page is None:
                 break
@@ -293,6 +304,7 @@ class PoliteQueue:
         return False
 
     def pop(self) -> int | None:
+        """Remove and return a page of the host whose turn it is, or return None if no page waits."""
         while len(self._turns) < self._width and self._refill():
             pass
         if not self._turns:
@@ -309,10 +321,8 @@ class PoliteQueue:
         return page
 
 
-class SiftedFront:
-    """The front-end of a crawl that chooses: all pages come in at the end, and the best of the next
-    are chosen.
-    """
+class SiftedFrontEnd:
+    """The front-end of a crawl that sifts: pages queue in order, and the best of the next are chosen."""
 
     def __init__(self, sift: Sift[int]) -> None:
         self._queue = SiftedQueue(sift)
@@ -322,8 +332,8 @@ class SiftedFront:
         for page in pages:
             self._queue.push(page)
 
-    def changed(self, pages: Sequence[int] | None) -> None:
-        """Do nothing: numbers are looked at when pages are chosen."""
+    def update(self, pages: Sequence[int] | None) -> None:
+        """Do nothing: numbers count at the time when pages are chosen."""
 
     def pop(self) -> int | None:
         return self._queue.pop()

@@ -16,35 +16,41 @@ from webcrawl.frontier.prioritizers.focus import ByFocus
 from webcrawl.lab.studies.link_graph import Graph, pagerank
 
 DAMPING = 0.85  # of PageRank: the part of a page that its links get
-ROOMY = 4  # cells of a table per page
-GROWN = 1.2  # times as many pages as at the last computation of PageRank: then it is computed anew
-ROUGH = 1e-3  # how well: what is left of the graph changes more
+CELLS_PER_PAGE = 4  # of a table of popularity: so that few pages share a cell
+# PageRank is computed anew when so many times as many pages have been fetched as at the last time
+RECOMPUTE_AFTER_GROWTH = 1.2
+# The change at which a computation ends: the part of the graph that is missing changes ranks more
+CLOSE_ENOUGH = 1e-3
 
 
 class Signal(Protocol):
-    """Numbers of all pages; those of pages that nobody has met mean nothing."""
+    """A crawl's estimate of each page, learnt from the links of the pages that it has fetched."""
 
     @property
-    def values(self) -> Sequence[float]: ...
+    def values(self) -> Sequence[float]:
+        """Return the number of each page: the greater, the sooner it is fetched.
 
-    def heard(self, page: int, links: Sequence[int]) -> Sequence[int] | None:
+        Those of pages to which no link has led yet mean nothing.
+        """
+
+    def learn(self, page: int, links: Sequence[int]) -> Sequence[int] | None:
         """Learn from the links of a page that was fetched.
 
         Return the pages whose numbers have changed; None for all of them.
         """
 
     def level(self, page: int, last: int) -> int:
-        """Return which of the levels from 0 to `last` a page belongs to."""
+        """Return the level of a page, from 0, which is the best, to `last`."""
 
 
-class Depth:
-    """Links from a seed: the fewer the sooner."""
+class DepthSignal:
+    """Estimates a page by the number of links from a seed to it: the fewer the better."""
 
     def __init__(self, graph: Graph) -> None:
         self.values = [float("-inf")] * graph.pages
         self.values[: graph.seeds] = [0.0] * graph.seeds
 
-    def heard(self, page: int, links: Sequence[int]) -> Sequence[int]:
+    def learn(self, page: int, links: Sequence[int]) -> Sequence[int]:
         values, depth = self.values, self.values[page] - 1
         for link in links:
             values[link] = max(values[link], depth)
@@ -54,13 +60,13 @@ class Depth:
         return min(int(-self.values[page]), last)
 
 
-class Indegree:
-    """Links that lead to a page (Cho's backlink count)."""
+class IndegreeSignal:
+    """Estimates a page by the number of links that lead to it (Cho's backlink count)."""
 
     def __init__(self, graph: Graph) -> None:
         self.values = [0.0] * graph.pages
 
-    def heard(self, page: int, links: Sequence[int]) -> Sequence[int]:
+    def learn(self, page: int, links: Sequence[int]) -> Sequence[int]:
         del page
         values = self.values
         for link in links:
@@ -71,22 +77,22 @@ class Indegree:
         return doublings(self.values[page], 1, last)
 
 
-class Cash:
-    """OPIC (Abiteboul, Preda, Cobena 2003): a page that is fetched gives what it has to those it
-    links to, in parts.
+class CashSignal:
+    """Estimates a page by its cash in OPIC (Abiteboul, Preda, Cobena 2003).
 
-    Every page has 1 of its own; what was given to a page that is fetched already stays there.
+    Every page begins with 1. A page that is fetched gives its cash to the pages that it links to,
+    in equal parts. What a page gets after it was fetched stays there.
     """
 
     def __init__(self, graph: Graph) -> None:
         self.values = [1.0] * graph.pages
-        # known and not fetched: how many, what they have
-        self._waiting = graph.seeds
-        self._cash = float(graph.seeds)
-        self._state = bytearray(graph.pages)  # 1: known, 2: fetched
+        self._waiting = graph.seeds  # pages that are known and not fetched
+        self._cash = float(graph.seeds)  # what these have together
+        self._state = bytearray(graph.pages)  # of each page 0: unknown, 1: known, 2: fetched
         self._state[: graph.seeds] = b"\1" * graph.seeds
 
-    def heard(self, page: int, links: Sequence[int]) -> Sequence[int]:
+    def learn(self, page: int, links: Sequence[int]) -> Sequence[int]:
+        """Give the cash of a fetched page to the pages it links to, and return these."""
         values, state = self.values, self._state
         cash = values[page]
         state[page] = 2
@@ -113,18 +119,19 @@ class Cash:
 
 
 class DomainVotes:
-    """Registered domains that link to the page's (IRLbot's reputation)."""
+    """Estimates a page by the number of domains that link to its own (IRLbot's reputation)."""
 
     def __init__(self, graph: Graph) -> None:
         self._domains = graph.domains.tolist()
         self._voters: list[set[int]] = [set() for _ in range(max(self._domains) + 1)]
-        self.values = [0.0] * graph.pages  # of a page: as it was when that was found
+        # of a page, as it was when a link last led to it
+        self.values = [0.0] * graph.pages
 
     def of_domain(self, domain: int) -> int:
-        """Return the number of a domain now."""
+        """Return the number of other domains that link to a domain, as of now."""
         return len(self._voters[domain])
 
-    def heard(self, page: int, links: Sequence[int]) -> Sequence[int]:
+    def learn(self, page: int, links: Sequence[int]) -> Sequence[int]:
         domains, voters = self._domains, self._voters
         own = domains[page]
         for link in links:
@@ -138,23 +145,24 @@ class DomainVotes:
         return doublings(self.values[page], 1, last)
 
 
-class KnownPageRank:
-    """PageRank of what is known so far (Cho, Garcia-Molina, Page 1998), computed anew when that has
-    grown by a fifth.
+class EstimatedPageRank:
+    """Estimates a page by PageRank in the part of the graph that is known so far.
 
-    In between the links of a page add what PageRank gives them in one step.
+    It is computed anew when that part has grown by a fifth (Cho, Garcia-Molina, Page 1998). In
+    between, the links of a page add what PageRank gives them in one step.
     """
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self.values = [0.0] * graph.pages
         self._fetched: list[int] = []
-        self._next = 64.0
+        self._next_computation = 64.0  # fetched pages
 
-    def heard(self, page: int, links: Sequence[int]) -> Sequence[int] | None:
+    def learn(self, page: int, links: Sequence[int]) -> Sequence[int] | None:
+        """Add what a page gives to its links, or compute all numbers anew and return None."""
         self._fetched.append(page)
-        if len(self._fetched) >= self._next:
-            self._next = len(self._fetched) * GROWN
+        if len(self._fetched) >= self._next_computation:
+            self._next_computation = len(self._fetched) * RECOMPUTE_AFTER_GROWTH
             self._compute()
             return None
         values = self.values
@@ -165,6 +173,7 @@ class KnownPageRank:
         return links
 
     def _compute(self) -> None:
+        """Compute PageRank in the graph of the fetched pages and all that they link to."""
         graph = self._graph
         known = np.zeros(graph.pages, np.bool_)
         known[self._fetched] = True
@@ -173,20 +182,22 @@ class KnownPageRank:
         known[tails] = True
         new = np.cumsum(known) - 1
         values = np.zeros(graph.pages)
-        values[known] = pagerank(new[heads], new[tails], int(known.sum()), DAMPING, close=ROUGH)
+        values[known] = pagerank(
+            new[heads], new[tails], int(known.sum()), DAMPING, close=CLOSE_ENOUGH
+        )
         self.values = values.tolist()
 
     def level(self, page: int, last: int) -> int:
         return doublings(self.values[page], 1 / self._graph.pages, last)
 
 
-class KnownScores:
-    """Numbers that no crawl has: the pages' true PageRank."""
+class TrueScores:
+    """Numbers that no crawl has, such as the pages' PageRank in the whole graph."""
 
     def __init__(self, values: Sequence[float]) -> None:
         self.values = [*values]
 
-    def heard(self, page: int, links: Sequence[int]) -> Sequence[int]:
+    def learn(self, page: int, links: Sequence[int]) -> Sequence[int]:
         del page, links
         return ()
 
@@ -194,8 +205,8 @@ class KnownScores:
         return doublings(self.values[page], 1 / len(self.values), last)
 
 
-class Focus:
-    """The crawl's own ByFocus, told the score of each page that is fetched."""
+class FocusSignal:
+    """Estimates a page with the crawl's own ByFocus, which learns the score of each fetched page."""
 
     def __init__(self, graph: Graph) -> None:
         self._scores = graph.scores.tolist() if graph.scores is not None else [0.0] * graph.pages
@@ -203,10 +214,10 @@ class Focus:
             f"http://{domain}/{page}" for page, domain in enumerate(graph.domains.tolist())
         ]
         self._focus = ByFocus(1)
-        self._focus.learn(Popularity(bytes(16), ROOMY * CELL * graph.pages))
-        self.values = _Worth(self._focus, self._urls)
+        self._focus.learn(Popularity(bytes(16), CELLS_PER_PAGE * CELL * graph.pages))
+        self.values = _FocusWorths(self._focus, self._urls)
 
-    def heard(self, page: int, links: Sequence[int]) -> Sequence[int]:
+    def learn(self, page: int, links: Sequence[int]) -> Sequence[int]:
         self._focus.scored(self._urls[page], PageScores(self._scores[page]))
         self._focus.heard(self._urls[page], [self._urls[link] for link in links])
         return links
@@ -216,8 +227,11 @@ class Focus:
         return last
 
 
-class _Worth(Sequence[float]):
-    """Asked when it is needed: with each page of a site the worth of all its pages changes."""
+class _FocusWorths(Sequence[float]):
+    """The worth of each page by ByFocus.
+
+    It is computed when it is needed: each fetched page changes the worth of all pages of its site.
+    """
 
     def __init__(self, focus: ByFocus, urls: Sequence[str]) -> None:
         self._focus = focus
@@ -231,5 +245,5 @@ class _Worth(Sequence[float]):
 
 
 def doublings(value: float, unit: float, last: int) -> int:
-    """Return the last level for up to twice the unit, one higher for each doubling."""
+    """Return the level of a value: `last` for less than twice the unit, one better per doubling."""
     return max(last - int(log2(value / unit)), 0) if value > unit else last
