@@ -260,16 +260,16 @@ class Walks(ToolCommand):
         from webcrawl.lab.studies import random_walks  # noqa: PLC0415 - numpy takes 0.1 s, of every command
 
         try:
-            walked = random_walks.read_walk(Path(args[0]), burn_in)
+            walk = random_walks.read_walk(Path(args[0]), burn_in)
             if opts.sample is not None:
                 found: dict[str, Any] = {
                     "sample": opts.sample,
-                    "urls": random_walks.sample(walked, opts.sample, most, seed),
+                    "urls": random_walks.sample(walk, opts.sample, most, seed),
                 }
             elif opts.index is not None:
-                found = random_walks.quality_of(walked, random_walks.read_index(Path(opts.index)))
+                found = random_walks.quality_of(walk, random_walks.read_index(Path(opts.index)))
             else:
-                found = random_walks.about(walked)
+                found = random_walks.summary_of(walk)
             say_all(f"{json.dumps(found)}\n" if opts.json else random_walks.as_text(found))
         except (StoreError, OSError) as error:
             self.fail(error)

@@ -18,7 +18,7 @@ from webcrawl.lab.studies.ordering_study import (
     OrderingRow,
     compare,
     replay,
-    ways,
+    row_kinds,
 )
 from webcrawl.lab.studies.page_queues import (
     DomainQueue,
@@ -228,7 +228,7 @@ class TestAll:
         shape = CrawlShape(levels=3, hosts=hosts)
         rows = [*compare(graph, rank, ORDERS, shape)]
         assert [(row.ordering, row.how) for row in rows] == [
-            (name, how) for name in ORDERS for how in ways(name, shape)
+            (name, how) for name in ORDERS for how in row_kinds(name, shape)
         ]
         assert all(row.curve.tolist() == [*range(1, graph.pages + 1)] for row in rows)
 
@@ -250,8 +250,8 @@ class TestAll:
         row = OrderingRow("best", EXACT, np.array([0.4, 0.7, 0.9, 1.0]))
         assert [row.at(share) for share in (0, 0.25, 0.5, 0.6, 1)] == [0, 0.4, 0.7, 0.7, 1.0]
         assert row.mean == pytest.approx(0.75)
-        assert ways("best", CrawlShape()) == [EXACT]
-        assert ways("indegree", CrawlShape(hosts=2)) == [EXACT, LEVELS, CRAWL]
+        assert row_kinds("best", CrawlShape()) == [EXACT]
+        assert row_kinds("indegree", CrawlShape(hosts=2)) == [EXACT, LEVELS, CRAWL]
 
 
 GRAPHS = st.integers(1, 8).flatmap(

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.walks import Walk, impolite, lines, ranks
 from webcrawl.base.model import Link, Status
-from webcrawl.lab.walks.walkers import KEPT, Walker, WalkRules
+from webcrawl.lab.walks.walkers import MAX_PAGES_PER_HOST, Walker, WalkRules
 from webcrawl.store.crawldb import CrawlDB
 
 RING = {
@@ -167,10 +167,10 @@ class TestDeadEnds:
         walk.run(1)
         assert not walk.frontier.resting()
         for url in ["http://a/"] * 20:
-            walk.walkers.ended(walk.walkers._go(Walker(9), Link(url)), Status.CONNECT_FAILED)
+            walk.walkers.leave(walk.walkers._place_at(Walker(9), Link(url)), Status.CONNECT_FAILED)
         assert walk.frontier.resting()
 
-        walk.walkers.ended(walk.walkers._go(Walker(9), Link("http://b/")), 404)
+        walk.walkers.leave(walk.walkers._place_at(Walker(9), Link("http://b/")), 404)
 
         assert not walk.frontier.resting()
 
@@ -222,13 +222,13 @@ class TestJumps:
     def test_few_pages_are_kept_per_host(self, db):
         """Of a host with very many pages a random sample of them is kept, in one row."""
         walk = Walk(db, rules(jump="hosts"), {}, seeds=["http://a/"])
-        for number in range(2 * KEPT):
-            walk.walkers.starts.visited(f"http://a/{number}")
+        for number in range(2 * MAX_PAGES_PER_HOST):
+            walk.walkers.starts.add_visit(f"http://a/{number}")
 
-        drawn = {walk.walkers.starts.draw() for _ in range(10 * KEPT)}
+        drawn = {walk.walkers.starts.draw() for _ in range(10 * MAX_PAGES_PER_HOST)}
 
-        assert len(drawn) == KEPT
-        assert 0.9 < sum(int(url.rpartition("/")[2]) for url in drawn) / KEPT**2 < 1.1
+        assert len(drawn) == MAX_PAGES_PER_HOST
+        assert 0.9 < sum(int(url.rpartition("/")[2]) for url in drawn) / MAX_PAGES_PER_HOST**2 < 1.1
 
 
 class TestPoliteness:
@@ -400,5 +400,5 @@ class TestCheckpoint:
         walk = Walk(db, rules(walkers=1), RING)
         walk.run(5)
 
-        assert walk.walkers.ended(Link("http://elsewhere/"), 200) is None
+        assert walk.walkers.leave(Link("http://elsewhere/"), 200) is None
         assert len(walk.log) == 5

@@ -15,8 +15,8 @@ from webcrawl.base.url_text import host_of
 from webcrawl.lab.studies.traces import NoTrace, links_of
 from webcrawl.urls.host_names import RegisteredDomains
 
-CLOSE = 1e-12  # of all PageRank, which is 1
-STEPS = 1000  # at most; with 0.85 some 170 are enough for any graph
+CONVERGED = 1e-12  # of all PageRank, which is 1
+MAX_STEPS = 1000  # with a damping of 0.85 some 170 are enough for any graph
 
 
 def pagerank(
@@ -24,14 +24,14 @@ def pagerank(
     tails: npt.NDArray[Any],
     nodes: int,
     damping: float = 0.85,
-    close: float = CLOSE,
+    tolerance: float = CONVERGED,
 ) -> npt.NDArray[np.float64]:
-    """Return the PageRank of pages numbered from 0; together they have 1.
+    """Return the PageRank of pages numbered from 0; the sum is 1.
 
     Link i is on page `heads[i]` and leads to `tails[i]`. A page that links to another twice gives
-    it two shares. One without links gives to all pages alike, itself included, and so does the part
-    1 - `damping` of every page. Steps are taken until all values together change by less than
-    `close`.
+    it two shares. A page without links gives its rank to all pages alike, itself included. So does
+    every page with the part 1 - `damping` of its rank. Steps are taken until the sum of all changes
+    is less than `tolerance`.
     """
     if not nodes:
         return np.zeros(0)
@@ -39,16 +39,16 @@ def pagerank(
     ends = links == 0
     share = damping / np.maximum(links, 1)
     rank = np.full(nodes, 1 / nodes)
-    for _ in range(STEPS):
-        given = np.bincount(tails, weights=(rank * share)[heads], minlength=nodes).astype(
+    for _ in range(MAX_STEPS):
+        received = np.bincount(tails, weights=(rank * share)[heads], minlength=nodes).astype(
             np.float64, copy=False
         )
         # What pages without links have, and the part that no link gets
-        given += (1 - damping + damping * rank[ends].sum()) / nodes
-        given /= given.sum()  # rounding errors would add up
-        change = np.abs(given - rank).sum()
-        rank = given
-        if change < close:
+        received += (1 - damping + damping * rank[ends].sum()) / nodes
+        received /= received.sum()  # rounding errors would add up
+        change = np.abs(received - rank).sum()
+        rank = received
+        if change < tolerance:
             break
     return rank
 
@@ -58,16 +58,16 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Graph:
-    """Pages have numbers from 0, in the order in which a breadth-first crawl finds them: the first
-    are its seeds.
+    """A part of the web as arrays.
 
-    The links of page p are `links[offsets[p]:offsets[p + 1]]`: each page once, in the order of the
-    page, itself never.
+    Pages have numbers from 0, in the order in which a breadth-first crawl finds them; the first are
+    its seeds. The links of page p are `links[offsets[p]:offsets[p + 1]]`: in the order in which
+    they are on the page, each target once, and the page itself never.
     """
 
     offsets: Numbers
     links: Numbers
-    seeds: int
+    seeds: int  # their number
     hosts: Numbers  # the host of each page, by number
     domains: Numbers  # its registered domain
     unreached: int = 0  # pages that are left out because no seed leads to them
@@ -86,33 +86,41 @@ class Graph:
 def read_graph(
     paths: Iterable[Path], seeds: Sequence[str] = (), known: Mapping[str, float] | None = None
 ) -> Graph:
-    """Return the graph of all files, as far as a crawl from these pages comes.
+    """Return the graph of all files, as far as a crawl from the pages `seeds` comes.
 
-    Without any, it comes from the first one.
-
-    `known`: the scores of pages; others have none.
+    Without seeds the crawl begins at the first page. `known` has the scores of pages; others have
+    the score 0. Raise NoTrace if the files have no graph, or a seed is not in it.
     """
     numbers: dict[str, int] = {}
     heads, tails = array("q"), array("q")
-    given = [*paths]
-    for page, link in links_of(given):
+    files = [*paths]
+    for page, link in links_of(files):
         if not page:
             raise NoTrace(
-                f"{' '.join(map(str, given))}: some links have no page; every edge of a graph "
+                f"{' '.join(map(str, files))}: some links have no page; every edge of a graph "
                 "must have a page and a link"
             )
         heads.append(numbers.setdefault(page, len(numbers)))
         tails.append(numbers.setdefault(link, len(numbers)))
     if not numbers:
-        raise NoTrace(f"{' '.join(map(str, given))}: contains no links")
+        raise NoTrace(f"{' '.join(map(str, files))}: contains no links")
     for seed in seeds:
         if seed not in numbers:
             raise NoTrace(f"{seed}: is not a page of this graph")
     starts = [*dict.fromkeys(numbers[seed] for seed in seeds)] or [0]
-    hosts, domains = _sites(numbers)
-    ends = np.array(heads, np.int64), np.array(tails, np.int64)
-    scores = np.array([known.get(name, 0.0) for name in numbers]) if known is not None else None
-    return crawled(*ends, len(numbers), starts, hosts, domains, scores)
+    hosts, domains = _hosts_and_domains(numbers)
+    scores = None
+    if known is not None:
+        scores = np.array([known.get(name, 0.0) for name in numbers])
+    return crawled(
+        np.array(heads, np.int64),
+        np.array(tails, np.int64),
+        len(numbers),
+        starts,
+        hosts,
+        domains,
+        scores,
+    )
 
 
 def crawled(
@@ -124,51 +132,56 @@ def crawled(
     domains: Numbers,
     scores: npt.NDArray[np.float64] | None = None,
 ) -> Graph:
-    """Return these pages numbered anew, as a breadth-first crawl from `starts` finds them."""
-    # Each link once, by the number of its pair of pages; a link of a page to itself is none
-    _, firsts = np.unique((heads * pages + tails)[heads != tails], return_index=True)
-    kept = np.flatnonzero(heads != tails)[np.sort(firsts)]
+    """Return the graph of these links, its pages numbered as a breadth-first crawl finds them.
+
+    Link i leads from page `heads[i]` to `tails[i]`; these and `starts` are old numbers.
+    """
+    # Each link once, by the number of its pair of pages; a link of a page to itself does not count
+    leads_away = heads != tails
+    _, firsts = np.unique((heads * pages + tails)[leads_away], return_index=True)
+    kept = np.flatnonzero(leads_away)[np.sort(firsts)]
     kept = kept[np.argsort(heads[kept], kind="stable")]
     offsets = np.concatenate(([0], np.cumsum(np.bincount(heads[kept], minlength=pages))))
     links = tails[kept]
     order = _breadth_first(offsets, links, starts)
-    new = np.full(pages, -1)
-    new[order] = np.arange(len(order))
+    new_numbers = np.full(pages, -1)
+    new_numbers[order] = np.arange(len(order))
+    # The links of all pages in the new order: page by page the same stretches of the old array
     sizes = np.diff(offsets)[order]
-    ends = np.concatenate(([0], np.cumsum(sizes)))
-    places = np.arange(ends[-1]) + np.repeat(offsets[order] - ends[:-1], sizes)
-    scores = scores[order] if scores is not None else None
+    new_offsets = np.concatenate(([0], np.cumsum(sizes)))
+    places = np.arange(new_offsets[-1]) + np.repeat(offsets[order] - new_offsets[:-1], sizes)
     return Graph(
-        ends,
-        new[links[places]],
+        new_offsets,
+        new_numbers[links[places]],
         len(starts),
         hosts[order],
         domains[order],
-        pages - len(order),
-        scores,
+        unreached=pages - len(order),
+        scores=scores[order] if scores is not None else None,
     )
 
 
 def _breadth_first(offsets: Numbers, links: Numbers, starts: Sequence[int]) -> Numbers:
-    met = bytearray(len(offsets) - 1)
+    """Return the pages that can be reached from `starts`, in the order of a breadth-first crawl."""
+    is_found = bytearray(len(offsets) - 1)
     queue = array("q", starts)
     for page in starts:
-        met[page] = 1
+        is_found[page] = 1
     for page in queue:  # which grows
         for link in links[offsets[page] : offsets[page + 1]].tolist():
-            if not met[link]:
-                met[link] = 1
+            if not is_found[link]:
+                is_found[link] = 1
                 queue.append(link)
     return np.array(queue, np.int64)
 
 
-def _sites(names: Iterable[str]) -> tuple[Numbers, Numbers]:
-    """Return host and registered domain of each page.
+def _hosts_and_domains(names: Iterable[str]) -> tuple[Numbers, Numbers]:
+    """Return the numbers of the host and of the registered domain of each page.
 
-    Pages whose names are no URLs are all of one host.
+    Pages whose names are not URLs are all of one host.
     """
     domain_of = RegisteredDomains()
-    hosts, domains = _Numbered(_host), _Numbered(domain_of)
+    hosts, domains = _Numbering(_host), _Numbering(domain_of)
     pairs = [(hosts(name), domains(_host(name))) for name in names]
     both = np.array(pairs, np.int64).reshape(-1, 2)
     return both[:, 0], both[:, 1]
@@ -181,8 +194,8 @@ def _host(name: str) -> str:
         return "-"
 
 
-class _Numbered:
-    """Numbers for what a function gives, in the order of coming."""
+class _Numbering:
+    """Numbers the values of a function from 0, in the order in which they first occur."""
 
     def __init__(self, function: Callable[[str], str]) -> None:
         self._function = function

@@ -1,6 +1,4 @@
-"""In which order a crawl fetches the pages of a known graph, and how soon it has the important
-ones.
-"""
+"""The study of orders: how soon a crawl of a known graph has the important pages."""
 
 from __future__ import annotations
 
@@ -45,18 +43,19 @@ GOOD = 0.5  # the least score of a good page
 
 
 def read_scores(path: Path) -> dict[str, float]:
-    """Return the scores of pages.
+    """Return the scores of pages by URL, from a list or from the tables of a crawl.
 
-    In a list a page may stand without one, and is good; pages that are not there are not.
+    A page in a list without a score has the score 1. Raise NoTrace if no page is good.
     """
-    found = _of_tables(path) if path.is_dir() else _of_list(path)
-    if not any(score >= GOOD for score in found.values()):
+    scores = _scores_of_tables(path) if path.is_dir() else _scores_of_list(path)
+    if not any(score >= GOOD for score in scores.values()):
         raise NoTrace(f"{path}: no page has a score of {GOOD} or more")
-    return found
+    return scores
 
 
-def _of_list(path: Path) -> dict[str, float]:
-    found: dict[str, float] = {}
+def _scores_of_list(path: Path) -> dict[str, float]:
+    """Return the scores in a file of lines: a page, and after a tab its score, if it has one."""
+    scores: dict[str, float] = {}
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except UnicodeDecodeError:
@@ -64,39 +63,38 @@ def _of_list(path: Path) -> dict[str, float]:
     for number, line in enumerate(lines, 1):
         name, _, score = line.strip().partition("\t")
         try:
-            found[name] = float(score or 1)
+            scores[name] = float(score or 1)
         except ValueError:
             raise NoTrace(f"{path}, line {number}: {score!r} is not a score") from None
-    found.pop("", None)
-    return found
+    scores.pop("", None)  # of empty lines
+    return scores
 
 
-def _of_tables(path: Path) -> dict[str, float]:
+def _scores_of_tables(path: Path) -> dict[str, float]:
+    """Return the scores in the tables of pages of a JOBDIR."""
     try:
         import pyarrow as pa  # noqa: PLC0415 - optional
         import pyarrow.parquet as pq  # noqa: PLC0415 - as above
     except ImportError:
         raise NoTrace(f"{path}: {missing('pyarrow')}") from None
-    found: dict[str, float] = {}
+    scores: dict[str, float] = {}
     for file in sorted(path.glob("tables/pages-*.parquet")):
         try:
             table = pq.read_table(file, columns=["url", "score"]).to_pydict()
         except (pa.ArrowException, ValueError) as error:
             raise NoTrace(f"{file}: {error}") from error
-        found.update(
-            (url, score)
-            for url, score in zip(table["url"], table["score"], strict=True)
-            if score is not None
-        )
-    return found
+        rows = zip(table["url"], table["score"], strict=True)
+        scores.update((url, score) for url, score in rows if score is not None)
+    return scores
 
 
-SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7)  # of all pages
+PRINTED_SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7)  # of all pages
 EXACT, LEVELS, CRAWL = "exact", "levels", "crawl"
 IDEAL = "ideal"
-LEVELLED = ("breadth", "indegree", "opic", "reputation")
-FIXED = ("breadth", "reputation")  # a crawl gives these their level when they are found
-SEED = 1  # of all chance: the same command prints the same figures
+WITH_LEVELS = ("breadth", "indegree", "opic", "reputation")
+# In these orderings a crawl gives a page its level when it is found, and it stays there
+FIXED_WHEN_FOUND = ("breadth", "reputation")
+RANDOM_SEED = 1  # fixed, so that the same command prints the same figures
 
 _SIGNALS: dict[str, Callable[[Graph], Signal]] = {
     "breadth": DepthSignal,
@@ -111,7 +109,7 @@ _SIGNALS: dict[str, Callable[[Graph], Signal]] = {
 
 @dataclass(frozen=True, slots=True)
 class CrawlShape:
-    """The levels, bias and hosts of a crawl, in place of one exact queue."""
+    """The levels, bias and hosts of a crawl that has no exact queue."""
 
     levels: int = 8  # FRONTIER_LEVELS
     bias: float = BIAS
@@ -120,16 +118,15 @@ class CrawlShape:
 
 @dataclass(frozen=True)
 class OrderingRow:
-    """One ordering: the share of all PageRank, or of all good pages, that has been fetched after
-    each page.
-    """
+    """The result of one ordering."""
 
     ordering: str
     how: str  # EXACT, LEVELS or CRAWL
+    # the share of all PageRank, or of all good pages, that has been fetched after each page
     curve: npt.NDArray[np.float64]
 
     def at(self, share: float) -> float:
-        """Return the share that this many first pages have."""
+        """Return what has been fetched after this share of all pages."""
         count = int(share * len(self.curve))
         return float(self.curve[count - 1]) if count else 0.0
 
@@ -150,35 +147,41 @@ class OrderingRow:
 def compare(
     graph: Graph, rank: npt.NDArray[np.float64], names: Sequence[str], shape: CrawlShape
 ) -> Iterator[OrderingRow]:
-    """Yield a row for each ordering in exact order, one with levels where there are such, and one
-    as a crawl has it.
+    """Yield the rows of each ordering: exact, with levels, and as a crawl has it.
+
+    `rank` is the PageRank of each page. If the graph has scores, the good pages are measured in
+    place of PageRank.
     """
-    good = graph.scores >= GOOD if graph.scores is not None else None
-    measured = rank if good is None else good / good.sum()
+    measured = rank
+    if graph.scores is not None:
+        is_good = graph.scores >= GOOD
+        measured = is_good / is_good.sum()
     for name in names:
-        for how in ways(name, shape):
-            signal, waiting = _made(name, how, graph, measured if name == IDEAL else rank, shape)
+        true_scores = measured if name == IDEAL else rank
+        for how in row_kinds(name, shape):
+            signal, waiting = _signal_and_queue(name, how, graph, true_scores, shape)
             yield OrderingRow(name, how, np.cumsum(measured[replay(graph, signal, waiting)]))
 
 
-def ways(name: str, shape: CrawlShape) -> list[str]:
-    """Return which rows an ordering has.
+def row_kinds(name: str, shape: CrawlShape) -> list[str]:
+    """Return which of EXACT, LEVELS and CRAWL there is a row for in an ordering.
 
-    No crawl has PageRank; that of the best shows what politeness costs.
+    No crawl can compute PageRank while it runs, so there is none for CRAWL. That of "best" shows
+    what politeness costs.
     """
-    found = [EXACT]
-    if name in LEVELLED:
-        found.append(LEVELS)
+    kinds = [EXACT]
+    if name in WITH_LEVELS:
+        kinds.append(LEVELS)
     if shape.hosts and name != "pagerank":
-        found.append(CRAWL)
-    return found
+        kinds.append(CRAWL)
+    return kinds
 
 
 def replay(graph: Graph, signal: Signal, waiting: PageQueue) -> Numbers:
-    """Return the pages in the order in which they are fetched."""
+    """Return the pages in the order in which a crawl with this signal and queue fetches them."""
     offsets, links = graph.offsets.tolist(), graph.links
     known = bytearray(graph.pages)
-    # The first numbers are the seeds'
+    # The seeds have the first numbers
     known[: graph.seeds] = b"\1" * graph.seeds
     waiting.add(range(graph.seeds))
     order = np.empty(graph.pages, np.int64)
@@ -196,38 +199,50 @@ def replay(graph: Graph, signal: Signal, waiting: PageQueue) -> Numbers:
     return order[:count]
 
 
-def _made(
-    name: str, how: str, graph: Graph, rank: npt.NDArray[np.float64], shape: CrawlShape
+def _signal_and_queue(
+    name: str, how: str, graph: Graph, true_scores: npt.NDArray[np.float64], shape: CrawlShape
 ) -> tuple[Signal, PageQueue]:
-    signal = _SIGNALS[name](graph) if name in _SIGNALS else TrueScores(rank.tolist())
+    """Return what an ordering knows of pages, and the queue in which they wait.
+
+    `true_scores` are for orderings that know them from the beginning.
+    """
+    signal = _SIGNALS[name](graph) if name in _SIGNALS else TrueScores(true_scores.tolist())
     if how == CRAWL:
-        return signal, _crawl(name, graph, signal, shape)
+        return signal, _crawl_queue(name, graph, signal, shape)
     if how == LEVELS:
-        return signal, _levels(name, graph, signal, shape)
+        return signal, _level_queue(name, graph, signal, shape)
     if name == "random":
-        return signal, RandomQueue(Random(SEED))
+        return signal, RandomQueue(Random(RANDOM_SEED))
     if isinstance(signal, DomainVotes):
         return signal, DomainQueue(graph.domains.tolist(), signal)
     return signal, ExactQueue(graph.pages, signal)
 
 
-def _levels(name: str, graph: Graph, signal: Signal, shape: CrawlShape) -> LevelQueue:
+def _level_queue(name: str, graph: Graph, signal: Signal, shape: CrawlShape) -> LevelQueue:
     return LevelQueue(
-        graph.pages, signal, shape.levels, shape.bias, Random(SEED), moving=name not in FIXED
+        graph.pages,
+        signal,
+        shape.levels,
+        shape.bias,
+        Random(RANDOM_SEED),
+        moving=name not in FIXED_WHEN_FOUND,
     )
 
 
-def _crawl(name: str, graph: Graph, signal: Signal, shape: CrawlShape) -> PageQueue:
+def _crawl_queue(name: str, graph: Graph, signal: Signal, shape: CrawlShape) -> PageQueue:
+    """Return the queue of a polite crawl: with levels, or with a sift that chooses the best."""
     hosts = graph.hosts.tolist()
-    if name in FIXED:
-        return PoliteQueue(_levels(name, graph, signal, shape), hosts, shape.hosts, None)
-    chance = Random(SEED).random
-    worth = (lambda _: chance()) if name == "random" else lambda page: signal.values[page]
-    sift = Sift[int](worth)
+    if name in FIXED_WHEN_FOUND:
+        return PoliteQueue(_level_queue(name, graph, signal, shape), hosts, shape.hosts, None)
+    if name == "random":
+        random = Random(RANDOM_SEED).random
+        sift = Sift[int](lambda _: random())
+    else:
+        sift = Sift[int](lambda page: signal.values[page])
     return PoliteQueue(SiftedFrontEnd(sift), hosts, shape.hosts, sift)
 
 
-POINTS = 200  # of a line
+CURVE_POINTS = 200  # of a line in the plot
 
 
 def as_json(graph: Graph, rows: Sequence[OrderingRow]) -> str:
@@ -247,13 +262,15 @@ def as_json(graph: Graph, rows: Sequence[OrderingRow]) -> str:
 def as_text(graph: Graph, rows: Sequence[OrderingRow], shape: CrawlShape) -> str:
     """Return a description of the graph, and a line for each row."""
     lines = [
-        _about(graph),
+        _graph_in_words(graph),
         "",
-        f"percent of {_measured(graph)}, after so many percent of the pages, and on average",
+        f"percent of {_measured_in_words(graph)}, after so many percent of the pages, and on average",
     ]
-    lines.append(f"{'':22}" + "".join(f"{100 * share:>8.0f}" for share in SHARES) + f"{'mean':>8}")
+    lines.append(
+        f"{'':22}" + "".join(f"{100 * share:>8.0f}" for share in PRINTED_SHARES) + f"{'mean':>8}"
+    )
     for row in rows:
-        values = "".join(f"{100 * row.at(share):>8.1f}" for share in SHARES)
+        values = "".join(f"{100 * row.at(share):>8.1f}" for share in PRINTED_SHARES)
         lines.append(f"{row.ordering:<12}{row.how:<10}{values}{100 * row.mean:>8.1f}")
     meanings = {
         EXACT: "one queue, always in order",
@@ -265,7 +282,7 @@ def as_text(graph: Graph, rows: Sequence[OrderingRow], shape: CrawlShape) -> str
     return "\n".join(lines)
 
 
-def _measured(graph: Graph) -> str:
+def _measured_in_words(graph: Graph) -> str:
     return (
         "all PageRank"
         if graph.scores is None
@@ -273,7 +290,7 @@ def _measured(graph: Graph) -> str:
     )
 
 
-def _about(graph: Graph) -> str:
+def _graph_in_words(graph: Graph) -> str:
     hosts = int(graph.hosts.max()) + 1
     left = (
         f"; {graph.unreached:,} more that no seed leads to are left out" if graph.unreached else ""
@@ -282,12 +299,12 @@ def _about(graph: Graph) -> str:
 
 
 def plot_orderings(graph: Graph, rows: Sequence[OrderingRow]) -> str:
-    """Return the SVG document, with one line per ordering.
+    """Return an SVG document with one line per ordering.
 
-    The order is that of a crawl if it was asked for, else the exact one.
+    The rows as a crawl has them are plotted if there are any, and otherwise the exact ones.
     """
     how = CRAWL if any(row.how == CRAWL for row in rows) else EXACT
-    shares = [step / POINTS for step in range(POINTS + 1)]
+    shares = [step / CURVE_POINTS for step in range(CURVE_POINTS + 1)]
     lines = [
         PlotLine(
             row.ordering,
@@ -299,7 +316,7 @@ def plot_orderings(graph: Graph, rows: Sequence[OrderingRow]) -> str:
         for row in rows
         if row.how == how
     ]
-    below = f"pages fetched, and their share of {_measured(graph)}"
+    below = f"pages fetched, and their share of {_measured_in_words(graph)}"
     return plot_file(
         "What a crawl has by pages fetched",
         lines,

@@ -183,7 +183,7 @@ class EstimatedPageRank:
         new = np.cumsum(known) - 1
         values = np.zeros(graph.pages)
         values[known] = pagerank(
-            new[heads], new[tails], int(known.sum()), DAMPING, close=CLOSE_ENOUGH
+            new[heads], new[tails], int(known.sum()), DAMPING, tolerance=CLOSE_ENOUGH
         )
         self.values = values.tolist()
 

@@ -8,6 +8,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -17,39 +18,40 @@ import numpy.typing as npt
 from webcrawl.base.program import program
 from webcrawl.base.readable import readable
 from webcrawl.lab.studies import KINDS_OF_SAMPLE
-from webcrawl.lab.studies.traces import UNREADABLE, NoTrace, opened
+from webcrawl.lab.studies.traces import UNREADABLE, NoTrace, open_text
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.canonical import InvalidUrl, canonical
 
 LOG = "logs/walk.log"
-DIGITS = 18  # of a number
+MAX_DIGITS = 18  # of a number that fits into 64 bits
 BURN_IN = 21  # steps: a share (6/7)^21 = 4 % of the walkers has not restarted by then
 Numbers = npt.NDArray[np.int64]
 
 
 class NoWalk(StoreError):  # noqa: N818 - reads as what it is
-    """A log of a walk that is not there, or cannot be read."""
+    """Raised if the log of a walk is missing, or cannot be read."""
 
 
 @dataclass(frozen=True)
 class WalkVisits:
-    """The visits to pages after the burn-in, in their order. `pages` are numbers of `urls`."""
+    """The visits to pages after the burn-in, in their order."""
 
     urls: list[str]
-    pages: Numbers
-    walkers: Numbers
-    lines: int = 0  # of the log, with those before and those that were no pages
-    came: Counter[str] = field(default_factory=Counter)  # how walkers came to all these
+    pages: Numbers  # of each visit, the number of its page in `urls`
+    walkers: Numbers  # of each visit, the number of its walker
+    lines: int = 0  # of the whole log, with the burn-in and with what were no pages
+    came: Counter[str] = field(default_factory=Counter)  # of all lines, by how walkers came there
     failed: int = 0  # lines that are neither a page nor a redirect
 
     @property
     def visits(self) -> Numbers:
+        """Return the number of visits to each page."""
         return np.bincount(self.pages, minlength=len(self.urls))
 
     def near_pagerank(self, most: int, random: np.random.Generator) -> list[str]:
-        """Return so many of the visits at random, in their order.
+        """Return the URLs of at most `most` visits, drawn at random, in the order of the visits.
 
-        A page is among them as often as its PageRank says.
+        So each page occurs about as often as its PageRank says.
         """
         pages = self.pages
         if most < len(pages):
@@ -57,51 +59,56 @@ class WalkVisits:
         return [self.urls[page] for page in pages]
 
     def near_uniform(self, most: int, random: np.random.Generator) -> list[str]:
-        """Return so many of the distinct pages, each with a chance inversely proportional to its
-        share of the visits.
+        """Return the URLs of at most `most` distinct pages, drawn almost uniformly.
 
-        Weighted sampling without replacement: those whose exponential variates of that rate are the
-        smallest.
+        The chance of a page is inversely proportional to its share of the visits.
         """
+        # Weighted sampling without replacement: the smallest of exponential variates whose rates
+        # are the weights
         waits = random.exponential(size=len(self.urls)) * self.visits
         return [self.urls[page] for page in np.argsort(waits, kind="stable")[:most]]
 
     def quality(self, index: set[str]) -> tuple[float, float]:
-        """Return the part of the visits that are to pages of an index, and its standard error.
+        """Return the share of the visits that are to pages of an index, and its standard error.
 
-        Of an index with these pages it estimates the sum of their PageRank. Walkers are independent
-        of each other, and visits of one walker are not: so the error is that of a ratio of sums
-        over walkers.
+        The share estimates the sum of the PageRank of the pages of the index. The error is NaN if
+        there is only one walker.
         """
-        inside = np.fromiter((url in index for url in self.urls), np.bool_, len(self.urls))[
+        is_inside = np.fromiter((url in index for url in self.urls), np.bool_, len(self.urls))[
             self.pages
         ]
+        # Walkers are independent of each other, and the visits of one walker are not. So the error
+        # is that of a ratio of sums over walkers
         walkers, numbers = np.unique(self.walkers, return_inverse=True)
-        made = np.bincount(numbers)
-        met = np.bincount(numbers, weights=inside)
-        share = float(met.sum() / made.sum())
+        visits = np.bincount(numbers)
+        visits_inside = np.bincount(numbers, weights=is_inside)
+        share = float(visits_inside.sum() / visits.sum())
         count = len(walkers)
         if count < 2:
             return share, float("nan")
         # The variance of a ratio of two sums, each walker a batch of its own
-        spread = float(((met - share * made) ** 2).sum()) * count / (count - 1)
-        return share, spread**0.5 / float(made.sum())
+        spread = float(((visits_inside - share * visits) ** 2).sum()) * count / (count - 1)
+        return share, spread**0.5 / float(visits.sum())
 
 
 def read_walk(jobdir: Path, burn_in: int = BURN_IN) -> WalkVisits:
-    """Return the visits of this walk, but those of each walker's first `burn_in` steps."""
+    """Return the visits of a walk without those of each walker's first `burn_in` steps.
+
+    Raise NoWalk if there are none, or the log cannot be read.
+    """
     path = jobdir / LOG if jobdir.is_dir() else jobdir
     numbers: dict[str, int] = {}
     pages, walkers = array("q"), array("q")
     came: Counter[str] = Counter()
     lines = failed = 0
-    for walker, step, url, how, status in _rows(path):
+    for walker, step, url, how, status in _read_lines(path):
         lines += 1
         came[how] += 1
         # A redirect is followed without a choice, so it is no visit
-        page = 200 <= status < 300
-        failed += not (page or 300 <= status < 400)
-        if page and step >= burn_in:
+        is_page = 200 <= status < 300
+        is_redirect = 300 <= status < 400
+        failed += not (is_page or is_redirect)
+        if is_page and step >= burn_in:
             pages.append(numbers.setdefault(url, len(numbers)))
             walkers.append(walker)
     if not pages:
@@ -111,11 +118,15 @@ def read_walk(jobdir: Path, burn_in: int = BURN_IN) -> WalkVisits:
     return WalkVisits([*numbers], np.array(pages), np.array(walkers), lines, came, failed)
 
 
-def _rows(path: Path) -> Iterator[tuple[int, int, str, str, int]]:
+def _read_lines(path: Path) -> Iterator[tuple[int, int, str, str, int]]:
+    """Yield the walker, step, URL, way and status of each line of a walk's log.
+
+    Raise NoWalk if the log cannot be read or a line is not one of a walk.
+    """
     try:
         with path.open(encoding="utf-8", newline="\n") as file:
             for number, line in enumerate(file, 1):
-                if not line.endswith("\n"):  # the walk is under way
+                if not line.endswith("\n"):  # the walk is under way, and has not written it yet
                     return
                 try:
                     _, walker, step, url, how, _, status = line.rstrip("\n").split("\t")
@@ -132,17 +143,20 @@ def _rows(path: Path) -> Iterator[tuple[int, int, str, str, int]]:
 
 
 def _whole(text: str) -> int:
-    """Return a whole number. Raise ValueError also for one that has no room in an array."""
-    if len(text) > DIGITS:
+    """Return the text as a whole number. Raise ValueError if it is none that fits into an array."""
+    if len(text) > MAX_DIGITS:
         raise ValueError(text)
     return int(text)
 
 
 def read_index(path: Path) -> set[str]:
-    """Return the URLs that a file has, one per line, in canonical form; also .gz and .zst."""
+    """Return the URLs of a file in canonical form: one per line, also in .gz and .zst.
+
+    Raise NoWalk or NoTrace if the file cannot be read, has no URLs, or something else.
+    """
     urls: set[str] = set()
     try:
-        with opened(path) as file:
+        with open_text(path) as file:
             for line in file:
                 text = line.strip()
                 if text and not text.startswith("#"):
@@ -157,44 +171,47 @@ def read_index(path: Path) -> set[str]:
     return urls
 
 
-def sample(walked: WalkVisits, kind: str, most: int, seed: int) -> list[str]:
+def sample(walk: WalkVisits, kind: str, most: int, seed: int) -> list[str]:
+    """Return at most `most` URLs of the visited pages; `kind` is one of KINDS_OF_SAMPLE."""
     random = np.random.default_rng(seed)
-    return (
-        walked.near_pagerank(most, random)
-        if kind == KINDS_OF_SAMPLE[0]
-        else walked.near_uniform(most, random)
-    )
+    near_pagerank, _ = KINDS_OF_SAMPLE
+    if kind == near_pagerank:
+        return walk.near_pagerank(most, random)
+    return walk.near_uniform(most, random)
 
 
-def quality_of(walked: WalkVisits, index: set[str]) -> dict[str, Any]:
-    share, error = walked.quality(index)
+def quality_of(walk: WalkVisits, index: set[str]) -> dict[str, Any]:
+    """Return the estimated quality of an index, as `lab walks --index --json` prints it."""
+    share, error = walk.quality(index)
     return {
         "quality": share,
-        "error": error if error == error else None,  # noqa: PLR0124 - no number, of a single walker
+        "error": None if isnan(error) else error,
         "urls": len(index),
-        **_counts(walked),
+        **_visit_counts(walk),
     }
 
 
-def about(walked: WalkVisits) -> dict[str, Any]:
-    visits = walked.visits
+def summary_of(walk: WalkVisits) -> dict[str, Any]:
+    """Return the figures of a walk, as `lab walks --json` prints them."""
+    visits = walk.visits
     order = visits.argsort(kind="stable")[::-1][:10]
     return {
-        "lines": walked.lines,
-        "failed": walked.failed,
-        "came": dict(walked.came),
-        **_counts(walked),
-        "pages": len(walked.urls),
-        "most_visited": [[walked.urls[page], int(visits[page])] for page in order],
+        "lines": walk.lines,
+        "failed": walk.failed,
+        "came": dict(walk.came),
+        **_visit_counts(walk),
+        "pages": len(walk.urls),
+        "most_visited": [[walk.urls[page], int(visits[page])] for page in order],
     }
 
 
-def _counts(walked: WalkVisits) -> dict[str, Any]:
-    made = Counter(walked.walkers.tolist()).values()
-    return {"visits": len(walked.pages), "walkers": len(made), "each": [min(made), max(made)]}
+def _visit_counts(walk: WalkVisits) -> dict[str, Any]:
+    made = Counter(walk.walkers.tolist()).values()
+    return {"visits": len(walk.pages), "walkers": len(made), "each": [min(made), max(made)]}
 
 
 def as_text(found: dict[str, Any]) -> str:
+    """Return in words what `summary_of` or `quality_of` returns, or the URLs of a sample."""
     if "sample" in found:
         return "".join(f"{readable(url)}\n" for url in found["urls"])
     if "quality" in found:
@@ -203,20 +220,22 @@ def as_text(found: dict[str, Any]) -> str:
             if found["error"] is None
             else f"standard error {100 * found['error']:.2f}"
         )
-        return f"{100 * found['quality']:.2f} % of the PageRank, {error}: {_made(found)}\n"
+        return (
+            f"{100 * found['quality']:.2f} % of the PageRank, {error}: {_visits_in_words(found)}\n"
+        )
     came = ", ".join(
         f"{count:,} by {how}"
         for how, count in sorted(found["came"].items(), key=lambda one: -one[1])
     )
     lines = [
         f"{found['lines']:,} URLs: {came}; {found['failed']:,} failed or were refused",
-        f"after the burn-in: {_made(found)}, {found['pages']:,} pages; most often",
+        f"after the burn-in: {_visits_in_words(found)}, {found['pages']:,} pages; most often",
         *(f"{count:>10,}  {readable(url)}" for url, count in found["most_visited"]),
     ]
     return "\n".join([*lines, ""])
 
 
-def _made(found: dict[str, Any]) -> str:
+def _visits_in_words(found: dict[str, Any]) -> str:
     least, most = found["each"]
     each = f"{least:,}" if least == most else f"{least:,} to {most:,}"
     return f"{found['visits']:,} visits of {found['walkers']:,} walkers, {each} each"

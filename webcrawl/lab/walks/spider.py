@@ -57,7 +57,7 @@ NEEDS: Needs = {
 
 
 class WalkInspector(HostInspection):
-    """Counts visits too."""
+    """Adds the numbers of visits to the figures of a frontier."""
 
     def __init__(self, core: Core, walkers: Walkers) -> None:
         super().__init__(core)
@@ -68,7 +68,7 @@ class WalkInspector(HostInspection):
 
 
 class WalkOutage(Outage):
-    """Gives no probe once all visits are made."""
+    """Probes hosts in an outage like any crawl, but no more once all visits are made."""
 
     def __init__(
         self, core: Core, rotation: Rotation, selection: UrlSelection, walkers: Walkers
@@ -77,26 +77,26 @@ class WalkOutage(Outage):
         self._walkers = walkers
 
     def probe(self, now: float, *, anyone: bool) -> Link | None:
-        return (
-            None
-            if self._walkers.has_ended(self._core.in_flight)
-            else super().probe(now, anyone=anyone)
-        )
+        if self._walkers.has_ended(self._core.in_flight):
+            return None
+        return super().probe(now, anyone=anyone)
 
 
 class WalkFrontier(Frontier):
-    """A frontier of places to start from; the walkers choose which of them is fetched, and when.
+    """A frontier whose URLs are the places of walkers, who choose what is fetched next.
 
-    The same URL may be queued several times, once for each walker that has come there.
+    Seeds are not queued: walks may start there. The same URL may be queued several times, once for
+    each walker that has come there.
     """
 
     def __init__(
         self, queues: Queues, rules: Rules, hooks: Hooks, *, resumed: float = 0.0, walkers: Walkers
     ) -> None:
+        """Open the frontier; the arguments before `walkers` are those of `Frontier`."""
         self.walkers = walkers
         self._awaited = hooks.awaited
         super().__init__(queues, rules, hooks, resumed=resumed)
-        self.found = walkers.found
+        self.found = walkers.choose_link
         # A walker whose URL is dropped unasked has to jump, or it would stand there for ever
         self.core.dropped.append(lambda link, status: self._ended(link, status, asked=False))
         self.look = WalkInspector(self.core, walkers)
@@ -108,23 +108,23 @@ class WalkFrontier(Frontier):
 
     @property
     def over_budget(self) -> int:
-        """Return all that is left once all visits are made.
+        """Return the number of URLs that are left once all visits are made, and 0 before that.
 
-        It may wait for ever, or for a command with more steps.
+        They wait until a command allows more steps.
         """
         return len(self) - self.in_flight if self.walkers.has_ended() else 0
 
     def resting(self) -> bool:
-        """Return whether nothing can be asked now, as ever, or no walker gets an answer.
+        """Return whether all hosts rest, or no walker gets an answer wherever it starts.
 
-        Walkers that start anew always have something that waits.
+        The second counts as well, because walkers that start anew always have a URL in a queue.
         """
         return self.walkers.stranded or super().resting()
 
     # -- in
 
     def add(self, records: Iterable[Packed]) -> None:
-        """Take seeds: walks may start from there."""
+        """Take seeds: walks may start there."""
         self.walkers.starts.add([unpack(record).url for record in records])
 
     def _enqueue(self, link: Link | None) -> None:
@@ -139,7 +139,7 @@ class WalkFrontier(Frontier):
         if self.walkers.has_ended(self.in_flight):
             return None
         if self._awaited is None or not self._awaited():  # else not all seeds are here
-            for link in self.walkers.start(now):
+            for link in self.walkers.place_waiting(now):
                 self._enqueue(link)
         return super().take(now, spare=spare)
 
@@ -152,7 +152,8 @@ class WalkFrontier(Frontier):
     # -- done
 
     def done(self, link: Link, outcome: Outcome, now: float) -> bool:
-        final = super().done(link, replace(outcome, wall=""), now)  # a walker goes on elsewhere
+        # Without the wall it is not retried: the walker goes on elsewhere
+        final = super().done(link, replace(outcome, wall=""), now)
         if final:
             self._ended(link, outcome.status)
         return final
@@ -163,7 +164,7 @@ class WalkFrontier(Frontier):
 
     def _ended(self, link: Link, status: int, *, asked: bool = True) -> None:
         if not link.is_own:
-            self._enqueue(self.walkers.ended(link, status, asked=asked))
+            self._enqueue(self.walkers.leave(link, status, asked=asked))
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,9 +181,10 @@ class OpenedWalk:
         clock: CrawlClock,
         key: bytes,
     ) -> FrontierFactory:
-        """Open the walkers as of the last checkpoint.
+        """Return what opens the frontier, with the walkers as of the last checkpoint.
 
-        Raise Unfit or OtherTerms if they cannot walk, or go on, so.
+        Raise Unfit if the settings do not fit a walk, and OtherTerms if the walk in the JOBDIR began
+        with other rules.
         """
         need(values, NEEDS, "a random walk")
         data = db.get(META)
@@ -209,9 +211,9 @@ def open_walk(
     random: Random,
     now: float = 0.0,
 ) -> Frontier:
-    """Open the frontier of these walkers.
+    """Return the frontier of these walkers.
 
-    It folds no family: a walk comes to the same pages again and again.
+    It defers no family of URLs: a walk comes to the same pages again and again.
     """
     kind = partial(WalkFrontier, walkers=walkers)
     return open_frontier(
@@ -219,8 +221,8 @@ def open_walk(
     )
 
 
-MOST_WALKERS = 10_000
-MOST_STEPS = 10**12  # of all walkers together
+MAX_WALKERS = 10_000
+MAX_STEPS = 10**12  # of all walkers together
 # A walk needs no archive, and the links of every page, each time. Nobody else is served while a
 # walker waits at a host that is away: so it waits for a second attempt only, which comes soon, and
 # then leaves the host alone for a day.
@@ -247,6 +249,7 @@ class WalkSpider(WebSpider):
     def __init__(
         self, walkers: str = "", restart: str = "", jump: str = "", steps: str = "", **kwargs: Any
     ) -> None:
+        """Create the spider with its arguments. Raise RulesError if one is impossible."""
         arguments = {"walkers": walkers, "restart": restart, "jump": jump, "steps": steps}
         self.own_frontier = self.frontier_of({**kwargs, **arguments})
         super().__init__(**kwargs)
@@ -266,9 +269,9 @@ class WalkSpider(WebSpider):
 
 
 def walk_rules(arguments: Mapping[str, str]) -> WalkRules:
-    """Return the values of the arguments of a walk; RulesError if one is impossible.
+    """Return the rules of a walk with these arguments. Raise RulesError if one is impossible.
 
-    An empty one counts as missing.
+    An empty argument counts as missing.
     """
     given = {name: value for name, value in arguments.items() if value}
     if "since" in given:
@@ -281,21 +284,23 @@ def walk_rules(arguments: Mapping[str, str]) -> WalkRules:
     jump = given.get("jump", default.jump)
     if jump not in JUMPS:
         raise RulesError(f"-a jump={jump}: must be {' or '.join(JUMPS)}")
-    return WalkRules(
-        _whole("walkers", given.get("walkers", str(default.walkers)), MOST_WALKERS),
-        _share(given["restart"]) if "restart" in given else default.restart,
-        jump,
-        _whole("steps", given["steps"], MOST_STEPS) if "steps" in given else 0,
-    )
+    walkers, restart, steps = default.walkers, default.restart, default.steps
+    if "walkers" in given:
+        walkers = _whole_argument("walkers", given["walkers"], MAX_WALKERS)
+    if "restart" in given:
+        restart = _restart_share(given["restart"])
+    if "steps" in given:
+        steps = _whole_argument("steps", given["steps"], MAX_STEPS)
+    return WalkRules(walkers, restart, jump, steps)
 
 
-def _whole(name: str, text: str, most: int) -> int:
+def _whole_argument(name: str, text: str, most: int) -> int:
     if not is_whole(text, 1, most):
         raise RulesError(f"-a {name}={text}: must be a whole number from 1 to {most}")
     return int(text)
 
 
-def _share(text: str) -> float:
+def _restart_share(text: str) -> float:
     try:
         part, _, whole = text.partition("/")
         share = float(part) / float(whole or 1)
