@@ -16,15 +16,14 @@ from webcrawl.settings import FRONTIER_LEVELS
 from webcrawl.store.errors import StoreError
 from webcrawl.tools.tool_command import ToolCommand, say_all, usage_error, whole
 
-MOST_ENTRIES = 1 << 30  # of a cache
-MOST_LEVELS = 1000
-MOST_HOSTS = 1 << 20
-MOST_STEPS = 10**9
+MAX_ENTRIES = 1 << 30  # of a cache
+MAX_LEVELS = 1000
+MAX_HOSTS = 1 << 20
+MAX_STEPS = 10**9
 
 
 class Caches(ToolCommand):
-    """`webcrawl lab caches`: which share of look-ups caches of URLs would spare, by policy and size,
-    on a trace of links.
+    """`webcrawl lab caches`: the share of look-ups that caches of URLs would spare, by size.
 
     Exit status 0, 1 if a trace cannot be read, 2 for a wrong command line.
     """
@@ -40,6 +39,7 @@ class Caches(ToolCommand):
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of caches, traces and results."""
         super().add_options(parser)
         parser.add_argument(
             "--sizes", metavar="N,N", help="entries of the caches (default: powers of two)"
@@ -60,53 +60,56 @@ class Caches(ToolCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Simulate the caches, and print or plot their hit rates."""
         if not args:
             raise usage_error(f"a trace: {program()} lab caches TRACE...")
-        sizes, names = _sizes(opts.sizes), _policies(opts.policies)
+        sizes = _cache_sizes(opts.sizes)
+        names = _policy_names(opts.policies)
         drones = whole("--drones", opts.drones, 2, SLOTS) if opts.drones is not None else 0
-        share = _share(opts.train)
+        training_share = _training_share(opts.train)
         from webcrawl.lab.studies import cache_study  # noqa: PLC0415 - numpy takes 0.1 s, of every command
         from webcrawl.lab.studies.traces import read_trace  # noqa: PLC0415 - as above
 
         try:
-            trace = read_trace(
-                [Path(arg) for arg in args],
-                cache_study.owner_among(drones) if drones else None,
-                crawled=opts.crawl,
-            )
-            trace = trace.crossing(0) if drones else trace  # the other drones' are alike
-            training = trace.lookups[: int(share * len(trace.lookups))]
-            rows = [
-                *cache_study.simulate(
-                    trace, sizes or cache_study.cache_sizes(trace.urls), names, training
-                )
-            ]
+            paths = [Path(arg) for arg in args]
+            owner = cache_study.owner_among(drones) if drones else None
+            trace = read_trace(paths, owner, crawled=opts.crawl)
+            if drones:
+                trace = trace.crossing(0)  # those of other drones are alike
+            training = trace.lookups[: int(training_share * len(trace.lookups))]
+            sizes = sizes or cache_study.cache_sizes(trace.urls)
+            rows = [*cache_study.simulate(trace, sizes, names, training)]
             if opts.plot:
                 Path(opts.plot).write_text(cache_study.plot_caches(rows), encoding="utf-8")
-            say_all((cache_study.as_json if opts.json else cache_study.as_text)(trace, rows))
+            write = cache_study.as_json if opts.json else cache_study.as_text
+            say_all(write(trace, rows))
         except (StoreError, OSError) as error:
             self.fail(error)
 
 
-def _sizes(text: str | None) -> list[int]:
-    found = text.split(",") if text is not None else []
-    if not all(is_whole(one, 1, MOST_ENTRIES) for one in found):
+def _cache_sizes(text: str | None) -> list[int]:
+    """Return the sizes of --sizes in order, each once; none without it."""
+    sizes = text.split(",") if text is not None else []
+    if not all(is_whole(size, 1, MAX_ENTRIES) for size in sizes):
         raise usage_error(
-            f"--sizes {text}: must be whole numbers from 1 to {MOST_ENTRIES}, with commas"
+            f"--sizes {text}: must be whole numbers from 1 to {MAX_ENTRIES}, with commas"
         )
-    return sorted({*map(int, found)})
+    return sorted({*map(int, sizes)})
 
 
-def _policies(text: str | None) -> list[str]:
+def _policy_names(text: str | None) -> list[str]:
+    """Return the policies of --policies, which may be written in lower case; all without it."""
+    if text is None:
+        return [*NAMES]
     known = {name.lower(): name for name in NAMES}
-    found = text.split(",") if text is not None else [*NAMES]
-    for one in found:
-        if one.strip().lower() not in known:
-            raise usage_error(f"--policies {text}: must be of {', '.join(NAMES)}")
-    return [known[one.strip().lower()] for one in found]
+    wanted = [word.strip().lower() for word in text.split(",")]
+    if not set(wanted) <= known.keys():
+        raise usage_error(f"--policies {text}: must be of {', '.join(NAMES)}")
+    return [known[word] for word in wanted]
 
 
-def _share(text: str | None) -> float:
+def _training_share(text: str | None) -> float:
+    """Return the share of --train, or 1.0 without it."""
     try:
         share = float(text) if text is not None else 1.0
     except ValueError:
@@ -117,8 +120,7 @@ def _share(text: str | None) -> float:
 
 
 class Orderings(ToolCommand):
-    """`webcrawl lab orderings`: how soon a crawl has the important pages of a known graph, by its
-    order of fetching.
+    """`webcrawl lab orderings`: how soon each order of fetching has the important pages of a graph.
 
     Exit status 0, 1 if a graph cannot be read, 2 for a wrong command line.
     """
@@ -134,6 +136,7 @@ class Orderings(ToolCommand):
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of orders, graphs and results."""
         super().add_options(parser)
         parser.add_argument(
             "--orders",
@@ -164,11 +167,12 @@ class Orderings(ToolCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Fetch the graph in each order, and print or plot the results."""
         if not args:
             raise usage_error(f"a graph: {program()} lab orderings GRAPH...")
-        names = _orders(opts.orders, good=opts.good is not None)
-        hosts = whole("--hosts", opts.hosts, 1, MOST_HOSTS) if opts.hosts is not None else 0
-        levels = whole("--levels", opts.levels, 1, MOST_LEVELS)
+        names = _order_names(opts.orders, good=opts.good is not None)
+        hosts = whole("--hosts", opts.hosts, 1, MAX_HOSTS) if opts.hosts is not None else 0
+        levels = whole("--levels", opts.levels, 1, MAX_LEVELS)
         from webcrawl.lab.studies import ordering_study  # noqa: PLC0415 - numpy takes 0.1 s
         from webcrawl.lab.studies.link_graph import pagerank, read_graph  # noqa: PLC0415 - as above
         from webcrawl.lab.studies.ordering_study import GOOD, read_scores  # noqa: PLC0415 - as above
@@ -180,36 +184,35 @@ class Orderings(ToolCommand):
             if graph.scores is not None and not (graph.scores >= GOOD).any():
                 raise NoTrace(f"{opts.good}: a crawl of this graph reaches none of the good pages")
             shape = ordering_study.CrawlShape(levels, hosts=hosts)
-            rows = [
-                *ordering_study.compare(
-                    graph, pagerank(graph.heads, graph.links, graph.pages), names, shape
-                )
-            ]
+            rank = pagerank(graph.heads, graph.links, graph.pages)
+            rows = [*ordering_study.compare(graph, rank, names, shape)]
             if opts.plot:
-                Path(opts.plot).write_text(
-                    ordering_study.plot_orderings(graph, rows), encoding="utf-8"
-                )
-            say_all(
-                ordering_study.as_json(graph, rows)
-                if opts.json
-                else ordering_study.as_text(graph, rows, shape)
-            )
+                plot = ordering_study.plot_orderings(graph, rows)
+                Path(opts.plot).write_text(plot, encoding="utf-8")
+            if opts.json:
+                say_all(ordering_study.as_json(graph, rows))
+            else:
+                say_all(ordering_study.as_text(graph, rows, shape))
         except (StoreError, OSError) as error:
             self.fail(error)
 
 
-def _orders(text: str | None, *, good: bool) -> list[str]:
+def _order_names(text: str | None, *, good: bool) -> list[str]:
+    """Return the orders of --orders, each once, or the default ones.
+
+    `good` says whether the good pages are known, which some orders need.
+    """
     known = ORDERS if good else [name for name in ORDERS if name not in ONLY_GOOD]
     if text is None:
         return [*(OF_GOOD if good else known)]
-    found = [one.strip().lower() for one in text.split(",")]
-    if not set(found) <= set(known):
+    wanted = [word.strip().lower() for word in text.split(",")]
+    if not set(wanted) <= set(known):
         raise usage_error(f"--orders {text}: must be of {', '.join(known)}")
-    return [*dict.fromkeys(found)]
+    return [*dict.fromkeys(wanted)]
 
 
 class Walks(ToolCommand):
-    """`webcrawl lab walks`: what a random walk says of the web.
+    """`webcrawl lab walks`: samples and estimates from a random walk on the web.
 
     Exit status 0, 1 if a file cannot be read, 2 for a wrong command line.
     """
@@ -224,6 +227,7 @@ class Walks(ToolCommand):
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options of samples, indexes and results."""
         super().add_options(parser)
         parser.add_argument(
             "--sample", metavar="KIND", help=f"print pages: {' or '.join(KINDS_OF_SAMPLE)}"
@@ -243,34 +247,29 @@ class Walks(ToolCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Print a sample of the walk, the quality of an index, or a summary."""
         if len(args) != 1:
             raise usage_error(f"one JOBDIR: {program()} lab walks JOBDIR")
         if opts.sample is not None and opts.sample not in KINDS_OF_SAMPLE:
             raise usage_error(f"--sample {opts.sample}: must be {' or '.join(KINDS_OF_SAMPLE)}")
         if opts.sample is not None and opts.index is not None:
             raise usage_error("--sample and --index cannot be used together")
-        most, burn_in, seed = (
-            whole(name, getattr(opts, place), least, MOST_STEPS)
-            for name, place, least in (
-                ("-n", "most", 1),
-                ("--burn-in", "burn_in", 0),
-                ("--seed", "seed", 0),
-            )
-        )
+        most = whole("-n", opts.most, 1, MAX_STEPS)
+        burn_in = whole("--burn-in", opts.burn_in, 0, MAX_STEPS)
+        seed = whole("--seed", opts.seed, 0, MAX_STEPS)
         from webcrawl.lab.studies import random_walks  # noqa: PLC0415 - numpy takes 0.1 s, of every command
 
         try:
             walk = random_walks.read_walk(Path(args[0]), burn_in)
+            result: dict[str, Any]
             if opts.sample is not None:
-                found: dict[str, Any] = {
-                    "sample": opts.sample,
-                    "urls": random_walks.sample(walk, opts.sample, most, seed),
-                }
+                urls = random_walks.sample(walk, opts.sample, most, seed)
+                result = {"sample": opts.sample, "urls": urls}
             elif opts.index is not None:
-                found = random_walks.quality_of(walk, random_walks.read_index(Path(opts.index)))
+                result = random_walks.quality_of(walk, random_walks.read_index(Path(opts.index)))
             else:
-                found = random_walks.summary_of(walk)
-            say_all(f"{json.dumps(found)}\n" if opts.json else random_walks.as_text(found))
+                result = random_walks.summary_of(walk)
+            say_all(f"{json.dumps(result)}\n" if opts.json else random_walks.as_text(result))
         except (StoreError, OSError) as error:
             self.fail(error)
 
@@ -288,6 +287,7 @@ class Simweb(ToolCommand):
         cli.add_arguments(parser)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Serve the web; the exit status is 1 if it cannot start."""
         if args:
             raise usage_error(f"unexpected argument: {args[0]}")
         from webcrawl.lab.simweb import cli  # noqa: PLC0415 - Scrapy imports every command for any: 0.1 s

@@ -14,7 +14,7 @@ from scrapy.settings import Settings
 from tests.support.commands import Done, command
 from tests.support.crawling import wait_until
 from tests.support.places import ROOT
-from webcrawl.lab.commands.demo import own_settings
+from webcrawl.lab.commands.demo import demo_settings
 
 DEMO = [sys.executable, "-m", "scrapy", "demo"]
 
@@ -188,7 +188,7 @@ def test_it_has_webcrawls_settings_in_any_project():
     """Another project's settings do not reach the demo; the command line's do."""
     project = Settings({"SPIDER_MODULES": ["shop.spiders"], "SCHEDULER": "shop.Scheduler"})
     project.set("CONCURRENT_REQUESTS", "7", "cmdline")
-    own = own_settings(project)
+    own = demo_settings(project)
 
     assert own["SPIDER_MODULES"] == ["webcrawl.adapter.spiders", "webcrawl.lab.walks.spider"]
     assert own["SCHEDULER"] == "webcrawl.adapter.scheduler.FrontierScheduler"

@@ -32,7 +32,9 @@ from webcrawl.store.jobdir import stats_file
 from webcrawl.tools.commands.crawl import OneSignal
 from webcrawl.tools.tool_command import say_all
 
-PAGES = 100  # per host on average: at one page per second more than anyone waits for
+PAGES_PER_HOST = 100  # on average: at one page per second more than anyone waits for
+MAX_HOSTS = 100_000
+MAX_SECONDS = 86_400
 KINDS = (  # a sample of what the real web has
     *(
         "chunked",
@@ -58,8 +60,8 @@ class Command(ScrapyCommand):
 
     requires_project = False
     requires_crawler_process = False
-    _own: Settings
-    _made: str | None = None  # the temporary JOBDIR, kept for the user to look at
+    _demo_settings: Settings
+    _temporary_jobdir: str | None = None  # kept after the crawl, for the user to look at
 
     def syntax(self) -> str:
         return "[options]"
@@ -82,17 +84,21 @@ class Command(ScrapyCommand):
         )
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Check the options, and make the settings of the demo from them.
+
+        End the process with a line if an option is impossible or the JOBDIR is in use.
+        """
         opts.set[:] = given_words(self.settings, opts.set)
         super().process_options(args, opts)
         if args:
             raise UsageError(f"unexpected argument: {args[0]}")
-        if not 1 <= opts.hosts <= 100_000 or not 1 <= opts.seconds <= 86_400:
-            _refuse("demo: allowed are --hosts from 1 to 100000 and --seconds from 1 to 86400")
+        if not 1 <= opts.hosts <= MAX_HOSTS or not 1 <= opts.seconds <= MAX_SECONDS:
+            _exit_with("demo: allowed are --hosts from 1 to 100000 and --seconds from 1 to 86400")
         assert self.settings is not None  # noqa: S101 - Scrapy sets them before it asks for anything
-        self._own = own_settings(self.settings)
-        if self._given("JOBDIR") and Path(self._own["JOBDIR"], "state").exists():
-            _refuse(
-                f"demo: JOBDIR = {self._own['JOBDIR']}: already holds a crawl of an earlier demo "
+        self._demo_settings = demo_settings(self.settings)
+        if self._is_given("JOBDIR") and Path(self._demo_settings["JOBDIR"], "state").exists():
+            _exit_with(
+                f"demo: JOBDIR = {self._demo_settings['JOBDIR']}: already holds a crawl of an earlier demo "
                 "web: use another JOBDIR"
             )
         wanted = {
@@ -103,52 +109,52 @@ class Command(ScrapyCommand):
             "MIN_FREE_DISK": 0,
         }
         for name, value in wanted.items():
-            if not self._given(name):
-                self._own.set(name, value, "cmdline")
+            if not self._is_given(name):
+                self._demo_settings.set(name, value, "cmdline")
 
-    def _given(self, name: str) -> bool:
-        return self._own.getpriority(name) == SETTINGS_PRIORITIES["cmdline"]
+    def _is_given(self, name: str) -> bool:
+        return self._demo_settings.getpriority(name) == SETTINGS_PRIORITIES["cmdline"]
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Serve the synthetic web, and crawl it for the given time."""
         del args
         with TemporaryDirectory(prefix="webcrawl-demo-web-") as folder:
             try:
                 with _simweb(opts.hosts, Path(folder)) as web:
-                    what = (
-                        f"{count(opts.hosts, 'synthetic host')} on loopback for {opts.seconds:g} s"
-                    )
-                    self._crawl(*web, what)
+                    hosts = count(opts.hosts, "synthetic host")
+                    self._crawl(*web, f"{hosts} on loopback for {opts.seconds:g} s")
             except CannotStart as error:
-                if self._made is not None:
-                    rmtree(self._made)
-                _refuse(str(error))
+                if self._temporary_jobdir is not None:
+                    rmtree(self._temporary_jobdir)
+                _exit_with(str(error))
 
     def _crawl(self, seeds: Path, nameserver: str, what: str) -> None:
-        if not self._given("JOBDIR"):
-            self._made = mkdtemp(prefix="webcrawl-demo-")
-            self._own.set("JOBDIR", self._made, "cmdline")
-        self._own.set("DNS_NAMESERVERS", nameserver, "cmdline")
+        """Crawl from these seeds and print a summary; `what` describes the web to the user."""
+        if not self._is_given("JOBDIR"):
+            self._temporary_jobdir = mkdtemp(prefix="webcrawl-demo-")
+            self._demo_settings.set("JOBDIR", self._temporary_jobdir, "cmdline")
+        self._demo_settings.set("DNS_NAMESERVERS", nameserver, "cmdline")
         from webcrawl.adapter.preflight import preflight  # noqa: PLC0415 - 0.4 s, here and below
         from webcrawl.adapter.spiders.web import WebSpider  # noqa: PLC0415
 
-        preflight(self._own, WebSpider, {"seeds": str(seeds)})
-        choose_json(self._own)
-        check_log_file(self._own)
-        _say(f"crawling {what} (Ctrl-C to stop)")
+        preflight(self._demo_settings, WebSpider, {"seeds": str(seeds)})
+        choose_json(self._demo_settings)
+        check_log_file(self._demo_settings)
+        _print_line(f"crawling {what} (Ctrl-C to stop)")
         # On a terminal the progress line is drawn by itself
         if not sys.stderr.isatty():
-            logging.getLogger("webcrawl.adapter.extensions.progress").addHandler(_Said())
-        crawler = AsyncCrawlerProcess(self._own)
+            logging.getLogger("webcrawl.adapter.extensions.progress").addHandler(_ProgressPrinter())
+        crawler = AsyncCrawlerProcess(self._demo_settings)
         crawling = crawler.crawl(WebSpider, seeds=str(seeds))
         OneSignal().install_soon()
         crawler.start()
         if crawling.done() and not crawling.cancelled() and crawling.exception() is not None:
             self.exitcode = ExitStatus.FAILED  # the log says why
-        jobdir = Path(self._own["JOBDIR"])
-        _say(_summary(jobdir, stats_file.read(jobdir)))
+        jobdir = Path(self._demo_settings["JOBDIR"])
+        _print_line(_summary(jobdir, stats_file.read(jobdir)))
 
 
-def own_settings(given: Settings) -> Settings:
+def demo_settings(given: Settings) -> Settings:
     """Return the settings of webcrawl's project, whatever project this is, with the command line's."""
     own = Settings()
     own.setmodule("webcrawl.settings")
@@ -158,34 +164,29 @@ def own_settings(given: Settings) -> Settings:
     return own
 
 
-class _Said(logging.Handler):
-    """Prints progress as plain lines where there is no terminal."""
+class _ProgressPrinter(logging.Handler):
+    """Prints the lines of progress where there is no terminal on which they are drawn."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        with suppress(OSError):  # the end says it
+        with suppress(OSError):  # the summary at the end reports it
             say_all(f"{record.getMessage()}\n")
 
 
 @contextmanager
 def _simweb(hosts: int, folder: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the seed file and the name server's address.
+    """Run the synthetic web for the block; yield its seed file and its name server's address.
+
+    Raise CannotStart if it does not start.
 
     The web runs in its own session, so that Ctrl-C stops only the crawler. It reads a pipe that
     closes when this process ends, even by kill -9, and stops then.
     """
-    seeds, errors = folder / "seeds.txt", folder / "errors"
-    options = [
-        "--hosts",
-        hosts,
-        "--pages",
-        hosts * PAGES,
-        "--seeds",
-        seeds,
-        "--kinds",
-        ",".join(KINDS),
-    ]
-    ports = ["--port", 0, "--dns-port", 0, "--tls-port", 0]
-    command = [*PYTHON, "-m", "webcrawl.lab.simweb", "--until-eof", *map(str, options + ports)]
+    seeds = folder / "seeds.txt"
+    errors = folder / "errors"
+    options = ["--hosts", hosts, "--pages", hosts * PAGES_PER_HOST]
+    options += ["--seeds", seeds, "--kinds", ",".join(KINDS)]
+    options += ["--port", 0, "--dns-port", 0, "--tls-port", 0]
+    command = [*PYTHON, "-m", "webcrawl.lab.simweb", "--until-eof", *map(str, options)]
     with errors.open("wb") as error:
         web = subprocess.Popen(  # noqa: S603 - this very program
             command,
@@ -201,19 +202,16 @@ def _simweb(hosts: int, folder: Path) -> Iterator[tuple[Path, str]]:
             assert web.stdout is not None  # noqa: S101
             ready = READY.match(web.stdout.readline())
             if ready is None:
-                # Its last line says why
                 web.wait()
-                raise CannotStart(
-                    (errors.read_text().strip() or "the synthetic web did not start").splitlines()[
-                        -1
-                    ]
-                )
+                text = errors.read_text().strip() or "the synthetic web did not start"
+                raise CannotStart(text.splitlines()[-1])  # the last line says why
             yield seeds, ready[1]
         finally:
             web.terminate()
 
 
 def _summary(jobdir: Path, stats: Mapping[str, Any]) -> str:
+    """Return the last lines of a crawl with these stats."""
     if not stats.get("reason"):
         return f"interrupted before the end; output in {jobdir}"
     from webcrawl.crawl.last_lines import last_lines  # noqa: PLC0415
@@ -221,13 +219,13 @@ def _summary(jobdir: Path, stats: Mapping[str, Any]) -> str:
     return "\n".join(last_lines(jobdir, stats, stats["seconds"]))
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     try:
         say_all(f"{line}\n")
     except OSError as error:
-        _refuse(f"demo: {error}")
+        _exit_with(f"demo: {error}")
 
 
-def _refuse(line: str) -> None:
+def _exit_with(line: str) -> None:
     sys.stderr.write(f"{line}\n")
     sys.exit(ExitStatus.FAILED)

@@ -346,6 +346,7 @@ class Tcp(_Connection, asyncio.Protocol):
         self._buffer = b""
 
     def data_received(self, data: bytes) -> None:
+        """Answer all messages that are complete; the rest waits for more data."""
         self._buffer += data
         while len(self._buffer) >= 2:
             (length,) = struct.unpack_from(">H", self._buffer)

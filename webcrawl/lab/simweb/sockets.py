@@ -132,6 +132,7 @@ class TcpListener:
         self._queue_filler: socket.socket | None = None
 
     async def set_state(self, state: AddressState) -> None:
+        """Serve, refuse or lose connections from now on."""
         self.state = state
         self.close()
         if state is AddressState.OPEN:
@@ -169,6 +170,7 @@ class UdpListener:
         self._serving: Udp | None = None
 
     async def set_state(self, state: AddressState) -> None:
+        """Serve from now on, or close the socket."""
         self.state = state
         if state is AddressState.OPEN:
             opened = self._socket or datagrams(self.address, self._port)

@@ -273,6 +273,10 @@ class PoliteQueue:
     def __init__(
         self, front: PageQueue, hosts: Sequence[int], width: int, sift: Sift[int] | None
     ) -> None:
+        """Create the queues; `hosts` has the host of each page.
+
+        Without a `sift`, pages wait in their hosts' queues in the order in which they came.
+        """
         self._front = front
         self._hosts = hosts
         self._width = width
