@@ -108,7 +108,7 @@ class Walk:
         return (
             self.frontier.queued
             + self.frontier.in_flight
-            + len(self.walkers._idle)
+            + len(self.walkers._waiting)
             + len(self.walkers._done)
         )
 
@@ -134,11 +134,11 @@ def walked(db, links, visits, *, walkers=100, restart=1 / 7, jump="seeds", seed=
     records = {url: pack_found(Link(url), found, "L") for url, found in links.items()}
     at = []
     while not walk.has_ended():
-        at = at or [*walk.start(0.0)]
+        at = at or [*walk.place_waiting(0.0)]
         link = at.pop(0)
-        walk.found(link, records.get(link.url, ()), redirect=False)
-        following = walk.ended(link, 200)
-        at += [following] if following is not None else walk.start(0.0)
+        walk.choose_link(link, records.get(link.url, ()), redirect=False)
+        following = walk.leave(link, 200)
+        at += [following] if following is not None else walk.place_waiting(0.0)
     return log
 
 
