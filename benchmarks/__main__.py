@@ -18,9 +18,9 @@ from benchmarks.support.crawling import served
 from benchmarks.support.rates import RUNS, Web, measure
 
 SIZES = (20, 40, 240)
-WHOLE = 40  # thousand bytes; larger pages need fewer pages
-# the size that the targets name gets medians of several rounds: other load disturbs a run
-AIM, ROUNDS = 40, 3
+FULL_WEB_KB = 40  # webs of larger pages get fewer pages, so that they take as long
+TARGET_KB = 40  # the size that the targets name
+TARGET_ROUNDS = 3  # of that size, of which medians count: other load disturbs a run
 HEAD = (
     "pages per CPU second  webcrawl  CrawlSpider    by hand      limit  and archive"
     "   times CrawlSpider   of the limit   server busy"
@@ -28,14 +28,16 @@ HEAD = (
 
 
 def web(size: int, pages: int, *, tls: bool, per_host: int = 0) -> Web:
-    return Web(tls, size, pages if size <= WHOLE else pages * WHOLE // size, per_host)
+    """Return a web of pages of `size` thousand bytes; of large pages it has fewer than `pages`."""
+    if size > FULL_WEB_KB:
+        pages = pages * FULL_WEB_KB // size
+    return Web(tls, size, pages, per_host)
 
 
 def row(web: Web) -> str:
-    """Measures all of them on one web, as a line of the table."""
-    rounds = [
-        {name: measure(name, web) for name in RUNS} for _ in range(ROUNDS if web.size == AIM else 1)
-    ]
+    """Measure all crawlers on one web, and return the line of the table."""
+    count = TARGET_ROUNDS if web.size == TARGET_KB else 1
+    rounds = [{name: measure(name, web) for name in RUNS} for _ in range(count)]
     ours, plain, hand, limit, archive = (
         median(rates[name].rate for rates in rounds) for name in RUNS
     )
@@ -46,8 +48,8 @@ def row(web: Web) -> str:
     )
 
 
-def everything(pages: int) -> None:
-    """Prints JSON lines as they come, then the tables."""
+def measure_everything(pages: int) -> None:
+    """Measure all webs. Print JSON lines as they come, and then the tables."""
     rows = [row(web(size, pages, tls=tls)) for tls in (False, True) for size in SIZES]
     shares = {
         name: stages.measure(web(40, pages, tls=tls))
@@ -68,9 +70,10 @@ def everything(pages: int) -> None:
 
 
 def check(pages: int, rounds: int) -> int:
-    """1 if a stage, or all outputs together, take more than they may; else 0."""
+    """Return 1 if a stage, or all outputs together, take more than their budget, or else 0."""
     shares = [
-        stages.measure(web(AIM, pages, tls=False), names) for names in (budget.ARCHIVE, budget.ALL)
+        stages.measure(web(TARGET_KB, pages, tls=False), names)
+        for names in (budget.ARCHIVE, budget.ALL)
     ]
     hosts = max(pages // 240, 1)
     with served(hosts, pages):
@@ -81,16 +84,17 @@ def check(pages: int, rounds: int) -> int:
     times = median(everything / archive for archive, everything in pairs)
     print(budget.table(*shares))
     print(f"\nall four outputs: {times:.3f} times the archive alone, at most {budget.TIMES:.2f}")
-    wrong = [
+    exceeded = [
         f"{name}: {stage} takes {share:.1f} %, and may take {most:.1f}"
         for place, name in enumerate((budget.ARCHIVE, budget.ALL))
         for stage, (share, most) in budget.over(shares[place], place).items()
     ]
-    print(*wrong, sep="\n")
-    return int(bool(wrong) or times > budget.TIMES)
+    print(*exceeded, sep="\n")
+    return int(bool(exceeded) or times > budget.TIMES)
 
 
 def main() -> None:
+    """Measure what the command line names, or everything."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
         "what", nargs="?", choices=[*RUNS, "stages"], help="what to measure (default: everything)"
@@ -129,7 +133,7 @@ def main() -> None:
     elif args.what:
         measure(args.what, web(args.size, args.pages, tls=args.tls, per_host=args.per_host))
     else:
-        everything(args.pages)
+        measure_everything(args.pages)
 
 
 main()

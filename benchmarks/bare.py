@@ -35,7 +35,7 @@ from webcrawl.record.warc.warc_writer import identifiers
 from webcrawl.urls.canonical import canonical_links
 from webcrawl.urls.url_fingerprint import KEY_BYTES, ContentDigests
 
-AT_ONCE = 256
+CONNECTIONS = 256
 REQUEST = (
     "GET {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: webcrawl/0.1\r\nAccept: text/html,application/xhtml+xml,*/*;q=0.8\r\n"
     "Accept-Encoding: gzip, deflate, br, zstd\r\n\r\n"
@@ -46,18 +46,19 @@ NO_LINKS: Counter[str] = Counter()  # what canonical_links rejects
 Store = Callable[[str, bytes, bytes], None]  # of a page: URL, everything received, its body
 
 
-def compressed(_url: str, wire: bytes, _body: bytes) -> None:
-    """All that the limit does with a page."""
+def compress_only(_url: str, wire: bytes, _body: bytes) -> None:
+    """Do with a page all that the limit does: compress what was received."""
     isal_zlib.compress(wire, LEVEL, GZIP)
 
 
-def archived() -> Store:
-    """All that happens to a page before the archive has it."""
+def archiving_store() -> Store:
+    """Return a function that does to a page all that happens before the archive has it."""
     digests = ContentDigests(bytes(KEY_BYTES))
     captures = CaptureMaker(RecentPayloads(), identifiers(SystemRandom()).__next__)
     html = [(b"Content-Type", b"text/html; charset=utf-8")]
 
     def store(url: str, wire: bytes, body: bytes) -> None:
+        """Guard, identify and pack a page; what the archive would write is thrown away."""
         heavy(body)
         digests(body)
         head, request = wire[: -len(body)], REQUEST.format(url, url).encode()
@@ -73,13 +74,15 @@ def archived() -> Store:
 
 
 class Host(asyncio.Protocol):
-    """Fetches the pages of one host in turn; `done` when there are no more.
+    """Fetches the pages of one host in turn, and counts pages and links.
 
-    Counts pages and links.
+    `done` is done when all pages are fetched.
     """
 
     def __init__(self, origin: str, targets: Iterator[str], store: Store) -> None:
-        self._origin, self._authority, self._targets = origin, origin.partition("//")[2], targets
+        self._origin = origin
+        self._authority = origin.partition("//")[2]
+        self._targets = targets
         self._store = store
         self._parser = HttpResponseParser(self)
         self.pages = self.links = 0
@@ -87,15 +90,17 @@ class Host(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport: asyncio.Transport = transport  # type: ignore[assignment]
-        self._ask()
+        self._request_next()
 
-    def _ask(self) -> None:
+    def _request_next(self) -> None:
         target = next(self._targets, None)
         if target is None:
             self._transport.abort()
             self.done.set_result(None)
             return
-        self._url, self._wire, self._body = self._origin + target, [], []
+        self._url = self._origin + target
+        self._wire: list[bytes] = []
+        self._body: list[bytes] = []
         self._transport.write(REQUEST.format(target, self._authority).encode())
 
     def data_received(self, data: bytes) -> None:
@@ -112,20 +117,23 @@ class Host(asyncio.Protocol):
         self.links += len(canonical_links(self._url, links, NO_LINKS))
         self._store(self._url, b"".join(self._wire), body)
         self.pages += 1
-        self._ask()
+        self._request_next()
 
     def connection_lost(self, error: Exception | None) -> None:
-        # otherwise 190 KB of a TLS connection wait for Python's cycle collector
+        # Otherwise 190 KB of a TLS connection wait for Python's cycle collector
         del self._transport, self._parser
         if not self.done.done():
             self.done.set_exception(error or ConnectionError("the server closed"))
 
 
-async def work(world: World, tls: ssl.SSLContext | None, store: Store) -> tuple[int, int]:
-    """Fetches the whole world; returns its pages and links."""
-    loop, hosts, pages, links = asyncio.get_running_loop(), iter(range(world.hosts)), 0, 0
+async def fetch_all(world: World, tls: ssl.SSLContext | None, store: Store) -> tuple[int, int]:
+    """Fetch the whole world, and return the numbers of its pages and links."""
+    loop = asyncio.get_running_loop()
+    hosts = iter(range(world.hosts))  # which all tasks share
+    pages = links = 0
 
-    async def worker() -> None:
+    async def fetch_hosts() -> None:
+        """Fetch one host after the other, until none is left."""
         nonlocal pages, links
         for host in hosts:
             targets = map(path, range(world.pages_of(host)))
@@ -141,11 +149,12 @@ async def work(world: World, tls: ssl.SSLContext | None, store: Store) -> tuple[
             await protocol.done
             pages, links = pages + protocol.pages, links + protocol.links
 
-    await asyncio.gather(*(worker() for _ in range(AT_ONCE)))
+    await asyncio.gather(*(fetch_hosts() for _ in range(CONNECTIONS)))
     return pages, links
 
 
 def main() -> None:
+    """Fetch the web that the command line describes, and print the number of pages."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bare", description=__doc__)
     for name in ("hosts", "pages", "port"):
         parser.add_argument(name, type=int)
@@ -157,7 +166,11 @@ def main() -> None:
     mix = {"https": 1.0} if args.tls else {}
     world = World(args.hosts, args.pages, port=args.port, tls_port=args.port, mix=mix)
     pages, _ = uvloop.run(
-        work(world, tls_context() if args.tls else None, archived() if args.archive else compressed)
+        fetch_all(
+            world,
+            tls_context() if args.tls else None,
+            archiving_store() if args.archive else compress_only,
+        )
     )
     print(pages)
 

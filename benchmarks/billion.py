@@ -19,21 +19,22 @@ from benchmarks.support.report import report, timed
 from webcrawl.frontier.seen.protocol import shares
 from webcrawl.settings import SEEN_MEMORY
 
-SMALL = 10  # one key of so many is in F's second file, which the merge rewrites
+KEYS_PER_SMALL_FILE_KEY = 10  # one of so many keys is in F's second file, which the merge rewrites
 WEB = ("--size", "1000-1000", "--links", "10")
-OFTEN = "CHECKPOINT_INTERVAL=10"
+FREQUENT_CHECKPOINTS = "CHECKPOINT_INTERVAL=10"
 MERGED = re.compile(r"seen: merged (\d+) records in ([\d.]+) s")
 
 
 def run(folder: Path, args: argparse.Namespace) -> None:
+    """Crawl alone, then beside a merge, and report what pages, starts and turns of the loop take."""
     state, memory = folder / "job/state", shares(SEEN_MEMORY << 20)[0]
     state.mkdir(parents=True)
     with timed() as filling:
-        fill_files(state, args.urls, small=SMALL)
+        fill_files(state, args.urls, small=KEYS_PER_SMALL_FILE_KEY)
     report("billion/files", urls=args.urls, seconds=filling.seconds, cpu_seconds=filling.cpu)
     with (
         served(args.hosts, 8 * args.pages, *WEB),
-        LongCrawl(folder, args.hosts, OFTEN, *args.setting) as crawl,
+        LongCrawl(folder, args.hosts, FREQUENT_CHECKPOINTS, *args.setting) as crawl,
     ):
         seconds = crawl.start()
         crawl.until(args.pages // 4)
@@ -59,6 +60,7 @@ def run(folder: Path, args: argparse.Namespace) -> None:
 
 
 def main() -> None:
+    """Run the benchmark in a temporary folder with the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.billion", description=__doc__)
     parser.add_argument(
         "--urls", type=int, default=1_000_000_000, help="known before (default: %(default)s)"

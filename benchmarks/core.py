@@ -33,15 +33,18 @@ from webcrawl.crawl.clock import CrawlClock
 T = TypeVar("T")
 EXPECTED = Path(__file__).with_name("core.json")
 START = 1_700_000_000.0
-# of the web; links per page, and those of them to other hosts
-HOSTS, PAGES, LINKS, FAR = 20, 200, 40, 6
+HOSTS = 20
+PAGES_PER_HOST = 200
+LINKS_PER_PAGE = 40
+FAR_LINKS = 6  # of these, links to other hosts
 VERSION = "{}.{}".format(*sys.version_info)
-FIRST, COUNTED = 50, 100  # pages before, and those that are counted
-BATCH = 4  # pages that are ready in one turn
-SECONDS = 0.002  # between two pages
-HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nServer: core\r\n\r\n"
+PAGES_BEFORE = 50  # those that are counted
+COUNTED_PAGES = 100
+PAGES_PER_TURN = 4  # of the event loop
+SECONDS_PER_PAGE = 0.002
+RESPONSE_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nServer: core\r\n\r\n"
 HEADERS = [(b"Content-Type", b"text/html; charset=utf-8"), (b"Server", b"core")]
-FILL = (
+FILLER = (
     b"<p>"
     + b"The quick brown fox jumps over the lazy dog, and goes on to the next page. " * 12
     + b"</p>\n"
@@ -49,22 +52,25 @@ FILL = (
 
 
 def body(url: str) -> bytes:
-    """A page of 40 KB: half of its links are to the first pages of its host."""
+    """Return a page of 40 KB; half of its links are to the first pages of its host."""
     draw = Random(url)
-    near = [f"/page/{number}.html" for number in range(LINKS // 2)]
-    near += [f"/page/{draw.randrange(PAGES)}.html" for _ in range(LINKS - len(near) - FAR)]
+    near = [f"/page/{number}.html" for number in range(LINKS_PER_PAGE // 2)]
+    near += [
+        f"/page/{draw.randrange(PAGES_PER_HOST)}.html"
+        for _ in range(LINKS_PER_PAGE - len(near) - FAR_LINKS)
+    ]
     far = [
-        f"http://site{draw.randrange(HOSTS)}.test/page/{draw.randrange(PAGES)}.html"
-        for _ in range(FAR)
+        f"http://site{draw.randrange(HOSTS)}.test/page/{draw.randrange(PAGES_PER_HOST)}.html"
+        for _ in range(FAR_LINKS)
     ]
     links = b"".join(
-        b'<a href="%s">a link</a>\n%s' % (link.encode(), FILL) for link in [*near, *far]
+        b'<a href="%s">a link</a>\n%s' % (link.encode(), FILLER) for link in [*near, *far]
     )
     return b"<html><head><title>%s</title></head><body>%s</body></html>" % (url.encode(), links)
 
 
-class Counts(Protocol):
-    """Counts what is done between the two."""
+class InstructionCounter(Protocol):
+    """Counts the instructions that are executed between `begin` and `end`."""
 
     def begin(self) -> None: ...
 
@@ -72,9 +78,13 @@ class Counts(Protocol):
 
 
 class Core:
-    """A crawl in which answers take no time; the clock goes on by itself."""
+    """A crawl in which answers take no time, and whose clock goes on by itself."""
 
     def __init__(self, folder: Path, hosts: int = HOSTS, **given: object) -> None:
+        """Assemble the crawl in a folder, and submit the roots of its hosts.
+
+        `given` are settings that go before the defaults.
+        """
         self._now = START
         settings = Settings()
         settings.setmodule("webcrawl.settings")
@@ -96,34 +106,46 @@ class Core:
             self.crawl.parts.discovery.submit(Link(f"http://site{host}.test/"))
 
     def exchange(self, url: str) -> Exchange:
-        """What the host answers."""
+        """Return the request to a URL and the answer of its host."""
         data = body(url)
         request = f"GET {url} HTTP/1.1\r\n\r\n".encode()
         timings = Timings(total=0.01)
         return Exchange(
-            url, request, 200, HEAD, HEADERS, data, data, data, "127.0.0.1", self._now, timings
+            url,
+            request,
+            200,
+            RESPONSE_HEAD,
+            HEADERS,
+            data,
+            data,
+            data,
+            "127.0.0.1",
+            self._now,
+            timings,
         )
 
-    def fetch(self, pages: int, bytecodes: Counts | None = None) -> None:
-        """So many pages; `bytecodes` counts what the crawl does of them."""
+    def fetch(self, pages: int, bytecodes: InstructionCounter | None = None) -> None:
+        """Fetch so many pages; `bytecodes` counts what the crawl does with them."""
         done = 0
         while done < pages:
-            batch = [(link, self.exchange(link.url)) for link in self._taken(bytecodes)]
+            batch = [(link, self.exchange(link.url)) for link in self._take_batch(bytecodes)]
             done += len(batch)
             self._count(bytecodes, self._process, batch)
 
-    def _taken(self, bytecodes: Counts | None) -> list[Link]:
+    def _take_batch(self, bytecodes: InstructionCounter | None) -> list[Link]:
+        """Return the links that are ready in one turn. Raise RuntimeError if none becomes ready."""
         found: list[Link] = []
         for _ in range(10_000):
-            self._now += SECONDS
+            self._now += SECONDS_PER_PAGE
             link = self._count(bytecodes, self._take)
             if link is not None:
                 found.append(link)
-            if len(found) == BATCH:
+            if len(found) == PAGES_PER_TURN:
                 return found
         raise RuntimeError("nothing may be fetched")
 
     def _take(self) -> Link | None:
+        """Return the next link, or None if none is due or a robots.txt was."""
         link = self.crawl.take(self._now)
         if link is None:
             self.crawl.next_ready()
@@ -136,6 +158,7 @@ class Core:
         return link
 
     def _process(self, batch: list[tuple[Link, Exchange]]) -> None:
+        """Do with the answers of one turn what the crawl does with them."""
         pages = [self.visitor.visit(link, exchange) for link, exchange in batch]
         for page in pages:
             self.visitor.follow(page)
@@ -147,7 +170,8 @@ class Core:
         self.crawl.finish(link, outcome, exchange)
 
     @staticmethod
-    def _count(bytecodes: Counts | None, call: Callable[..., T], *arguments: Any) -> T:
+    def _count(bytecodes: InstructionCounter | None, call: Callable[..., T], *arguments: Any) -> T:
+        """Call a function, and count its instructions if there is a counter."""
         if bytecodes is None:
             return call(*arguments)
         bytecodes.begin()
@@ -158,36 +182,43 @@ class Core:
 
 
 def counted(folder: Path, **settings: object) -> Counter[CodeType]:
-    """Instructions by function, for COUNTED pages."""
+    """Return the instructions by function that COUNTED_PAGES pages take."""
     core, bytecodes = Core(folder, **settings), Bytecodes()
     try:
-        core.fetch(FIRST)
-        core.fetch(COUNTED, bytecodes)
+        core.fetch(PAGES_BEFORE)
+        core.fetch(COUNTED_PAGES, bytecodes)
     finally:
         core.crawl.close()
     return bytecodes.counted
 
 
 def expected() -> dict[str, int] | None:
-    """What was written last; None for another version of Python, whose instructions are others."""
+    """Return the count that was written last; None for another version of Python.
+
+    Instructions differ between versions.
+    """
     found: dict[str, dict[str, int]] = json.loads(EXPECTED.read_text())
     return found.get(VERSION)
 
 
 def by_room(found: Counter[CodeType]) -> dict[str, int]:
-    """Instructions per page, the rooms with the most first; what no file of ours holds is `others`."""
-    # by its place: the folder of a clone may have this name as well
+    """Return the instructions per page of each folder of the package, the largest number first.
+
+    What no file of the package executes is `others`.
+    """
+    # By its path: the folder of a clone may have the package's name as well
     package = Path(assembly.__file__).parents[1]
     rooms: Counter[str] = Counter()
     for code, number in found.items():
         path = Path(code.co_filename)
-        rooms[path.relative_to(package).parts[0] if path.is_relative_to(package) else "others"] += (
-            number
-        )
-    return {room: round(number / COUNTED) for room, number in rooms.most_common()}
+        is_ours = path.is_relative_to(package)
+        room = path.relative_to(package).parts[0] if is_ours else "others"
+        rooms[room] += number
+    return {room: round(number / COUNTED_PAGES) for room, number in rooms.most_common()}
 
 
 def main() -> None:
+    """Count, and report the instructions of a page."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.core", description=__doc__)
     parser.add_argument(
         "-s", "--setting", action="append", default=[], help="setting NAME=VALUE of the crawl"
@@ -207,9 +238,9 @@ def main() -> None:
     }
     report(
         "core",
-        a_page=found.total() / COUNTED,
+        a_page=found.total() / COUNTED_PAGES,
         **by_room(found),
-        **{name: n / COUNTED for name, n in functions.items()},
+        **{name: n / COUNTED_PAGES for name, n in functions.items()},
     )
 
 

@@ -35,19 +35,19 @@ from benchmarks.support.report import report
 from webcrawl.crawl.outputs import warc
 from webcrawl.crawl.periodic import Loop
 
-EVERY = 0.01  # seconds between two looks at how late the event loop is
+LOOK_SECONDS = 0.01  # between two measurements of how late the event loop is
 ONE, TWO, TWO_AS_ONE = "one core", "two cores", "two cores, no thread"
-SPARE = 4  # cores of a machine on which the web has its own
+CORES_FOR_WEB_TOO = 4  # cores of a machine on which the web has its own
 
 
 class Meter:
     """An extension of the crawl under test: prints what its threads used, as its last line."""
 
     def __init__(self, crawler: Crawler) -> None:
-        self._late: list[float] = []
+        self._delays: list[float] = []
         self._due = 0.0
         self._begun = self._ended = 0.0, 0.0  # CPU seconds of this thread and of all
-        self._loop = Loop(self._look)
+        self._loop = Loop(self._measure_delay)
         if crawler.settings.getbool("METER_NO_THREAD"):
             warc.cores = lambda: 1
 
@@ -56,25 +56,26 @@ class Meter:
         meter = cls(crawler)
         crawler.signals.connect(meter.opened, signals.spider_opened)
         crawler.signals.connect(meter.closed, signals.spider_closed)
-        atexit.register(meter.tell)
+        atexit.register(meter.print_usage)
         return meter
 
     def opened(self) -> None:
         self._begun = time.thread_time(), time.process_time()
-        self._due = time.perf_counter() + EVERY
-        self._loop.start(EVERY, now=False)
+        self._due = time.perf_counter() + LOOK_SECONDS
+        self._loop.start(LOOK_SECONDS, now=False)
 
-    def _look(self) -> None:
+    def _measure_delay(self) -> None:
         now = time.perf_counter()
-        self._late.append(max(now - self._due, 0.0))
-        self._due = now + EVERY
+        self._delays.append(max(now - self._due, 0.0))
+        self._due = now + LOOK_SECONDS
 
     def closed(self) -> None:
         self._loop.stop()
         self._ended = time.thread_time(), time.process_time()
 
-    def tell(self) -> None:
-        percent = quantiles(self._late, n=100) if len(self._late) > 1 else [0.0] * 99
+    def print_usage(self) -> None:
+        """Print the CPU seconds of the loop and of all threads, and the delays."""
+        percent = quantiles(self._delays, n=100) if len(self._delays) > 1 else [0.0] * 99
         loop, total = (end - begin for begin, end in zip(self._begun, self._ended, strict=True))
         print(json.dumps({"loop": loop, "all": total, "late": percent[49], "late_99": percent[98]}))
 
@@ -88,8 +89,8 @@ class Run:
     others: float  # of all others
     seconds: float  # from the first line of crawl.log to the last
     web: float  # CPU seconds of the synthetic web on the crawl's cores
-    late: float
-    late_99: float
+    delay: float
+    delay_99: float
 
     @property
     def us_a_page(self) -> float:
@@ -107,9 +108,10 @@ class Run:
 
 
 def crawl(how: str, hosts: int, pages: int, size: int, settings: list[str]) -> Run:
+    """Crawl the web on one core or two, report it, and return what it took."""
     cores = [str(core) for core in sorted(os.sched_getaffinity(0))]
     ours = cores[: 1 if how == ONE else 2]
-    theirs = cores[2:] if len(cores) >= SPARE else cores[1:]
+    theirs = cores[2:] if len(cores) >= CORES_FOR_WEB_TOO else cores[1:]
     extensions = json.dumps({"benchmarks.cores.Meter": 0})
     more = [*IMPOLITE, f"EXTENSIONS={extensions}", *settings]
     if how == TWO_AS_ONE:
@@ -143,20 +145,21 @@ def crawl(how: str, hosts: int, pages: int, size: int, settings: list[str]) -> R
         bound_pages_a_second=run.bound,
         pages_a_second=run.rate,
         web_subtracted=run.web,
-        late_ms=1000 * run.late,
-        late_99_ms=1000 * run.late_99,
+        late_ms=1000 * run.delay,
+        late_99_ms=1000 * run.delay_99,
     )
     return run
 
 
 def _seconds(log: Path) -> float:
-    """From the first line to the last."""
+    """Return the seconds from the first line of a log to the last."""
     with log.open() as lines:
         first, *_, last = (datetime.fromisoformat(line.split(" ", 1)[0]) for line in lines)
     return (last - first).total_seconds()
 
 
 def main() -> None:
+    """Crawl in turn in all three ways, and report the medians of the ratios."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.cores", description=__doc__)
     parser.add_argument("--hosts", type=int, default=1000)
     parser.add_argument(

@@ -24,7 +24,7 @@ BUDGET = 10 * PAGES
 
 
 def fetched(site: zoo.Site, *, folds: bool) -> int:
-    """The pages of a site that are fetched, with its start page as the seed."""
+    """Return how many pages of a site are fetched, with its start page as the seed."""
     with tempfile.TemporaryDirectory() as folder:
         db = CrawlDB(Path(folder))
         rules = Rules(
@@ -42,6 +42,7 @@ def fetched(site: zoo.Site, *, folds: bool) -> int:
 
 
 def main() -> None:
+    """Crawl each site without and with families, and report the pages."""
     sites = {**families.TRAPS, **{name: site for name, (site, _) in families.GOOD.items()}}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--site", choices=sites, action="append", help="one of these alone")

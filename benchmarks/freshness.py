@@ -25,14 +25,14 @@ from benchmarks.support.weighed_policies import ALIKE
 from webcrawl.lab.simweb import World, running, wait_until_idle
 from webcrawl.lab.simweb.copy_freshness import fetches, freshness, optimum, proportional, uniform
 
-HEAD = "policy              fetches/s    304   fresh  optimum  of it   all alike  by rate    age (days)"
+TABLE_HEAD = "policy              fetches/s    304   fresh  optimum  of it   all alike  by rate    age (days)"
 DAY = 86_400.0
-SHARES = {"change_poisson": 0.85, "change_never": 0.15, "validator_both": 0.5, "sitemap_plain": 0.0}
+MIX = {"change_poisson": 0.85, "change_never": 0.15, "validator_both": 0.5, "sitemap_plain": 0.0}
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A web, and how a crawl of it is to revisit."""
+    """A web, and what a crawl of it may spend."""
 
     hosts: int
     pages: int
@@ -44,7 +44,8 @@ class Plan:
     sitemaps: bool
 
     def world(self) -> World:
-        mix = SHARES | {"sitemap_plain": 1.0 if self.sitemaps else 0.0}
+        """Return the world that the plan describes."""
+        mix = MIX | {"sitemap_plain": 1.0 if self.sitemaps else 0.0}
         options = {
             "changes": self.changes,
             "time_scale": self.time_scale,
@@ -57,7 +58,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What became of one policy."""
+    """The result of one policy."""
 
     rate: float  # fetches per second
     unmodified: float  # share of 304s
@@ -71,32 +72,32 @@ class Figures:
 
 
 def measure(plan: Plan, policy: str, folder: Path, settings: list[str]) -> Figures:
-    """Crawls the web with this policy."""
+    """Crawl the web with this policy, and return how fresh the second half of the crawl was."""
     world = plan.world()
     assert world.changing_pages is not None  # noqa: S101 - it has changes
     places = [(host, page) for host in range(plan.hosts) for page in range(world.pages_of(host))]
     rates = [world.changing_pages.rate(*place) for place in places]
     rate = plan.budget * sum(rates)
-    # no page is fetched again sooner
-    age = len(places) / rate * (1.0 if policy == "fixed" else 0.05)
+    mean_interval = len(places) / rate
+    # No page is fetched again sooner; a fixed interval is all that the policy has
+    age = mean_interval if policy == "fixed" else 0.05 * mean_interval
     with running(world) as server:
         seeds = folder / "seeds.txt"
         seeds.write_text("".join(f"{url}\n" for url in world.seeds()))
         values = [
-            *(
-                f"JOBDIR={folder / 'job'}",
-                f"DNS_NAMESERVERS={server.nameserver}",
-                "PRIVATE_NETWORKS_ALLOWED=127.0.0.0/16",
-            ),
-            *(
-                "POLITENESS_MIN_DELAY=0",
-                "POLITENESS_FACTOR=0",
-                "LOG_LEVEL=ERROR",
-                "MIN_FREE_DISK=0",
-            ),
+            f"JOBDIR={folder / 'job'}",
+            f"DNS_NAMESERVERS={server.nameserver}",
+            "PRIVATE_NETWORKS_ALLOWED=127.0.0.0/16",
+            "POLITENESS_MIN_DELAY=0",
+            "POLITENESS_FACTOR=0",
+            "LOG_LEVEL=ERROR",
+            "MIN_FREE_DISK=0",
             f"REVISIT_POLICY={ALIKE}{policy}",
-            *(f"REVISIT_RATE={rate}", f"REVISIT_AGE={age}"),
-            *(f"SITEMAPS={plan.sitemaps}", f"CLOSESPIDER_TIMEOUT={plan.seconds}", *settings),
+            f"REVISIT_RATE={rate}",
+            f"REVISIT_AGE={age}",
+            f"SITEMAPS={plan.sitemaps}",
+            f"CLOSESPIDER_TIMEOUT={plan.seconds}",
+            *settings,
         ]
         words = [sys.executable, "-m", "scrapy", "crawl", "web", "-a", f"seeds={seeds}"]
         begun = time.time()
@@ -112,7 +113,7 @@ def measure(plan: Plan, policy: str, folder: Path, settings: list[str]) -> Figur
         hit
         for hit in hits
         if hit.wall >= middle
-        and world.changing_pages.page_at(_host(world, hit.host), hit.path) is not None
+        and world.changing_pages.page_at(_host_number(world, hit.host), hit.path) is not None
     ]
     seconds = max(ended - middle, 1e-9)
     weights, budget = [1.0] * len(rates), len(late) / seconds
@@ -130,12 +131,16 @@ def measure(plan: Plan, policy: str, folder: Path, settings: list[str]) -> Figur
     )
 
 
-def _host(world: World, name: str) -> int:
+def _host_number(world: World, name: str) -> int:
+    """Return the number of a host, or that after the last one if it is not of this world."""
     host = world.number(name)
     return world.hosts if host is None else host
 
 
 def main() -> None:
+    """Measure each policy, and print a table and its figures. The exit status is 1 if a crawl
+    failed.
+    """
     parser = argparse.ArgumentParser(prog="python -m benchmarks.freshness", description=__doc__)
     parser.add_argument(
         "--policies", default="optimal,fixed,uniform,proportional,history", metavar="NAME,NAME"
@@ -166,7 +171,7 @@ def main() -> None:
     values = {
         name: value for name, value in vars(args).items() if name not in ("policies", "settings")
     }
-    print(HEAD)
+    print(TABLE_HEAD)
     failed = False
     for policy in policies:
         with tempfile.TemporaryDirectory() as folder:

@@ -39,7 +39,7 @@ class Run:
     """A crawl of the whole web by some drones."""
 
     pages: int
-    cpu: float  # of the drones
+    cpu: float  # seconds of the drones
     seconds: float
     web: float  # CPU seconds
     streams: float  # CPU seconds of the stream server
@@ -50,48 +50,53 @@ class Run:
 
     @property
     def waiting(self) -> int:
-        """Pages beyond the budgets of their domains."""
-        return int(sum(one["over_budget"] for one in self.stats))
+        """Return the pages beyond the budgets of their domains."""
+        return int(sum(stats["over_budget"] for stats in self.stats))
 
     @property
     def us_a_page(self) -> float:
         return 1e6 * self.cpu / self.pages
 
     def rate(self, cores: int) -> float:
-        """Pages per second of all drones, as if they had had these cores for themselves."""
+        """Return the pages per second of all drones, as if they had had these cores for
+        themselves.
+        """
         others = self.web + self.streams if self.subtracted else 0.0
-        left = 1 - others / (cores * self.seconds)
+        left = 1 - others / (cores * self.seconds)  # the part of the cores that others left
         return sum(
-            one["answers"] / (busy * left) for one, busy in zip(self.stats, self.busy, strict=True)
+            stats["answers"] / (busy * left)
+            for stats, busy in zip(self.stats, self.busy, strict=True)
         )
 
 
 @contextmanager
 def stream_server(folder: Path, cores: str) -> Iterator[redis.Redis]:
+    """Run a stream server on these cores for the block, and yield a client."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     server = ValkeyServer(port=port, data_dir=folder)
     server.start()
     try:
         with redis.Redis(port=port) as client:
-            os.sched_setaffinity(client.info("server")["process_id"], _numbers(cores))
+            os.sched_setaffinity(client.info("server")["process_id"], _core_numbers(cores))
             yield client
     finally:
         server.stop()
 
 
-def alone(folder: Path, hosts: int, pages: int, settings: list[str]) -> Run:
-    """One crawl, on a core of its own; the web has another."""
+def crawl_alone(folder: Path, hosts: int, pages: int, settings: list[str]) -> Run:
+    """Crawl the web once, on a core of its own; the web has another."""
     with served(hosts, pages) as web:
         before = cpu_so_far(web)
         spent = cost(["taskset", "-c", "0", *webcrawl(folder, hosts, *IMPOLITE, *settings)])
         busy = cpu_so_far(web) - before
-    return _run([folder / "job"], hosts, [spent], busy)
+    return _run_of([folder / "job"], hosts, [spent], busy)
 
 
-def apart(folder: Path, hosts: int, pages: int, crawls: int, settings: list[str]) -> Run:
-    """As many crawls at the same time, each of the whole web: what cores that share caches cost,
-    without a hive.
+def crawl_apart(folder: Path, hosts: int, pages: int, crawls: int, settings: list[str]) -> Run:
+    """Crawl the web several times at once, without a hive.
+
+    That is what cores cost that share caches.
     """
     cores = sorted(os.sched_getaffinity(0))
     with served(hosts, pages, cores=",".join(map(str, cores))) as web:
@@ -106,17 +111,17 @@ def apart(folder: Path, hosts: int, pages: int, crawls: int, settings: list[str]
         with ThreadPoolExecutor(crawls) as threads:
             spent = list(threads.map(crawl, range(crawls)))
         busy = cpu_so_far(web) - before
-    run = _run(
+    run = _run_of(
         [folder / f"crawl-{number}" for number in range(crawls)], hosts * crawls, spent, busy
     )
     run.subtracted = True
     return run
 
 
-def together(
+def crawl_by_hive(
     folder: Path, hosts: int, pages: int, drones: int, settings: list[str], *web_options: str
 ) -> Run:
-    """The same web by a hive."""
+    """Crawl the same web by a hive of so many drones."""
     cores = sorted(os.sched_getaffinity(0))
     spare = len(cores) >= drones + 2
     ours, theirs = (cores[:drones], cores[drones:]) if spare else (cores, cores)
@@ -128,6 +133,7 @@ def together(
         port = streams.connection_pool.connection_kwargs["port"]
 
         def drone(number: int) -> Cost:
+            """Run the drone with this number, and return what it took."""
             hive = [
                 f"HIVE_DRONES={drones}",
                 f"HIVE_DRONE={number}",
@@ -143,60 +149,74 @@ def together(
             spent = list(threads.map(drone, range(drones)))
         busy, cpu = cpu_so_far(web) - before, streams.info("cpu")
         jobs = [folder / f"drone-{number}" for number in range(drones)]
-        run = _run(jobs, hosts, spent, busy, cpu["used_cpu_user"] + cpu["used_cpu_sys"])
+        run = _run_of(jobs, hosts, spent, busy, cpu["used_cpu_user"] + cpu["used_cpu_sys"])
     run.subtracted = not spare
     return run
 
 
-def _run(jobs: list[Path], hosts: int, spent: list[Cost], web: float, streams: float = 0.0) -> Run:
+def _run_of(
+    jobs: list[Path], hosts: int, spent: list[Cost], web: float, streams: float = 0.0
+) -> Run:
+    """Return the run whose crawls have these job folders and took these costs."""
     stats = [json.loads((job / "stats.json").read_text()) for job in jobs]
-    pages = int(sum(one["answers"] for one in stats)) - hosts  # one robots.txt each
+    pages = int(sum(of_drone["answers"] for of_drone in stats)) - hosts  # one robots.txt each
     busy = [_seconds(job / "logs/crawl.log") for job in jobs]
-    cpu, seconds, peaks = (
-        sum(one.cpu for one in spent),
-        max(one.seconds for one in spent),
-        [one.peak for one in spent],
+    return Run(
+        pages,
+        sum(cost.cpu for cost in spent),
+        max(cost.seconds for cost in spent),
+        web,
+        streams,
+        stats,
+        busy,
+        peaks=[cost.peak for cost in spent],
     )
-    return Run(pages, cpu, seconds, web, streams, stats, busy, peaks)
 
 
 def _seconds(log: Path) -> float:
-    """From the first line to the last."""
+    """Return the seconds from the first line of a log to the last."""
     with log.open() as lines:
         first, *_, last = (datetime.fromisoformat(line.split(" ", 1)[0]) for line in lines)
     return (last - first).total_seconds()
 
 
-def _numbers(cores: str) -> set[int]:
+def _core_numbers(cores: str) -> set[int]:
     return set(map(int, cores.split(",")))
 
 
 def measure(hosts: int, pages: int, drones: int, settings: list[str]) -> tuple[Run, Run, Run]:
-    """All, one after the other; they must have fetched the same."""
+    """Crawl in all three ways, one after the other.
+
+    Raise RuntimeError if the hive did not fetch the same as the single crawl.
+    """
     with tempfile.TemporaryDirectory() as name:
-        one = alone(Path(name), hosts, pages, settings)
+        single = crawl_alone(Path(name), hosts, pages, settings)
     with tempfile.TemporaryDirectory() as name:
-        two = apart(Path(name), hosts, pages, drones, settings)
+        separate = crawl_apart(Path(name), hosts, pages, drones, settings)
     with tempfile.TemporaryDirectory() as name:
-        hive = together(Path(name), hosts, pages, drones, settings)
-    if abs(one.pages - hive.pages) > 0.02 * one.pages:
-        raise RuntimeError(f"a crawl fetched {one.pages} pages, the hive {hive.pages}")
-    return one, two, hive
+        hive = crawl_by_hive(Path(name), hosts, pages, drones, settings)
+    if abs(single.pages - hive.pages) > 0.02 * single.pages:
+        raise RuntimeError(f"a crawl fetched {single.pages} pages, the hive {hive.pages}")
+    return single, separate, hive
 
 
-def _report(one: Run, two: Run, hive: Run, drones: int) -> None:
-    report("hive/alone", pages=one.pages, us_a_page=one.us_a_page, pages_a_second=one.rate(1))
+def _report(single: Run, separate: Run, hive: Run, drones: int) -> None:
+    """Report the three runs of one round."""
+    report(
+        "hive/alone", pages=single.pages, us_a_page=single.us_a_page, pages_a_second=single.rate(1)
+    )
     cores = len(os.sched_getaffinity(0))
     report(
         f"hive/{drones} apart",
-        pages=two.pages,
-        us_a_page=two.us_a_page,
-        pages_a_second=two.rate(cores),
+        pages=separate.pages,
+        us_a_page=separate.us_a_page,
+        pages_a_second=separate.rate(cores),
     )
     _report_hive(hive, drones, cores)
 
 
 def _report_hive(hive: Run, drones: int, cores: int) -> None:
+    """Report the run of a hive."""
     links = {
         name: sum(stats[name] for stats in hive.stats)
         for name in hive.stats[0]
@@ -219,6 +239,7 @@ def _report_hive(hive: Run, drones: int, cores: int) -> None:
 
 
 def main() -> None:
+    """Measure so many rounds and report the medians, or measure one long hive."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.hive", description=__doc__)
     parser.add_argument("--hosts", type=int, default=1000)
     parser.add_argument(
@@ -237,17 +258,19 @@ def main() -> None:
     cores = len(os.sched_getaffinity(0))
     if args.long:
         with tempfile.TemporaryDirectory() as name:
-            hive = together(Path(name), args.hosts, args.pages, args.drones, args.setting, *WEB)
+            hive = crawl_by_hive(
+                Path(name), args.hosts, args.pages, args.drones, args.setting, *WEB
+            )
         _report_hive(hive, args.drones, cores)
         known = hive.pages + hive.waiting
         sys.exit(f"{known} pages of {args.pages}" if known != args.pages else 0)
     for _ in range(args.rounds):
-        one, two, hive = measure(args.hosts, args.pages, args.drones, args.setting)
-        _report(one, two, hive, args.drones)
-        costs.append(hive.us_a_page / one.us_a_page)
-        shares.append(hive.us_a_page / two.us_a_page)
-        speeds.append(hive.rate(cores) / one.rate(1))
-        apart_speeds.append(two.rate(cores) / one.rate(1))
+        single, separate, hive = measure(args.hosts, args.pages, args.drones, args.setting)
+        _report(single, separate, hive, args.drones)
+        costs.append(hive.us_a_page / single.us_a_page)
+        shares.append(hive.us_a_page / separate.us_a_page)
+        speeds.append(hive.rate(cores) / single.rate(1))
+        apart_speeds.append(separate.rate(cores) / single.rate(1))
     report(
         "hive/ratio",
         cpu_a_page=median(costs),

@@ -21,9 +21,9 @@ from webcrawl.crawl.hive.transport import stream_memory
 
 GB, MIB = 1e9, 1 << 20
 
-# What was measured, in seconds of CPU or bytes.
-PAGE = 400e-6  # a page with 40 links, archive included
-# a link packed, spooled and saved; unpacked and saved: 0.9 both together
+# What was measured, in seconds of CPU or bytes
+PAGE_CPU = 400e-6  # a page with 40 links, archive included
+# Together 0.9 microseconds: a link is packed, spooled and saved, and unpacked and saved
 LINK_OUT, LINK_IN = 0.45e-6, 0.45e-6
 LETTER_OUT, LETTER_IN = 24e-6, 13e-6  # XADD and XREAD by the client
 LETTER_SERVER = 27e-6  # both of them in the server, and trimming
@@ -37,9 +37,9 @@ REPORT = 4000  # bytes of a heartbeat's report, which the queen reads of all
 ARCHIVE, STATE = 10_000, 200  # bytes on disk per page
 FINGERPRINT = 8  # bytes per URL seen
 BASE_MEMORY = 350 * MIB  # Python, page parsing, DNS
-PER_BILLION = 3 * MIB  # first keys of the fingerprint files' pages
+MEMORY_PER_BILLION_URLS = 3 * MIB  # first keys of the fingerprint files' pages
 MERGES_LARGE = 1.1e9  # URLs of one drone beyond which merges cost more
-RETRIES = 1.05  # requests per page
+REQUESTS_PER_PAGE = 1.05  # requests per page
 SIZES = (100, 1_000, 10_000)  # drones
 
 
@@ -55,7 +55,7 @@ class Plan:
     links: float = 40.0  # per page
     offsite: float = 0.25  # of links that lead to another registered domain
     kept: float = 0.70  # of links to others that the URL cache keeps off the wire
-    urls: float = 3.0  # known per page fetched
+    urls: float = 3.0  # urls_per_drone per page fetched
     body: float = 27_000.0  # bytes per page, as they come
     wire: float = 0.35  # of that over the network, for most servers compress
     network: float = 125e6  # bytes per second of a machine
@@ -71,80 +71,87 @@ class Plan:
 
 
 def model(plan: Plan) -> dict[str, dict[str, float]]:
-    """All figures, by group."""
-    n = plan.hive
+    """Return all figures of a hive, by group."""
+    drones = plan.hive
     # links of a page that travel
-    link_cpu = plan.links * plan.offsite * (n - 1) / n * (1 - plan.kept)
-    page_cpu = PAGE + link_cpu * (LINK_OUT + LINK_IN)
+    sent_links = plan.links * plan.offsite * (drones - 1) / drones * (1 - plan.kept)
+    page_cpu = PAGE_CPU + sent_links * (LINK_OUT + LINK_IN)
     by_cpu = plan.share / page_cpu
-    by_network = plan.network / plan.drones / (plan.body * plan.wire * RETRIES)
+    by_network = plan.network / plan.drones / (plan.body * plan.wire * REQUESTS_PER_PAGE)
     rate = min(by_cpu, by_network)  # pages per second of one drone
-    fullest = max(Counter(SlotMap.fair(range(n)).owners).values()) * n / SLOTS
-    sent = rate * link_cpu  # links per second of one drone, to all others
-    pair = sent / max(n - 1, 1)
-    age = batch_age(n, plan.batch)
-    letters = (n - 1) * max(pair / SIZE, min(pair, 1 / age)) if n > 1 else 0.0
-    seconds = plan.pages / (n * rate) * fullest
-    items = sent / letters if letters else 0.0
-    letter_cpu = n * letters * LETTER_SERVER
+    fullest_times_mean = max(Counter(SlotMap.fair(range(drones)).owners).values()) * drones / SLOTS
+    sent = rate * sent_links  # links per second of one drone, to all others
+    sent_per_pair = sent / max(drones - 1, 1)
+    batch_seconds = batch_age(drones, plan.batch)
+    letters = (
+        (drones - 1) * max(sent_per_pair / SIZE, min(sent_per_pair, 1 / batch_seconds))
+        if drones > 1
+        else 0.0
+    )
+    seconds = plan.pages / (drones * rate) * fullest_times_mean
+    links_per_letter = sent / letters if letters else 0.0
+    letter_cpu = drones * letters * LETTER_SERVER
     # bytes that come in a second, and stay until a checkpoint of their reader has them; drones take
     # these early when the streams have half of what they may
-    flow = n * (sent * LINK_WIRE + letters * LETTER_WIRE)
-    room = min(stream_memory(n), plan.shards * plan.memory / 2)
-    between = min(plan.checkpoint, max(age, room / 2 / flow if flow else plan.checkpoint))
-    beat_cpu = n * (BEAT_SERVER + n / between * BEAT_CHANGE + BEAT_QUEEN)
-    known = plan.pages * plan.urls / n
+    flow_bytes = drones * (sent * LINK_WIRE + letters * LETTER_WIRE)
+    room_bytes = min(stream_memory(drones), plan.shards * plan.memory / 2)
+    checkpoint_seconds = min(
+        plan.checkpoint,
+        max(batch_seconds, room_bytes / 2 / flow_bytes if flow_bytes else plan.checkpoint),
+    )
+    beat_cpu = drones * (BEAT_SERVER + drones / checkpoint_seconds * BEAT_CHANGE + BEAT_QUEEN)
+    urls_per_drone = plan.pages * plan.urls / drones
     # bytes of a page over a machine's network
-    travels = plan.body * plan.wire * RETRIES + 2 * link_cpu * LINK_WIRE
+    page_bytes = plan.body * plan.wire * REQUESTS_PER_PAGE + 2 * sent_links * LINK_WIRE
     return {
         "speed": {
-            "drones": n,
-            "pages_per_second": n * rate / fullest,
+            "drones": drones,
+            "pages_per_second": drones * rate / fullest_times_mean,
             "of_one_drone": rate,
             "bound_by_network": float(by_network < by_cpu),
-            "fullest_drone_times_mean": fullest,
+            "fullest_drone_times_mean": fullest_times_mean,
             "days": seconds / 86_400,
             "cpu_per_page_times_single": (page_cpu + letters / rate * (LETTER_OUT + LETTER_IN))
-            / PAGE,
+            / PAGE_CPU,
         },
         "exchange": {
-            "links_per_page": link_cpu,
-            "links_per_second": n * sent,
-            "letters_per_second": n * letters,
-            "links_per_letter": items,
+            "links_per_page": sent_links,
+            "links_per_second": drones * sent,
+            "letters_per_second": drones * letters,
+            "links_per_letter": links_per_letter,
             "server_cores_for_letters": letter_cpu,
             "server_cores_for_beats": beat_cpu,
-            "server_megabytes_per_second": 2 * flow / 1e6,
-            "queen_reports_megabytes_per_second": n * REPORT / 1e6,
+            "server_megabytes_per_second": 2 * flow_bytes / 1e6,
+            "queen_reports_megabytes_per_second": drones * REPORT / 1e6,
         },
         "server": {
             "cores_of_the_busiest_shard": letter_cpu / plan.shards + beat_cpu,
             "cores_of_all_shards": letter_cpu + beat_cpu,
-            "seconds_that_a_batch_waits": age,
-            "seconds_between_checkpoints": between,
-            "stream_mib_between_checkpoints": flow * between / MIB,
-            "stream_mib_that_may_be": room / MIB,
+            "seconds_that_a_batch_waits": batch_seconds,
+            "seconds_between_checkpoints": checkpoint_seconds,
+            "stream_mib_between_checkpoints": flow_bytes * checkpoint_seconds / MIB,
+            "stream_mib_that_may_be": room_bytes / MIB,
             "stream_mib_an_hour_of_one_dead_drone": sent * LINK_WIRE * 3600 / MIB,
             "spool_gb_a_day_of_one_dead_drone": sent * LINK_SPOOL * 86_400 / GB,
         },
         "machine": {
-            "network_megabits": 8 * plan.drones * rate * travels / 1e6,
+            "network_megabits": 8 * plan.drones * rate * page_bytes / 1e6,
             "archive_tb": plan.pages * ARCHIVE / plan.machines / 1e12,
             "state_gb": (plan.pages * STATE + plan.pages * plan.urls * FINGERPRINT)
             / plan.machines
             / GB,
             "disk_megabytes_per_second": plan.drones * rate * ARCHIVE / 1e6,
             "ram_gib": plan.drones
-            * (BASE_MEMORY + 384 * MIB + PER_BILLION * known / 1e9)
+            * (BASE_MEMORY + 384 * MIB + MEMORY_PER_BILLION_URLS * urls_per_drone / 1e9)
             / (1 << 30),
-            "urls_known_by_a_drone": known,
+            "urls_known_by_a_drone": urls_per_drone,
         },
     }
 
 
-def breaks(plan: Plan, found: dict[str, dict[str, float]]) -> dict[str, float]:
-    """How much of each bound is used, the most used one first."""
-    speed, server, machine = found["speed"], found["server"], found["machine"]
+def used_of_bounds(plan: Plan, groups: dict[str, dict[str, float]]) -> dict[str, float]:
+    """Return how much of each bound is used, the most used one first."""
+    speed, server, machine = groups["speed"], groups["server"], groups["machine"]
     used = {
         "one core of the busiest stream server": server["cores_of_the_busiest_shard"],
         "memory of the streams": server["stream_mib_between_checkpoints"]
@@ -157,30 +164,33 @@ def breaks(plan: Plan, found: dict[str, dict[str, float]]) -> dict[str, float]:
     return dict(sorted(used.items(), key=lambda item: -item[1]))
 
 
-def bounds(plan: Plan) -> dict[str, float]:
+def main_bounds(plan: Plan) -> dict[str, float]:
     """Return what bounds a hive: the servers, their memory, and the drone with the most to do."""
-    found = model(plan)
+    groups = model(plan)
     return {
         "drones": plan.hive,
-        "server_cores": found["server"]["cores_of_all_shards"],
-        "stream_mib": found["server"]["stream_mib_between_checkpoints"],
-        "fullest_drone_times_mean": found["speed"]["fullest_drone_times_mean"],
+        "server_cores": groups["server"]["cores_of_all_shards"],
+        "stream_mib": groups["server"]["stream_mib_between_checkpoints"],
+        "fullest_drone_times_mean": groups["speed"]["fullest_drone_times_mean"],
     }
 
 
 def main() -> None:
+    """Print all figures of the hive that the command line describes, and the bounds of other
+    sizes.
+    """
     parser = argparse.ArgumentParser(prog="python -m benchmarks.hive_model", description=__doc__)
     for field in fields(Plan):
         kind = int if isinstance(field.default, int) else float
         parser.add_argument(f"--{field.name}", type=kind, default=field.default)
     plan = Plan(**vars(parser.parse_args()))
-    found = model(plan)
-    for group, figures in found.items():
+    groups = model(plan)
+    for group, figures in groups.items():
         report(f"hive model: {group}", **figures)
-    report("hive model: used of each bound", **breaks(plan, found))
+    report("hive model: used of each bound", **used_of_bounds(plan, groups))
     for drones in SIZES:
         machines = max(1, drones // plan.drones)
-        report("hive model: sizes", **bounds(replace(plan, machines=machines)))
+        report("hive model: sizes", **main_bounds(replace(plan, machines=machines)))
 
 
 if __name__ == "__main__":

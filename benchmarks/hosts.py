@@ -31,11 +31,12 @@ from benchmarks.support.report import report
 from webcrawl.lab.simweb import Log, World, running
 
 ROBOTS = {"robots_missing": 1 / 3, "robots_disallow": 1 / 3}
-PAGES, FEWER = (1, 2, 4), 4
+PAGES = (1, 2, 4)  # per host
+HOSTS_DIVISOR = 4  # of the web with fewer hosts
 
 
-class Even(World):
-    """Every host has the same number of pages."""
+class EvenWorld(World):
+    """A world whose hosts all have the same number of pages."""
 
     def _pages_of(self, host: int) -> int:
         return self.pages // self.hosts
@@ -45,9 +46,10 @@ class Even(World):
 
 
 def _serve(ready: Connection, hosts: int, pages: int, scheme: str) -> None:
+    """Serve the web on a core of its own, and send the name server's address when it is ready."""
     os.sched_setaffinity(0, {int(SERVER)})
     mix = ROBOTS | ({"https": 1.0} if scheme == "https" else {})
-    world = Even(
+    world = EvenWorld(
         hosts, hosts * pages, port=PORT, tls_port=TLS_PORT, mix=mix, size=(2000, 4000), links=10
     )
     with running(world, log=Log(keep=False)) as server:
@@ -57,7 +59,7 @@ def _serve(ready: Connection, hosts: int, pages: int, scheme: str) -> None:
 
 
 def crawl(scheme: str, hosts: int, pages: int, settings: list[str]) -> tuple[int, int, float]:
-    """Hosts, pages and CPU seconds of a crawl of all pages."""
+    """Crawl a web once, and return its hosts, its pages and the CPU seconds of the crawl."""
     with (
         beside(_serve, hosts, pages, scheme) as nameserver,
         tempfile.TemporaryDirectory() as folder,
@@ -79,7 +81,7 @@ def crawl(scheme: str, hosts: int, pages: int, settings: list[str]) -> tuple[int
 
 
 def fit(runs: list[tuple[int, int, float]]) -> tuple[float, float, float]:
-    """Seconds of a start, of a host and of a page."""
+    """Return the seconds that a start, a host and a page take, by least squares."""
     hosts, pages, cpu = np.array(runs).T
     start, host, page = np.linalg.lstsq(
         np.stack([np.ones(len(runs)), hosts, pages]).T, cpu, rcond=None
@@ -88,7 +90,8 @@ def fit(runs: list[tuple[int, int, float]]) -> tuple[float, float, float]:
 
 
 def run(scheme: str, hosts: int, rounds: int, settings: list[str]) -> None:
-    webs = [*((hosts, pages) for pages in PAGES), (max(hosts // FEWER, 1), PAGES[1])]
+    """Crawl all webs of a scheme, and report what a host and a page cost."""
+    webs = [*((hosts, pages) for pages in PAGES), (max(hosts // HOSTS_DIVISOR, 1), PAGES[1])]
     runs = [crawl(scheme, *web, settings) for _ in range(rounds) for web in webs]
     start, host, page = fit(runs)
     report(
@@ -101,6 +104,7 @@ def run(scheme: str, hosts: int, rounds: int, settings: list[str]) -> None:
 
 
 def main() -> None:
+    """Measure the schemes that the command line names."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.hosts", description=__doc__)
     parser.add_argument(
         "--hosts", type=int, default=4000, help="hosts of the larger webs (default: %(default)s)"

@@ -21,11 +21,12 @@ from webcrawl.lab.simweb.host_kinds import SCHEMES
 
 WEB = ("--size", "1000-1000", "--links", "10")
 PAGES_A_HOST = 1000
-TIMES = 4  # as many pages as the crawl has are on the web
+WEB_TIMES_CRAWL = 4  # the web has so many times as many pages as the crawl
 MARKS = [100_000, 200_000, 300_000]
 
 
-def _line(before: Look, now: Look, figures: dict[str, float]) -> None:
+def _report_mark(before: Look, now: Look, figures: dict[str, float]) -> None:
+    """Report what a page has cost since the mark before."""
     pages = now.lines - before.lines
     disk = {
         f"{kind}_bytes_a_page": (now.disk[kind] - before.disk[kind]) / pages
@@ -43,10 +44,11 @@ def _line(before: Look, now: Look, figures: dict[str, float]) -> None:
 
 
 def run(folder: Path, marks: list[int], restarts: list[int], options: argparse.Namespace) -> None:
+    """Crawl up to the last mark; report each mark, and stop and start again at `restarts`."""
     hosts = options.hosts or max(100, marks[-1] // PAGES_A_HOST)
     kinds = ("--kinds", ",".join(SCHEMES)) if options.tls else ()
     with (
-        served(hosts, TIMES * marks[-1], *WEB, *kinds),
+        served(hosts, WEB_TIMES_CRAWL * marks[-1], *WEB, *kinds),
         LongCrawl(folder, hosts, *options.setting, tls=options.tls) as crawl,
     ):
         earlier = crawl.lines()
@@ -57,7 +59,7 @@ def run(folder: Path, marks: list[int], restarts: list[int], options: argparse.N
         for mark in [mark for mark in marks if mark > before.lines]:
             crawl.until(mark)
             now = crawl.look()
-            _line(before, now, crawl.since())
+            _report_mark(before, now, crawl.since())
             if mark in restarts:
                 stopping = crawl.stop()
                 report(
@@ -72,6 +74,7 @@ def run(folder: Path, marks: list[int], restarts: list[int], options: argparse.N
 
 
 def main() -> None:
+    """Run the crawl that the command line describes."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.large", description=__doc__)
     parser.add_argument(
         "--marks", type=int, nargs="+", default=MARKS, help="numbers of URLs (default: %(default)s)"

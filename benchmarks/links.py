@@ -32,46 +32,49 @@ from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.runs import RunWriter
 from webcrawl.urls.url_fingerprint import Fingerprints
 
-LINKS, NAVIGATION = 40, 8
+LINKS, NAVIGATION_LINKS = 40, 8
 MILLION = 1_000_000
 KNOWN = 2 * MILLION  # URLs in F that pages link to
 HOSTS = 20_000
 KEY = bytes(range(16))
-BLOCK = 1000  # pages made at a time
-CHECKPOINT = 100_000  # pages; a real crawl makes one per minute
+BLOCK_PAGES = 1000  # pages made at a time
+CHECKPOINT_PAGES = 100_000  # pages; a real crawl makes one per minute
 Page = tuple[Link, list[str]]
 
 
-def known(number: int) -> str:
+def known_url(number: int) -> str:
     return f"http://www.site{number % HOSTS}.example/archive/story-{number}.html"
 
 
 def pages(new: int) -> Iterator[list[Page]]:
-    """Endless blocks of pages."""
-    chance, fresh, menu = Random(1), 0, [f"/section{i}/" for i in range(NAVIGATION)]
+    """Yield blocks of pages with their links without end; `new` links of each page are new."""
+    random = Random(1)
+    fresh = 0
+    menu = [f"/section{number}/" for number in range(NAVIGATION_LINKS)]
     while True:
         block = []
-        for _ in range(BLOCK):
-            host = f"http://www.site{min(int(chance.paretovariate(0.8)), HOSTS) - 1}.example"
-            old = [known(chance.randrange(KNOWN)) for _ in range(LINKS - NAVIGATION - new)]
+        for _ in range(BLOCK_PAGES):
+            host = f"http://www.site{min(int(random.paretovariate(0.8)), HOSTS) - 1}.example"
+            old = [
+                known_url(random.randrange(KNOWN)) for _ in range(LINKS - NAVIGATION_LINKS - new)
+            ]
             own = [f"/news/story-{number}.html" for number in range(fresh, fresh + new)]
             fresh += new
-            block.append(
-                (
-                    Link(f"{host}/page-{fresh}.html", "LL", seed="http://www.seed.example/"),
-                    menu + old + own,
-                )
-            )
+            page = Link(f"{host}/page-{fresh}.html", "LL", seed="http://www.seed.example/")
+            block.append((page, menu + old + own))
         yield block
 
 
-def fill(folder: Path, count: int) -> None:
-    """Writes F with so many keys: those of the known URLs and others, sorted, a million at a time."""
+def fill_seen_store(folder: Path, count: int) -> None:
+    """Write F with so many keys: those of the known URLs, and others.
+
+    They are sorted, a million at a time.
+    """
     db = CrawlDB(folder)
     db.set("key", KEY)
     (folder / "seen").mkdir()
     writer, others = RunWriter(db.disk, folder / "seen" / "url-00000001"), Strided(count - KNOWN)
-    ours = np.sort(np.array(Fingerprints(KEY)(map(known, range(KNOWN))), np.uint64))
+    ours = np.sort(np.array(Fingerprints(KEY)(map(known_url, range(KNOWN))), np.uint64))
     done = 0
     for first in range(0, count - KNOWN, MILLION):
         last = min(first + MILLION, count - KNOWN)
@@ -85,18 +88,19 @@ def fill(folder: Path, count: int) -> None:
     db.close()
 
 
-def opened(jobdir: Path, memory: int) -> Parts:
-    """The parts of a crawl with the settings' defaults."""
+def open_crawl_parts(jobdir: Path, memory: int) -> Parts:
+    """Return the parts of a crawl with the settings' defaults."""
     settings = Settings({"JOBDIR": str(jobdir), "SEEN_MEMORY": memory})
     settings.setmodule("webcrawl.settings", priority="default")
     return open_parts(plain_values(settings, "web"), CrawlDB(jobdir / "state"))
 
 
-class Making:
-    """The blocks of pages, and the CPU seconds spent on making them."""
+class TimedBlocks:
+    """Iterates over blocks of pages, and adds up the CPU seconds that making them takes."""
 
     def __init__(self, blocks: Iterator[list[Page]]) -> None:
-        self._blocks, self.cpu = blocks, 0.0
+        self._blocks = blocks
+        self.cpu = 0.0
 
     def __iter__(self) -> Self:
         return self
@@ -108,9 +112,10 @@ class Making:
         return block
 
 
-def work(crawl: Crawl, parts: Parts, blocks: Iterable[list[Page]]) -> int:
-    """Gives links in until T is full, waits for the verdicts, and queues what is new; how many
-    links.
+def discover_all(crawl: Crawl, parts: Parts, blocks: Iterable[list[Page]]) -> int:
+    """Submit links until T is full, wait for the verdicts, and queue what is new.
+
+    Return the number of links.
     """
     links = 0
     for number, block in enumerate(blocks, 1):
@@ -119,7 +124,7 @@ def work(crawl: Crawl, parts: Parts, blocks: Iterable[list[Page]]) -> int:
         links += sum(len(found) for _, found in block)
         if parts.seen.busy:
             break
-        if number * BLOCK % CHECKPOINT == 0:
+        if number * BLOCK_PAGES % CHECKPOINT_PAGES == 0:
             for _ in crawl.parts.db.prepare():
                 pass
             crawl.checkpoint()
@@ -131,14 +136,14 @@ def work(crawl: Crawl, parts: Parts, blocks: Iterable[list[Page]]) -> int:
 
 
 def measure(seen: int, new: int, memory: int) -> None:
-    """Measures, and prints the line."""
+    """Measure the links of a crawl, and report them."""
     with tempfile.TemporaryDirectory(prefix="links-") as name:
         with timed() as filling:
-            fill(Path(name) / "state", seen)
-        parts, blocks = opened(Path(name), memory), Making(pages(new))
+            fill_seen_store(Path(name) / "state", seen)
+        parts, blocks = open_crawl_parts(Path(name), memory), TimedBlocks(pages(new))
         crawl = Crawl(parts)
         with profiled() as profile:
-            links = work(crawl, parts, blocks)
+            links = discover_all(crawl, parts, blocks)
         stats = parts.seen.stats()
         crawl.close()
     cpu = profile.cpu - blocks.cpu
@@ -160,6 +165,7 @@ def measure(seen: int, new: int, memory: int) -> None:
 
 
 def main() -> None:
+    """Measure with the numbers of the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.links", description=__doc__)
     parser.add_argument(
         "--seen", type=int, default=100 * MILLION, help="URLs seen before (default: %(default)s)"

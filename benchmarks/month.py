@@ -19,7 +19,9 @@ from benchmarks.support.report import report, timed
 
 
 def show(found: Report) -> None:
-    """Prints a table of what became of the URLs, by the kind of their host, and of what must hold."""
+    """Print a table of what became of the URLs, by kind of host, and of the rules that must
+    hold.
+    """
     print(f"\n{'kind of host':28}{'URLs':>9}{'fetched':>9}  the others")
     for kind, ends in sorted(found.kinds.items()):
         others = ", ".join(
@@ -35,6 +37,9 @@ def show(found: Report) -> None:
 
 
 def main() -> None:
+    """Simulate the crawl that the command line describes; the exit status is 1 if a rule is
+    broken.
+    """
     parser = argparse.ArgumentParser(prog="python -m benchmarks.month", description=__doc__)
     whole = Scale()
     parser.add_argument("--hosts", type=int, default=whole.hosts)

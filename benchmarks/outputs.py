@@ -20,7 +20,7 @@ ALONE = "OUTPUTS=warc"
 
 
 def choices(folder: Path) -> dict[str, tuple[str, ...]]:
-    """The settings of each crawl; the first is the baseline."""
+    """Return the settings of each crawl; the first is the baseline."""
     feed = {str(folder / "pages.jsonl"): {"format": "jsonlines", "fields": ["url", "title"]}}
     return {
         "warc": (ALONE,),
@@ -30,7 +30,7 @@ def choices(folder: Path) -> dict[str, tuple[str, ...]]:
 
 
 def cost(name: str, hosts: int) -> float:
-    """Microseconds of one crawl, per page."""
+    """Return the microseconds per page of one crawl."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         spent = measured(webcrawl(folder, hosts, *IMPOLITE, *choices(folder)[name])).cpu
@@ -39,6 +39,7 @@ def cost(name: str, hosts: int) -> float:
 
 
 def main() -> None:
+    """Crawl in turn with each choice of outputs, and report the medians."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.outputs", description=__doc__)
     parser.add_argument(
         "--pages", type=int, default=12_000, help="pages of each crawl (default: %(default)s)"

@@ -47,8 +47,9 @@ SETTINGS = {
 
 
 class Names(AbstractResolver):
-    """Resolves the names of the synthetic web only: the system's resolver is never asked, with any
-    event loop.
+    """Resolves the names of the synthetic web.
+
+    The system's resolver is never asked, with any event loop.
     """
 
     def __init__(self, world: World) -> None:
@@ -57,6 +58,7 @@ class Names(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: int = socket.AF_INET
     ) -> list[ResolveResult]:
+        """Return the address of a host. Raise OSError for a name outside the synthetic web."""
         number = self._world.number(host)
         if number is None:
             raise OSError(f"{host}: not a name of the synthetic web")
@@ -107,11 +109,13 @@ class HandSpider(Spider):
 
 
 def item(spider: Any, response: Any) -> dict[str, Any]:
+    """Count a page, and return its item."""
     spider.pages += 1
     return {"url": response.url, "size": len(response.body)}
 
 
 def main() -> None:
+    """Crawl the web that the command line describes, and print the number of pages."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.plain_scrapy", description=__doc__)
     for name in ("hosts", "pages", "port", "most"):
         parser.add_argument(
