@@ -109,7 +109,7 @@ class Walk:
             self.frontier.queued
             + self.frontier.in_flight
             + len(self.walkers._waiting)
-            + len(self.walkers._done)
+            + len(self.walkers._finished)
         )
 
 
