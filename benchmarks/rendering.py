@@ -52,7 +52,9 @@ WAYS = {
 
 
 def crawl(folder: Path, way: str, port: int) -> dict[str, Any]:
-    """Crawls the web; gives its statistics, and the share of its words that are in the text."""
+    """Crawl the web in one way. Return its statistics, and the share of the web's words in the
+    text.
+    """
     (folder / "hosts").write_text("".join(f"127.0.0.1 {name}\n" for name in Scripted.pages))
     (folder / "seeds.txt").write_text(
         "".join(f"http://{name}:{port}/\n" for name in Scripted.pages)
@@ -96,6 +98,7 @@ def _texts(jobdir: Path) -> Iterator[str]:
 
 
 def main() -> int:
+    """Run the benchmark with the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.rendering", description=__doc__)
     parser.add_argument("--pages", type=int, default=20, help="of each site")
     parser.add_argument("--site", choices=Scripted.pages, help="only this one")

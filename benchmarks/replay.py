@@ -35,7 +35,7 @@ Shots = dict[tuple[str, int], bytes]
 
 
 def crawl(folder: Path, port: int, *, requisites: bool) -> Path:
-    """The JOBDIR of a crawl of the site."""
+    """Crawl the site, pack its archive, and return the JOBDIR."""
     job = folder / f"job{requisites:d}"
     (folder / "seeds.txt").write_text(f"http://{HOST}:{port}/\n")
     (folder / "hosts").write_text("".join(f"127.0.0.1 {name}\n" for name in NAMES))
@@ -70,11 +70,11 @@ def crawl(folder: Path, port: int, *, requisites: bool) -> Path:
     return job
 
 
-def live(folder: Path, port: int) -> Shots:
-    """The site as it is."""
+def shots_of_live_site(folder: Path, port: int) -> Shots:
+    """Return the screenshots of the site as it is."""
     with browser(folder / "live", LOOPBACK) as page:
         shots = {}
-        for path, scale in _views():
+        for path, scale in _pages_and_scales():
             page.show(f"http://{HOST}:{port}{path}", scale)
             shots[path, scale] = page.steady()
         return shots
@@ -83,12 +83,14 @@ def live(folder: Path, port: int) -> Shots:
 def compare(
     name: str, address: Address, port: int, wanted: Shots, folder: Path, *, requisites: bool
 ) -> int:
-    """Reports each view; returns how many differ from the live one."""
+    """Report each view of a replay, and return how many differ from the live site."""
     different = 0
     with browser(folder / "profile", ARCHIVE) as page:
-        for path, scale in _views():
+        for path, scale in _pages_and_scales():
             page.show(address(f"http://{HOST}:{port}{path}"), scale)
-            shot = page.shows(wanted[path, scale], *(() if requisites else (SHOWN_LATE,)))
+            # Without requisites the view is expected to differ, so less patience is enough
+            patience = () if requisites else (SHOWN_LATE,)
+            shot = page.shows(wanted[path, scale], *patience)
             equal = shot == wanted[path, scale]
             different += not equal
             report(f"replay by {name}", requisites=requisites, page=path, scale=scale, equal=equal)
@@ -98,10 +100,12 @@ def compare(
 
 
 def measure(kept: Path, replayers: dict[str, Replayer]) -> bool:
-    """Whether all replays are as they should be: equal with requisites, different without."""
+    """Return whether all replays are as they should be: equal with requisites, different
+    without.
+    """
     good = True
     with serving() as (port, known, asked):
-        wanted = live(kept, port)
+        wanted = shots_of_live_site(kept, port)
         needed = set(known).intersection(asked)
         asked.clear()
         crawl(kept, port, requisites=True)
@@ -121,12 +125,12 @@ def measure(kept: Path, replayers: dict[str, Replayer]) -> bool:
     return good and not lost
 
 
-def _views() -> Iterator[tuple[str, int]]:
+def _pages_and_scales() -> Iterator[tuple[str, int]]:
     return ((path, scale) for path in PAGES for scale in SCALES)
 
 
 def _replayers(args: argparse.Namespace) -> dict[str, Replayer]:
-    """Those that are there; a line for each other one."""
+    """Return the replayers that are installed; print a line for each other one."""
     found: dict[str, Replayer] = {}
     wayback = args.pywb or shutil.which("wayback")
     if wayback and Path(wayback).exists():
@@ -143,6 +147,7 @@ def _replayers(args: argparse.Namespace) -> dict[str, Replayer]:
 
 
 def main() -> int:
+    """Run the comparison, and return the exit status: 1 if a replay is not as it should be."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.replay", description=__doc__)
     parser.add_argument(
         "--pywb", metavar="FILE", help="pywb's program wayback, if it is not on the path"
@@ -154,11 +159,8 @@ def main() -> int:
         "--keep", type=Path, metavar="FOLDER", help="where the screenshots and archives stay"
     )
     args = parser.parse_args()
-    missing = [
-        name
-        for name, there in (("Chromium", program()), ("unshare", shutil.which("unshare")))
-        if not there
-    ]
+    needed = {"Chromium": program(), "unshare": shutil.which("unshare")}
+    missing = [name for name, path in needed.items() if not path]
     if missing:
         print(f"skipped: {' and '.join(missing)} not installed; see benchmarks/README.md")
         return 0

@@ -24,11 +24,11 @@ from benchmarks.support.revisiting import PARTS, Store, simulate
 from webcrawl.crawl.revisit_counts import STALE, estimate
 from webcrawl.store.jobdir.revisit_figures import RevisitFigures
 
-JUDGED = (1, 2, 4, 20)  # visits per page: freshness is that of the last one of them
+JUDGED_VISITS = (1, 2, 4, 20)  # visits per page: freshness is that of the last one of them
 
 
 def measure(policy: str, args: argparse.Namespace, share: float) -> None:
-    """One policy within one budget."""
+    """Simulate one policy within one budget, and report its freshness."""
     world = _world(args)
     budget = share * float(world.rates.sum())
     more: dict[str, float] = {}
@@ -43,13 +43,13 @@ def measure(policy: str, args: argparse.Namespace, share: float) -> None:
         elif args.filed:
             store = opened.enter_context(Filed(world, budget, policy, seed=args.seed))
         with timed() as clock:
-            got = list(simulate(store, args.visits, args.steps, args.parts))
+            reached = list(simulate(store, args.visits, args.steps, args.parts))
         if isinstance(store, Filed):
             more = {
                 "us_of_crawl": store.cpu / (store.total + len(world)) * 1e6,
                 "disk_mib": store.disk / 2**20,
             }
-    freshness = got[-1][1]
+    freshness = reached[-1][1]
     report(
         "revisits",
         policy=policy,
@@ -61,26 +61,33 @@ def measure(policy: str, args: argparse.Namespace, share: float) -> None:
         sitemaps=args.sitemaps,
         optimum=known.freshness,
         of_optimum=freshness / known.freshness,
-        **claims(store),
-        by_visits={round(visits, 1): round(fresh / known.freshness, 3) for visits, fresh in got},
+        **claimed_shares(store),
+        by_visits={
+            round(visits, 1): round(fresh / known.freshness, 3) for visits, fresh in reached
+        },
         us_per_visit=clock.cpu / (store.total + len(world)) * 1e6,
         **more,
     )
 
 
 def judge(args: argparse.Namespace, share: float) -> None:
-    """The policies beside each other in the first visits of each page, and in the last of many."""
+    """Report the policies beside each other, at the first visits of each page and at a late one."""
     found: dict[str, dict[str, float]] = {}
     for policy in args.policies:
         world = _world(args)
         budget = share * float(world.rates.sum())
         optimum = best(world, budget).freshness
-        got = dict(
+        reached = dict(
             simulate(
-                Store(world, budget, policy, seed=args.seed), JUDGED[-1], JUDGED[-1], args.parts
+                Store(world, budget, policy, seed=args.seed),
+                JUDGED_VISITS[-1],
+                JUDGED_VISITS[-1],
+                args.parts,
             )
         )
-        found[policy] = {str(visits): round(got[visits] / optimum, 3) for visits in JUDGED}
+        found[policy] = {
+            str(visits): round(reached[visits] / optimum, 3) for visits in JUDGED_VISITS
+        }
     rates = str(args.histories or args.rates)
     report(
         "revisits_judged",
@@ -94,6 +101,7 @@ def judge(args: argparse.Namespace, share: float) -> None:
 
 
 def _world(args: argparse.Namespace) -> World:
+    """Return the world that the options describe. End the process if its files cannot be read."""
     if not args.histories:
         return World.make(args.pages, args.rates, args.seed, args.zipf)
     try:
@@ -102,8 +110,8 @@ def _world(args: argparse.Namespace) -> World:
         sys.exit(str(error))
 
 
-def claims(store: Store) -> dict[str, float]:
-    """What a crawl would say of its pages now, as a share of what is true or beside it."""
+def claimed_shares(store: Store) -> dict[str, float]:
+    """Return what a crawl would say of its pages now, as a share of what is true or beside it."""
     said = RevisitFigures(records=len(store.world))
     estimate(said, store.sample, store.clock)
     chance = np.exp(-store.world.rates * (store.clock - store.fetched))
@@ -116,6 +124,7 @@ def claims(store: Store) -> dict[str, float]:
 
 
 def main() -> None:
+    """Run the benchmark with the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.revisits", description=__doc__)
     parser.add_argument(
         "policies", nargs="*", default=["optimal"], help="names or dotted paths (%(default)s)"

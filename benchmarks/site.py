@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.peers.__main__ import ALL, ALONE, CACHE, FIRST, INSIDE, SCRIPT, alone, build
+from benchmarks.peers.__main__ import ALL, ALONE, CACHE, FIRST, INSIDE, SCRIPT, build, is_alone
 from benchmarks.peers.peer import Web
 from benchmarks.support.processes import cost
 from benchmarks.support.shop import PAGES, WARES, open_shop
@@ -26,7 +26,9 @@ ROW = "{:<15}  {:>7}  {:>5}  {:>8}  {:>9}  {:>5}"
 
 
 def ours(folder: Path, web: Web) -> list[str]:
-    """The command of README, with a delay that does not depend on how fast the site answers."""
+    """Return the command of README, with a delay that does not depend on how fast the site
+    answers.
+    """
     given = {
         "JOBDIR": folder / "job",
         "PRIVATE_NETWORKS_ALLOWED": "127.0.0.0/8",
@@ -51,7 +53,7 @@ def ours(folder: Path, web: Web) -> list[str]:
 
 
 def run(names: list[str], built: Path, delay: float) -> None:
-    """Prints the table, row by row."""
+    """Crawl the site with each crawler, and print the table row by row."""
     print(ROW.format("crawler", "seconds", "wares", "requests", "CPU s", "MiB"))
     for name in names:
         with tempfile.TemporaryDirectory() as folder, open_shop() as (site, asked):
@@ -78,6 +80,7 @@ def run(names: list[str], built: Path, delay: float) -> None:
 
 
 def main() -> int:
+    """Run the crawlers that the command line names; the exit status is not 0 if they cannot run."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.site", description=__doc__)
     parser.add_argument(
         "names", nargs="*", default=NAMES, metavar="NAME", help=f"of: {', '.join(NAMES)}"
@@ -95,7 +98,7 @@ def main() -> int:
     if unknown := [name for name in args.names if name not in NAMES]:
         parser.error(f"unknown: {', '.join(unknown)}; there are: {', '.join(NAMES)}")
     if os.environ.get(INSIDE):
-        if not alone():
+        if not is_alone():
             raise SystemExit("nothing is run: this process could reach a network")
         run(args.names, args.dir.resolve(), args.delay)
         return 0

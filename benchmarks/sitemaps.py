@@ -29,24 +29,27 @@ from webcrawl.lab.simweb.world import World
 
 UNLIMITED = "webcrawl.frontier.allowances.unlimited.Unlimited"
 MARKS = (5, 10, 20, 50, 100)  # requests to a host
-LARGE = 20  # pages of a host that is looked at
-MODES = {"off": False, "default": None, "at once": True}
+MIN_PAGES = 20  # pages of a host that is looked at
+SITEMAP_SETTINGS = {"off": False, "default": None, "at once": True}
 Web = Mapping[str, bytes]
 
 
 def synthetic(hosts: int, pages: int) -> Web:
-    """The pages of the synthetic web."""
+    """Return the pages of the synthetic web by URL."""
     world = World(hosts, pages, size=(1000, 2000), links=10)
-    asks = (
+    requests = (
         WebRequest(host, path(page))
         for host in range(hosts)
         for page in range(world.pages_of(host))
     )
-    return {f"{world.origin(ask.host)}{ask.path}": world.answer(ask).body for ask in asks}
+    return {
+        f"{world.origin(request.host)}{request.path}": world.answer(request).body
+        for request in requests
+    }
 
 
 def recorded() -> Web:
-    """The pages of site-uci-shared."""
+    """Return the pages of site-uci-shared by URL."""
     path = Path(os.environ["WEBCRAWL_CASES"]) / "site-uci-shared" / "pages.jsonl.zst"
     with zstd.open(path, options={zstd.DecompressionParameter.window_log_max: 27}) as file:
         text = file.read().decode()
@@ -54,9 +57,14 @@ def recorded() -> Web:
 
 
 class Crawl(Core):
-    """A crawl of these pages; `shown` maps numbers of requests to shares of the pages of each host."""
+    """A crawl of these pages, whose hosts have sitemaps.
+
+    `shares_at` has, by origin and number of requests, the share of the host's pages that are known
+    then, and the share of pages among the requests.
+    """
 
     def __init__(self, folder: Path, web: Web, *, lies: int, **given: object) -> None:
+        """Open the crawl. `lies` is the number of URLs in a sitemap that do not exist, per page."""
         super().__init__(
             folder,
             0,
@@ -70,38 +78,36 @@ class Crawl(Core):
         self.hosts: dict[str, list[str]] = defaultdict(list)
         for url in web:
             self.hosts[url[: url.index("/", 8)]].append(url)
-        self.asked: Counter[str] = Counter()
-        self.known: dict[str, set[str]] = defaultdict(set)
+        self.requested: Counter[str] = Counter()
+        self.known_pages: dict[str, set[str]] = defaultdict(set)
         self.fetched: Counter[str] = Counter()
-        self.shown: dict[tuple[str, int], tuple[float, float]] = {}
+        self.shares_at: dict[tuple[str, int], tuple[float, float]] = {}
         pipeline, self.process = self.crawl.parts.pipeline, self.crawl.parts.pipeline.process
-        pipeline.process = self._found  # type: ignore[method-assign] # to see what is found
+        pipeline.process = self._note_links  # type: ignore[method-assign] # to see what is found
 
-    def _found(self, *arguments: object) -> object:
+    def _note_links(self, *arguments: object) -> object:
         found = self.process(*arguments)  # type: ignore[arg-type]
         for url in found.urls:
-            self.known[host_of(url)].add(url)
+            self.known_pages[host_of(url)].add(url)
         return found
 
     def exchange(self, url: str) -> Exchange:
-        """A page, a sitemap of all pages, a robots.txt that names it, or nothing."""
+        """Return a page, a sitemap of all pages, a robots.txt that names it, or a 404."""
         origin = url[: url.index("/", 8)]
-        body, kind = self.web.get(url, b""), "text/html; charset=utf-8"
+        body = self.web.get(url, b"")
+        kind = "text/html; charset=utf-8"
         if origin not in self.hosts:
             body = b""
         elif url == f"{origin}/robots.txt":
             body, kind = f"Sitemap: {origin}/sitemap.xml".encode(), "text/plain"
         elif url == f"{origin}/sitemap.xml":
-            urls = [
-                one
-                for page in sorted(self.hosts[origin])
-                for one in [*[f"{page}~{n}" for n in range(self.lies)], page]
-            ]
-            body, kind = (
-                b"<urlset>%s</urlset>"
-                % "".join(f"<url><loc>{escape(one)}</loc></url>" for one in urls).encode(),
-                "text/xml",
-            )
+            urls: list[str] = []
+            for page in sorted(self.hosts[origin]):
+                urls += [f"{page}~{number}" for number in range(self.lies)]
+                urls.append(page)
+            entries = "".join(f"<url><loc>{escape(one)}</loc></url>" for one in urls)
+            body = b"<urlset>%s</urlset>" % entries.encode()
+            kind = "text/xml"
         status = 200 if body else 404
         head = f"HTTP/1.1 {status} -\r\nContent-Type: {kind}\r\n\r\n".encode()
         headers = [(b"Content-Type", kind.encode())]
@@ -120,31 +126,38 @@ class Crawl(Core):
         )
 
     def run(self) -> None:
-        """Until all is fetched."""
+        """Fetch until nothing is left."""
         crawl = self.crawl
         while crawl.pending:
             self._now += 1.0
             while (link := crawl.take(self._now)) is not None:
-                self._ask(link)
+                self._fetch(link)
             crawl.next_ready()
 
-    def _ask(self, link: Link) -> None:
+    def _fetch(self, link: Link) -> None:
+        """Fetch a link, and note what is known of its host if the number of requests is a mark."""
         exchange = self.exchange(link.url)
         page = self.visitor.visit(link, exchange)
-        (self.visitor.follow_robots if link.is_prerequisite else self.visitor.follow)(page)
+        if link.is_prerequisite:
+            self.visitor.follow_robots(page)
+        else:
+            self.visitor.follow(page)
         self._finish(link, exchange, exchange.status)
         host, origin = host_of(link.url), link.url[: link.url.index("/", 8)]
-        self.asked[host] += origin in self.hosts
+        self.requested[host] += origin in self.hosts
         self.fetched[host] += link.url in self.web
         pages = self.hosts[origin]
-        if self.asked[host] in MARKS and len(pages) >= LARGE:
-            known = len(self.known[host].intersection(pages)) / len(pages)
-            self.shown[origin, self.asked[host]] = known, self.fetched[host] / self.asked[host]
+        if self.requested[host] in MARKS and len(pages) >= MIN_PAGES:
+            known_pages = len(self.known_pages[host].intersection(pages)) / len(pages)
+            self.shares_at[origin, self.requested[host]] = (
+                known_pages,
+                self.fetched[host] / self.requested[host],
+            )
 
 
 def compare(name: str, web: Web, seeds: list[str], lies: int) -> None:
-    """A line for each way to use sitemaps."""
-    for mode, sitemaps in MODES.items():
+    """Crawl a web with each way to use sitemaps, and report each."""
+    for mode, sitemaps in SITEMAP_SETTINGS.items():
         with tempfile.TemporaryDirectory() as folder:
             crawl = Crawl(Path(folder), web, lies=lies, SITEMAPS=sitemaps)
             for seed in seeds:
@@ -155,8 +168,8 @@ def compare(name: str, web: Web, seeds: list[str], lies: int) -> None:
                 crawl.crawl.close()
         figures: dict[str, object] = {}
         for mark in MARKS:
-            rows = [row for (_, asked), row in crawl.shown.items() if asked == mark]
-            figures[f"known_after_{mark}"] = mean(known for known, _ in rows)
+            rows = [row for (_, requested), row in crawl.shares_at.items() if requested == mark]
+            figures[f"known_after_{mark}"] = mean(known_pages for known_pages, _ in rows)
             figures[f"pages_in_{mark}"] = mean(share for _, share in rows)
         requests = crawl.crawl.parts.counters
         report(
@@ -164,7 +177,7 @@ def compare(name: str, web: Web, seeds: list[str], lies: int) -> None:
             web=name,
             sitemaps=mode,
             lies=lies,
-            requests=sum(crawl.asked.values()),
+            requests=sum(crawl.requested.values()),
             fetched=sum(crawl.fetched.values()),
             read=requests["sitemaps"],
             **figures,
@@ -172,6 +185,7 @@ def compare(name: str, web: Web, seeds: list[str], lies: int) -> None:
 
 
 def main() -> None:
+    """Run the benchmark with the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--hosts", type=int, default=50)
     parser.add_argument("--pages", type=int, default=5000)

@@ -49,11 +49,11 @@ SETTINGS = {
     "WARC_MAX_SIZE": 200,
     "ITEM_PIPELINES": json.dumps({"webcrawl.adapter.pipelines.outputs.LinkLogPipeline": 300}),
 }
-EVERY = 2.0  # seconds between samples
-LAST = 4  # samples that may be of a crawl that is ending
-KEPT = 20  # connections that may be kept for the hosts' next turn
-RUNS = 6  # files of the seen stores, which come and go
-LINES = 50  # broken rules printed at most
+SAMPLE_SECONDS = 2.0
+LAST_SAMPLES = 4  # which may be of a crawl that is ending
+KEPT_SOCKETS = 20  # connections that may be kept for the hosts' next turn
+SEEN_STORE_FILES = 6  # which come and go
+MAX_PRINTED = 50  # broken rules
 
 
 @dataclass
@@ -78,8 +78,9 @@ class Sampler:
         self._thread.join()
 
     def _run(self) -> None:
+        """Take a sample every SAMPLE_SECONDS until the process ends."""
         folder = Path(f"/proc/{self.pid}")
-        while not self._stop.wait(EVERY):
+        while not self._stop.wait(SAMPLE_SECONDS):
             try:
                 status = (folder / "status").read_text()
                 size = self.log.stat().st_size if self.log.exists() else 0
@@ -94,6 +95,7 @@ class Sampler:
 
 
 def _kind(descriptor: Path) -> str:
+    """Return the kind of an open file, or "" if it was closed in the meantime."""
     try:
         return str(descriptor.readlink()).partition(":")[0]
     except OSError:  # closed in the meantime
@@ -103,7 +105,7 @@ def _kind(descriptor: Path) -> str:
 def crawl(
     folder: Path, nameserver: str, requests: int, settings: list[str]
 ) -> tuple[Sampler, int, float]:
-    """Crawls up to so many answers; returns the samples, exit status and seconds."""
+    """Crawl up to so many answers, and return the samples, the exit status and the seconds."""
     values = {
         **SETTINGS,
         "JOBDIR": folder / "job",
@@ -128,33 +130,32 @@ def crawl(
         try:
             with Sampler(process.pid, folder / "job/logs/crawl.log") as samples:
                 status = process.wait()
-            del (
-                samples.mib[-LAST:],
-                samples.sockets[-LAST:],
-                samples.files[-LAST:],
-                samples.done[-LAST:],
-            )
+            for figures in (samples.mib, samples.sockets, samples.files, samples.done):
+                del figures[-LAST_SAMPLES:]
         finally:
             process.kill()
     return samples, status, time.monotonic() - begun
 
 
-def judged(folder: Path, samples: Sampler, status: int) -> Iterator[str]:
-    """Yields each broken rule."""
+def broken_rules(folder: Path, samples: Sampler, status: int) -> Iterator[str]:
+    """Yield a line for each rule that the crawl has broken."""
     if status:
         yield f"exit status {status}"
     yield from flat("MiB", thirds(samples.mib, samples.done))
-    yield from flat("open files", thirds(samples.files, samples.done), spare=RUNS)
+    yield from flat("open files", thirds(samples.files, samples.done), spare=SEEN_STORE_FILES)
     # Their number depends on how slowly the web answers just then, from the first minute on; leaked
     # ones are more than ever before.
     first, second, last = thirds(samples.sockets, samples.done)
-    yield from flat("sockets", (first, [*first, *second], last), {"maximum": max}, spare=KEPT)
+    yield from flat(
+        "sockets", (first, [*first, *second], last), {"maximum": max}, spare=KEPT_SOCKETS
+    )
     yield from said(folder / "output", folder / "job")
     yield from accounted(folder / "job", folder / "asked.jsonl")
     yield from sound(folder / "job")
 
 
 def run(folder: Path, options: argparse.Namespace) -> int:
+    """Run the short crawls and the long one, and return 1 if a rule is broken."""
     broken: list[str] = []
     figures: dict[str, object] = {}
     if options.phase:
@@ -170,14 +171,14 @@ def run(folder: Path, options: argparse.Namespace) -> int:
 
 
 def soak(folder: Path, options: argparse.Namespace, broken: list[str]) -> dict[str, object]:
-    """The long crawl: its figures; the rules that it breaks are added to `broken`."""
+    """Run the long crawl, add the rules that it breaks to `broken`, and return its figures."""
     pages = max(options.requests, options.hosts)
     with served(folder, options.hosts, pages, attacked=not options.without_attackers) as nameserver:
         samples, status, seconds = crawl(folder, nameserver, options.requests, options.setting)
     (folder / "samples.json").write_text(
         json.dumps([samples.mib, samples.sockets, samples.files, samples.done])
     )
-    broken += islice(judged(folder, samples, status), LINES)
+    broken += islice(broken_rules(folder, samples, status), MAX_PRINTED)
     stats = json.loads((folder / "job/stats.json").read_text())
     mib, sockets, files = (
         thirds(part, samples.done) for part in (samples.mib, samples.sockets, samples.files)
@@ -196,6 +197,7 @@ def soak(folder: Path, options: argparse.Namespace, broken: list[str]) -> dict[s
 
 
 def main() -> int:
+    """Run the benchmark with the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description=__doc__)
     parser.add_argument(
         "--requests", type=int, default=300_000, help="answers that end the long crawl; 0: none"

@@ -19,7 +19,7 @@ INSIDE = "--inside"
 
 
 def inside(command: list[str]) -> None:
-    """Runs the crawl in this process, and prints the stages' CPU seconds."""
+    """Run the crawl in this process, and print the CPU seconds of its stages."""
     with profiled() as profile:
         try:
             execute(["scrapy", *command])
@@ -31,7 +31,9 @@ def inside(command: list[str]) -> None:
 
 
 def measure(web: Web, outputs: str = "") -> dict[str, float]:
-    """Measures a crawl with these OUTPUTS, if they are named, and prints the line."""
+    """Crawl a web with these OUTPUTS, or with the default ones, and report the percent of each
+    stage.
+    """
     with served(web.hosts, web.pages, *web.options), tempfile.TemporaryDirectory() as folder:
         command = webcrawl(
             Path(folder),
@@ -56,6 +58,7 @@ def measure(web: Web, outputs: str = "") -> dict[str, float]:
 
 
 def main() -> None:
+    """Measure the web that the command line describes."""
     if sys.argv[1:2] == [INSIDE]:
         return inside(sys.argv[2:])
     parser = argparse.ArgumentParser(prog="python -m benchmarks.stages", description=__doc__)

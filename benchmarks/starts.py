@@ -28,8 +28,8 @@ from benchmarks.support.processes import beside
 from benchmarks.support.report import report
 
 ROOT = Path(__file__).parent.parent
-# 2 and 3: `ctl` where no crawl is running, in the trees of before and since
-ENDS = (0, 2, 3)
+# 2 and 3 are those of `ctl` where no crawl is running, in older and newer trees
+EXPECTED_STATUSES = (0, 2, 3)
 ONE_PAGE = [
     "-a",
     "follow=0",
@@ -46,27 +46,32 @@ class _Silent(SimpleHTTPRequestHandler):
 
 
 def _serve(ready: Connection, folder: str) -> None:
+    """Serve a folder, and send the port when it is ready."""
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Silent, directory=folder)) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         ready.send(server.server_port)
         ready.recv()
 
 
-def took(tree: Path, words: list[str], environment: dict[str, str]) -> tuple[float, float]:
-    """CPU and wall-clock seconds of a Python process in this checkout."""
+def seconds_of(tree: Path, words: list[str], environment: dict[str, str]) -> tuple[float, float]:
+    """Return the CPU and wall-clock seconds of a Python process in a checkout.
+
+    End this process if that one fails.
+    """
     own = tree / ".venv/bin/python"
     python = str(own) if own.exists() else sys.executable
     before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     done = subprocess.run(
         [python, *words], cwd=tree, env=environment, capture_output=True, text=True, check=False
     )
-    if done.returncode not in ENDS:
+    if done.returncode not in EXPECTED_STATUSES:
         sys.exit(f"{tree}: {words}: status {done.returncode}: {done.stderr[-500:]}")
     seconds, after = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, seconds
 
 
 def main() -> None:
+    """Run the benchmark with the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=20, help="runs of each command (%(default)s)")
     parser.add_argument(
@@ -85,7 +90,7 @@ def main() -> None:
         with beside(_serve, str(site)) as port:
             url, job = f"http://127.0.0.1:{port}/", folder / "job"
             crawl = ["-m", "webcrawl", "crawl", url, *ONE_PAGE, "-s"]
-            took(ROOT, [*crawl, f"JOBDIR={job}"], environment)
+            seconds_of(ROOT, [*crawl, f"JOBDIR={job}"], environment)
             commands = {
                 "python": ["-c", "pass"],
                 "import scrapy.cmdline": ["-c", "import scrapy.cmdline"],
@@ -96,18 +101,19 @@ def main() -> None:
                 "webcrawl crawl, one page": [*crawl, f"JOBDIR={folder / 'new'}"],
             }
             for what, words in commands.items():
-                _compare(what, words, environment, options, folder / "new")
+                _measure_command(what, words, environment, options, folder / "new")
 
 
-def _compare(
+def _measure_command(
     what: str, words: list[str], environment: dict[str, str], options: argparse.Namespace, job: Path
 ) -> None:
+    """Run one command in turn in all checkouts, and report the medians."""
     trees = {"": ROOT} | ({"other_": options.tree} if options.tree else {})
     times: dict[str, list[tuple[float, float]]] = {of: [] for of in trees}
     for _ in range(options.rounds + 1):
         for of, tree in trees.items():
             shutil.rmtree(job, ignore_errors=True)
-            times[of].append(took(tree, words, environment))
+            times[of].append(seconds_of(tree, words, environment))
     figures: dict[str, object] = {}
     for of, found in times.items():
         cpu, seconds = zip(*found[1:], strict=True)

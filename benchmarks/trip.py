@@ -29,7 +29,7 @@ from webcrawl.crawl.page_end import PageEnd
 INSIDE = "--inside"
 PACKAGE = Path(adapter.__file__).parents[1]
 HOSTS = 5
-BEFORE, FOLLOWED = 100, 50  # pages: what happens once has happened in the first ones
+PAGES_BEFORE, PAGES_FOLLOWED = 100, 50  # pages: what happens once has happened in the first ones
 COMPREHENSION = "comp>"  # the end of its name; newer versions of Python make no function of it
 
 
@@ -37,13 +37,15 @@ class Way:
     """The functions that one page meets, in the order in which it meets them first."""
 
     def __init__(self, ground: int) -> None:
-        """`ground`: the frames of whoever runs the event loop, on which all calls stand."""
+        """Create a way; `ground` is the number of frames below all calls, those that run the event
+        loop.
+        """
         self.functions: dict[CodeType, None] = {}
         self.depth, self._ground = 0, ground
 
-    def meet(self, frame: FrameType) -> None:
+    def add_call(self, frame: FrameType) -> None:
         self.functions.setdefault(frame.f_code)
-        self.depth = max(self.depth, height(frame) - self._ground)
+        self.depth = max(self.depth, frame_count(frame) - self._ground)
 
     @property
     def files(self) -> list[str]:
@@ -51,46 +53,56 @@ class Way:
 
 
 class Ways:
-    """Follows each page from the call of `take` that hands it out until `finish` returns; only one
-    may be under way.
+    """Follows each page from the call of `take` that returns it until `finish` returns.
+
+    Only one page may be under way at a time.
     """
 
     def __init__(
         self, folder: Path, take: CodeType, finish: CodeType, *, before: int, followed: int
     ) -> None:
-        """Only functions below `folder` count. `before`: pages that are let go by."""
-        self._folder, self._take, self._finish = f"{folder}/", take, finish
-        self._before, self._followed = before, followed
+        """Create it for these functions; only functions below `folder` count.
+
+        `before` pages are ignored, and then `followed` pages are followed.
+        """
+        self._folder = f"{folder}/"
+        self._take = take
+        self._finish = finish
+        self._before = before
+        self._followed = followed
         self._way: Way | None = None  # of the page that is under way
         self.ended: list[Way] = []
 
     def begin(self) -> None:
-        sys.setprofile(self._hear)
+        sys.setprofile(self._profile)
 
     def end(self) -> None:
         sys.setprofile(None)
 
-    def _hear(self, frame: FrameType, event: str, result: Any) -> None:
+    def _profile(self, frame: FrameType, event: str, result: Any) -> None:
         if event == "call":
-            self._called(frame)
-        elif event == "return" and frame.f_code is self._take:
+            self._begin_or_meet(frame)
+        if event != "return":
+            return
+        if frame.f_code is self._take:
             if result is None or result.link.is_own:  # nothing is due, or a robots.txt
                 self._way = None
-        elif event == "return" and frame.f_code is self._finish:
-            self._finished()
+        elif frame.f_code is self._finish:
+            self._end_way()
 
-    def _called(self, frame: FrameType) -> None:
+    def _begin_or_meet(self, frame: FrameType) -> None:
+        """Begin a way if the call is one of `take`, and add the call to the way."""
         code = frame.f_code
         if code is self._take:
             driver = frame.f_back  # what the event loop has called
-            self._way = Way(height(driver) - 1)
-        is_ours = code.co_filename.startswith(self._folder) and not code.co_name.endswith(
-            COMPREHENSION
-        )
-        if self._way is not None and is_ours:
-            self._way.meet(frame)
+            self._way = Way(frame_count(driver) - 1)
+        is_below = code.co_filename.startswith(self._folder)
+        is_function = not code.co_name.endswith(COMPREHENSION)
+        if self._way is not None and is_below and is_function:
+            self._way.add_call(frame)
 
-    def _finished(self) -> None:
+    def _end_way(self) -> None:
+        """End the way of a page, and keep it unless it is one of the first pages."""
         way, self._way = self._way, None
         if way is None:
             return
@@ -102,7 +114,7 @@ class Ways:
             self.end()
 
 
-def height(frame: FrameType | None) -> int:
+def frame_count(frame: FrameType | None) -> int:
     """Return how many calls have led to this one, itself included."""
     frames = 0
     while frame is not None:
@@ -111,7 +123,7 @@ def height(frame: FrameType | None) -> int:
 
 
 def figures(ways: Sequence[Way]) -> dict[str, Any]:
-    """The medians of a page, and what all pages together meet."""
+    """Return the medians of a page, and what all pages meet together."""
     return {
         "files": median(len(way.files) for way in ways),
         "functions": median(len(way.functions) for way in ways),
@@ -123,8 +135,9 @@ def figures(ways: Sequence[Way]) -> dict[str, Any]:
 
 
 def route(ways: Sequence[Way]) -> dict[str, tuple[float, list[str]]]:
-    """The files of all pages in order, each with the share of pages that meet it, and its
-    functions.
+    """Return the files that pages meet, in order.
+
+    Each has the share of the pages that meet it, and the names of its functions.
     """
     met = Counter(file for way in ways for file in way.files)
     functions: dict[str, dict[str, None]] = {file: {} for file in met}
@@ -137,9 +150,9 @@ def route(ways: Sequence[Way]) -> dict[str, tuple[float, list[str]]]:
 
 
 def inside(command: list[str]) -> None:
-    """Runs the crawl in this process, and prints what its pages meet."""
+    """Run the crawl in this process, and print what its pages meet."""
     take, finish = FetchingSteps.take.__code__, PageEnd.finished.__code__
-    ways = Ways(PACKAGE, take, finish, before=BEFORE, followed=FOLLOWED)
+    ways = Ways(PACKAGE, take, finish, before=PAGES_BEFORE, followed=PAGES_FOLLOWED)
     ways.begin()
     try:
         execute(["scrapy", *command])
@@ -148,12 +161,13 @@ def inside(command: list[str]) -> None:
             raise
     finally:
         ways.end()
-    if len(ways.ended) < FOLLOWED:
+    if len(ways.ended) < PAGES_FOLLOWED:
         raise SystemExit(f"{len(ways.ended)} pages are too few")
     print(json.dumps([figures(ways.ended), route(ways.ended)]))
 
 
 def main() -> None:
+    """Follow pages of a crawl in another process, and report what they meet."""
     if sys.argv[1:2] == [INSIDE]:
         return inside(sys.argv[2:])
     parser = argparse.ArgumentParser(prog="python -m benchmarks.trip", description=__doc__)
@@ -164,7 +178,10 @@ def main() -> None:
         "-f", "--functions", action="store_true", help="name the functions of each file, too"
     )
     parsed = parser.parse_args()
-    with served(HOSTS, 2 * (BEFORE + FOLLOWED)), tempfile.TemporaryDirectory() as folder:
+    with (
+        served(HOSTS, 2 * (PAGES_BEFORE + PAGES_FOLLOWED)),
+        tempfile.TemporaryDirectory() as folder,
+    ):
         command = webcrawl(Path(folder), HOSTS, *IMPOLITE, "CONCURRENT_REQUESTS=1", *parsed.setting)
         command[command.index("scrapy")] = "benchmarks.trip"
         command.insert(command.index("crawl"), INSIDE)

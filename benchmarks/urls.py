@@ -34,11 +34,11 @@ SETTINGS = {name: value for name, value in vars(settings).items() if name.isuppe
 Page = tuple[str, list[str]]
 
 
-def relative_pages(n: int, chance: Random) -> Iterator[Page]:
-    """Links that stay on the page's host: repeated navigation, and thousands of stories."""
-    for _ in range(n // LINKS):
-        site = int(chance.paretovariate(0.8)) % 5000
-        stories = [_story(chance.randrange(20_000)) for _ in range(LINKS - 16)]
+def relative_pages(link_count: int, random: Random) -> Iterator[Page]:
+    """Yield pages whose links stay on their host: navigation, and thousands of stories."""
+    for _ in range(link_count // LINKS):
+        site = int(random.paretovariate(0.8)) % 5000
+        stories = [_story(random.randrange(20_000)) for _ in range(LINKS - 16)]
         navigation = [f"/section{i}/?page={i}" for i in range(12)] + [
             "#top",
             "../",
@@ -48,20 +48,20 @@ def relative_pages(n: int, chance: Random) -> Iterator[Page]:
         yield f"http://www.site{site}.example/news/2014/index.html", navigation + stories
 
 
-def absolute_pages(n: int, chance: Random) -> Iterator[Page]:
-    """Links that all name their host."""
-    for page, links in relative_pages(n, chance):
+def absolute_pages(link_count: int, random: Random) -> Iterator[Page]:
+    """Yield pages whose links all name a host."""
+    for page, links in relative_pages(link_count, random):
         yield (
             page,
             [
-                f"https://www.site{chance.randrange(5000)}.example{_story(i)}"
+                f"https://www.site{random.randrange(5000)}.example{_story(i)}"
                 for i in range(len(links))
             ],
         )
 
 
 def real_pages(folder: Path) -> Iterator[Page]:
-    """The links of real pages, as written there."""
+    """Yield real pages with their links as they are written there."""
     for name in ("html-newspaper", "html-readability"):
         with gzip.open(folder / name / "links.jsonl.gz", "rt") as lines:
             for page in map(json.loads, lines):
@@ -76,7 +76,7 @@ def real_pages(folder: Path) -> Iterator[Page]:
 
 
 def main() -> None:
-    """Runs the workloads."""
+    """Measure each workload."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.urls", description=__doc__)
     parser.add_argument(
         "--n", type=int, default=400_000, help="links per workload (`real` has a fixed number)"
@@ -93,7 +93,7 @@ def main() -> None:
 
 
 def measure(workload: str, pages: list[Page]) -> None:
-    """One line with the cost of everything, of each stage alone, and of the baseline."""
+    """Report the cost of everything, of each stage alone, and of the baseline."""
     links = sum(len(found) for _, found in pages)
     plain = sum(match_plain(link) is not None for _, found in pages for link in found)
     figures: dict[str, float] = {}
@@ -112,7 +112,9 @@ def measure(workload: str, pages: list[Page]) -> None:
 
 
 def stages(pages: list[Page]) -> dict[str, Callable[[], None]]:
-    """The whole pipeline, then each stage alone on what the stage before makes of the pages."""
+    """Return the whole pipeline, and each stage alone on what the stage before makes of the
+    pages.
+    """
     filtered: Counter[str] = Counter()
     filters, fingerprints = build_filters(SETTINGS), Fingerprints(KEY)
     whole = LinkPipeline(build_filters(SETTINGS), None, fingerprints)

@@ -72,18 +72,21 @@ HEAD = (
     "durable",
     "politeness",
 )
-MUCH = 2000  # characters of what a peer that failed has printed last
+MAX_LOG_CHARS = 2000  # characters of what a peer that failed has printed last
 WIDTHS = (15, 7, 6, 9, 6, 5, 7, 22, 19, 12, 0)
 
 
-def alone() -> bool:
-    """Whether this process can reach nothing but loopback: its namespace has no other interface."""
+def is_alone() -> bool:
+    """Return whether this process can reach nothing but loopback.
+
+    Its namespace then has no other interface.
+    """
     lines = Path("/proc/net/dev").read_text().splitlines()[2:]
     return {line.partition(":")[0].strip() for line in lines} == {"lo"}
 
 
 def build(names: Sequence[str], folder: Path) -> list[str]:
-    """Those that can run."""
+    """Build these peers, and return those that can run; print a line for each other one."""
     able = []
     for name in names:
         place = folder / name
@@ -97,8 +100,8 @@ def build(names: Sequence[str], folder: Path) -> list[str]:
     return able
 
 
-def enter(names: Sequence[str], args: argparse.Namespace) -> int:
-    """Runs this program again, where there is nothing but loopback."""
+def run_in_namespace(names: Sequence[str], args: argparse.Namespace) -> int:
+    """Run this program again in a namespace that has nothing but loopback."""
     for program in ("unshare", "ip"):
         if shutil.which(program) is None:
             print(
@@ -121,8 +124,8 @@ def enter(names: Sequence[str], args: argparse.Namespace) -> int:
 
 
 def run(names: Sequence[str], built: Path, web: tuple[int, int]) -> int:
-    """Prints the table, row by row; 1 if a peer failed."""
-    if not alone():
+    """Crawl with each peer, and print the table row by row. Return 1 if a peer failed."""
+    if not is_alone():
         raise SystemExit("no peer is run: this process could reach a network")
     print(_line(HEAD))
     base, failed = 0.0, False
@@ -139,7 +142,7 @@ def run(names: Sequence[str], built: Path, web: tuple[int, int]) -> int:
                     spent = measured(peer.command(built / name, work, Web(hosts, pages, seeds)))
             except (RuntimeError, OSError) as error:
                 said = (work / "log").read_text(errors="replace") if (work / "log").exists() else ""
-                print(f"{name}: failed: {error}\n{said[-MUCH:]}", end="")
+                print(f"{name}: failed: {error}\n{said[-MAX_LOG_CHARS:]}", end="")
                 failed = True
                 continue
             got, more = fetched(log, world)
@@ -167,6 +170,7 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def main() -> int:
+    """Build and run the peers that the command line names, and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of: {', '.join(ALL)}")
     parser.add_argument("--hosts", type=int, default=200)
@@ -187,7 +191,7 @@ def main() -> int:
         parser.error(f"--dir: {args.dir} is in the repository")
     wanted = [name for name in ALL if not args.names or name in args.names or name == FIRST]
     able = build(wanted, args.dir.resolve())
-    return enter(able, args)
+    return run_in_namespace(able, args)
 
 
 if __name__ == "__main__":

@@ -37,6 +37,7 @@ def _build(folder: Path) -> None:
 
 
 def _command(built: Path, work: Path, web: Web) -> list[str]:
+    """Write the job, and return the command that runs it."""
     home = built / HOME
     job = work / "jobs/web/crawler-beans.cxml"
     job.parent.mkdir(parents=True)
@@ -53,8 +54,10 @@ def _command(built: Path, work: Path, web: Web) -> list[str]:
 
 
 def _job(engine: Path, seeds: str) -> str:
-    """The profile without what the others do not fetch either: pictures, scripts, and what could be
-    links in them.
+    """Return the profile, changed so that Heritrix fetches what the others fetch.
+
+    Pictures, scripts, and what could be links in them are left out. Raise ValueError if the profile
+    is another one than expected.
     """
     with zipfile.ZipFile(engine) as jar:
         profile = jar.read(PROFILE).decode()

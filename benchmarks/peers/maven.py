@@ -20,7 +20,7 @@ PROJECT = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 
 
 def maven(folder: Path, goal: str, *options: str, dependencies: str = "") -> None:
-    """Runs one goal of the dependency plugin in a folder."""
+    """Run one goal of the dependency plugin in a folder. Raise Missing if it fails."""
     need("java", "mvn")
     (folder / "settings.xml").write_text(SETTINGS)
     (folder / "pom.xml").write_text(PROJECT.format(dependencies))

@@ -14,6 +14,7 @@ def _webcrawl(_: Path, work: Path, web: Web) -> list[str]:
 
 
 def _plain(_: Path, __: Path, web: Web) -> list[str]:
+    """Return the command of the CrawlSpider; 0 stands for all pages."""
     return [
         sys.executable,
         "-m",

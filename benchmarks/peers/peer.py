@@ -9,19 +9,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 NICE = ["nice", "-n", "19"]
-# seconds for one step of a build: a crate of many others has one core, at the lowest priority
-PATIENCE = 7200
+# For one step of a build: a crate with many others has one core, at the lowest priority
+MAX_BUILD_SECONDS = 7200
 
 
 class Missing(Exception):  # noqa: N818 - reads as what it is
-    """Why a peer is skipped, in a line."""
+    """Raised with the reason, in a line, for which a peer is skipped."""
 
 
 @dataclass(frozen=True)
 class Web:
-    """What is crawled: `seeds` has the root of every host, and no robots.txt forbids anything.
+    """What is crawled: `seeds` is a file with the root of every host.
 
-    `delay`: seconds between two requests, of those that are asked for one.
+    No robots.txt forbids anything. `delay` is the number of seconds between two requests, for peers
+    that have such an option.
     """
 
     hosts: int
@@ -43,9 +44,10 @@ class Does:
 
 @dataclass(frozen=True)
 class Peer:
-    """`fewer`: it gets so many times fewer hosts and pages, because it is slow.
+    """A crawler: how it is built and run, and what it does.
 
-    `misses`: why not all are fetched.
+    `fewer` divides the hosts and pages that it gets, because it is slow. `misses` says why it does
+    not fetch all.
     """
 
     name: str
@@ -57,15 +59,16 @@ class Peer:
 
 
 def need(*programs: str) -> None:
-    """Raises Missing unless these are installed."""
+    """Raise Missing unless these programs are installed."""
     missing = [program for program in programs if shutil.which(program) is None]
     if missing:
         raise Missing(f"not installed: {', '.join(missing)}")
 
 
 def step(folder: Path, *command: str) -> None:
-    """One step of a build, out of everybody's way; Missing with its first error or else its last
-    line if it fails.
+    """Run one step of a build at the lowest priority.
+
+    Raise Missing with its first error, or else its last line, if it fails.
     """
     try:
         done = subprocess.run(
@@ -73,11 +76,11 @@ def step(folder: Path, *command: str) -> None:
             cwd=folder,
             capture_output=True,
             text=True,
-            timeout=PATIENCE,
+            timeout=MAX_BUILD_SECONDS,
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise Missing(f"{command[0]}: not done in {PATIENCE} s") from error
+        raise Missing(f"{command[0]}: not done in {MAX_BUILD_SECONDS} s") from error
     if done.returncode:
         lines = (done.stderr.strip() or done.stdout.strip() or "failed").splitlines()
         raise Missing(
@@ -86,7 +89,7 @@ def step(folder: Path, *command: str) -> None:
 
 
 def within(folder: Path, *command: str) -> list[str]:
-    """The command, started in that folder, because it writes there.
+    """Return the command that starts a program in a folder, because it writes there.
 
     What it prints goes into the file `log`.
     """
@@ -94,5 +97,5 @@ def within(folder: Path, *command: str) -> list[str]:
 
 
 def nothing(folder: Path) -> None:
-    """There is nothing to build."""
+    """Build nothing."""
     del folder

@@ -34,7 +34,7 @@ tokio = {{ version = "1", features = ["macros", "rt-multi-thread", "time"] }}
 
 
 def _build(folder: Path) -> None:
-    """One program is both peers: the folder of the first has it."""
+    """Build the program. It is both peers, and is in the folder of the first."""
     need("cargo")
     folder = folder.with_name("spider")
     (folder / "src").mkdir(parents=True, exist_ok=True)

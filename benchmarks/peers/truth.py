@@ -9,8 +9,9 @@ from webcrawl.lab.simweb.request_log import Hit, read
 
 
 def fetched(log: Path, world: World) -> tuple[int, int]:
-    """Pages that were sent whole, each counted once, and all other requests: robots.txt, pictures,
-    pages again.
+    """Return how many pages were sent whole, and how many other requests there were.
+
+    A page counts once. The others are robots.txt, pictures, and pages requested again.
     """
     hits = list(read(log))
     pages = {(hit.host, hit.path) for hit in hits if _is_page(hit, world)}

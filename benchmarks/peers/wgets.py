@@ -16,6 +16,7 @@ def _wget(_: Path, work: Path, web: Web) -> list[str]:
 
 
 def _wget2(_: Path, work: Path, web: Web) -> list[str]:
+    """Return the command; status 8 only says that some page was a 404."""
     only = ["--ignore-tags=img,link,script,form", "--max-threads=32"]
     # 8: a 404
     return [
@@ -31,7 +32,10 @@ def _wget2(_: Path, work: Path, web: Web) -> list[str]:
 
 
 def _from_to(web: Web, work: Path) -> list[str]:
-    """The first host leads to all others. Wget starts anew with each of several seeds."""
+    """Return where to write, and the first host, which leads to all others.
+
+    Wget would start anew with each of several seeds.
+    """
     return [f"--directory-prefix={work / 'files'}", web.seeds.read_text().split()[0]]
 
 

@@ -11,26 +11,30 @@ from benchmarks.support.revisiting import Store
 from webcrawl.crawl.revisit.revisits import SIGNALS
 from webcrawl.crawl.revisit.signals import Announcer
 
-HOST = 100  # pages
+PAGES_PER_HOST = 100  # pages
 KINDS = ("honest", "always", "random", "never")
-CHANCE = 0.05  # that a date is new at a reading, if dates are random
+NEW_DATE_CHANCE = 0.05  # that a date is new at a reading, if dates are random
 
 
 class Announced(Store):
-    """Sitemaps are read once per step.
+    """A store whose hosts have sitemaps, which are read once per step.
 
-    Fetches ahead of a page's turn have half of the budget; others wait.
+    Fetches ahead of a page's turn have half of the budget; further ones wait.
     """
 
     def __init__(
         self, world: World, budget: float, policy: str, kind: str, listed: float, *, seed: int = 1
     ) -> None:
+        """Create the store; `kind` is one of KINDS, and `listed` the share of the pages in
+        sitemaps.
+        """
         super().__init__(world, budget, policy, seed=seed)
         pages = len(world)
-        self.kind, self.random = kind, Random(seed)
+        self.kind = kind
+        self.random = Random(seed)
         self.listed = world.random.random(pages) < listed
-        self.hosts = [Announcer() for _ in range(-(-pages // HOST))]
-        # as in a crawl (revisits.py)
+        self.hosts = [Announcer() for _ in range(-(-pages // PAGES_PER_HOST))]
+        # As in a crawl (revisits.py): a policy may decline signals of some pages
         self.declines = getattr(self.policy, "declines", lambda _url: False)
         # pages whose signals are to be followed, the oldest first
         self.waiting: dict[int, None] = {}
@@ -47,8 +51,9 @@ class Announced(Store):
         self.read = self.clock
 
     def visit(self, part: int) -> None:
+        """Fetch announced pages ahead of their turns, and then pages whose turn it is."""
         now = self.clock
-        self.waiting.update(dict.fromkeys(self._follow(now)))
+        self.waiting.update(dict.fromkeys(self._announced_pages(now)))
         follow = np.array([*self.waiting][: int(SIGNALS * part)], int)
         for page in follow.tolist():
             del self.waiting[page]
@@ -69,8 +74,8 @@ class Announced(Store):
             self.waiting.pop(page, None)
         self.total += len(at)
 
-    def _newer(self, now: float) -> np.ndarray:
-        """The pages whose dates are new since the last reading."""
+    def _pages_with_new_dates(self, now: float) -> np.ndarray:
+        """Return the pages whose dates are new since the last reading."""
         chance, pages = self.world.random.random(len(self.world)), len(self.world)
         if self.kind == "honest":
             first = (self.changes_at > self.read) & (self.changes_at <= now)
@@ -81,14 +86,15 @@ class Announced(Store):
         else:
             new = {
                 "always": np.ones(pages, bool),
-                "random": chance < CHANCE,
+                "random": chance < NEW_DATE_CHANCE,
                 "never": np.zeros(pages, bool),
             }[self.kind]
         return np.flatnonzero(new & self.listed)
 
-    def _follow(self, now: float) -> list[int]:
-        newer, self.read = self._newer(now), now
-        hosts, starts = np.unique(newer // HOST, return_index=True)
+    def _announced_pages(self, now: float) -> list[int]:
+        """Read the sitemaps, and return the pages that the crawl follows."""
+        newer, self.read = self._pages_with_new_dates(now), now
+        hosts, starts = np.unique(newer // PAGES_PER_HOST, return_index=True)
         found: list[int] = []
         for host, pages in zip(hosts.tolist(), np.split(newer, starts[1:]), strict=False):
             rows = pages.tolist()
@@ -98,16 +104,18 @@ class Announced(Store):
         return [page for page in found if not self.declines(str(page))]
 
     def _fetch_ahead(self, at: np.ndarray, now: float) -> None:
+        """Fetch pages ahead of their turns, and tell their hosts whether they had changed."""
         changed = self.changes_at[at] <= now
         known = np.where(self.ahead[at] > 0, self.differs[at], False)
         self._fetch(at, np.full(len(at), now))
         self.ahead[at], self.differs[at] = now, known | changed
         for page, is_changed in zip(at.tolist(), changed.tolist(), strict=True):
-            self.hosts[page // HOST].signalled(changed=is_changed)
+            self.hosts[page // PAGES_PER_HOST].signalled(changed=is_changed)
         self.before_turn += len(at)
         self.total += len(at)
 
     def _absorb(self, at: np.ndarray, times: np.ndarray) -> None:
+        """Give what was fetched ahead to the records of these pages, in place of a fetch."""
         if len(at):
             self._learn(at, times, self.ahead[at] - self.known_since[at], self.differs[at])
             self.due[at] -= times - self.ahead[at]

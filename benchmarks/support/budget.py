@@ -33,8 +33,10 @@ TIMES = 1.40
 
 
 def over(shares: Mapping[str, float], place: int) -> dict[str, tuple[float, float]]:
-    """The stages that take more than they may, with what they take and may take; one that has no
-    budget may nothing.
+    """Return the stages that take more than they may, with what they take and may take.
+
+    A stage without a budget may take nothing. `place` is 0 for the archive alone, and 1 for all
+    outputs.
     """
     found = {}
     for stage, share in shares.items():
@@ -45,7 +47,7 @@ def over(shares: Mapping[str, float], place: int) -> dict[str, tuple[float, floa
 
 
 def table(archive: Mapping[str, float], everything: Mapping[str, float]) -> str:
-    """Percent of both crawls by stage, each before what it may be, as lines."""
+    """Return a table of both crawls, in percent by stage, each beside its budget."""
     head = (
         f"{'percent of the CPU time':30}{'archive':>9}{'at most':>9}{'all four':>10}{'at most':>9}"
     )

@@ -23,27 +23,34 @@ BINS = {
 
 
 def lognormal(random: np.random.Generator, pages: int) -> Array:
-    """Changes per second: a page in the middle changes once in 30 days, two thirds within a factor
-    of 7.4.
+    """Return changes per second: a page in the middle changes once in 30 days.
+
+    Two thirds of the pages are within a factor of 7.4.
     """
     return np.exp(2 * random.standard_normal(pages)) / (30 * DAY)
 
 
 def observed(random: np.random.Generator, pages: int) -> Array:
-    """Changes per second as in the study of 2000; within a bin all orders of magnitude are alike."""
+    """Return changes per second as in the study of 2000.
+
+    Within a bin all orders of magnitude are equally likely.
+    """
     bins = np.log(list(BINS))[random.choice(len(BINS), pages, p=list(BINS.values()))]
     return np.exp(-random.uniform(bins[:, 0], bins[:, 1])) / DAY
 
 
 def gamma(random: np.random.Generator, pages: int) -> Array:
-    """Changes per second: once in 30 days on average, with as many pages that hardly ever change as
-    a Gamma has.
+    """Return changes per second by a gamma distribution: once in 30 days on average.
+
+    Many pages hardly ever change.
     """
     return random.gamma(0.5, 2 / (30 * DAY), pages)
 
 
 def mixed(random: np.random.Generator, pages: int) -> Array:
-    """Changes per second: a tenth of the pages several times a day, the others once in 300 days."""
+    """Return changes per second: of a tenth of the pages some a day, of the others one in 300
+    days.
+    """
     often = random.random(pages) < 0.1
     return (
         np.where(
@@ -64,7 +71,7 @@ RATES = {"lognormal": lognormal, "observed": observed, "gamma": gamma, "mixed": 
 
 @dataclass
 class World:
-    """Pages with their rates and weights."""
+    """Pages with their rates of change and their weights."""
 
     rates: Array
     weights: Array  # their sum is 1
@@ -72,6 +79,9 @@ class World:
 
     @classmethod
     def make(cls, pages: int, rates: str = "lognormal", seed: int = 1, zipf: float = 0.8) -> World:
+        """Return a world of so many pages; `rates` is one of RATES, and `zipf` the exponent of the
+        weights.
+        """
         random = np.random.default_rng(seed)
         weights = 1 / np.arange(1, pages + 1) ** zipf
         random.shuffle(weights)
@@ -82,18 +92,18 @@ class World:
 
 
 def rises(x: Array) -> Array:
-    """Azar's index of a page of rate and weight 1."""
+    """Return Azar's index of a page of rate and weight 1."""
     return 1 - (1 + x) * np.exp(-x)
 
 
 def _inverse(y: Array) -> Array:
-    """What `rises` makes this of, right within a millionth."""
+    """Return the x that `rises` maps to y, right within a millionth."""
     return np.exp(np.interp(np.log(y), _LOG_RISES, _LOG_X))
 
 
 @dataclass
 class Best:
-    """What is possible with known rates."""
+    """What is possible if all rates are known."""
 
     freshness: float
     visits: Array  # per second, of each page
@@ -102,7 +112,7 @@ class Best:
 
 
 def best(world: World, budget: float, told: Array | None = None) -> Best:
-    """The optimum within so many visits per second.
+    """Return the optimum within so many visits per second.
 
     Pages in `told` say when they change, and are fetched then.
     """
@@ -115,8 +125,9 @@ def best(world: World, budget: float, told: Array | None = None) -> Best:
 
 
 def _at(world: World, level: float, told: Array | None) -> Best:
-    """What comes of a level: whose index reaches it is visited then, told pages at each change if
-    that is worth it.
+    """Return what comes of a level: pages whose index reaches it are visited at that moment.
+
+    Pages in `told` are visited at each change, if that is worth it.
     """
     part = level * world.rates / world.weights
     worth = part < 1
@@ -131,6 +142,6 @@ def _at(world: World, level: float, told: Array | None) -> Best:
 
 
 def at_rates(world: World, visits: Array) -> float:
-    """The freshness if each page is visited at equal intervals, so often."""
+    """Return the freshness if each page is visited at equal intervals, at these rates."""
     x = world.rates / np.maximum(visits, 1e-300)
     return float((world.weights * -np.expm1(-x) / x).sum())

@@ -45,7 +45,7 @@ ARCHIVE = "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"  # nothing live is found
 
 
 def program() -> str | None:
-    """Where Chromium is, if it is anywhere."""
+    """Return the path of Chromium, or None if it is not installed."""
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
@@ -53,31 +53,34 @@ class Browser:
     """One page of a browser with an empty profile."""
 
     def __init__(self, process: subprocess.Popen[bytes], out: int, back: int) -> None:
-        self._process, self._out, self._back = process, out, back
-        self._number, self._rest = 0, b""
-        target = self._call("Target.createTarget", url="about:blank")["targetId"]
+        self._process = process
+        self._out = out
+        self._back = back
+        self._number = 0  # of the last command
+        self._rest = b""  # what was read after the last message
+        target = self._send_command("Target.createTarget", url="about:blank")["targetId"]
         self._session = ""
-        self._session = self._call("Target.attachToTarget", targetId=target, flatten=True)[
+        self._session = self._send_command("Target.attachToTarget", targetId=target, flatten=True)[
             "sessionId"
         ]
-        self._call("Page.enable")
+        self._send_command("Page.enable")
 
     def show(self, url: str, scale: int, size: Mapping[str, Any] = SIZE) -> None:
-        """Goes to this page, at so many pixels per point."""
-        self._call("Emulation.setDeviceMetricsOverride", deviceScaleFactor=scale, **size)
-        self._call("Page.navigate", url=url)
+        """Open this URL with so many pixels per point."""
+        self._send_command("Emulation.setDeviceMetricsOverride", deviceScaleFactor=scale, **size)
+        self._send_command("Page.navigate", url=url)
 
     def screenshot(self) -> bytes:
-        """What it shows now, as PNG; nothing between two pages."""
+        """Return what the page shows now as PNG, or nothing between two pages."""
         try:
-            return b64decode(self._call("Page.captureScreenshot", format="png")["data"])
+            return b64decode(self._send_command("Page.captureScreenshot", format="png")["data"])
         except RuntimeError as error:
             if "active page" not in str(error):
                 raise
             return b""
 
     def steady(self, patience: float = 30.0) -> bytes:
-        """What it shows once that stays the same for a while."""
+        """Return what the page shows once that stays the same for two seconds."""
         end, last, since = time.monotonic() + patience, b"", time.monotonic()
         while time.monotonic() < end:
             shot = self.screenshot()
@@ -89,26 +92,30 @@ class Browser:
         return last
 
     def shows(self, wanted: bytes, patience: float = 30.0) -> bytes:
-        """The screenshot that is wanted as soon as it is there, or the last other one."""
+        """Return the wanted screenshot as soon as the page shows it, or the last one when patience
+        ends.
+        """
         end = time.monotonic() + patience
         while (shot := self.screenshot()) != wanted and time.monotonic() < end:
             time.sleep(0.5)
         return shot
 
-    def _call(self, method: str, **parameters: Any) -> dict[str, Any]:
+    def _send_command(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """Send a command, and return its result. Raise RuntimeError if the browser refuses it."""
         self._number += 1
         message: dict[str, Any] = {"id": self._number, "method": method, "params": parameters}
         if getattr(self, "_session", ""):
             message["sessionId"] = self._session
         os.write(self._out, json.dumps(message).encode() + b"\0")
         while True:
-            answer = self._read()
+            answer = self._read_message()
             if answer.get("id") == self._number:
                 if "error" in answer:
                     raise RuntimeError(f"{method}: {answer['error']['message']}")
                 return dict(answer["result"])
 
-    def _read(self) -> dict[str, Any]:
+    def _read_message(self) -> dict[str, Any]:
+        """Return the next message. Raise RuntimeError if the browser has ended."""
         while b"\0" not in self._rest:
             data = os.read(self._back, 1 << 20)
             if not data:
@@ -120,7 +127,7 @@ class Browser:
 
 @contextmanager
 def browser(profile: Path, rules: str) -> Iterator[Browser]:
-    """A browser that finds these hosts and no others."""
+    """Run a browser that finds only the hosts of `rules`, for the block."""
     theirs_in, ours_out = os.pipe()
     ours_in, theirs_out = os.pipe()
     command = [

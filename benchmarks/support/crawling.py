@@ -17,7 +17,7 @@ IMPOLITE = ("POLITENESS_MIN_DELAY=0", "POLITENESS_FACTOR=0")
 
 @contextmanager
 def served(hosts: int, pages: int, *options: str, cores: str = SERVER) -> Iterator[int]:
-    """Serves the synthetic web in a separate process; yields its process id."""
+    """Serve the synthetic web in a separate process for the block, and yield its process id."""
     command = ["taskset", "-c", cores, sys.executable, "-m", "webcrawl.lab.simweb"]
     command += [
         "--hosts",
@@ -43,17 +43,14 @@ def served(hosts: int, pages: int, *options: str, cores: str = SERVER) -> Iterat
 
 
 def measured(command: list[str]) -> Cost:
-    """The cost of a crawler on its core."""
+    """Run a crawler on its core to its end, and return its cost."""
     return cost(["taskset", "-c", CRAWLER, *command])
 
 
 def webcrawl(folder: Path, hosts: int, *settings: str, tls: bool = False) -> list[str]:
-    """The command for a crawl of all hosts."""
-    seeds, scheme, port = (
-        folder / "seeds.txt",
-        "https" if tls else "http",
-        TLS_PORT if tls else PORT,
-    )
+    """Write the seeds of all hosts, and return the command that crawls them."""
+    seeds = folder / "seeds.txt"
+    scheme, port = ("https", TLS_PORT) if tls else ("http", PORT)
     seeds.write_text("".join(f"{scheme}://site{i}.test:{port}/\n" for i in range(hosts)))
     command = [sys.executable, "-m", "scrapy", "crawl", "web", "-a", f"seeds={seeds}"]
     values = [

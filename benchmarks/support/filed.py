@@ -19,18 +19,18 @@ from webcrawl.crawl.revisit.record import PageRecord
 from webcrawl.crawl.revisit.revisits import Revisits
 from webcrawl.store.crawldb import CrawlDB
 
-SECONDS = 4.0  # between two looks at what may be fetched; unused budget is saved for hardly longer
-# times so much: the last page of a look must not wait for the next one by a rounding
-LATER = 1 + 1e-5
-PAGES = 50_000  # between two checkpoints
-HOST = 100  # pages
+LOOK_SECONDS = (
+    4.0  # between two looks at what may be fetched; unused budget is saved for hardly longer
+)
+# The last page of a look must not wait for the next look because of rounding
+LATER_FACTOR = 1 + 1e-5
+PAGES_PER_CHECKPOINT = 50_000  # between two checkpoints
+PAGES_PER_HOST = 100  # pages
 DATE = b"Sat, 01 Nov 2025 12:00:00 GMT"
 
 
 class Filed(Store):
-    """The same as `Store`, but what is due says the crawl's `Revisits`, which writes the records to
-    a crawl.db.
-    """
+    """A store whose records are in a crawl.db; the crawl's `Revisits` says which pages are due."""
 
     def __init__(self, world: World, budget: float, policy: str, *, seed: int = 1) -> None:
         super().__init__(world, budget, policy, seed=seed)
@@ -56,10 +56,11 @@ class Filed(Store):
 
     @property
     def disk(self) -> int:
-        """Bytes of the database."""
+        """Return the bytes of the database."""
         return self._db.path.stat().st_size
 
     def first(self, part: int) -> None:
+        """Fetch all pages once, at the rate of the budget, and keep their records."""
         order = self.world.random.permutation(len(self.world))
         for at in np.array_split(order, max(len(order) // part, 1)):
             times = self._times(len(at))
@@ -67,7 +68,7 @@ class Filed(Store):
             rows = zip(at.tolist(), times.tolist(), self.world.weights[at].tolist(), strict=True)
             with timed() as clock:
                 for page, now, weight in rows:
-                    url = f"https://www.site{page // HOST}.example/pages/{page}"
+                    url = f"https://www.site{page // PAGES_PER_HOST}.example/pages/{page}"
                     record = PageRecord(
                         url,
                         "LL",
@@ -85,17 +86,19 @@ class Filed(Store):
             self.cpu += clock.cpu
 
     def visit(self, part: int) -> None:
-        each = max(int(SECONDS * self.budget), 1)
+        """Fetch what is due, in looks of LOOK_SECONDS."""
+        each = max(int(LOOK_SECONDS * self.budget), 1)
         for _ in range(max(part // each, 1)):
-            self.clock += each / self.budget * LATER
+            self.clock += each / self.budget * LATER_FACTOR
             now = self.clock
             with timed() as clock:
                 records = self.revisits.take(now, each)
             self.cpu += clock.cpu
             if records:
-                self._again(records, now)
+                self._fetch_due(records, now)
 
-    def _again(self, records: list[PageRecord], now: float) -> None:
+    def _fetch_due(self, records: list[PageRecord], now: float) -> None:
+        """Fetch these records, and let the policy learn from what has changed."""
         at = np.array([int(record.url.rpartition("/")[2]) for record in records])
         changed = (self.changes_at[at] <= now).tolist()
         self._fetch(at, np.full(len(at), now))
@@ -111,7 +114,7 @@ class Filed(Store):
 
     def _save(self, pages: int) -> None:
         self._unsaved += pages
-        if self._unsaved >= PAGES:
+        if self._unsaved >= PAGES_PER_CHECKPOINT:
             self._unsaved = 0
             for _ in self._db.prepare():
                 pass

@@ -16,15 +16,16 @@ from webcrawl.frontier.seen.protocol import layout
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.runs import RunWriter
 
-PIECE = 1_000_000  # keys made at a time
+KEYS_AT_ONCE = 1_000_000  # keys made at a time
 BATCH = 1 << 16
 RECORD = b"http://www.site%09d.example/archive/story.html"
-MARGIN = 20_000  # records that T lacks for a merge
+MISSING_FOR_MERGE = 20_000  # records that T lacks for a merge
 
 
 def fill_files(state: Path, count: int, *, small: int = 0) -> None:
-    """Gives F so many keys: one file, and a second one with each `small`-th key, as merges leave
-    them.
+    """Give F so many keys: one file, and a second one with each `small`-th key.
+
+    Merges leave such files.
     """
     known = Strided(count)
     with closing(CrawlDB(state)) as db:
@@ -33,8 +34,8 @@ def fill_files(state: Path, count: int, *, small: int = 0) -> None:
             RunWriter(db.disk, state / f"seen/url-{number:08}")
             for number in range(1, 2 + bool(small))
         ]
-        for first in range(0, count, PIECE):
-            keys = known.keys(np.arange(first, min(first + PIECE, count), dtype=np.uint64))
+        for first in range(0, count, KEYS_AT_ONCE):
+            keys = known.keys(np.arange(first, min(first + KEYS_AT_ONCE, count), dtype=np.uint64))
             writers[-1].append(keys[::small] if small else keys)
             if small:
                 writers[0].append(np.delete(keys, slice(None, None, small)))
@@ -45,8 +46,9 @@ def fill_files(state: Path, count: int, *, small: int = 0) -> None:
 
 
 def fill_buffer(state: Path, count: int, memory: int) -> int:
-    """Submits keys that F has, from `count` of `fill_files`, until T is nearly full; returns how
-    many wait.
+    """Submit keys that F has until T is nearly full, and return how many wait.
+
+    `count` is that of `fill_files`.
     """
     known, sizes = Strided(count), layout(memory)
     with (
@@ -54,11 +56,12 @@ def fill_buffer(state: Path, count: int, memory: int) -> int:
         closing(DiskSeen(db, memory=memory, cache=StaticCache(0))) as seen,
     ):
         most = (
-            max(sizes.least, min(int(sizes.share * seen.stats()["keys"]), sizes.largest)) - MARGIN
+            max(sizes.least, min(int(sizes.share * seen.stats()["keys"]), sizes.largest))
+            - MISSING_FOR_MERGE
         )
-        chance = np.random.default_rng(3)
+        random = np.random.default_rng(3)
         while (left := most - seen.pending) > 0:
-            numbers = chance.integers(0, count, min(BATCH, left), np.uint64)
+            numbers = random.integers(0, count, min(BATCH, left), np.uint64)
             seen.submit(
                 as_array(known.keys(numbers)), [RECORD % number for number in numbers.tolist()]
             )

@@ -18,13 +18,14 @@ import numpy as np
 from benchmarks.support.changing import DAY, Array, World
 
 HISTORIES, IMPORTANCE = "urlid_offset_history.txt", "urlid_imp.txt"
-LEAST = 1.0 / DAY  # days between two crawls
+MIN_DAYS = 1.0 / DAY  # days between two crawls
 SLOWEST, FASTEST, STEPS = 1e-6, 1e4, 50  # changes per day, and of the search between them
 
 
 def replayed(folder: Path, pages: int, seed: int) -> World:
-    """The first pages of the histories: each changes at the rate that makes its history most
-    likely.
+    """Return the first pages of the histories as a world.
+
+    Each changes at the rate that makes its history most likely. Raise ValueError if there is none.
     """
     rates = dict(islice(_rows(folder / HISTORIES, _history), pages))
     weights = dict.fromkeys(rates, 0.0)
@@ -38,7 +39,7 @@ def replayed(folder: Path, pages: int, seed: int) -> World:
 
 
 def _rows(path: Path, read: Callable[..., tuple[str, float]]) -> Iterator[tuple[str, float]]:
-    """What the lines have; ValueError with the line's number where it is something else."""
+    """Yield what `read` makes of each line. Raise ValueError with the line's number if it fails."""
     with path.open() as lines:
         for number, line in enumerate(lines, 1):
             try:
@@ -56,10 +57,11 @@ def _weight(page: str, weight: str) -> tuple[str, float]:
 
 
 def rate(visits: Array) -> float:
-    """Changes per day: the most likely number, or Cho and Garcia-Molina's where each visit found a
-    change.
+    """Return the most likely number of changes per day.
+
+    If each visit found a change, that is the estimate of Cho and Garcia-Molina.
     """
-    days, changed = np.maximum(visits[:, 0], LEAST), visits[:, 1] > 0
+    days, changed = np.maximum(visits[:, 0], MIN_DAYS), visits[:, 1] > 0
     quiet, gaps = float(days[~changed].sum()), days[changed]
     if not len(gaps):
         return SLOWEST

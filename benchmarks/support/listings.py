@@ -25,9 +25,9 @@ _STEPS = 25  # of a search for the level
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What is possible.
+    """What is possible with honest listings.
 
-    `readings` and `fetches` are per unit of time; `free` if listings cost nothing, at any time.
+    `readings` is per unit of time. `free` is the freshness if listings cost nothing.
     """
 
     fresh: float
@@ -46,13 +46,15 @@ class _Host:
 
     @classmethod
     def make(cls, rates: _Floats, weights: _Floats, waits: _Floats) -> _Host:
+        """Return a host with what each wait and each number of fetches gains and costs."""
         x = rates[:, None, None] * waits[None, :, None] / (_BLIND + 1)
         gains = weights[:, None, None] * -np.expm1(-x) / x
         return cls(rates, weights, waits, gains, (_BLIND + 1 - np.exp(-x)) / waits[None, :, None])
 
     def at(self, level: float) -> tuple[float, float, float]:
-        """What is left of freshness when fetches are paid at this level, how often it is read then,
-        and its wait.
+        """Return the freshness that is left when fetches are paid at this level.
+
+        With it comes how often the listing is read then, and the wait between two readings.
         """
         left = (
             np.maximum((self.gains - level * self.costs).max(axis=2), 0.0).sum(axis=0)
@@ -67,7 +69,7 @@ class _Host:
 
 
 def _blind(rates: _Floats, weights: _Floats, level: float) -> float:
-    """The same of pages that are fetched without being told: what is worth `level` is fetched then."""
+    """Return what is left of freshness of pages that are fetched without being told."""
     share = np.minimum(level * rates / weights, 1.0)
     low, high = np.zeros(len(rates)), np.full(len(rates), 50.0)
     for _ in range(40):
@@ -80,9 +82,9 @@ def _blind(rates: _Floats, weights: _Floats, level: float) -> float:
 
 
 def told(rates: _Floats, weights: _Floats, hosts: npt.NDArray[np.int64], budget: float) -> Told:
-    """The optimum within so many fetches per unit of time, readings included.
+    """Return the optimum within so many fetches per unit of time, readings included.
 
-    `hosts`: the number of each page's.
+    `hosts` has the number of each page's host.
     """
     whole, still = float(weights.sum()), float(weights[rates <= 0].sum())
     moving = rates > 0
@@ -115,9 +117,7 @@ def told(rates: _Floats, weights: _Floats, hosts: npt.NDArray[np.int64], budget:
 
 
 def _free(rates: _Floats, weights: _Floats, budget: float) -> float:
-    """Changes are known at once, and for nothing: those pages are followed whose fetches bring
-    most.
-    """
+    """Return the freshness if changes are known at once and for nothing."""
     order = np.argsort(-weights / rates)
     spent = np.cumsum(rates[order])
     inside = np.clip((budget - spent + rates[order]) / rates[order], 0.0, 1.0)

@@ -20,11 +20,12 @@ PATIENCE = 3 * DAY  # HOST_PATIENCE
 # As long as no other URL of the host fails
 OF_THE_URL = frozenset((Status.TIMEOUT, Status.CONNECTION_LOST, 429, 503))
 DELAY = 20.0  # POLITENESS_MIN_DELAY: so that a burst of URLs lasts for some minutes
-# URLs of each host that are found before each outage of ours, and how long before it
-BURST, EARLIER = 30, 5 * MINUTE
-# after an outage: when the rate must be back, and for how long it is measured
-BACK, MEASURED = MINUTE, MINUTE
-AFTER = 8 * DAY  # the last URLs have their outcome by then
+# Before each outage of our own network URLs of each host are found, so that they are due in it
+BURST_URLS = 30
+BURST_SECONDS_BEFORE = 5 * MINUTE
+RATE_BACK_SECONDS = MINUTE  # after an outage, when the rate must be back
+MEASURED_SECONDS = MINUTE  # for which the rate is measured
+AFTER_SECONDS = 8 * DAY  # after the month; the last URLs have their outcome by then
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,10 @@ class Scale:
 
     @property
     def outages(self) -> list[tuple[float, float, bool]]:
-        """Of our own network: five minutes at the start, an hour, and 20 minutes of DNS only."""
+        """Return begin and end of the outages of our own network, and whether only DNS is out.
+
+        They are five minutes at the start, an hour, and 20 minutes of DNS only.
+        """
         hour, dns = START + self.days * DAY / 3, START + 2 * self.days * DAY / 3
         return [
             (START, START + 5 * MINUTE, False),
@@ -51,7 +55,7 @@ class Scale:
 
 @dataclass(slots=True)
 class Report:
-    """What a month came to."""
+    """What became of the URLs of a month."""
 
     urls: int = 0
     fetched: int = 0
@@ -70,32 +74,34 @@ class Report:
     counters: Counter[str] = field(default_factory=Counter)
 
 
-def feed(made: list[Site], scale: Scale) -> list[tuple[float, list[str]]]:
-    """When which URLs are found."""
-    chance = Random(scale.seed + 1)
+def feed(all_sites: list[Site], scale: Scale) -> list[tuple[float, list[str]]]:
+    """Return the URLs that are found, by the time at which they are found."""
+    random = Random(scale.seed + 1)
     found: dict[float, list[str]] = defaultdict(list)
-    for site in made:
+    for site in all_sites:
         numbers = iter(range(10**6))
         times = [START] * scale.first
-        times += [begin - EARLIER for begin, _, _ in scale.outages[1:] for _ in range(BURST)]
-        times += [START + chance.random() * scale.days * DAY for _ in range(scale.later)]
+        times += [
+            begin - BURST_SECONDS_BEFORE
+            for begin, _, _ in scale.outages[1:]
+            for _ in range(BURST_URLS)
+        ]
+        times += [START + random.random() * scale.days * DAY for _ in range(scale.later)]
         for at in times:
             found[at].append(site.url(next(numbers)))
     return sorted(found.items())
 
 
 def month(folder: Path, scale: Scale, settings: Mapping[str, Any] | None = None) -> Report:
-    """Crawls it."""
-    made = sites(scale.hosts, scale.days, scale.seed)
-    found = feed(made, scale)
-    answers = [0] * int((scale.days * DAY + AFTER) / 10 + 1)  # pages in each 10 seconds
+    """Simulate a crawl of a month, and return what became of it."""
+    all_sites = sites(scale.hosts, scale.days, scale.seed)
+    found = feed(all_sites, scale)
+    answers = [0] * int((scale.days * DAY + AFTER_SECONDS) / 10 + 1)  # pages in each 10 seconds
 
     def note(asked: Asked) -> None:
-        if (
-            asked.answer.error is None
-            and asked.answer.status == 200
-            and not asked.link.path.endswith("P")
-        ):
+        """Count a page that was fetched."""
+        is_fetched = asked.answer.error is None and asked.answer.status == 200
+        if is_fetched and not asked.link.path.endswith("P"):
             answers[int((asked.ended - START) / 10)] += 1
 
     values = {
@@ -105,32 +111,36 @@ def month(folder: Path, scale: Scale, settings: Mapping[str, Any] | None = None)
     }
     values |= {"CONCURRENT_REQUESTS": max(scale.hosts // 4, 50), **(settings or {})}
     simulation = Simulation(
-        folder, Web(made, scale.outages), found, values, interval=15 * MINUTE, on_asked=note
+        folder, Web(all_sites, scale.outages), found, values, interval=15 * MINUTE, on_asked=note
     )
     _crawl(simulation, scale)
     report = Report(counters=simulation.counters)
     simulation.close()
-    _outcomes(report, simulation, made, found)
+    _fill_outcomes(report, simulation, all_sites, found)
     report.early, report.overlaps = simulation.judge.early, simulation.judge.overlaps
-    report.rates = [_rates(answers, begin, end) for begin, end, _ in scale.outages]
+    report.rates = [_rates_around(answers, begin, end) for begin, end, _ in scale.outages]
     return report
 
 
 def _crawl(simulation: Simulation, scale: Scale) -> None:
-    """The whole time, killed at random moments, and once in the middle of each outage."""
-    chance = Random(scale.seed + 2)
-    times = [START + chance.random() * scale.days * DAY for _ in range(scale.kills)]
+    """Crawl the whole time, killed at random moments, and once in the middle of each outage."""
+    random = Random(scale.seed + 2)
+    times = [START + random.random() * scale.days * DAY for _ in range(scale.kills)]
     times += [(begin + end) / 2 for begin, end, _ in scale.outages] if scale.kills else []
     for at in sorted(times):
         simulation.run(at)
-        simulation.kill(away=chance.choice((1.0, MINUTE)))
-    simulation.run(START + scale.days * DAY + AFTER)
+        simulation.kill(away=random.choice((1.0, MINUTE)))
+    simulation.run(START + scale.days * DAY + AFTER_SECONDS)
 
 
-def _outcomes(
-    report: Report, simulation: Simulation, made: list[Site], found: list[tuple[float, list[str]]]
+def _fill_outcomes(
+    report: Report,
+    simulation: Simulation,
+    all_sites: list[Site],
+    found: list[tuple[float, list[str]]],
 ) -> None:
-    by_name = {site.name: site for site in made}
+    """Fill in what became of each URL, by the crawl's log."""
+    by_name = {site.name: site for site in all_sites}
     ended: dict[str, tuple[int, str]] = {}
     for url, status, notes in simulation.outcomes():
         if url in ended:
@@ -159,17 +169,19 @@ def _name(status: int) -> str:
     return Status(status).name.lower() if status < 0 else str(status)
 
 
-def _rates(answers: list[int], begin: float, end: float) -> tuple[float, float]:
-    """Pages per second in the minutes before an outage, or long after it if there are none, and
-    soon after it.
+def _rates_around(answers: list[int], begin: float, end: float) -> tuple[float, float]:
+    """Return the pages per second before an outage, and soon after it.
+
+    If the outage is at the start, the first rate is one long after it.
     """
-    after = _rate(answers, end + BACK, MEASURED)
+    after = _rate(answers, end + RATE_BACK_SECONDS, MEASURED_SECONDS)
     if begin - START < 2 * MINUTE:
-        return _rate(answers, end + 3 * MINUTE, MEASURED), after
-    return _rate(answers, begin - 2 * MINUTE, MEASURED), after
+        return _rate(answers, end + 3 * MINUTE, MEASURED_SECONDS), after
+    return _rate(answers, begin - 2 * MINUTE, MEASURED_SECONDS), after
 
 
 def _rate(answers: list[int], at: float, seconds: float) -> float:
+    """Return the mean pages per second from a moment on."""
     first = int((at - START) / 10)
     return sum(answers[first : first + int(seconds / 10)]) / seconds
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
-TICKS = os.sysconf("SC_CLK_TCK")
+TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(slots=True)
@@ -25,9 +25,9 @@ class Cost:
 
 
 def cost(command: list[str]) -> Cost:
-    """Runs a command to its end; RuntimeError if it fails."""
+    """Run a command to its end, and return its cost. Raise RuntimeError if it fails."""
     begun = time.perf_counter()
-    # as users run it
+    # As users run it: with bytecode
     env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as process:
         said = process.stdout.read() if process.stdout else ""
@@ -42,8 +42,10 @@ def cost(command: list[str]) -> Cost:
 
 @contextmanager
 def beside(serve: Callable[..., None], *args: object) -> Iterator[str]:
-    """Runs `serve(connection, *args)` in a separate process until it is sent a message; yields its
-    first message.
+    """Run `serve(connection, *args)` in a separate process for the block, and yield its first
+    message.
+
+    The process gets a message when it is to end.
     """
     here, there = get_context("spawn").Pipe()
     process = get_context("spawn").Process(target=serve, args=(there, *args), daemon=True)
@@ -58,6 +60,6 @@ def beside(serve: Callable[..., None], *args: object) -> Iterator[str]:
 
 
 def cpu_so_far(process: int) -> float:
-    """CPU seconds so far of a running process."""
+    """Return the CPU seconds of a running process so far."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
+    return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND

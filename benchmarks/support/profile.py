@@ -46,7 +46,7 @@ LOGS = "logs, statistics, pipelines"
 OUTPUTS = "index, link log, tables"
 START = "start"
 OTHER = "other"
-CALLER = ""  # its callers are charged
+CHARGE_CALLER = ""  # its callers are charged
 
 SCHEDULER = (
     "adapter/scheduler",
@@ -87,9 +87,9 @@ FILES: Mapping[str, str] = {
     "webcrawl/crawl/page_links.py": PARSING,
     "webcrawl/urls/": URLS,
     "webcrawl/urls/url_fingerprint.py": SEEN,
-    "webcrawl/base/url_text.py": CALLER,
-    "webcrawl/base/zstd_frame.py": CALLER,
-    "webcrawl/urls/host_names.py": CALLER,
+    "webcrawl/base/url_text.py": CHARGE_CALLER,
+    "webcrawl/base/zstd_frame.py": CHARGE_CALLER,
+    "webcrawl/urls/host_names.py": CHARGE_CALLER,
     "webcrawl/frontier/seen/": SEEN,
     "webcrawl/frontier/": FRONTIER,
     "webcrawl/crawl/barrier.py": FRONTIER,
@@ -106,14 +106,14 @@ FILES: Mapping[str, str] = {
     "webcrawl/store/jobdir/host_row.py": FRONTIER,
     "webcrawl/store/jobdir/queue_row.py": FRONTIER,
     "webcrawl/store/jobdir/domain_row.py": FRONTIER,
-    "webcrawl/base/readable.py": CALLER,
+    "webcrawl/base/readable.py": CHARGE_CALLER,
     "webcrawl/crawl/outputs/logs.py": OUTPUTS,
     "webcrawl/crawl/outputs/tables.py": OUTPUTS,
     "webcrawl/crawl/outputs/output.py": OUTPUTS,
     "webcrawl/record/tables/": OUTPUTS,
     "pyarrow/": OUTPUTS,
     "webcrawl/store/": DISK,
-    "webcrawl/store/run": CALLER,
+    "webcrawl/store/run": CHARGE_CALLER,
     "webcrawl/adapter/extensions/": LOGS,
     "webcrawl/adapter/extensions/checkpoints.py": DISK,
     "webcrawl/crawl/crawl_log.py": LOGS,
@@ -123,10 +123,10 @@ FILES: Mapping[str, str] = {
     "webcrawl/crawl/saved_state.py": LOGS,
     "webcrawl/record/statistics.py": LOGS,
     "webcrawl/record/tally.py": LOGS,
-    "webcrawl/base/model.py": CALLER,
+    "webcrawl/base/model.py": CHARGE_CALLER,
     "webcrawl/base/digest.py": DIGESTS,
-    "webcrawl/base/dates.py": CALLER,
-    "webcrawl/items.py": CALLER,
+    "webcrawl/base/dates.py": CHARGE_CALLER,
+    "webcrawl/items.py": CHARGE_CALLER,
 }
 # File names are relative to these; packages first, because they may be installed below either of
 # the others.
@@ -139,8 +139,9 @@ ROOTS = (
 
 
 def judge(files: Mapping[str, str] = FILES) -> Callable[[FrameType | None], str]:
-    """The judge of a Sampler: the innermost frame with a stage decides, unless the stack is an
-    import's.
+    """Return the judge of a Sampler, which maps a stack to a stage.
+
+    The innermost frame with a stage decides, unless the stack is that of an import.
     """
 
     @lru_cache(1 << 16)
@@ -148,7 +149,7 @@ def judge(files: Mapping[str, str] = FILES) -> Callable[[FrameType | None], str]
         return _stage(files, code.co_filename, code.co_name)
 
     def stage(frame: FrameType | None) -> str:
-        found = CALLER
+        found = CHARGE_CALLER
         while frame is not None:
             one = stage_of(frame.f_code)
             if one == START:
@@ -161,40 +162,47 @@ def judge(files: Mapping[str, str] = FILES) -> Callable[[FrameType | None], str]
 
 
 def _compresses(frame: FrameType) -> bool:
-    """True if the frame is compressing: one function makes the record's fields and compresses them."""
+    """Return whether the frame is compressing.
+
+    One function makes a record's fields and compresses them.
+    """
     # none for instructions that the compiler adds, such as a loop's jump back
     line: int | None = frame.f_lineno
     return line is not None and "compress(" in linecache.getline(frame.f_code.co_filename, line)
 
 
 def _stage(files: Mapping[str, str], path: str, function: str) -> str:
+    """Return the stage of a function by the path of its file, or CHARGE_CALLER if its callers
+    count.
+    """
     if path.startswith("<frozen importlib"):
         return START
     name = next((path.rpartition(root)[2] for root in ROOTS if root in path), path)
     beginning = max((start for start in files if name.startswith(start)), key=len, default=None)
-    return CALLER if beginning is None or function == "<module>" else files[beginning]
+    return CHARGE_CALLER if beginning is None or function == "<module>" else files[beginning]
 
 
-INTERVAL = 0.01  # seconds of CPU time; a sample costs 10 us
+INTERVAL_SECONDS = 0.01  # seconds of CPU time; a sample costs 10 us
 RESUME = opmap["RESUME"]
 
 Judge = Callable[[FrameType | None], str]
 """The name that a stack counts for, from its innermost frame; the empty string if it has none."""
 
-BUSY = 0.9  # of a core: with less, the crawl does not wait for the processor
+BUSY_SHARE = 0.9  # of a core: with less, the crawl does not wait for the processor
 
-LEAST = 0.0005  # smaller shares are not shown
-ENOUGH = 100  # samples: the share of a stage of 20 % is known to within 4
+MIN_SHOWN_SHARE = 0.0005  # smaller shares are not shown
+MIN_SAMPLES = 100  # samples: the share of a stage of 20 % is known to within 4
 
 
 class Sampler:
-    """Samples while used as a context. `spent` has all CPU seconds, by the names that `judge` gave.
+    """Samples stacks while used as a context.
 
-    Only one can run per process, in its main thread. Other threads are sampled together with that
-    one.
+    `spent` has all CPU seconds, by the names that `judge` gave. Only one sampler can run per
+    process, in its main thread. Other threads are sampled together with that one.
     """
 
-    def __init__(self, judge: Judge, *, interval: float = INTERVAL) -> None:
+    def __init__(self, judge: Judge, *, interval: float = INTERVAL_SECONDS) -> None:
+        """Create a sampler that takes a sample per `interval` of CPU seconds."""
         self.spent: defaultdict[str, float] = defaultdict(float)
         self.samples = 0
         self._judge, self._interval = judge, interval
@@ -207,7 +215,9 @@ class Sampler:
 
     def __enter__(self) -> Self:
         self._sampled = (time.process_time(), time.thread_time())
-        self._clocks = {thread: _clock(thread) for thread in _frames() if thread != self._main}
+        self._clocks = {
+            thread: _cpu_of_thread(thread) for thread in _frames() if thread != self._main
+        }
         signal.signal(signal.SIGPROF, self._sample)
         signal.siginterrupt(signal.SIGPROF, False)
         signal.setitimer(signal.ITIMER_PROF, self._interval, self._interval)
@@ -229,14 +239,15 @@ class Sampler:
             return
         self._sampling = True
         try:
-            self._look(frame)
+            self._charge(frame)
         finally:
             self._sampling = False
 
-    def _look(self, frame: FrameType | None) -> None:
+    def _charge(self, frame: FrameType | None) -> None:
+        """Charge the CPU time of all threads since the last sample to their stages."""
         process, main = time.process_time(), time.thread_time()
         others = process - self._sampled[0] - (main - self._sampled[1])
-        self.spent[self._judge(_worked(frame))] += main - self._sampled[1]
+        self.spent[self._judge(_frame_that_worked(frame))] += main - self._sampled[1]
         self._sampled = (process, main)
         self.samples += 1
         for thread, stack in _frames().items():
@@ -245,10 +256,11 @@ class Sampler:
         self.spent[""] += others  # of threads that have ended
 
     def _sample_other(self, thread: int, stack: FrameType) -> float:
-        """CPU time of another thread since the last sample, for its last known stage if the thread
-        waits now.
+        """Charge another thread's CPU time since the last sample, and return it.
+
+        If the thread waits now, its last known stage is charged.
         """
-        used = _clock(thread)
+        used = _cpu_of_thread(thread)
         since = used - self._clocks.get(thread, 0.0)
         since = used if since < 0 else since  # a new thread reuses the number of an ended one
         self._clocks[thread] = used
@@ -257,15 +269,15 @@ class Sampler:
         return since
 
 
-def _worked(frame: FrameType | None) -> FrameType | None:
-    """The frame that used the time."""
+def _frame_that_worked(frame: FrameType | None) -> FrameType | None:
+    """Return the frame that used the time: the caller of a function that has done nothing yet."""
     if frame is not None and frame.f_code.co_code[frame.f_lasti] == RESUME:
         return frame.f_back
     return frame
 
 
 def _frames() -> dict[int, FrameType]:
-    """The frames of all threads.
+    """Return the frames of all threads.
 
     The interpreter holds a lock during the call, on which a second call would wait forever. So no
     Python code may run within the first call, including finalizers of garbage.
@@ -279,8 +291,8 @@ def _frames() -> dict[int, FrameType]:
             gc.enable()
 
 
-def _clock(thread: int) -> float:
-    """CPU seconds of a thread.
+def _cpu_of_thread(thread: int) -> float:
+    """Return the CPU seconds of a thread.
 
     It exists, because Python lists it and no other thread runs meanwhile.
     """
@@ -299,11 +311,11 @@ class Profile:
 
     @property
     def cpu(self) -> float:
-        """Since profiling began."""
+        """Return the CPU seconds since profiling began."""
         return sum(self.spent.values())
 
     def shares(self) -> dict[str, float]:
-        """Shares of all CPU time, the largest first; their sum is 1."""
+        """Return the shares of all CPU time, the largest first; their sum is 1."""
         total = max(self.start + self.cpu, 1e-9)
         spent = {**self.spent, START: self.spent.get(START, 0.0) + self.start}
         return {
@@ -312,11 +324,11 @@ class Profile:
         }
 
     def table(self) -> str:
-        """One line per stage, and a total."""
+        """Return a line per stage, and a total."""
         rows = [
             f"{100 * share:6.1f} %  {stage}"
             for stage, share in self.shares().items()
-            if share >= LEAST
+            if share >= MIN_SHOWN_SHARE
         ]
         total = f"{100 * sum(self.shares().values()):6.1f} %  of {self.start + self.cpu:.1f} CPU seconds"
         kernel = 100 * self.kernel / max(self.start + self.cpu, 1e-9)
@@ -325,21 +337,21 @@ class Profile:
         )
 
     def verdict(self, pages: int) -> str:
-        """The limits of this machine, and its bottleneck."""
+        """Return the limit of this machine, and its bottleneck, in a sentence."""
         work = {stage: spent for stage, spent in self.spent.items() if stage != START}
-        if not pages or not work or self.samples < ENOUGH:
+        if not pages or not work or self.samples < MIN_SAMPLES:
             return "too short for a verdict: run it longer"
         busy = self.cpu / max(self.seconds, 1e-9)
-        idle = f"the crawl used {100 * busy:.0f} % of a core; " if busy < BUSY else ""
+        idle = f"the crawl used {100 * busy:.0f} % of a core; " if busy < BUSY_SHARE else ""
         limit = max(work, key=work.__getitem__)
         return f"{idle}this machine can do {pages / self.cpu:.0f} pages per second per core; the bottleneck is: {limit}"
 
 
 @contextmanager
 def profiled() -> Iterator[Profile]:
-    """Profiles the block; CPU time before it counts as the start.
+    """Profile the block; CPU time before it counts as the start.
 
-    Only in the main thread, one at a time.
+    Only one can run at a time, in the main thread.
     """
     profile, begun = Profile(time.process_time()), time.monotonic()
     sampler = Sampler(judge())

@@ -15,13 +15,14 @@ from benchmarks.support.crawling import IMPOLITE, PORT, TLS_PORT, measured, serv
 from benchmarks.support.processes import Cost, cpu_so_far
 from benchmarks.support.report import report
 
-PAGES_A_HOST = {
-    False: 20,
-    True: 4,
-}  # few over TLS: connections are not kept and cost as much as pages
-FEWER = {"scrapy": 10, "by-hand": 4}  # plain Scrapy gets a smaller web, for about the same run time
+# Few over TLS: connections are not kept, and cost as much as pages
+PAGES_A_HOST = {False: 20, True: 4}
+DIVISOR = {
+    "scrapy": 10,
+    "by-hand": 4,
+}  # plain Scrapy gets a smaller web, for about the same run time
 
-MOST = 0.9  # share of a web's pages: webcrawl's trap filters skip some pages of the largest hosts
+MIN_SHARE = 0.9  # of a web's pages: webcrawl's trap filters skip some of the largest hosts
 
 
 @dataclass(slots=True, frozen=True)
@@ -46,7 +47,7 @@ class Web:
 
     @property
     def arguments(self) -> list[str]:
-        """The arguments of the programs under test."""
+        """Return the arguments of the programs under test."""
         port = TLS_PORT if self.tls else PORT
         return [*map(str, (self.hosts, self.pages, port)), *(["--tls"] if self.tls else [])]
 
@@ -65,7 +66,7 @@ class Rate:
 
 
 def run_webcrawl(web: Web) -> Rate:
-    """The whole crawler, with everything on but politeness."""
+    """Run the whole crawler, with everything on but politeness."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         rate = _run(web, webcrawl(folder, web.hosts, *IMPOLITE, tls=web.tls))
@@ -75,22 +76,22 @@ def run_webcrawl(web: Web) -> Rate:
 
 
 def run_scrapy(web: Web) -> Rate:
-    """A CrawlSpider with LinkExtractor."""
-    return _plain(web, FEWER["scrapy"])
+    """Run a CrawlSpider with LinkExtractor."""
+    return _plain(web, DIVISOR["scrapy"])
 
 
 def run_by_hand(web: Web) -> Rate:
-    """Scrapy with links by lexbor, as fast as a good user makes it."""
-    return _plain(web, FEWER["by-hand"], "--by-hand")
+    """Run Scrapy with links by lexbor, as fast as a good user makes it."""
+    return _plain(web, DIVISOR["by-hand"], "--by-hand")
 
 
 def run_limit(web: Web) -> Rate:
-    """The limit, without a crawler."""
+    """Run the limit, without a crawler."""
     return _run(web, [sys.executable, "-m", "benchmarks.bare", *web.arguments])
 
 
 def run_archive(web: Web) -> Rate:
-    """The limit with the archive."""
+    """Run the limit with the archive."""
     return _run(web, [sys.executable, "-m", "benchmarks.bare", *web.arguments, "--archive"])
 
 
@@ -103,6 +104,7 @@ def _plain(web: Web, fewer: int, *more: str) -> Rate:
 
 
 def _run(web: Web, command: list[str]) -> Rate:
+    """Serve a web, run a command that crawls it, and return its rate."""
     with served(web.hosts, web.pages, *web.options) as server:
         before = cpu_so_far(server)
         spent = measured(command)
@@ -120,9 +122,12 @@ RUNS: dict[str, Callable[[Web], Rate]] = {
 
 
 def measure(name: str, web: Web) -> Rate:
-    """Runs one of RUNS, and prints its line."""
+    """Run one of RUNS, report its figures and return them.
+
+    Raise RuntimeError if it crawled too few pages for a measurement.
+    """
     rate = RUNS[name](web)
-    if rate.pages < MOST * web.pages // FEWER.get(name, 1):
+    if rate.pages < MIN_SHARE * web.pages // DIVISOR.get(name, 1):
         raise RuntimeError(f"{name} crawled {rate.pages} pages of {web}: too few for a measurement")
     report(
         f"suite/{name}",

@@ -61,7 +61,7 @@ IMAGES = {
 
 
 def files(port: int) -> dict[str, tuple[str, bytes]]:
-    """Type and body by URL."""
+    """Return content type and body of each file by URL."""
     names = {"cdn": f"{CDN}:{port}", "fonts": f"{FONTS}:{port}"}
     texts = {
         f"{HOST}/": ("text/html; charset=utf-8", INDEX),
@@ -86,12 +86,12 @@ def files(port: int) -> dict[str, tuple[str, bytes]]:
 
 
 def _formatted(style: str) -> str:
-    """With the braces of CSS doubled, but for the one name in them."""
+    """Return a style with its braces doubled, except around the name of the host with fonts."""
     return style.replace("{", "{{").replace("}", "}}").replace("{{fonts}}", "{fonts}")
 
 
 def png(seed: int, side: int = 16) -> bytes:
-    """A small picture that is like no other's."""
+    """Return a small picture that is like no other seed's."""
     rows = bytearray()
     for y in range(side):
         rows.append(0)
@@ -110,11 +110,13 @@ def png(seed: int, side: int = 16) -> bytes:
 
 @contextmanager
 def serving() -> Iterator[tuple[int, dict[str, tuple[str, bytes]], list[str]]]:
-    """Serves the site: port, its files by URL, and the URLs asked for so far."""
+    """Serve the site; yield its port, its files by URL, and the growing list of requested URLs."""
     known: dict[str, tuple[str, bytes]] = {}
     asked: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
+        """Answers with the files, and notes each URL."""
+
         def do_GET(self) -> None:
             url = f"http://{self.headers['Host']}{self.path}"
             asked.append(url)
@@ -122,7 +124,7 @@ def serving() -> Iterator[tuple[int, dict[str, tuple[str, bytes]], list[str]]]:
             self.send_response(200 if url in known else 404)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
-            # without it no font comes from another host
+            # Without it browsers load no font from another host
             self.send_header("Access-Control-Allow-Origin", "*")
             self.end_headers()
             self.wfile.write(body)

@@ -27,7 +27,7 @@ VIEWER = """<!doctype html><style>body {{ margin: 0 }} replay-web-page {{ positi
 
 @contextmanager
 def pywb(program: Path, job: Path, folder: Path) -> Iterator[Address]:
-    """pywb, with our archive files and our index of them."""
+    """Run pywb with our archive files and our index of them; yield where it has a page."""
     collection = folder / "collections/site"
     for name in ("archive", "indexes"):
         (collection / name).mkdir(parents=True)
@@ -56,7 +56,7 @@ def pywb(program: Path, job: Path, folder: Path) -> Iterator[Address]:
 
 @contextmanager
 def replayweb(package: Path, wacz: Path, folder: Path) -> Iterator[Address]:
-    """replayweb.page with wabac.js, as its npm package has them, and our WACZ file beside them."""
+    """Serve replayweb.page with wabac.js and our WACZ file; yield where it has a page."""
     shutil.copy(package / "ui.js", folder)
     shutil.copy(package / "sw.js", folder)
     shutil.copy(wacz, folder / "site.wacz")
@@ -79,11 +79,12 @@ def replayweb(package: Path, wacz: Path, folder: Path) -> Iterator[Address]:
 
 
 class _Ranges(SimpleHTTPRequestHandler):
-    """Files, and parts of them: a viewer loads no more than it needs."""
+    """Serves files, and parts of them: a viewer loads no more than it needs."""
 
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
+        """Answer with the range of the file that is requested, or with the whole file."""
         asked = self.headers.get("Range", "")
         path = Path(self.translate_path(self.path))
         if not asked.startswith("bytes=") or not path.is_file():
@@ -110,6 +111,7 @@ def _free_port() -> int:
 
 
 def _wait_for(url: str, patience: float = 60.0) -> None:
+    """Wait until a URL answers. Raise OSError if it does not in time."""
     end = time.monotonic() + patience
     while True:
         try:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 
 def report(name: str, **figures: object) -> None:
-    """Prints one line: what was measured, the figures, and the peak memory of this process so far."""
+    """Print one JSON line: what was measured, the figures, and the peak memory of this process."""
     rounded = {
         key: round(value, 3) if isinstance(value, float) else value
         for key, value in figures.items()
@@ -23,7 +23,7 @@ def report(name: str, **figures: object) -> None:
 
 
 def percent(parts: Mapping[str, float]) -> dict[str, float]:
-    """Shares of the total, the largest first."""
+    """Return the parts in percent of their sum, the largest first."""
     total = sum(parts.values())
     return {
         name: round(100 * parts[name] / total, 1)
@@ -33,7 +33,7 @@ def percent(parts: Mapping[str, float]) -> dict[str, float]:
 
 @dataclass(slots=True)
 class Clock:
-    """What a block of code took."""
+    """The seconds that a block of code took."""
 
     cpu: float = 0.0
     seconds: float = 0.0
@@ -41,7 +41,11 @@ class Clock:
 
 @contextmanager
 def timed() -> Iterator[Clock]:
-    """CPU (user and system, all threads) and wall seconds of the block."""
-    clock, cpu, seconds = Clock(), time.process_time(), time.perf_counter()
+    """Yield a clock that has, after the block, its CPU seconds (all threads) and its wall
+    seconds.
+    """
+    clock = Clock()
+    cpu, seconds = time.process_time(), time.perf_counter()
     yield clock
-    clock.cpu, clock.seconds = time.process_time() - cpu, time.perf_counter() - seconds
+    clock.cpu = time.process_time() - cpu
+    clock.seconds = time.perf_counter() - seconds

@@ -16,11 +16,11 @@ from webcrawl.crawl.revisit.policies import POLICIES, Policy, PolicyOptions
 from webcrawl.crawl.revisit.record import PageRecord
 from webcrawl.crawl.revisit.revisits import SET_BACK_SHARE
 
-# steps in which a round of all pages is simulated; the order of pages is that before a step
+# Steps in which a round of all pages is simulated. Within a step the order of pages is that before
 PARTS = 400
-SOON = 16  # steps for which pages are looked for at once
+SOON_STEPS = 16  # for which due pages are looked for at once
 START = 1.8e9
-KNOWN = 1e6  # changes that were seen, if rates are known
+KNOWN_RATE_CHANGES = 1e6  # that a record of a page has seen whose rate is known
 
 
 class Store:
@@ -29,8 +29,14 @@ class Store:
     def __init__(
         self, world: World, budget: float, policy: str, *, known: bool = False, seed: int = 1
     ) -> None:
+        """Create the store for a world and a policy; `budget` is the number of visits per second.
+
+        If `known`, the policy knows the rates.
+        """
         pages = len(world)
-        self.world, self.budget, self.known = world, budget, known
+        self.world = world
+        self.budget = budget
+        self.known = known
         self.kept = 0
         self.clock = START
         self.sample = Sample()  # as a crawl has one
@@ -50,22 +56,25 @@ class Store:
         self.fresh = 0.0  # weighted seconds for which pages were as fetched, up to their last fetch
 
     def first(self, part: int) -> None:
-        """Fetches all pages for the first time, in an order of no meaning."""
+        """Fetch all pages for the first time, in a random order, `part` at a time."""
         order = self.world.random.permutation(len(self.world))
         for at in np.array_split(order, max(len(order) // part, 1)):
             times = self._times(len(at))
             self._fetch(at, times)
             if self.known:
-                self.shape[at], self.span[at] = KNOWN, KNOWN / self.world.rates[at]
+                self.shape[at], self.span[at] = (
+                    KNOWN_RATE_CHANGES,
+                    KNOWN_RATE_CHANGES / self.world.rates[at],
+                )
             self.kept += len(at)
             for page, now, weight in zip(
                 at.tolist(), times.tolist(), self.world.weights[at].tolist(), strict=True
             ):
                 self.sample.put(PageRecord(str(page), fetched=now, weight=weight), 0.0)
-            self._put(at, self._dues(at, times), times)
+            self._queue(at, self._due_times(at, times), times)
 
     def visit(self, part: int) -> None:
-        """Takes the next pages in order of their due times."""
+        """Visit the next pages in the order of their due times."""
         times = self._times(part)
         at = self._next(part)
         if not self.policy.early:
@@ -77,33 +86,37 @@ class Store:
         self.total += len(at)
 
     def _next(self, part: int) -> np.ndarray:
-        """The pages that are due first, in order.
+        """Return the pages that are due first, in order.
 
-        To go through ten million pages for each few of them would take hours: those that are due
-        soon are kept apart.
+        The policy is asked again about those that were put off.
         """
-        at = self._first(part)
+        at = self._first_due(part)
         while self.put_off[at].any():
             asked = at[self.put_off[at]]
-            due = self._dues(asked, np.full(len(asked), self.clock)) - (
+            due = self._due_times(asked, np.full(len(asked), self.clock)) - (
                 self.clock - self.fetched[asked]
             )
-            self._put(asked, due, self.due[asked])
-            at = self._first(part)
+            self._queue(asked, due, self.due[asked])
+            at = self._first_due(part)
         return at
 
-    def _first(self, part: int) -> np.ndarray:
+    def _first_due(self, part: int) -> np.ndarray:
+        """Return the first pages by due time, in order.
+
+        To go through ten million pages for each few of them would take hours, so pages that are due
+        soon are kept apart.
+        """
         self._soon = self._soon[self.due[self._soon] <= self._bar]
         if len(self._soon) < part:
-            last = min(SOON * part, len(self.due)) - 1
+            last = min(SOON_STEPS * part, len(self.due)) - 1
             self._bar = float(np.partition(self.due, last)[last])
             self._soon = np.flatnonzero(self.due <= self._bar)
         due = self.due[self._soon]
         first = np.argpartition(due, part - 1)[:part]
         return self._soon[first[np.argsort(due[first])]]
 
-    def _dues(self, at: np.ndarray, times: np.ndarray) -> np.ndarray:
-        """Asks the policy about pages as they are known."""
+    def _due_times(self, at: np.ndarray, times: np.ndarray) -> np.ndarray:
+        """Return when the policy wants these pages to be visited, as their records are now."""
         record, policy = PageRecord(""), self.policy
         rows = (
             at,
@@ -121,19 +134,21 @@ class Store:
             due.append(policy.due(record, now, self.place(now)))
         return np.array(due)
 
-    def _put(self, at: np.ndarray, due: np.ndarray, place: np.ndarray) -> None:
-        """Pages wait until then, or until the policy is asked again, as in a crawl (revisits.py).
+    def _queue(self, at: np.ndarray, due: np.ndarray, place: np.ndarray) -> None:
+        """Let pages wait until they are due, or until the policy is asked again, as in revisits.py.
 
-        `place`: where the queue is.
+        `place` is the due time that the queue has come to.
         """
         a_round = len(self.world) / self.budget
-        self.put_off[at] = far = due - place > getattr(self.policy, "patience", np.inf) * a_round
-        self.due[at] = np.where(far, place + a_round, due)
+        patience = getattr(self.policy, "patience", np.inf)
+        is_far = due - place > patience * a_round
+        self.put_off[at] = is_far
+        self.due[at] = np.where(is_far, place + a_round, due)
 
     def _learn(
         self, at: np.ndarray, times: np.ndarray, seconds: np.ndarray, changed: np.ndarray
     ) -> None:
-        """Tells the policy what visits found, and asks it for the next ones."""
+        """Tell the policy what visits found, and queue the pages anew."""
         rows = (
             at,
             times,
@@ -163,21 +178,22 @@ class Store:
             spans.append(record.span)
             visits.append(record.visits)
             changes.append(record.changes)
-        self._put(at, np.array(due), self.due[at])
+        self._queue(at, np.array(due), self.due[at])
         self.shape[at], self.span[at] = shapes, spans
         self.visits[at], self.changes[at] = visits, changes
 
     def place(self, now: float) -> float:
-        """The due time that the queue has come to."""
+        """Return the due time that the queue has come to."""
         return self._place or now
 
     def _times(self, part: int) -> np.ndarray:
+        """Return the times of the next visits, and move the clock to the last of them."""
         times = self.clock + np.arange(1, part + 1) / self.budget
         self.clock = float(times[-1])
         return times
 
     def _fetch(self, at: np.ndarray, times: np.ndarray) -> None:
-        """Pages are as fetched from now on, until their next change."""
+        """Note that these pages are fetched at these times, and draw their next changes."""
         ends = np.minimum(self.changes_at[at], times)
         was = self.fetched[at] > 0
         self.fresh += float((self.world.weights[at] * (ends - self.fetched[at]))[was].sum())
@@ -185,7 +201,7 @@ class Store:
         self.changes_at[at] = times + self.world.random.exponential(1 / self.world.rates[at])
 
     def fresh_by_now(self) -> float:
-        """Weighted seconds for which pages were as fetched."""
+        """Return the weighted seconds for which pages have been as fetched."""
         return self.fresh + float(
             (self.world.weights * (np.minimum(self.changes_at, self.clock) - self.fetched)).sum()
         )
@@ -194,7 +210,7 @@ class Store:
 def simulate(
     store: Store, visits: float, steps: int, parts: int = PARTS
 ) -> Iterator[tuple[float, float]]:
-    """Visits per page so far, and the freshness since the last such moment."""
+    """Yield, after each step, the visits per page so far and the freshness since the last step."""
     pages = len(store.world)
     part = max(pages // parts, 1)
     store.first(part)

@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from benchmarks.support.revisits_report import Report, early, measure, places, repeats
+from benchmarks.support.revisits_report import Report, check_repeats, early, measure, places
 from benchmarks.support.revisits_web import MINUTE, Scale, Weeks
 from benchmarks.support.simulation import DAY, START
 from benchmarks.support.weighed_policies import BY_ZIPF
@@ -21,13 +21,14 @@ ROUNDS = 6  # of all pages, with `fixed`
 
 
 def weeks(folder: Path, scale: Scale, settings: Mapping[str, Any] | None = None) -> Report:
-    """Crawls them, killed at random moments, each time after some work since the last checkpoint."""
+    """Simulate weeks of a crawl, killed at random moments, and return what became of it."""
     world = scale.world(lambda: START)
     rates = [
         world.changing_pages.rate(*place) if world.changing_pages is not None else 0.0
         for place in places(world)
     ]
-    wanted, age = scale.budget * sum(rates), scale.days * DAY / ROUNDS
+    wanted = scale.budget * sum(rates)
+    age = scale.days * DAY / ROUNDS
     values = {
         **_settings(scale),
         "REVISIT_RATE": wanted if scale.policy != "fixed" else 20 * scale.pages / age,
@@ -35,11 +36,11 @@ def weeks(folder: Path, scale: Scale, settings: Mapping[str, Any] | None = None)
         **(settings or {}),
     }
     simulation = Weeks(folder, scale, values)
-    chance = Random(scale.seed)
+    random = Random(scale.seed)
     end = START + scale.days * DAY
-    for at in sorted(START + chance.random() * scale.days * DAY for _ in range(scale.kills)):
+    for at in sorted(START + random.random() * scale.days * DAY for _ in range(scale.kills)):
         simulation.run(at)
-        simulation.kill(away=chance.choice((1.0, MINUTE)))
+        simulation.kill(away=random.choice((1.0, MINUTE)))
     simulation.run(end)
     report = Report(
         scale.policy, scale.pages, counters=simulation.counters, overlaps=simulation.judge.overlaps
@@ -61,11 +62,12 @@ def weeks(folder: Path, scale: Scale, settings: Mapping[str, Any] | None = None)
     measure(report, simulation, rates, wanted, end)
     report.early = [line for run in simulation.runs for line in early(run, scale.delay)]
     if scale.policy == "fixed":
-        repeats(report, simulation, age, end)
+        check_repeats(report, simulation, age, end)
     return report
 
 
 def _settings(scale: Scale) -> dict[str, Any]:
+    """Return the settings that all crawls of this scale have."""
     return {
         "REVISIT_POLICY": f"{BY_ZIPF}{scale.policy}" if scale.policy in POLICIES else scale.policy,
         "SITEMAPS": bool(scale.sitemaps),
@@ -78,8 +80,9 @@ def _settings(scale: Scale) -> dict[str, Any]:
 
 
 def share(folder: Path, scale: Scale, wanted: float) -> float:
-    """The share that fetches of known pages have of all, while there are new ones, with
-    REVISIT_SHARE so large.
+    """Return the share that fetches of known pages have of all, with this REVISIT_SHARE.
+
+    It is measured while there are new pages.
     """
     values = {"REVISIT_RATE": 0, "REVISIT_SHARE": wanted, "REVISIT_AGE": 10**9}
     simulation = Weeks(folder, scale, _settings(scale) | values)

@@ -21,9 +21,9 @@ from webcrawl.lab.simweb.host_kinds import is_robots
 from webcrawl.lab.simweb.random_content import path
 from webcrawl.lab.simweb.site_listings import is_listing
 
-WARM = 0.5  # of the time: what is measured comes after it
-# of the age with `fixed`: later than this is lost, sooner than this is fetched twice
-LATE, TWICE = 1.25, 0.5
+WARM_SHARE = 0.5  # of the time: what is measured comes after it
+LATE = 1.25  # times the age with `fixed`: a page that is fetched later is lost
+TWICE = 0.5  # times the age: a page that is fetched sooner is fetched twice
 STAYING = ("change_poisson", "change_never")
 SLACK = 0.001
 
@@ -58,52 +58,59 @@ class Report:
 def measure(
     report: Report, simulation: Weeks, rates: list[float], wanted: float, end: float
 ) -> None:
-    """Freshness is of pages that stay where they are: for the others nobody knows an optimum."""
-    middle, world = START + (end - START) * WARM, simulation.world
-    every, sent = places(world), fetches(world, simulation.hits)
+    """Fill in the rates and the freshness of the time after the crawl has warmed up.
+
+    Freshness is of pages that stay where they are: for the others no optimum is known.
+    """
+    world = simulation.world
+    middle = START + (end - START) * WARM_SHARE
+    all_places = places(world)
+    sent = fetches(world, simulation.hits)
     late = [
         hit
         for run in simulation.runs
         for hit in run
         if hit.wall >= middle and not is_robots(hit.path)
     ]
-    report.wanted, report.rate = wanted * DAY, len(late) / (end - middle) * DAY
+    report.wanted = wanted * DAY
+    report.rate = len(late) / (end - middle) * DAY
     report.unmodified = sum(hit.status == 304 for hit in late) / max(len(late), 1)
     report.known = len(sent)
     report.missing = [
-        f"{world.origin(host)}{path(page)}" for host, page in every if (host, page) not in sent
+        f"{world.origin(host)}{path(page)}" for host, page in all_places if (host, page) not in sent
     ]
     staying = {
-        place: rate for place, rate in zip(every, rates, strict=True) if _stays(world, *place)
+        place: rate for place, rate in zip(all_places, rates, strict=True) if _stays(world, *place)
     }
     urls = [world.origin(host) + path(page) for host, page in staying]
-    weights, chosen = [weight(url) for url in urls], set(urls)
+    weights = [weight(url) for url in urls]
+    chosen = set(urls)
     budget = sum(hit.url in chosen or is_listing(hit.path) for hit in late) / (end - middle)
     kept = {place: of_page for place, of_page in sent.items() if place in staying}
     report.fresh = freshness(world, kept, middle, end, weight=weight).fresh
-    report.optimum = optimum([*staying.values()], weights, budget)
+    rates_of_staying = [*staying.values()]
+    report.optimum = optimum(rates_of_staying, weights, budget)
     if simulation.lists:
-        rows = (
-            np.array(column)
-            for column in ([*staying.values()], weights, [host for host, _ in staying])
-        )
-        report.told = told(*rows, budget).fresh
-    report.uniform = uniform([*staying.values()], weights, budget) if budget else 0.0
+        hosts = np.array([host for host, _ in staying])
+        known = told(np.array(rates_of_staying), np.array(weights), hosts, budget)
+        report.told = known.fresh
+    report.uniform = uniform(rates_of_staying, weights, budget) if budget else 0.0
 
 
 def places(world: World) -> list[tuple[int, int]]:
-    """All pages, by host and page."""
+    """Return all pages, by host and page."""
     return [(host, page) for host in range(world.hosts) for page in range(world.pages_of(host))]
 
 
 def _stays(world: World, host: int, page: int) -> bool:
+    """Return whether a page stays at its URL as long as the world lasts."""
     return world.changing_pages is not None and (
         page == 0 or world.changing_pages.kind(host, page) in STAYING
     )
 
 
 def early(run: list[Hit], delay: float) -> list[str]:
-    """Requests that a host got sooner than its turn was, in one run."""
+    """Return the requests of one run that a host got before its turn."""
     by_host: defaultdict[str, list[Hit]] = defaultdict(list)
     for hit in run:
         by_host[hit.host].append(hit)
@@ -115,21 +122,22 @@ def early(run: list[Hit], delay: float) -> list[str]:
     ]
 
 
-def repeats(report: Report, simulation: Weeks, age: float, end: float) -> None:
-    """With a fixed age each page that is where it was has its next fetch after that time, and only
-    one.
+def check_repeats(report: Report, simulation: Weeks, age: float, end: float) -> None:
+    """Check a crawl with a fixed age: each page that stays is fetched once per age.
+
+    Fill in the pages that were fetched too early or too late, or not after their host was away.
     """
-    asked: defaultdict[str, list[Hit]] = defaultdict(list)
+    hits_by_url: defaultdict[str, list[Hit]] = defaultdict(list)
     for hit in simulation.hits:
         if not is_robots(hit.path):
-            asked[hit.url].append(hit)
-    for url, hits in asked.items():
-        spaces = [second.wall - first.wall for first, second in pairwise(hits)]
-        if min(spaces, default=age) < TWICE * age:
-            report.twice.append(f"{url}: {min(spaces) / age:.2f} times its age")
+            hits_by_url[hit.url].append(hit)
+    for url, hits in hits_by_url.items():
+        gaps = [second.wall - first.wall for first, second in pairwise(hits)]
+        if min(gaps, default=age) < TWICE * age:
+            report.twice.append(f"{url}: {min(gaps) / age:.2f} times its age")
         if not {hit.status for hit in hits} <= {200, 304}:
             continue
-        back, longest = simulation.back(host_of(url)), max([*spaces, end - hits[-1].wall])
+        back, longest = simulation.back(host_of(url)), max([*gaps, end - hits[-1].wall])
         if hits[-1].wall < back:
             report.not_back.append(url)
         elif not back and longest > LATE * age:

@@ -23,8 +23,8 @@ from webcrawl.lab.simweb.changing_pages import original_path
 from webcrawl.lab.simweb.web_answers import WebRequest, head
 
 MINUTE = 60.0
-SECONDS = 0.3  # that an answer takes
-RANKS = 50  # of importance: if there were more, few pages would decide about freshness
+ANSWER_SECONDS = 0.3  # that an answer takes
+IMPORTANCE_RANKS = 50  # of importance: if there were more, few pages would decide about freshness
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,7 @@ class Scale:
     seed: int = 1
 
     def world(self, clock: Callable[[], float]) -> World:
+        """Return the world of this scale, with this clock."""
         mix = {"change_poisson": 0.84, "change_never": 0.1}
         mix |= dict.fromkeys(("change_moves", "change_returns", "change_gone_404"), 0.02)
         mix |= dict.fromkeys(
@@ -63,7 +64,7 @@ class Scale:
 
 
 @dataclass(slots=True)
-class Shown(Asked):
+class AskedWithExchange(Asked):
     """A request with its whole answer, and how it is logged."""
 
     exchange: Exchange
@@ -71,9 +72,10 @@ class Shown(Asked):
 
 
 class Weeks(Simulation):
-    """A simulation whose answers are those of a world."""
+    """A simulation whose answers are those of a world with changing pages."""
 
     def __init__(self, folder: Path, scale: Scale, settings: Mapping[str, Any]) -> None:
+        """Assemble the crawl in a folder, with these settings."""
         self.now = START
         self.world = scale.world(lambda: self.now)
         self.lists = bool(scale.sitemaps)
@@ -82,11 +84,15 @@ class Weeks(Simulation):
         self._saved_hits = 0
         self.spells = _spells(scale) if scale.away else {}
         super().__init__(
-            folder, _away, [(START, [*self.world.seeds()])], settings, interval=60 * MINUTE
+            folder,
+            _answer_while_away,
+            [(START, [*self.world.seeds()])],
+            settings,
+            interval=60 * MINUTE,
         )
 
     def back(self, host: str) -> float:
-        """When a host is back that was away; 0 if it never was."""
+        """Return when a host is back that was away; 0 if it never was."""
         return self.spells[host][1] if host in self.spells else 0.0
 
     def checkpoint(self) -> None:
@@ -99,25 +105,31 @@ class Weeks(Simulation):
         self.runs.append([])
 
     def _begin(self, link: Link) -> None:
+        """Begin a request, and let its host answer unless it is away."""
         begin, end = self.spells.get(host_of(link.url), (0.0, 0.0))
         if begin <= self.now < end:
-            super()._begin(link)  # to `_away`
+            super()._begin(link)  # to `_answer_while_away`
             if self.crawl.parts.revisiting is not None and link.history:
                 self.crawl.parts.revisiting.next_headers(link)
             return
         self._changes()
         self.judge.begins(link, self.now)
-        exchange, hit = self._ask(link)
+        exchange, hit = self._answer_of(link)
         self.runs[-1].append(hit)
         self._serial += 1
-        answer = Answer(hit.status, SECONDS, body=exchange.body)
+        answer = Answer(hit.status, ANSWER_SECONDS, body=exchange.body)
         heappush(
             self._flying,
-            (hit.ended, self._serial, Shown(link, self.now, hit.ended, answer, exchange, hit)),
+            (
+                hit.ended,
+                self._serial,
+                AskedWithExchange(link, self.now, hit.ended, answer, exchange, hit),
+            ),
         )
 
     def _end(self, asked: Asked) -> None:
-        if not isinstance(asked, Shown):
+        """Do with an answer what the crawl does with it."""
+        if not isinstance(asked, AskedWithExchange):
             super()._end(asked)
             return
         link, exchange = asked.link, asked.exchange
@@ -129,8 +141,10 @@ class Weeks(Simulation):
             self.visitor.follow(page)
         self.crawl.finish(link, self._outcome(asked), exchange)
 
-    def _ask(self, link: Link) -> tuple[Exchange, Hit]:
-        """The answer as the network room would bring it."""
+    def _answer_of(self, link: Link) -> tuple[Exchange, Hit]:
+        """Return the exchange and the log entry of a request, with the conditions that the crawl
+        sends.
+        """
         revisiting = self.crawl.parts.revisiting
         given = revisiting.next_headers(link) if revisiting is not None and link.history else []
         conditions = {name.decode(): value for name, value in given}
@@ -159,7 +173,7 @@ class Weeks(Simulation):
             answer.body,
             "127.0.0.1",
             self.now,
-            Timings(total=SECONDS),
+            Timings(total=ANSWER_SECONDS),
         )
         hit = Hit(
             self.now,
@@ -167,7 +181,7 @@ class Weeks(Simulation):
             link.url,
             "",
             0,
-            ended=self.now + SECONDS,
+            ended=self.now + ANSWER_SECONDS,
             status=answer.status,
             outcome="sent",
         )
@@ -175,26 +189,26 @@ class Weeks(Simulation):
         return exchange, hit
 
 
-def _away(url: str, now: float) -> Answer:
-    """What a request gets while its host is away."""
+def _answer_while_away(url: str, now: float) -> Answer:
+    """Return what a request gets while its host is away."""
     del url, now
     return refused()
 
 
 def _spells(scale: Scale) -> dict[str, tuple[float, float]]:
-    """When some hosts are away: a day, or five."""
-    chance = Random(scale.seed)
+    """Return when some hosts are away: for a day, or for five."""
+    random = Random(scale.seed)
     found = {}
     for host in range(0, scale.hosts, 3):
-        begin = START + scale.days * DAY * chance.uniform(0.1, 0.4)
+        begin = START + scale.days * DAY * random.uniform(0.1, 0.4)
         found[f"site{host}.test"] = (begin, begin + (5 if host % 2 else 1) * DAY)
     return found
 
 
 def important(link: Link) -> float:
-    """Importance by Zipf's law, independent of everything else."""
+    """Return the importance of a link by Zipf's law, independent of everything else."""
     return weight(link.url)
 
 
 def weight(url: str) -> float:
-    return (1.0 + crc32(original_path(url).encode()) % RANKS) ** -0.8
+    return (1.0 + crc32(original_path(url).encode()) % IMPORTANCE_RANKS) ** -0.8

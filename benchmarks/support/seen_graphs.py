@@ -20,7 +20,7 @@ def lines(path: Path) -> list[str]:
 
 
 def links(path: Path) -> dict[str, list[str]]:
-    """The targets of each source, in the order of the file."""
+    """Return the targets of each source, in the order of the file."""
     pages: dict[str, list[str]] = {}
     for line in lines(path):
         if "\t" in line and not line.startswith("#"):
@@ -30,20 +30,21 @@ def links(path: Path) -> dict[str, list[str]]:
 
 
 def breadth_first(pages: dict[str, list[str]], start: str) -> Iterator[list[str]]:
-    """The start, then the links of each page that a crawl from `start` finds, in its order."""
-    queue, met = [start], {start}
+    """Yield the start, and then the links of each page in the order of a crawl."""
+    queue, known = [start], {start}
     yield [start]
     for page in queue:
         found = pages.get(page, [])
         yield found
-        new = [target for target in dict.fromkeys(found) if target not in met]
-        met.update(new)
+        new = [target for target in dict.fromkeys(found) if target not in known]
+        known.update(new)
         queue += new
 
 
 def hollins(cases: Path) -> Pages:
-    """A university's site in 2004, from its home page on; its links are like those of many small
-    crawls.
+    """Return the pages of a university's site in 2004, from its home page on.
+
+    Its links are like those of many small crawls.
     """
     urls = dict(line.split("\t") for line in lines(cases / "graph-hollins" / "urls.tsv.zst"))
     pages = links(cases / "graph-hollins" / "edges.tsv.zst")
@@ -51,13 +52,13 @@ def hollins(cases: Path) -> Pages:
 
 
 def wikispeedia(cases: Path) -> Pages:
-    """A small encyclopedia, in the order of its first article's crawl."""
+    """Return the pages of a small encyclopedia, in the order of a crawl from its first article."""
     pages = links(cases / "graph-wikispeedia" / "links.tsv.zst")
     return list(breadth_first(pages, next(iter(pages))))
 
 
 def logs(cases: Path) -> Pages:
-    """What two crawlers downloaded, one URL per page."""
+    """Return what two crawlers downloaded, one URL per page."""
     found = [
         line
         for name in ("uci-2020-04", "uci-2025-05")

@@ -14,7 +14,10 @@ Keys = npt.NDArray[np.uint64]
 
 
 def spread(numbers: Keys) -> Keys:
-    """A different key for each number (splitmix64's finalizer, which is a bijection)."""
+    """Return a different key for each number.
+
+    It is the finalizer of splitmix64, which is a bijection.
+    """
     keys = numbers * np.uint64(0x9E37_79B9_7F4A_7C15)
     keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58_476D_1CE4_E5B9)
     keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D0_49BB_1331_11EB)
@@ -22,23 +25,23 @@ def spread(numbers: Keys) -> Keys:
 
 
 def as_array(keys: Keys) -> array[int]:
-    """The keys in the form that the store takes."""
+    """Return the keys in the form that the store takes."""
     batch = array("Q")
     batch.frombytes(keys.tobytes())
     return batch
 
 
 class Stream:
-    """Batches: even places have the next keys, odd places any earlier ones."""
+    """Makes batches: even places have the next keys, odd places any earlier ones."""
 
     def __init__(self) -> None:
-        self._chance = np.random.default_rng(1)
+        self._random = np.random.default_rng(1)
 
     def numbers(self, distinct: int, size: int) -> Keys:
         half = size // 2
         numbers = np.empty(size, np.uint64)
         numbers[::2] = np.arange(distinct, distinct + half)
-        numbers[1::2] = self._chance.integers(0, distinct + 1, half, np.uint64)
+        numbers[1::2] = self._random.integers(0, distinct + 1, half, np.uint64)
         return numbers
 
     def batch(self, distinct: int, size: int) -> array[int]:
@@ -46,11 +49,12 @@ class Stream:
 
 
 class Strided:
-    """Keys that are sorted as made, for a file of a billion: one odd key in each of equal ranges."""
+    """Makes keys in order, for a file of a billion: one odd key in each of equal ranges."""
 
     def __init__(self, count: int) -> None:
-        self._count, self._step = count, (1 << 64) // count
-        self._chance = np.random.default_rng(2)
+        self._count = count
+        self._step = (1 << 64) // count  # the width of a range
+        self._random = np.random.default_rng(2)
 
     def keys(self, numbers: Keys) -> Keys:
         return (
@@ -58,18 +62,20 @@ class Strided:
         ) | np.uint64(1)
 
     def batch(self, step: int, size: int) -> array[int]:
-        """Even places have even keys, which are not in the file; odd places have keys of the file."""
+        """Return even keys, which are not in the file, in even places, and keys of the file in odd
+        ones.
+        """
         half = size // 2
         keys = np.empty(size, np.uint64)
         keys[::2] = spread(np.arange(step * half, (step + 1) * half, dtype=np.uint64)) & np.uint64(
             2**64 - 2
         )
-        keys[1::2] = self.keys(self._chance.integers(0, self._count, half, np.uint64))
+        keys[1::2] = self.keys(self._random.integers(0, self._count, half, np.uint64))
         return as_array(keys)
 
 
 def pages(distinct: int, count: int) -> Iterator[tuple[list[int], list[bytes]]]:
-    """Pages of 40 links of 70 bytes: 20 new ones, 20 earlier ones."""
+    """Yield pages of 40 links of 70 bytes: 20 new ones, 20 earlier ones."""
     stream = Stream()
     for page in range(count):
         numbers = stream.numbers(distinct + 20 * page, 40)

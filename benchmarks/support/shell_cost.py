@@ -20,22 +20,22 @@ from statistics import median
 from unittest import mock
 
 from benchmarks.bytecodes import Bytecodes
-from benchmarks.core import HOSTS, PAGES, Core
+from benchmarks.core import HOSTS, PAGES_PER_HOST, Core
 from benchmarks.support.report import report
 from webcrawl.base.model import Exchange, Link
 from webcrawl.content.recognise import marks
 from webcrawl.content.recognise.recogniser import Recogniser
 from webcrawl.crawl import assembly
 
-EVERY = 20  # one host in so many
-TURN = 20  # pages of one crawl before it is the next one's turn
-COUNTED = 60  # pages whose instructions are counted
+HOSTS_PER_SHELL_HOST = 20  # one host in so many
+PAGES_PER_TURN = 20  # pages of one crawl before it is the next one's turn
+COUNTED_PAGES = 60  # pages whose instructions are counted
 WAYS = ("unknown", "off", "auto")
 SHELL = '<!doctype html><title>App</title><div id="root"></div><script src="/app.js"></script>'
 
 
-class Unknown(Recogniser):
-    """Takes no page for a shell, and looks for none."""
+class NoShells(Recogniser):
+    """A recogniser that takes no page for a shell, and looks for none."""
 
     def _needs_parsing(
         self, status: int, body: bytes, hints: AbstractSet[str], *, lean: bool
@@ -45,14 +45,14 @@ class Unknown(Recogniser):
         )
 
 
-def _unknowing(*_: Path) -> Recogniser:
+def _recogniser_without_shells(*_: Path) -> Recogniser:
     with mock.patch.dict(marks.HINTS):
         del marks.HINTS[marks.MOUNT]
-        return Unknown(marks.MarkTable.read())
+        return NoShells(marks.MarkTable.read())
 
 
 class Clock:
-    """Counts CPU time as Bytecodes counts instructions."""
+    """Counts CPU time in the way in which Bytecodes counts instructions."""
 
     seconds = 0.0
 
@@ -68,7 +68,7 @@ class Crawl(Core):
 
     def __init__(self, folder: Path, way: str, hosts: int) -> None:
         with (
-            mock.patch.object(assembly, "recogniser", _unknowing)
+            mock.patch.object(assembly, "recogniser", _recogniser_without_shells)
             if way == "unknown"
             else nullcontext()
         ):
@@ -76,12 +76,15 @@ class Crawl(Core):
         self.shells = 0
 
     def exchange(self, url: str) -> Exchange:
+        """Return the answer of a host; some hosts send shells."""
         exchange = super().exchange(url)
         name = url.split("/")[2]
-        if int(name[4 : name.index(".")]) % EVERY == 0:
+        if int(name[4 : name.index(".")]) % HOSTS_PER_SHELL_HOST == 0:
             self.shells += 1
             draw = Random(url)
-            links = "".join(f'<a href="/page/{draw.randrange(PAGES)}.html"></a>' for _ in range(8))
+            links = "".join(
+                f'<a href="/page/{draw.randrange(PAGES_PER_HOST)}.html"></a>' for _ in range(8)
+            )
             exchange.body = exchange.payload = exchange.wire = (
                 f"{SHELL}{links}<!-- {url} -->".encode()
             )
@@ -97,6 +100,7 @@ class Crawl(Core):
 
 
 def _crawls(stack: ExitStack, hosts: int) -> Iterator[Crawl]:
+    """Yield the crawls of all three ways."""
     for way in WAYS:
         crawl = Crawl(Path(stack.enter_context(tempfile.TemporaryDirectory())), way, hosts)
         stack.callback(crawl.crawl.close)
@@ -104,34 +108,36 @@ def _crawls(stack: ExitStack, hosts: int) -> Iterator[Crawl]:
 
 
 def shell_cost(pages: int) -> None:
-    """Prints a line for each way.
+    """Report a line for each way.
 
     Of the turns, the median of their ratios counts: load comes and goes.
     """
     with ExitStack() as stack:
-        crawls = dict(zip(WAYS, _crawls(stack, max(HOSTS, pages // PAGES + HOSTS)), strict=True))
+        crawls = dict(
+            zip(WAYS, _crawls(stack, max(HOSTS, pages // PAGES_PER_HOST + HOSTS)), strict=True)
+        )
         spent: Counter[str] = Counter()
         ratios: dict[str, list[float]] = {way: [] for way in WAYS}
         order = deque(WAYS)
-        for _ in range(pages // TURN):
+        for _ in range(pages // PAGES_PER_TURN):
             turn = {}
             order.rotate()  # the first one has the caches to fill
             for way in order:
                 clock = Clock()
-                crawls[way].fetch(TURN, clock)
+                crawls[way].fetch(PAGES_PER_TURN, clock)
                 turn[way] = clock.seconds
             spent.update(turn)
             for way in WAYS:
                 ratios[way].append(turn[way] / turn["unknown"])
         for way, crawl in crawls.items():
             counted = Bytecodes()
-            crawl.fetch(COUNTED, counted)
+            crawl.fetch(COUNTED_PAGES, counted)
             report(
                 "rendering/cost",
                 way=way,
                 pages=pages,
-                shells=crawl.shells / (pages + COUNTED),
+                shells=crawl.shells / (pages + COUNTED_PAGES),
                 us_a_page=1e6 * spent[way] / pages,
                 ratio=median(ratios[way]),
-                instructions_a_page=sum(counted.counted.values()) / COUNTED,
+                instructions_a_page=sum(counted.counted.values()) / COUNTED_PAGES,
             )

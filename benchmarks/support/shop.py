@@ -11,7 +11,10 @@ from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
-PAGES, AWAY, BROKEN, SLOW = 200, frozenset({7, 57, 107, 157, 187}), 33, 66
+PAGES = 200
+AWAY = frozenset({7, 57, 107, 157, 187})  # pages that answer 503
+BROKEN = 33  # answers 500
+SLOW = 66
 WARES = frozenset(range(PAGES)) - AWAY - {BROKEN}  # those that have a page
 CORNER = 5  # pages that a script makes, listed on a page that a script makes
 PIXEL = (
@@ -27,7 +30,7 @@ root.innerHTML = made.text + made.links.map(link => `<a href="${link}">${link}</
 
 
 class Shop(BaseHTTPRequestHandler):
-    """Five pages always answer 503, one 500, and one takes three seconds."""
+    """The site's server. Five pages always answer 503, one 500, and one takes three seconds."""
 
     protocol_version = "HTTP/1.1"
 
@@ -36,19 +39,20 @@ class Shop(BaseHTTPRequestHandler):
             super().handle()
 
     def do_GET(self) -> None:
+        """Answer by the first folder of the path."""
         kind, _, rest = self.path.strip("/").partition("/")
         last = rest.rpartition("/")[2]
         number = int(last) if last.isdigit() else 0
         if kind in ("", "page"):
-            self._page(number)
+            self._answer_with_page(number)
         elif kind == "image":
-            self._say(200, PIXEL, "image/gif")
+            self._answer(200, PIXEL, "image/gif")
         elif kind == "moved":
-            self._say(302, b"", location=f"/page/{number}")
+            self._answer(302, b"", location=f"/page/{number}")
         elif kind == "corner":
-            self._say(200, SHELL)
+            self._answer(200, SHELL)
         elif kind == "corner.js":
-            self._say(200, SCRIPT, "text/javascript")
+            self._answer(200, SCRIPT, "text/javascript")
         elif kind == "data":
             links = [] if number else [f"/corner/{one}" for one in range(1, CORNER)]
             words = {
@@ -56,11 +60,12 @@ class Shop(BaseHTTPRequestHandler):
                 "text": f"<p>Made by a script, {number}.",
                 "links": links,
             }
-            self._say(200, json.dumps(words).encode(), "application/json")
+            self._answer(200, json.dumps(words).encode(), "application/json")
         else:
-            self._say(404, b"")
+            self._answer(404, b"")
 
-    def _page(self, number: int) -> None:
+    def _answer_with_page(self, number: int) -> None:
+        """Answer with a page of goods, which links to two others."""
         if number == SLOW:
             time.sleep(3)
         below = [one for one in (number * 2 + 1, number * 2 + 2) if one < PAGES]
@@ -70,17 +75,19 @@ class Shop(BaseHTTPRequestHandler):
                 "<a href=/corner/0>new</a>"
             ]
         text = f"<title>Ware {number}</title><p>Ware {number} is for sale.</p><img src=/image/{number}>"
-        status = 503 if number in AWAY else 500 if number == BROKEN else 200
-        self._say(status, (text + "".join(links)).encode())
+        status = 200
+        if number in AWAY:
+            status = 503
+        elif number == BROKEN:
+            status = 500
+        self._answer(status, (text + "".join(links)).encode())
 
-    def _say(self, status: int, body: bytes, kind: str = "text/html", **headers: str) -> None:
+    def _answer(self, status: int, body: bytes, kind: str = "text/html", **headers: str) -> None:
+        """Send an answer, and note it."""
         self.server.asked.append((self.path, status))  # type: ignore[attr-defined]
         self.send_response(status)
-        for name, value in {
-            "Content-Type": kind,
-            "Content-Length": str(len(body)),
-            **headers,
-        }.items():
+        fields = {"Content-Type": kind, "Content-Length": str(len(body)), **headers}
+        for name, value in fields.items():
             self.send_header(name.title(), value)
         self.end_headers()
         self.wfile.write(body)
@@ -90,7 +97,7 @@ class Shop(BaseHTTPRequestHandler):
 
 @contextmanager
 def open_shop() -> Iterator[tuple[str, list[tuple[str, int]]]]:
-    """The address of the site, and the growing list of what was asked and answered."""
+    """Serve the site; yield its address, and the growing list of requested paths and statuses."""
     with ThreadingHTTPServer(("127.0.0.1", 0), Shop) as server:
         server.daemon_threads, server.asked = True, []  # type: ignore[attr-defined]
         thread = Thread(target=server.serve_forever, args=(0.01,))
