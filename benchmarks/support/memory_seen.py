@@ -17,12 +17,12 @@ from webcrawl.store.runs import Keys, between
 
 logger = logging.getLogger(__name__)
 
-# per key at most: 48 for the int object, 27 to 53 for its slots in a set at most 3/5 full
-BYTES = 100
+# At most: 48 for the int object, and 27 to 53 for its slots in a set that is at most 3/5 full
+BYTES_PER_KEY = 100
 
 
 class KeysInMemory:
-    """Ascending keys in memory."""
+    """Ascending keys in memory, in the form of a merge's input."""
 
     def __init__(self, keys: Keys) -> None:
         self._keys = keys
@@ -33,7 +33,7 @@ class KeysInMemory:
 
 
 class MemorySeen:
-    """Decides at once.
+    """A seen store that decides at once.
 
     Beyond `memory` it only logs a warning: it has no other place to put keys.
     """
@@ -48,7 +48,8 @@ class MemorySeen:
         cache: UrlCache,
         on_ready: Callable[[], None] | None = None,
     ) -> None:
-        self._cache, self._largest = cache, memory // BYTES
+        self._cache = cache
+        self._largest = memory // BYTES_PER_KEY  # keys, above which a warning is due
         self._journal = Journal(db, "memory")
         self._keys: set[int] = set()
         for keys in self._journal.keys.replay():
@@ -59,6 +60,7 @@ class MemorySeen:
         return f"<MemorySeen keys={len(self._keys)} pending={self.pending}>"
 
     def submit(self, keys: Sequence[int], records: Sequence[bytes]) -> int:
+        """Decide on these keys, keep the records of new ones, and return how many are new."""
         batch, missed = unseen_lately(self._cache, self._journal.state, keys, records)
         known, new, found = self._keys, array("Q"), []
         for key, record in zip(batch, missed, strict=True):
@@ -78,7 +80,7 @@ class MemorySeen:
         return self._journal.take(limit)
 
     def merge(self) -> None:
-        """Nothing ever waits for a merge."""
+        """Do nothing: nothing ever waits for a merge."""
 
     def mark(self) -> int:
         return 0

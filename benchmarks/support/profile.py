@@ -151,10 +151,11 @@ def judge(files: Mapping[str, str] = FILES) -> Callable[[FrameType | None], str]
     def stage(frame: FrameType | None) -> str:
         found = CHARGE_CALLER
         while frame is not None:
-            one = stage_of(frame.f_code)
-            if one == START:
+            of_frame = stage_of(frame.f_code)
+            if of_frame == START:
                 return START
-            found = found or (COMPRESSION if one == WARC and _compresses(frame) else one)
+            if not found:
+                found = COMPRESSION if of_frame == WARC and _compresses(frame) else of_frame
             frame = frame.f_back
         return found
 

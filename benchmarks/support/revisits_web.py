@@ -104,22 +104,22 @@ class Weeks(Simulation):
         del self.hits[self._saved_hits :]
         self.runs.append([])
 
-    def _begin(self, link: Link) -> None:
+    def _begin_request(self, link: Link) -> None:
         """Begin a request, and let its host answer unless it is away."""
         begin, end = self.spells.get(host_of(link.url), (0.0, 0.0))
         if begin <= self.now < end:
-            super()._begin(link)  # to `_answer_while_away`
+            super()._begin_request(link)  # to `_answer_while_away`
             if self.crawl.parts.revisiting is not None and link.history:
                 self.crawl.parts.revisiting.next_headers(link)
             return
-        self._changes()
+        self._note_change()
         self.judge.begins(link, self.now)
         exchange, hit = self._answer_of(link)
         self.runs[-1].append(hit)
         self._serial += 1
         answer = Answer(hit.status, ANSWER_SECONDS, body=exchange.body)
         heappush(
-            self._flying,
+            self._in_flight,
             (
                 hit.ended,
                 self._serial,
@@ -127,10 +127,10 @@ class Weeks(Simulation):
             ),
         )
 
-    def _end(self, asked: Asked) -> None:
+    def _end_request(self, asked: Asked) -> None:
         """Do with an answer what the crawl does with it."""
         if not isinstance(asked, AskedWithExchange):
-            super()._end(asked)
+            super()._end_request(asked)
             return
         link, exchange = asked.link, asked.exchange
         self.judge.ends(link, asked.answer, self.now)

@@ -31,10 +31,10 @@ from webcrawl.net.errors import DOUBTFUL, FetchError
 START = 1_700_000_000.0
 DAY = 86_400.0
 HUB = Link("http://hub.test/", "", "", "http://hub.test/")  # all URLs are links of this page
-MOST = 500  # links submitted at once
+LINKS_AT_ONCE = 500  # that are submitted
 NEVER = float("inf")
-PAUSE = 0.0005  # seconds of real time
-BLINK = 0.001  # seconds until the next look if something is due at once
+PAUSE_SECONDS = 0.0005  # of real time
+MIN_STEP_SECONDS = 0.001  # that the clock goes on if something is due at once
 SETTINGS = {
     "SEEN_STORE": "benchmarks.support.memory_seen.MemorySeen",  # decides at once, without a thread
     "URL_FILTERS": {},
@@ -47,7 +47,7 @@ WAITS_IN_FULL = Surroundings(awaits_ends=True)
 
 @dataclass(slots=True)
 class Answer:
-    """What a request gets, and how long it takes; `error` if it gets none."""
+    """What a request gets, and how long it takes; `error` if it gets no answer."""
 
     status: int = 200
     seconds: float = 0.3
@@ -68,7 +68,9 @@ class Asked:
 
 
 class Judge:
-    """Counts what must never happen."""
+    """Notes requests that must never happen: two to a host at once, or before a Retry-After is
+    over.
+    """
 
     def __init__(self) -> None:
         self.busy: set[str] = set()
@@ -94,9 +96,7 @@ class Judge:
 
 
 class Simulation:
-    """A crawl of `web`, which says what a URL gets at a time; `feed` are URLs and when they are
-    found, in order.
-    """
+    """A crawl in simulated time, with a fake web in place of a network."""
 
     def __init__(
         self,
@@ -108,17 +108,28 @@ class Simulation:
         interval: float = 600.0,
         on_asked: Callable[[Asked], None] | None = None,
     ) -> None:
-        self._folder, self._web, self._feed, self._interval = folder, web, feed, interval
+        """Assemble the crawl in a folder.
+
+        `web` returns what a URL gets at a time. `feed` has URLs by the time at which they are
+        found, in order. `interval` is the number of seconds between checkpoints. `on_asked` is
+        called with each request that was answered.
+        """
+        self._folder = folder
+        self._web = web
+        self._feed = feed
+        self._interval = interval
         self._settings = {**SETTINGS, **(settings or {}), "JOBDIR": str(folder)}
         self._on_asked = on_asked
         self.now = START
         self.judge = Judge()
         self.counters: Counter[str] = Counter()
-        self._fed, self._saved = 0, (0, {})
+        self._feed_position = 0
+        self._saved: tuple[int, dict[str, float]] = (0, {})
         self._serial = 0
-        # while nothing changes there is nothing to save
-        self._checkpoint_at, self._changed = NEVER, False
-        self._flying: list[tuple[float, int, Asked]] = []
+        # While nothing changes there is nothing to save
+        self._checkpoint_at = NEVER
+        self._changed = False
+        self._in_flight: list[tuple[float, int, Asked]] = []
         self.crawl = self._open()
 
     def __repr__(self) -> str:
@@ -127,6 +138,7 @@ class Simulation:
     # -- the crawl's runs
 
     def _open(self) -> Crawl:
+        """Assemble the crawl as of the last checkpoint, with the simulated clock."""
         settings = Settings()
         settings.setmodule("webcrawl.settings")
         for name, value in self._settings.items():
@@ -144,21 +156,22 @@ class Simulation:
         return self.now
 
     def checkpoint(self) -> None:
+        """Take a checkpoint, as the crawl does."""
         for _ in self.crawl.parts.db.prepare():
-            time.sleep(PAUSE)  # while a thread of it syncs
+            time.sleep(PAUSE_SECONDS)  # while a thread of it syncs
         self.crawl.checkpoint()
-        self._saved = (self._fed, dict(self.judge.not_before))
+        self._saved = (self._feed_position, dict(self.judge.not_before))
         self._checkpoint_at, self._changed = NEVER, False
 
     def kill(self, away: float = 0.0) -> None:
-        """As kill -9: what came after the last checkpoint is forgotten.
+        """Forget what came after the last checkpoint, as kill -9 does.
 
         The next run begins `away` seconds later.
         """
         self.crawl.close()
-        self._flying.clear()
+        self._in_flight.clear()
         self.judge.busy.clear()
-        self._fed, self.judge.not_before = self._saved[0], dict(self._saved[1])
+        self._feed_position, self.judge.not_before = self._saved[0], dict(self._saved[1])
         self.counters["kills"] += 1
         self.now += away
         self.crawl = self._open()
@@ -170,21 +183,27 @@ class Simulation:
     # -- time
 
     def run(self, until: float) -> None:
-        """Crawls until then, or until nothing is left and nothing more will be found."""
+        """Crawl until this time, or until nothing is left and nothing more will be found."""
         while self.now < until:
             ready = self._fill()
-            if not self._flying and self._fed == len(self._feed) and not self.crawl.pending:
+            if (
+                not self._in_flight
+                and self._feed_position == len(self._feed)
+                and not self.crawl.pending
+            ):
                 return
-            self._pass(ready, until)
-            while self._flying and self._flying[0][0] <= self.now:
-                self._end(heappop(self._flying)[2])
+            self._pass_time(ready, until)
+            while self._in_flight and self._in_flight[0][0] <= self.now:
+                self._end_request(heappop(self._in_flight)[2])
             if self.now >= self._checkpoint_at:
                 self.checkpoint()
 
     def _fill(self) -> float | None:
-        """Hands out what is due; returns when there may be more."""
-        self._find()
-        while len(self._flying) < self._slots:
+        """Begin the requests that are due, and return when there may be more; None if all slots are
+        full.
+        """
+        self._feed_found()
+        while len(self._in_flight) < self._slots:
             refusal = self.crawl.parts.refusals.take()
             if refusal is not None:
                 self.crawl.parts.refusals.delivered(refusal)
@@ -192,44 +211,48 @@ class Simulation:
             link = self.crawl.take(self.now)
             if link is None:
                 return self.crawl.next_ready()
-            self._begin(link)
+            self._begin_request(link)
         return None
 
-    def _find(self) -> None:
-        while self._fed < len(self._feed) and self._feed[self._fed][0] <= self.now:
-            urls = self._feed[self._fed][1]
-            for at in range(0, len(urls), MOST):
-                self.crawl.parts.discovery.discover(HUB, urls[at : at + MOST], "L")
-            self._fed += 1
-            self._changes()
+    def _feed_found(self) -> None:
+        """Submit the URLs that have been found by now."""
+        while (
+            self._feed_position < len(self._feed) and self._feed[self._feed_position][0] <= self.now
+        ):
+            urls = self._feed[self._feed_position][1]
+            for at in range(0, len(urls), LINKS_AT_ONCE):
+                self.crawl.parts.discovery.discover(HUB, urls[at : at + LINKS_AT_ONCE], "L")
+            self._feed_position += 1
+            self._note_change()
 
-    def _pass(self, ready: float | None, until: float) -> None:
-        """Time passes until something happens."""
+    def _pass_time(self, ready: float | None, until: float) -> None:
+        """Move the clock to the next moment at which something happens."""
         times = [until, self._checkpoint_at]
-        if self._flying:
-            times.append(self._flying[0][0])
-        if self._fed < len(self._feed):
-            times.append(self._feed[self._fed][0])
+        if self._in_flight:
+            times.append(self._in_flight[0][0])
+        if self._feed_position < len(self._feed):
+            times.append(self._feed[self._feed_position][0])
         if ready is not None:
-            times.append(max(ready, self.now + BLINK))
+            times.append(max(ready, self.now + MIN_STEP_SECONDS))
         self.now = max(self.now, min(times))
 
-    def _changes(self) -> None:
-        """A checkpoint is due after the interval."""
+    def _note_change(self) -> None:
+        """Note that there is something to save: a checkpoint is due after the interval."""
         if not self._changed:
             self._checkpoint_at, self._changed = self.now + self._interval, True
 
     # -- requests
 
-    def _begin(self, link: Link) -> None:
-        self._changes()
+    def _begin_request(self, link: Link) -> None:
+        self._note_change()
         self.judge.begins(link, self.now)
         answer = self._web(link.url, self.now)
         self._serial += 1
         asked = Asked(link, self.now, self.now + answer.seconds, answer)
-        heappush(self._flying, (asked.ended, self._serial, asked))
+        heappush(self._in_flight, (asked.ended, self._serial, asked))
 
-    def _end(self, asked: Asked) -> None:
+    def _end_request(self, asked: Asked) -> None:
+        """Do with an answer what the crawl does with it, except for its body."""
         link, answer = asked.link, asked.answer
         self.judge.ends(link, answer, self.now)
         self.counters["requests"] += 1
@@ -243,17 +266,15 @@ class Simulation:
         self.crawl.finish(link, outcome, None)
 
     def _outcome(self, asked: Asked) -> Outcome:
-        """As the downloader makes it."""
+        """Return the outcome as the downloader makes it."""
         answer, error = asked.answer, asked.answer.error
         outcome = Outcome(answer.status, answer.seconds, answer.wait, at=self.now, ended=self.now)
         if error is None:
             self.crawl.parts.uplink.answered(asked.link.url, self.now)
             return outcome
-        outcome.status, outcome.permanent, outcome.doubtful = (
-            error.status,
-            error.permanent,
-            error.sign in DOUBTFUL,
-        )
+        outcome.status = error.status
+        outcome.permanent = error.permanent
+        outcome.doubtful = error.sign in DOUBTFUL
         wait = self.crawl.parts.uplink.failed(asked.link.url, error, asked.begun, self.now)
         if wait is not None:
             return Outcome(Status.UNTRIED, answer.seconds, wait, at=self.now, ended=self.now)
@@ -262,8 +283,9 @@ class Simulation:
     # -- what became of the URLs
 
     def outcomes(self) -> Iterator[tuple[str, int, str]]:
-        """URL, status and annotations of each line of the crawl log, robots.txt aside; for a closed
-        crawl.
+        """Yield URL, status and annotations of each line of crawl.log, except those of robots.txt.
+
+        The crawl must be closed.
         """
         with (self._folder / "logs/crawl.log").open(encoding="ascii") as log:
             for line in log:

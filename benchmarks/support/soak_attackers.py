@@ -28,11 +28,11 @@ from webcrawl.lab.simweb.name_server import (
 ADDRESS, DNS_ADDRESS = "127.0.3.1", "127.0.3.2"
 SEEDS = {"drip": 60, "flood": 5, "links": 4, "farm": 20}  # hosts to begin with, of each kind
 NAMES_PER_PAGE, LINKS_PER_PAGE = 200, 5000
-DROP = 0.2  # seconds between two bytes
+DRIP_SECONDS = 0.2  # seconds between two bytes
 
 
 class Attackers:
-    """All of them: one server, and a name server that knows them and whoever else is known."""
+    """All attackers: one server, and a name server that also knows the names of another web."""
 
     def __init__(self, others: Callable[[Question], DnsReply]) -> None:
         self._others, self._numbers = others, count()
@@ -41,7 +41,7 @@ class Attackers:
         self.nameserver = ""
 
     async def listen(self) -> None:
-        """Serves as long as the event loop runs."""
+        """Serve as long as the event loop runs."""
         loop = asyncio.get_running_loop()
         self._server = await asyncio.start_server(self._serve, ADDRESS, 0, backlog=2048)
         self.port = self._server.sockets[0].getsockname()[1]
@@ -54,7 +54,7 @@ class Attackers:
         return f"http://{name}.test:{self.port}/{path}"
 
     def _reply(self, question: Question) -> DnsReply:
-        """Every name below theirs has an address."""
+        """Reply that every name below those of attackers has an address; others know the rest."""
         if not question.name.endswith((".drip.test", ".flood.test", ".links.test", ".farm.test")):
             return self._others(question)
         return DnsReply(
@@ -62,6 +62,7 @@ class Attackers:
         )
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer one request."""
         try:
             lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
             host = (
@@ -76,6 +77,7 @@ class Attackers:
             writer.close()
 
     async def _answer(self, host: str, path: str, writer: asyncio.StreamWriter) -> None:
+        """Answer as the kind of attacker does that the host's name says."""
         kind = "robots" if path == "/robots.txt" else host.split(".")[-2]
         match kind:
             case "robots":
@@ -86,7 +88,7 @@ class Attackers:
                     _head("200 OK", "Content-Length: 1000000") + f"{host}{path}{links}".encode()
                 )
                 while True:
-                    await asyncio.sleep(DROP)
+                    await asyncio.sleep(DRIP_SECONDS)
                     writer.write(b"x")
                     await writer.drain()
             case "farm":
@@ -104,7 +106,7 @@ class Attackers:
         await writer.drain()
 
     def _page(self, host: str, path: str, *, flood: bool) -> bytes:
-        """Links that nobody has seen yet: to hosts, or to pages of this one."""
+        """Return a page of links that were never seen before: to hosts, or to pages of this one."""
         urls = (
             [self._url(f"h{next(self._numbers)}.flood") for _ in range(NAMES_PER_PAGE)]
             if flood
@@ -133,8 +135,9 @@ def _serve(ready: Connection, world: dict[str, Any]) -> None:
 
 @contextmanager
 def attacking(**world: object) -> Iterator[tuple[str, list[str]]]:
-    """Attackers in a process of their own, beside a world; a name server that knows both, and seeds
-    of theirs.
+    """Run attackers in a separate process; yield a name server and seeds.
+
+    The name server also knows the names of this world.
     """
     with beside(_serve, world) as said:
         nameserver, port = said.split()
@@ -142,7 +145,7 @@ def attacking(**world: object) -> Iterator[tuple[str, list[str]]]:
             nameserver,
             [
                 f"http://s{n}.{kind}.test:{port}/"
-                for kind, many in SEEDS.items()
-                for n in range(many)
+                for kind, host_count in SEEDS.items()
+                for n in range(host_count)
             ],
         )

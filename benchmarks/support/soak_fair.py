@@ -18,10 +18,10 @@ from webcrawl.lab.simweb import World, running
 from webcrawl.lab.simweb.request_log import Log, read
 
 HOSTS = 100
-# seconds between two pages of a host: politeness, not the processor, is to bound the good hosts
+# Seconds between two pages of a host: politeness, and not the processor, must bound the good hosts
 DELAY = 0.5
-WARM = 5.0  # seconds that do not count: hosts are still being found
-LEAST = 0.8  # of the pages per second that there are without attackers
+WARM_SECONDS = 5.0  # that do not count, because hosts are still being found
+MIN_SHARE = 0.8  # of the pages per second that there are without attackers
 
 
 def _serve(ready: Connection, log: Path, world: dict[str, Any]) -> None:
@@ -32,9 +32,9 @@ def _serve(ready: Connection, log: Path, world: dict[str, Any]) -> None:
 
 @contextmanager
 def _web(folder: Path, seconds: float, *, attacked: bool) -> Iterator[str]:
-    """Good hosts, and attackers if there are to be some; the name server for all.
+    """Serve good hosts, and attackers if `attacked`; yield the name server of all.
 
-    Leaves seeds.txt in the folder.
+    Leave seeds.txt in the folder.
     """
     pages = int(HOSTS * seconds / DELAY) * 4  # more than can be asked for
     world = {"hosts": HOSTS, "pages": pages, "port": 0, "size": (1000, 2000), "links": 10}
@@ -51,7 +51,10 @@ def _web(folder: Path, seconds: float, *, attacked: bool) -> Iterator[str]:
 
 
 def rate(folder: Path, seconds: float, settings: Mapping[str, object], *, attacked: bool) -> float:
-    """Pages of good hosts per second; the crawl is stopped after `seconds`."""
+    """Return the pages of good hosts per second in a crawl of so many seconds.
+
+    Raise RuntimeError if the crawl fails.
+    """
     folder.mkdir()
     with _web(folder, seconds, attacked=attacked) as nameserver:
         values = {
@@ -77,17 +80,19 @@ def rate(folder: Path, seconds: float, settings: Mapping[str, object], *, attack
     if status:
         raise RuntimeError(f"exit status {status}: {(folder / 'output').read_text()[-1000:]}")
     times = [hit.started for hit in read(folder / "asked.jsonl") if hit.outcome == "sent"]
-    begun = min(times, default=0.0) + WARM
-    return sum(begun <= time < begun + seconds - WARM for time in times) / (seconds - WARM)
+    begun = min(times, default=0.0) + WARM_SECONDS
+    return sum(begun <= time < begun + seconds - WARM_SECONDS for time in times) / (
+        seconds - WARM_SECONDS
+    )
 
 
 def rates(folder: Path, seconds: float, settings: Mapping[str, object]) -> tuple[float, float]:
-    """Without attackers, and beside them."""
+    """Return the rates without attackers, and beside them."""
     alone = rate(folder / "alone", seconds, settings, attacked=False)
     return alone, rate(folder / "beside", seconds, settings, attacked=True)
 
 
 def fair(alone: float, beside: float) -> Iterator[str]:
-    """Good hosts keep most of their pages per second."""
-    if beside < LEAST * alone:
+    """Yield a line if good hosts have lost too many of their pages per second."""
+    if beside < MIN_SHARE * alone:
         yield f"good hosts: {beside:.1f} pages/s beside attackers, {alone:.1f} without ({beside / (alone or 1):.0%})"

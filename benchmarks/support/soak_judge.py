@@ -33,17 +33,19 @@ from webcrawl.store.jobdir.meta_row import FRONTIER
 from webcrawl.store.jobdir.queue_row import SavedQueues
 from webcrawl.store.jobdir.snapshot import Snapshot
 
-SHOWN = 4000  # characters of unexpected errors
-GROWTH = 1.05  # of the last third against the second
+MAX_ERROR_CHARS = 4000  # characters of unexpected errors
+MAX_GROWTH = 1.05  # of the last third against the second
 Figure = Callable[[Iterable[float]], float]
 FIGURES: Mapping[str, Figure] = {"mean": fmean, "maximum": max}
 # ends of paths of what is no link: a robots.txt, fetched again at times, and a soft 404's probe
 ASIDES = ("P", "S")
-BAD = re.compile(r"\b(ERROR|CRITICAL|Traceback|never retrieved|never awaited|ResourceWarning)\b")
+INTERNAL_ERROR = re.compile(
+    r"\b(ERROR|CRITICAL|Traceback|never retrieved|never awaited|ResourceWarning)\b"
+)
 
 
 def thirds(samples: Sequence[float], done: Sequence[int]) -> tuple[Sequence[float], ...]:
-    """The samples of each third of the work.
+    """Return the samples of each third of the work.
 
     Thirds of the time would depend on the machine's other load.
     """
@@ -58,24 +60,27 @@ def flat(
     *,
     spare: int = 0,
 ) -> Iterator[str]:
-    """The figures of the last third may exceed the second third's by a twentieth (and `spare`)."""
+    """Yield a line for each figure that has grown in the last third.
+
+    It may exceed that of the second third by a twentieth, and by `spare`.
+    """
     _, second, last = parts
     if not second or not last:
         yield f"{name}: too few samples"
         return
     for what, figure in figures.items():
-        if figure(last) > figure(second) * GROWTH + spare:
+        if figure(last) > figure(second) * MAX_GROWTH + spare:
             yield f"{name}: {what} of the last third {figure(last):.1f}, before {figure(second):.1f}"
 
 
 def said(output: Path, jobdir: Path) -> Iterator[str]:
-    """There is no internal error, printed, logged or counted."""
+    """Yield a line for each internal error that was printed, logged or counted."""
     for line in output.read_text(errors="replace").splitlines():
-        if BAD.search(line):
+        if INTERNAL_ERROR.search(line):
             yield f"it said: {line[:300]!r}"
     errors = jobdir / "logs/errors.log"
     if errors.exists() and errors.stat().st_size:
-        yield f"{errors}: {errors.read_text(errors='replace')[:SHOWN]}"
+        yield f"{errors}: {errors.read_text(errors='replace')[:MAX_ERROR_CHARS]}"
     stats = json.loads((jobdir / "stats.json").read_text())
     for name in ("errors", "outcome/unexpected", f"status/{int(Status.UNEXPECTED)}"):
         if stats.get(name):
@@ -83,8 +88,10 @@ def said(output: Path, jobdir: Path) -> Iterator[str]:
 
 
 def accounted(jobdir: Path, asked: Path) -> Iterator[str]:
-    """Every known URL is queued or has one log line; every requested URL is known, and requested
-    one at a time.
+    """Yield a line for each URL that is not accounted for.
+
+    Every known URL is queued or has one log line. Every requested URL is known, and requested one
+    at a time.
     """
     stats = json.loads((jobdir / "stats.json").read_text())
     lines, asides = Counter[str](), set()
@@ -113,13 +120,14 @@ def accounted(jobdir: Path, asked: Path) -> Iterator[str]:
 
 
 def _is_rules(url: str) -> bool:
-    """Whether a URL in the server's log is a robots.txt."""
+    """Return whether a URL in the server's log is a robots.txt."""
     return is_robots("/" + url.split("/", 3)[3])
 
 
 def _queued(snapshot: Snapshot) -> Iterator[Link]:
-    """The links in all queues at the last checkpoint: the hosts', the front-end's, and those over
-    domains' budgets.
+    """Yield the links in all queues at the last checkpoint.
+
+    They are those of hosts, of the front-end, and over domains' budgets.
     """
     queues = SavedQueues(snapshot)
     for host in map(read_host, host_rows(snapshot)):
@@ -134,19 +142,20 @@ def _queued(snapshot: Snapshot) -> Iterator[Link]:
 
 
 def _kept(snapshot: Snapshot) -> int:
-    """New URLs that the seen store has judged and the frontier has not taken yet."""
+    """Return how many new URLs the seen store has judged and the frontier has not taken yet."""
     begin, kept = json.loads(snapshot.get(SEEN) or b"")["begin"], 0
     for name, value in snapshot.rows(
         "SELECT name, value FROM meta WHERE name GLOB ?", (f"{NEW}*",)
     ):
-        count, skipped = COUNT.unpack_from(value)[0], max(0, begin - int(name.removeprefix(NEW)))
+        count = COUNT.unpack_from(value)[0]
+        skipped = max(0, begin - int(name.removeprefix(NEW)))
         bits = np.frombuffer(value, np.uint8, offset=COUNT.size)
         kept += int(np.count_nonzero(marked(bits, min(skipped, count), count)))
     return kept
 
 
 def sound(jobdir: Path) -> Iterator[str]:
-    """`webcrawl verify` finds no damage, and another reader confirms each record's digest."""
+    """Yield a line for each damage that `webcrawl verify` or another reader of archives finds."""
     command = [sys.executable, "-m", "scrapy", "verify", str(jobdir)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -157,10 +166,8 @@ def sound(jobdir: Path) -> Iterator[str]:
         try:
             with path.open("rb") as file:
                 for record in ArchiveIterator(file, parse_http=False):
-                    if (
-                        record.record_type != WarcRecordType.warcinfo
-                        and not record.verify_block_digest()
-                    ):
+                    has_digest = record.record_type != WarcRecordType.warcinfo
+                    if has_digest and not record.verify_block_digest():
                         yield f"{path.name}: {record.record_id}: block digest"
         except OSError as error:  # damaged compression
             yield f"{path.name}: {error}"

@@ -21,15 +21,15 @@ from benchmarks.support.soak_attackers import attacking
 from webcrawl.lab.simweb import World, hostile, running
 from webcrawl.lab.simweb.request_log import Log
 
-HTTPS = 0.2  # of the hosts
-SLOW = 0.05  # seconds: the unit of everything that takes time
+HTTPS_SHARE = 0.2  # of the hosts
+SLOW_SECONDS = 0.05  # the unit of everything that takes time
 SITES = 8  # FTP and gopher hosts each
 FOLDERS, FILES = 40, 20  # of an FTP host
 MENUS = 1500  # of a gopher host; each has one item of each kind
 
 
 class Gopher:
-    """A tree of menus, whose other items are everything that a gopher server may do to a client."""
+    """A tree of menus, whose other items do all that a gopher server may do to a client."""
 
     def __init__(self, name: str) -> None:
         self._name, self.port = name, 0
@@ -44,14 +44,15 @@ class Gopher:
             writer.close()
 
     async def _answer(self, selector: str, writer: asyncio.StreamWriter) -> None:
+        """Answer by the first word of the selector."""
         kind, _, number = selector.strip("/").partition("/")
-        chance = random.Random(selector + self._name)
+        draw = random.Random(selector + self._name)
         match kind:
             case "" | "m":
                 writer.write(self._menu(int(number or 0)))
             case "text":
                 writer.write(
-                    b"".join(b"..%x\r\n" % chance.getrandbits(64) for _ in range(100)) + b".\r\n"
+                    b"".join(b"..%x\r\n" % draw.getrandbits(64) for _ in range(100)) + b".\r\n"
                 )
             case "endless":
                 while True:
@@ -62,7 +63,7 @@ class Gopher:
             case "line":
                 writer.write(b"1" + b"x" * 100_000 + b"\t/m/0\r\n.\r\n")
             case "noise":
-                writer.write(chance.randbytes(3000))
+                writer.write(draw.randbytes(3000))
             case "error":
                 writer.write(b"3nothing here\t\terror.host\t1\r\n.\r\n")
             case "reset":
@@ -72,6 +73,7 @@ class Gopher:
                 )
 
     def _menu(self, number: int) -> bytes:
+        """Return a menu with one item of each kind, and two further menus."""
         kinds = {
             "0": "text",
             "9": "endless",
@@ -90,9 +92,12 @@ class Gopher:
 
 
 class Files:
-    """pyftpdlib with one folder per host: equal listings would count as the same content."""
+    """FTP servers, each with a folder of its own: equal listings would count as the same
+    content.
+    """
 
     def __init__(self, folder: Path) -> None:
+        """Fill the folders, and open a server for each."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # pyftpdlib uses asyncore
             from pyftpdlib.authorizers import DummyAuthorizer  # noqa: PLC0415
@@ -102,7 +107,7 @@ class Files:
         self._loop = IOLoop()
         self.ports = []
         for site in range(SITES):
-            _fill(folder / f"ftp{site}", random.Random(site))
+            _fill_folder(folder / f"ftp{site}", random.Random(site))
             authorizer = DummyAuthorizer()
             authorizer.add_anonymous(str(folder / f"ftp{site}"))
             about: dict[str, Any] = {"authorizer": authorizer, "banner": "ready.", "log_prefix": ""}
@@ -112,29 +117,29 @@ class Files:
             )
 
     def start(self) -> None:
-        """Serves until the process ends."""
+        """Serve until the process ends."""
         Thread(target=lambda: self._loop.loop(timeout=None, blocking=True), daemon=True).start()
 
 
-def _fill(folder: Path, chance: random.Random) -> None:
+def _fill_folder(folder: Path, draw: random.Random) -> None:
+    """Fill the folder of an FTP server with files of random names and sizes."""
     for number in range(FOLDERS):
         inner = folder / f"folder {number}"
         inner.mkdir(parents=True)
         for _ in range(FILES):
-            name = (
-                f"{chance.choice(['café', 'a#b', 'x%20y', 'plain'])}-{chance.getrandbits(32):x}.txt"
-            )
-            (inner / name).write_bytes(chance.randbytes(chance.choice([0, 100, 10_000, 100_000])))
+            name = f"{draw.choice(['café', 'a#b', 'x%20y', 'plain'])}-{draw.getrandbits(32):x}.txt"
+            (inner / name).write_bytes(draw.randbytes(draw.choice([0, 100, 10_000, 100_000])))
     (folder / "robots.txt").write_text("User-agent: *\nDisallow: /folder%201/\n")
 
 
 def _world(hosts: int, pages: int) -> dict[str, Any]:
-    mix = hostile() | {"https": HTTPS}
-    sizes = {"size": (2000, 4000), "links": 20, "slow": SLOW}
+    mix = hostile() | {"https": HTTPS_SHARE}
+    sizes = {"size": (2000, 4000), "links": 20, "slow": SLOW_SECONDS}
     return {"hosts": hosts, "pages": pages, "port": 0, "tls_port": 0, "mix": mix, **sizes}
 
 
 def _serve(ready: Connection, folder: Path, hosts: int, pages: int) -> None:
+    """Serve all kinds of hosts in this process, and send the name server when they are ready."""
     world = World(**_world(hosts, pages))
     files, sites = Files(folder), [Gopher(f"gopher{site}.test") for site in range(SITES)]
     loop = asyncio.new_event_loop()
@@ -160,9 +165,9 @@ def _serve(ready: Connection, folder: Path, hosts: int, pages: int) -> None:
 
 @contextmanager
 def served(folder: Path, hosts: int, pages: int, *, attacked: bool) -> Iterator[str]:
-    """The web, in separate processes; yields its name server.
+    """Serve the web in separate processes; yield its name server.
 
-    Writes seeds.txt, hosts and asked.jsonl to the folder.
+    Write seeds.txt, hosts and asked.jsonl to the folder.
     """
     names = [
         f"127.0.1.{site + 1} ftp{site}.test\n127.0.2.{site + 1} gopher{site}.test\n"

@@ -13,19 +13,22 @@ GOOD, OTHER = "Chlorophyll is what this page is about.", "This page is about som
 
 
 def score(documents: Sequence[Document]) -> list[float | None]:
-    """It has nothing to say of the words of links."""
+    """Return the scores of documents; the words of links have none."""
     return [None if one.is_anchor else float(GOOD in one.text) for one in documents]
 
 
 @contextmanager
 def serving(pages: Mapping[int, Sequence[int]], good: Collection[int]) -> Iterator[str]:
-    """The address of the site whose page N is at /N."""
+    """Serve the site whose page N is at /N, and yield its address."""
 
     class Pages(BaseHTTPRequestHandler):
+        """Answers with the pages of the graph."""
+
         protocol_version = "HTTP/1.1"
         wbufsize = -1  # head and body are one packet: else each answer takes 40 ms
 
         def do_GET(self) -> None:
+            """Answer with a page, whose text says whether it is good."""
             page = int(self.path[1:]) if self.path[1:].isdigit() else -1
             anchors = "".join(
                 f'<p><a href="/{link}">{link}</a></p>' for link in pages.get(page, ())

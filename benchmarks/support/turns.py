@@ -23,8 +23,8 @@ from scrapy.crawler import Crawler
 from webcrawl.crawl.bound import thread_seconds
 
 NAME = "turns"
-TICK = 0.002  # seconds from one turn that is looked at to the next
-LINE = 5.0  # seconds that one line is about
+TICK_SECONDS = 0.002  # from one turn that is measured to the next
+LINE_SECONDS = 5.0  # that one line is about
 SHARES = (0.5, 0.99, 0.999)
 ADDED = "EXTENSIONS=" + json.dumps({f"{__name__}.Turns": 990})  # the setting with it
 
@@ -34,7 +34,8 @@ class Turns:
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / NAME
-        self._was, self._own = Counter[int](), Counter[int]()
+        self._delays = Counter[int]()  # turns by milliseconds
+        self._own_delays = Counter[int]()  # without the time in which other threads had the core
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -48,33 +49,35 @@ class Turns:
         self._loop = asyncio.get_running_loop()
         self._begun = self._due = time.perf_counter()
         self._waited = thread_seconds()[1]
-        self._timer = self._loop.call_later(TICK, self._tick)
+        self._timer = self._loop.call_later(TICK_SECONDS, self._note_delay)
 
     def closed(self) -> None:
         self._timer.cancel()
         self._write()
 
-    def _tick(self) -> None:
+    def _note_delay(self) -> None:
+        """Note how late this turn is, and set the timer of the next one."""
         now, waited = time.perf_counter(), thread_seconds()[1]
-        late = now - self._due - TICK
-        self._was[round(1000 * max(late, 0))] += 1
-        self._own[round(1000 * max(late - (waited - self._waited), 0))] += 1
-        if now - self._begun >= LINE:
+        late = now - self._due - TICK_SECONDS
+        self._delays[round(1000 * max(late, 0))] += 1
+        self._own_delays[round(1000 * max(late - (waited - self._waited), 0))] += 1
+        if now - self._begun >= LINE_SECONDS:
             self._write()
             self._begun = now
         self._due, self._waited = time.perf_counter(), waited
-        self._timer = self._loop.call_later(TICK, self._tick)
+        self._timer = self._loop.call_later(TICK_SECONDS, self._note_delay)
 
     def _write(self) -> None:
         with self._path.open("a") as file:
-            file.write(json.dumps({"was": self._was, "own": self._own}) + "\n")
-        self._was.clear()
-        self._own.clear()
+            file.write(json.dumps({"was": self._delays, "own": self._own_delays}) + "\n")
+        self._delays.clear()
+        self._own_delays.clear()
 
 
 def percentiles(folder: Path, skipped: int = 0) -> tuple[dict[str, int], int]:
-    """The milliseconds below which shares of the turns stay, after so many lines; and how many
-    lines there are.
+    """Return the milliseconds below which shares of the turns stay, and the number of lines.
+
+    The first `skipped` lines do not count.
     """
     lines = [json.loads(line) for line in (folder / NAME).read_text().splitlines()]
     return {

@@ -63,15 +63,13 @@ def says(status: int, wait: float = 0.0) -> Callable[[], Answer]:
 
 @dataclass(frozen=True, slots=True)
 class Spell:
-    """From begin to end every answer is this one; `robots`: only that to robots.txt; `scheme`: only
-    to such URLs.
-    """
+    """A time in which a host gives the same answer to all requests, or to some of them."""
 
     begin: float
     end: float
     answer: Callable[[], Answer]
-    robots: bool = False
-    scheme: str = ""
+    robots: bool = False  # only to requests for robots.txt
+    scheme: str = ""  # only to requests for URLs that begin so
 
 
 @dataclass(slots=True)
@@ -85,36 +83,38 @@ class Site:
     rules_at: str = ""  # the host that its robots.txt redirects to
 
     def url(self, number: int) -> str:
-        """One of its URLs; every other one is by https if there are spells for that alone."""
+        """Return one of the site's URLs.
+
+        Every other one is by https if there are spells for that scheme alone.
+        """
         secure = number % 2 and any(spell.scheme for spell in self.spells)
         return f"{'https' if secure else 'http'}://{self.name}/page/{number}.html"
 
     def absence(self, url: str) -> float:
-        """The longest spell that this URL may meet, in seconds."""
+        """Return the longest spell that this URL may meet, in seconds."""
         return max(
             (spell.end - spell.begin for spell in self.spells if url.startswith(spell.scheme)),
             default=0.0,
         )
 
     def answer(self, url: str, now: float) -> Answer:
-        robots = url.endswith(ROBOTS)
+        """Return what the site answers to a URL at a time."""
+        is_robots = url.endswith(ROBOTS)
         for spell in self.spells:
-            if (
-                spell.begin <= now < spell.end
-                and (robots or not spell.robots)
-                and url.startswith(spell.scheme)
-            ):
+            is_now = spell.begin <= now < spell.end
+            is_for_url = url.startswith(spell.scheme) and (is_robots or not spell.robots)
+            if is_now and is_for_url:
                 return spell.answer()
-        if robots and self.rules_at:
+        if is_robots and self.rules_at:
             return Answer(301, self.seconds, location=f"http://{self.rules_at}{ROBOTS}")
-        return Answer(
-            seconds=self.seconds, body=b"User-agent: *\nDisallow: /private" if robots else b""
-        )
+        body = b"User-agent: *\nDisallow: /private" if is_robots else b""
+        return Answer(seconds=self.seconds, body=body)
 
 
 class Web:
-    """All sites, behind an uplink of ours that has spells of its own: (begin, end, whether only DNS
-    is out).
+    """All sites, behind an uplink of ours that has outages.
+
+    Each outage has a begin, an end, and whether only DNS is out.
     """
 
     def __init__(
@@ -125,19 +125,22 @@ class Web:
 
     def __call__(self, url: str, now: float) -> Answer:
         name = host_of(url)
-        for begin, end, dns in self.outages:
-            if begin <= now < end:
-                return no_dns() if dns else servfail() if hash_of(name) % 2 else dropped()
+        for begin, end, is_only_dns in self.outages:
+            if not begin <= now < end:
+                continue
+            if is_only_dns:
+                return no_dns()
+            return servfail() if stable_hash(name) % 2 else dropped()
         return self.sites[name].answer(url, now)
 
 
-def hash_of(name: str) -> int:
-    """The same in every run."""
+def stable_hash(name: str) -> int:
+    """Return a hash that is the same in every run."""
     return sum(map(ord, name))
 
 
 def _random_spells(
-    chance: Random,
+    random: Random,
     days: float,
     count: int,
     shortest: float,
@@ -145,23 +148,24 @@ def _random_spells(
     answer: Callable[[], Answer],
     **more: bool,
 ) -> list[Spell]:
+    """Return spells of random length at random times."""
     spells = []
     for _ in range(count):
-        begin = START + chance.random() * days * DAY
-        spells.append(Spell(begin, begin + chance.uniform(shortest, longest), answer, **more))
+        begin = START + random.random() * days * DAY
+        spells.append(Spell(begin, begin + random.uniform(shortest, longest), answer, **more))
     return spells
 
 
-def _nightly(chance: Random, days: float) -> list[Spell]:
-    hour = chance.random() * DAY
+def _nightly(random: Random, days: float) -> list[Spell]:
+    hour = random.random() * DAY
     return [
         Spell(START + hour + day * DAY, START + hour + day * DAY + 5 * MINUTE, refused)
         for day in range(int(days))
     ]
 
 
-def _once(chance: Random, days: float, length: float, answer: Callable[[], Answer]) -> list[Spell]:
-    begin = START + chance.random() * max(days - length / DAY, days / 2) * DAY
+def _once(random: Random, days: float, length: float, answer: Callable[[], Answer]) -> list[Spell]:
+    begin = START + random.random() * max(days - length / DAY, days / 2) * DAY
     return [Spell(begin, begin + length, answer)]
 
 
@@ -171,43 +175,43 @@ KINDS: dict[str, tuple[int, Spells]] = {
     # name: hosts of a hundred, and their spells
     "steady": (25, lambda _, __: []),
     "slow": (4, lambda _, __: []),
-    "busy": (8, lambda chance, days: _random_spells(chance, days, 4, HOUR, 6 * HOUR, says(503))),
+    "busy": (8, lambda random, days: _random_spells(random, days, 4, HOUR, 6 * HOUR, says(503))),
     "busy, Retry-After 30 min": (
         6,
-        lambda chance, days: _random_spells(
-            chance, days, 4, HOUR, 6 * HOUR, says(503, 30 * MINUTE)
+        lambda random, days: _random_spells(
+            random, days, 4, HOUR, 6 * HOUR, says(503, 30 * MINUTE)
         ),
     ),
     "429, Retry-After 1 h": (
         8,
-        lambda chance, days: _random_spells(chance, days, 8, HOUR, 2 * HOUR, says(429, HOUR)),
+        lambda random, days: _random_spells(random, days, 8, HOUR, 2 * HOUR, says(429, HOUR)),
     ),
     "nightly restart": (10, _nightly),
     "SERVFAIL": (
         6,
-        lambda chance, days: _random_spells(chance, days, 20, MINUTE, 20 * MINUTE, servfail),
+        lambda random, days: _random_spells(random, days, 20, MINUTE, 20 * MINUTE, servfail),
     ),
     "DNS time-outs": (
         4,
-        lambda chance, days: _random_spells(chance, days, 20, MINUTE, 20 * MINUTE, no_dns),
+        lambda random, days: _random_spells(random, days, 20, MINUTE, 20 * MINUTE, no_dns),
     ),
     "resets": (
         2,
-        lambda chance, days: _random_spells(chance, days, 8, 5 * MINUTE, 15 * MINUTE, lost),
+        lambda random, days: _random_spells(random, days, 8, 5 * MINUTE, 15 * MINUTE, lost),
     ),
     "silent for hours": (
         2,
-        lambda chance, days: _random_spells(chance, days, 2, HOUR, 5 * HOUR, silent),
+        lambda random, days: _random_spells(random, days, 2, HOUR, 5 * HOUR, silent),
     ),
-    "away for a day": (4, lambda chance, days: _once(chance, days, DAY, refused)),
+    "away for a day": (4, lambda random, days: _once(random, days, DAY, refused)),
     "robots.txt 503 at first": (
         3,
         lambda _, __: [Spell(START, START + 5 * MINUTE, says(503), robots=True)],
     ),
     "robots.txt away at times": (
         5,
-        lambda chance, days: _random_spells(
-            chance, days, int(days), HOUR, 10 * HOUR, says(503), robots=True
+        lambda random, days: _random_spells(
+            random, days, int(days), HOUR, 10 * HOUR, says(503), robots=True
         ),
     ),
     "robots.txt elsewhere": (2, lambda _, __: []),
@@ -215,13 +219,13 @@ KINDS: dict[str, tuple[int, Spells]] = {
     "only http": (1, lambda _, __: [Spell(0.0, FOREVER, dropped, scheme="https:")]),
     "https away for hours": (
         1,
-        lambda chance, days: [
+        lambda random, days: [
             Spell(one.begin, one.end, refused, scheme="https:")
-            for one in _random_spells(chance, days, 4, HOUR, 10 * HOUR, refused)
+            for one in _random_spells(random, days, 4, HOUR, 10 * HOUR, refused)
         ],
     ),
-    "away for four days": (2, lambda chance, days: _once(chance, days, 4 * DAY, dropped)),
-    "away for ever": (2, lambda chance, days: _once(chance, days, FOREVER, dropped)),
+    "away for four days": (2, lambda random, days: _once(random, days, 4 * DAY, dropped)),
+    "away for ever": (2, lambda random, days: _once(random, days, FOREVER, dropped)),
     "dead": (2, lambda _, __: [Spell(0.0, FOREVER, refused)]),
     "no such name": (2, lambda _, __: [Spell(0.0, FOREVER, nxdomain)]),
 }
@@ -229,17 +233,17 @@ KINDS: dict[str, tuple[int, Spells]] = {
 
 def sites(count: int, days: float, seed: int) -> list[Site]:
     """So many hosts, of all kinds."""
-    chance = Random(seed)
+    random = Random(seed)
     made = []
     kinds = [kind for kind, (share, _) in KINDS.items() for _ in range(share)]
-    chance.shuffle(kinds)
+    random.shuffle(kinds)
     for number in range(count):
         kind = kinds[number % len(kinds)]
-        seconds = chance.uniform(15, 35) if kind == "slow" else chance.uniform(0.1, 0.6)
-        site = Site(f"www.site{number}.test", kind, seconds, KINDS[kind][1](chance, days))
+        seconds = random.uniform(15, 35) if kind == "slow" else random.uniform(0.1, 0.6)
+        site = Site(f"www.site{number}.test", kind, seconds, KINDS[kind][1](random, days))
         if kind == "robots.txt elsewhere":
             site.rules_at = f"rules.other{number}.test"
-            spells = _random_spells(chance, days, int(days), HOUR, 10 * HOUR, refused)
+            spells = _random_spells(random, days, int(days), HOUR, 10 * HOUR, refused)
             made.append(Site(site.rules_at, "rules of others", 0.3, spells))
         made.append(site)
     return made

@@ -32,19 +32,19 @@ def number_in(path: str) -> int:
 
 
 def items(host: str, path: str) -> Page:
-    """/item/1, /item/2 and so on, each with a text of its own."""
+    """Return the page /item/N, with a text of its own and links to further items."""
     at = number_in(path)
     return digest_of(host, path), [f"http://{host}/item/{at + step}" for step in (1, 2, 10, 100)]
 
 
 def lists(host: str, path: str) -> Page:
-    """?page=N, without end."""
+    """Return the page ?page=N of an endless list."""
     at = number_in(path)
     return digest_of(host, path), [f"http://{host}/list?page={at + step}" for step in (1, 2, 5)]
 
 
 def facets(host: str, path: str) -> Page:
-    """A shop's filters in any order and number."""
+    """Return a page of a shop with filters, in any order and number."""
     chosen = path.partition("?")[2]
     pairs = [f"{name}={value}" for name, value in product(("size", "colour", "sort"), "abc")]
     return digest_of(host, path), [
@@ -53,21 +53,23 @@ def facets(host: str, path: str) -> Page:
 
 
 def tokens(host: str, path: str) -> Page:
-    """Every link has a token that nobody has seen."""
+    """Return a page whose links all have tokens that were never seen."""
     return digest_of(host, path), [
         f"http://{host}/?token={digest_of(host, path, step)}" for step in range(5)
     ]
 
 
 def commits(host: str, path: str) -> Page:
-    """A repository browser: each commit links to its parent, its tree and its difference to others."""
+    """Return a page of a repository: each commit links to its parent, its tree and its
+    differences.
+    """
     at = path.rpartition("/")[2]
     kinds = ("commit", "tree", "diff", "blame")
     return digest_of(host, path), [f"http://{host}/{kind}/{digest_of(at, kind)}" for kind in kinds]
 
 
 def calendar(host: str, path: str) -> Page:
-    """Days by their seconds since 1970."""
+    """Return a day of a calendar, by its seconds since 1970."""
     at = number_in(path) or 1_700_000_000
     return digest_of(host, path), [
         f"http://{host}/day?t={at + step * 86_400}" for step in (-30, -7, -1, 1, 7, 30)
@@ -75,7 +77,7 @@ def calendar(host: str, path: str) -> Page:
 
 
 def wildcard(host: str, path: str) -> Page:
-    """Any name below the domain is a host, and each page names more of them."""
+    """Return a page that names more hosts; any name below the domain is one."""
     domain = ".".join(host.split(".")[-2:])
     return digest_of(host, path), [
         f"http://{digest_of(host, path, step)}.{domain}/" for step in range(5)
@@ -83,12 +85,12 @@ def wildcard(host: str, path: str) -> Page:
 
 
 def copies(host: str, path: str) -> Page:
-    """The same page under every address."""
+    """Return the same page under every address."""
     return "sorry", [f"http://{host}/?token={digest_of(host, path, step)}" for step in range(5)]
 
 
 def tenths(host: str, path: str) -> Page:
-    """One body in ten is new."""
+    """Return a page of an endless list in which one body in ten is new."""
     at = number_in(path)
     return digest_of(host, at % 10 and 1, at if at % 10 == 0 else 0), items(host, path)[1]
 
@@ -100,7 +102,10 @@ TRAPS: dict[str, Site] = {
 
 
 def good(pages: int) -> Site:
-    """A site of so many pages: each links to eight further ones, to the first and to two others."""
+    """Return a site of so many pages.
+
+    Each links to eight further ones, to the first and to two others.
+    """
 
     def page(host: str, path: str) -> Page:
         at = number_in(path)
@@ -112,17 +117,19 @@ def good(pages: int) -> Site:
 
 
 def page_of_links(*urls: str) -> Site:
-    """A site of one page, with these links."""
+    """Return a site of one page, with these links."""
     return lambda host, path: (digest_of(host, path), list(urls))
 
 
 def simulated(world: World) -> Site:
-    """The sites of the synthetic web, with their links to the same domain, as the crawler sees
-    them.
+    """Return the sites of the synthetic web, with their links to the same domain.
+
+    The links are those that a crawler sees.
     """
     reader = LinkReader(("a",))
 
     def page(host: str, path: str) -> Page:
+        """Return a page of the synthetic web, or an empty one where there is none."""
         url = f"http://{host}/{path}"
         place = world.locate(url)
         if place is None:
@@ -140,17 +147,21 @@ def simulated(world: World) -> Site:
 
 
 def domain_of(host: str) -> str:
-    """The registered domain, as these sites have them."""
+    """Return the registered domain of a host: its last two labels."""
     return ".".join(host.split(".")[-2:])
 
 
 def crawl(
     frontier: Frontier, sites: Mapping[str, Site], seeds: Iterable[str], most: int = 10**9
 ) -> Counter[str]:
-    """The pages fetched by registered domain, when nothing can be fetched any more or after `most`
-    pages.
+    """Return the number of pages fetched by registered domain.
+
+    The crawl ends when nothing can be fetched any more, or after `most` pages.
     """
-    seen, bodies, pages, now = set(seeds), set[str](), Counter[str](), 0.0
+    seen = set(seeds)
+    bodies: set[str] = set()
+    pages: Counter[str] = Counter()
+    now = 0.0
     frontier.add([Link(url, seed=url).pack() for url in sorted(seen)])
     while pages.total() < most:
         link = frontier.take(now)
