@@ -74,8 +74,9 @@ class Started:
 
 @contextmanager
 def heeded(number):
-    """What is started meanwhile does not ignore this signal, though whoever started the tests may,
-    as nohup does.
+    """Let what is started in the block receive this signal.
+
+    It would ignore the signal if the process that started the tests does, as under nohup.
     """
     before = signal.signal(number, signal.SIG_DFL)
     try:
@@ -85,8 +86,9 @@ def heeded(number):
 
 
 def served(folder, *words):
-    """The process of a command that serves on any free port until it is ended, by its own entry
-    point.
+    """Return the process of a command that serves on any free port until it is ended.
+
+    It is started by its own entry point.
     """
     return subprocess.Popen(
         [sys.executable, "-m", "webcrawl", *words, "--port", "0"],
@@ -99,6 +101,7 @@ def served(folder, *words):
 
 
 def _run(module, words, cwd, outputs, environment):
+    """Become, in the child, what the command line would have started."""
     for descriptor, output in enumerate([os.devnull, *outputs]):
         os.dup2(os.open(output, os.O_RDWR | os.O_CREAT), descriptor)
     os.environ.update(environment)

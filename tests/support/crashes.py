@@ -54,7 +54,7 @@ class Death:
 
     @property
     def missing(self):
-        """URLs that were answered before the last checkpoint began but are not in it."""
+        """Return the URLs that were answered before the last checkpoint began but are not in it."""
         if self.checkpoint is None:
             return set()
         ended = {
@@ -75,7 +75,7 @@ class Killed:
 
     @property
     def whole(self):
-        """Whether every run had an archive."""
+        """Return whether every run had an archive."""
         return all(map(archived, self.settings))
 
     @property
@@ -87,8 +87,9 @@ class Killed:
         return [hit for run in self.runs for hit in run]
 
     def again(self):
-        """URLs fetched although they were finished in an earlier checkpoint; except robots.txt,
-        which may expire.
+        """Yield the URLs that were fetched although an earlier checkpoint had them as finished.
+
+        robots.txt files are left out, because they may expire.
         """
         for number, death in enumerate(self.deaths, 1):
             for run in self.runs[number:]:
@@ -96,8 +97,9 @@ class Killed:
 
 
 def warm():
-    """Generates decompression bombs in advance: that takes half a second, during which the server
-    would not answer.
+    """Make the decompression bombs in advance.
+
+    That takes half a second, during which the server would not answer.
     """
     world = World(1, 1)
     for kind in HOSTILE.keys() & GROUPS["page"]:
@@ -105,7 +107,7 @@ def warm():
 
 
 def crawl_of(folder, server, settings, kind=Crawl):
-    """A crawl of the server's whole world, in a new folder."""
+    """Return a crawl of the server's whole world, in a new folder."""
     folder.mkdir()
     (folder / "seeds.txt").write_text("\n".join(server.world.seeds()))
     settings = {"DNS_NAMESERVERS": server.nameserver, **settings}
@@ -126,25 +128,26 @@ def crash(
     patience=PATIENCE,
     pause=0,
 ):
-    """Runs the crawl; kills it `kills` times, each after some more requests (a range) and some
-    milliseconds.
+    """Run the crawl, and kill it `kills` times.
 
-    `pause`: up to so many seconds more, so that a crawl gets beyond the many requests with which it
-    begins. Before every other kill it gets the signal for a checkpoint, so that many kills hit one.
-    `settings` are per run.
+    Each kill comes after some more requests (a range) and some milliseconds. `pause` adds up to so
+    many seconds, so that a crawl gets beyond the many requests with which it begins. Before every
+    other kill the crawl gets the signal for a checkpoint, so that many kills hit one. `settings`
+    are per run.
     """
     deaths, done, had = [], len(server.log.hits), []
     for others in settings:
         had.append(others)
-        running, mortal = crawl.start(**LOGGED, **others), len(deaths) < kills
-        if mortal and _die(
+        running = crawl.start(**LOGGED, **others)
+        has_died = len(deaths) < kills and _die(
             running,
             server,
             chance,
             done + chance.randint(*requests),
             pause=pause,
             signalled=len(deaths) % 2,
-        ):
+        )
+        if has_died:
             hits, done = _hits(server, done)
             left = sound(crawl.jobdir, archive=all(map(archived, had)))
             deaths.append(Death(left, hits, _checkpoint(crawl.output)))
@@ -156,10 +159,9 @@ def crash(
 
 
 def sound(jobdir, *, archive=True, taken=None):
-    """The cut in this JOBDIR; asserts that `scrapy verify` finds no damage but that somebody has
-    taken this file.
+    """Return the cut in a JOBDIR. Assert that `webcrawl verify` finds no damage.
 
-    `archive`: it is to have every answer.
+    Damage of the file `taken` does not count. If `archive`, the cut must have every answer.
     """
     damages = [damage for damage in verify(jobdir, Counter()) if damage.path != taken]
     assert damages == [], damages
@@ -167,8 +169,9 @@ def sound(jobdir, *, archive=True, taken=None):
 
 
 def _die(running, server, chance, count, *, pause, signalled):
-    """Kills the process after `count` requests; returns whether it was still alive then."""
-    process, end = running.process, time.monotonic() + PATIENCE
+    """Kill the process after `count` requests, and return whether it was still alive then."""
+    process = running.process
+    end = time.monotonic() + PATIENCE
     while server.log.count < count and process.is_alive() and time.monotonic() < end:
         time.sleep(0.002)
     time.sleep(chance.uniform(0, pause))
@@ -181,12 +184,14 @@ def _die(running, server, chance, count, *, pause, signalled):
 
 
 def _hits(server, done):
+    """Return the hits after the first `done`, and the number of all."""
     wait_until_idle(server)
     hits = list(server.log.hits)
     return hits[done:], len(hits)
 
 
 def _checkpoint(output: Path):
+    """Return when the last checkpoint began, in seconds since 1970, or None if there was none."""
     said = CHECKPOINT.findall(output.read_text())
     # the log line rounds to hundredths
     return float(said[-1][0]) - float(said[-1][1]) - 0.01 if said else None
@@ -196,11 +201,11 @@ def _checkpoint(output: Path):
 
 
 def assert_as_untouched(server, killed, whole, in_flight, *, slack=0.001, beyond=False):
-    """Asserts that requests and result are those of an untouched crawl, except for what each kill
+    """Assert that requests and result are those of an untouched crawl, except for what each kill
     lost.
 
-    `beyond`: pages' requisites are fetched too, by the crawl or a browser; no link of the truth
-    leads there. Returns the URLs, without ports, that only one of both crawls need have.
+    If `beyond`, pages' requisites are fetched too, by the crawl or a browser; no link of the truth
+    leads there. Return the URLs, without ports, that only one of both crawls need have.
     """
     expected = truth(server.world, server.world.seeds())
     assert (killed.status, whole.status) == (0, 0)
@@ -232,21 +237,20 @@ def assert_as_untouched(server, killed, whole, in_flight, *, slack=0.001, beyond
 
 
 def _given_up(found, expected):
-    """Of the URLs that ended with their host, those of hosts with two broken URLs: five failures in
-    a row, it may be.
+    """Return the URLs that ended with their host, of hosts with two broken URLs.
 
-    Whether nothing else comes between these, and for how long, is up to the order of the crawl and
-    to its kills.
+    These may come to five failures in a row. Whether nothing else comes between them, and for how
+    long, is up to the order of the crawl and to its kills.
     """
     broken = Counter(map(host_of, _comparable(found.logged) & _comparable(expected.retried)))
     return {url for url in _comparable(+found.given_up) if broken[host_of(url)] > 1}
 
 
 def _protocols(found):
-    """Misdeeds of TLS hosts of which an answer once looked like HTTP/2, which is then spoken with
-    them.
+    """Return the misdeeds of TLS hosts of which an answer once looked like HTTP/2.
 
-    Not all of these have a form there; how many come before it is up to the order of the crawl.
+    HTTP/2 is then spoken with these hosts, in which not all misdeeds have a form. How many come
+    before it is up to the order of the crawl.
     """
     hosts = {
         host_of(url)
@@ -258,8 +262,9 @@ def _protocols(found):
 
 
 def complaints(expected, killed):
-    """Every way in which the requests differ from the truth; each run may repeat unfinished
-    requests.
+    """Yield every way in which the requests differ from the truth.
+
+    Each run may repeat unfinished requests.
     """
     yield from expected.complaints({hit.url: hit for hit in killed.hits}.values())
     for run in killed.runs:
@@ -267,7 +272,7 @@ def complaints(expected, killed):
 
 
 def rudeness(world, killed, slack):
-    """Every impoliteness within a run, and requests before robots.txt in all runs."""
+    """Yield every impoliteness within a run, and requests before robots.txt in all runs."""
     for run, settings in zip(killed.runs, killed.settings, strict=True):
         yield from overlaps(run)
         yield from gaps(run, mercator(world, **polite(settings)), slack=slack)
@@ -275,22 +280,24 @@ def rudeness(world, killed, slack):
 
 
 def hurried(world, killed, **polite):
-    """Hosts contacted too soon after a restart, although the cut has their last answer."""
+    """Yield the hosts contacted too soon after a restart, although the cut has their last
+    answer.
+    """
     rule = mercator(world, **POLITE | polite)
     for death, run in zip(killed.deaths, killed.runs[1:], strict=True):
         last = {hit.host: hit for hit in sorted(death.hits, key=lambda hit: hit.started)}
         first = {hit.host: hit for hit in sorted(run, key=lambda hit: -hit.started)}
         finished = death.cut.logged + death.cut.robots
         for host in last.keys() & first.keys():
-            if last[host].url in finished and first[host].started < last[host].ended + rule(
-                last[host]
-            ):
+            until = last[host].ended + rule(last[host])
+            if last[host].url in finished and first[host].started < until:
                 yield last[host], first[host]
 
 
 def _pages(found):
-    """The URLs in the log and in the archive, without ports and without traps, to compare crawls of
-    two servers.
+    """Return the URLs in the log and in the archive, to compare crawls of two servers.
+
+    They are without ports and without traps.
     """
     return [_comparable(urls) for urls in (found.logged, found.archived)]
 

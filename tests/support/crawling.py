@@ -52,7 +52,7 @@ _forked.set_forkserver_preload(["tests.support.crawling_loaded"])
 
 @dataclass
 class Crawl:
-    """A JOBDIR to be crawled into by any number of runs; settings given here hold for all of them."""
+    """A JOBDIR into which any number of runs crawl; these settings hold for all of them."""
 
     jobdir: Path
     arguments: dict[str, str] = field(default_factory=dict)
@@ -67,11 +67,11 @@ class Crawl:
             self.output = self.jobdir.with_suffix(".out")
 
     def run(self, **settings):
-        """Crawls to the end; returns the exit status."""
+        """Crawl to the end, and return the exit status."""
         return self.start(**settings).wait()
 
     def start(self, **settings):
-        """Starts a crawl."""
+        """Start a crawl in a separate process."""
         self.jobdir.parent.mkdir(parents=True, exist_ok=True)
         arguments = (self.words(**settings), str(self.project), str(self.output), self.environment)
         process = _forked.Process(target=_crawl, args=arguments, daemon=True)
@@ -79,7 +79,7 @@ class Crawl:
         return Running(self, process)
 
     def words(self, **settings):
-        """The command line."""
+        """Return the command line."""
         words = ["scrapy", "crawl", self.spider]
         for name, value in self.arguments.items():
             words += ["-a", f"{name}={value}"]
@@ -100,18 +100,18 @@ class Running:
     process: object
 
     def interrupt(self):
-        """Does what Ctrl-C does."""
+        """Interrupt the crawl as Ctrl-C does."""
         os.kill(self.process.pid, signal.SIGINT)
 
     def kill(self):
-        """What no crawl can prepare for; returns when the process is gone."""
+        """Kill the crawl by SIGKILL, and return when the process is gone."""
         self.process.kill()
         self.process.join()
 
     def wait(self, seconds=PATIENCE):
-        """The exit status once the crawl has ended.
+        """Return the exit status once the crawl has ended.
 
-        Kills a crawl that does not end, and reports its last output.
+        If it does not end in time, kill it, and raise TimeoutError with its last output.
         """
         self.process.join(seconds)
         if self.process.is_alive():
@@ -123,7 +123,10 @@ class Running:
 
 
 def wait_until(happened, seconds=PATIENCE, pause=0.005):
-    """Polls every few milliseconds, or less often where a look costs more."""
+    """Wait until `happened()` is true; assert that this is within so many seconds.
+
+    A longer `pause` between two calls suits calls that cost more.
+    """
     end = time.monotonic() + seconds
     while not happened():
         assert time.monotonic() < end, "it has not happened"
@@ -131,12 +134,12 @@ def wait_until(happened, seconds=PATIENCE, pause=0.005):
 
 
 def copy_of(jobdir, target):
-    """A copy of a JOBDIR without its socket, which is no file and cannot be copied."""
+    """Return a copy of a JOBDIR without its socket, which cannot be copied."""
     return shutil.copytree(jobdir, target, ignore=shutil.ignore_patterns("control.sock"))
 
 
 def scrapy(words, project, output):
-    """The exit status of any `scrapy` command in this project."""
+    """Run any `scrapy` command in a project, and return its exit status."""
     process = _forked.Process(
         target=_crawl, args=(["scrapy", *words], str(project), str(output)), daemon=True
     )
@@ -146,7 +149,7 @@ def scrapy(words, project, output):
 
 
 def _crawl(words, project, output, environment=()):
-    """Becomes what the command line would have started, in the child."""
+    """Become, in the child, what the command line would have started."""
     descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)

@@ -34,8 +34,9 @@ MERGED = 10.0  # seconds allowed for merging a test's few keys
 
 @dataclass
 class Cut:
-    """URLs by state. robots.txt files, and what pages await, are separate because no link leads to
-    them.
+    """The URLs of a JOBDIR, by state.
+
+    robots.txt files, and what pages await, are separate because no link leads to them.
     """
 
     logged: Counter = field(default_factory=Counter)  # finished: crawl.log
@@ -55,14 +56,14 @@ class Cut:
 
     @property
     def known(self):
-        """Every URL that was ever found."""
+        """Return every URL that was ever found."""
         return self.logged + self.queued + self.waiting
 
 
 def cut(jobdir, *, archive=True, **settings):
-    """The cut in this JOBDIR, which is not changed; AssertionError if it is inconsistent.
+    """Return the cut in a JOBDIR, which is not changed. Assert that it is consistent.
 
-    `archive`: it is to have every answer.
+    If `archive`, it must have every answer.
     """
     found, key = _cut(jobdir, settings, archive=archive)
     _assert_known(found, key)
@@ -70,12 +71,12 @@ def cut(jobdir, *, archive=True, **settings):
 
 
 def hive_cut(jobdirs, *, archive=True, moved=False, stopped=False, **settings):
-    """The cut that these drones have together: each URL is in one place, of one of them, and in one
-    seen store.
+    """Return the cut that these drones have together.
 
-    `moved`: slots have changed hands; their former owners still know what was seen, and have
-    answers to attempts. `stopped`: a process stood still for a while. An answer that its deadline cut
-    off meanwhile is archived, and is no attempt of the URL.
+    Assert that each URL is in one place of one drone, and in one seen store. If `moved`, slots have
+    changed hands: their former owners still know what was seen, and have answers to attempts. If
+    `stopped`, a process stood still for a while: an answer that its deadline cut off meanwhile is
+    archived, and is no attempt of the URL.
     """
     parts = [
         _cut(jobdir, settings, archive=archive, moved=moved, stopped=stopped) for jobdir in jobdirs
@@ -94,7 +95,7 @@ def hive_cut(jobdirs, *, archive=True, moved=False, stopped=False, **settings):
 
 @contextmanager
 def opened(jobdir, settings):
-    """The parts of a crawl, opened in a copy of its JOBDIR; and the copy."""
+    """Open the parts of a crawl in a copy of its JOBDIR for the block; yield them and the copy."""
     with tempfile.TemporaryDirectory(prefix="cut-") as folder:
         copy = Path(folder) / "job"
         copy_of(jobdir, copy)
@@ -108,7 +109,7 @@ def opened(jobdir, settings):
 
 
 def _cut(jobdir, settings, *, archive, moved=False, stopped=False):
-    """What is in this JOBDIR, and the key of a URL."""
+    """Return what is in a JOBDIR, and the function that makes the key of a URL."""
     with opened(jobdir, settings) as (parts, copy):
         assert parts.db.query("PRAGMA integrity_check") == [("ok",)]
         for part in (parts.outputs, parts.seen, parts.content):
@@ -119,7 +120,7 @@ def _cut(jobdir, settings, *, archive, moved=False, stopped=False):
 
 
 def _member(values, db):
-    """What a drone is in its hive; None for a crawl of its own."""
+    """Return what a drone is in its hive; None for a crawl of its own."""
     identity = identity_of(db)
     if identity is None:
         return None
@@ -129,6 +130,7 @@ def _member(values, db):
 
 
 def _look(parts, jobdir, *, archive, moved, stopped):
+    """Return what the opened parts and the files beside them have."""
     found = Cut()
     _read_log(jobdir / "logs/crawl.log", found)
     noted = dict(parts.db.query("SELECT path, length FROM output"))
@@ -149,7 +151,7 @@ def _look(parts, jobdir, *, archive, moved, stopped):
 
 
 def _assert_archived(found, *, archive):
-    """No more answers than attempts, and each answer that ended a URL.
+    """Assert that there are no more answers than attempts, and each answer that ended a URL.
 
     What is queued knows all of its attempts.
     """
@@ -163,24 +165,28 @@ def _differences(found):
 
 
 def _read_log(path, found):
+    """Add the URLs of a crawl.log. Assert that its last line is whole."""
     lines = path.read_bytes().split(b"\n")
     assert lines.pop() == b"", "the last line is cut off"
     for line in lines:
         _, status, _, url, how, *rest, notes = line.decode("ascii").split()
         assert len(rest) == 6
-        unlinked = how.endswith("P") or crawl_line.INLINE in notes.split(",")
-        (found.robots if unlinked else found.logged)[url] += 1
+        is_unlinked = how.endswith("P") or crawl_line.INLINE in notes.split(",")
+        (found.robots if is_unlinked else found.logged)[url] += 1
         found.answered[url] += int(status) > 0
         found.given_up[url] += "given_up" in notes.split(",")
-        tries = re.search(r"\b(\d+)t\b", notes)
-        found.tried[url] += (int(tries[1]) if tries else 1) - (
-            int(status) <= Status.ROBOTS_UNREACHABLE
-        )
+        noted = re.search(r"\b(\d+)t\b", notes)
+        tries = int(noted[1]) if noted else 1
+        if int(status) <= Status.ROBOTS_UNREACHABLE:  # the last of these was no request
+            tries -= 1
+        found.tried[url] += tries
 
 
 def _captures(path, *, stopped):
-    """The URL of each answer, and whether it may be the host's fault, or that of a stopped process:
-    then crawl.log does not count it as a try.
+    """Yield the URL of each answer in an archive file, and whether crawl.log need not count it as a
+    try.
+
+    That is so if the answer may be the fault of its host, or of a stopped process.
     """
     for record in read(path):
         if record.kind in ("response", "revisit"):
@@ -190,22 +196,24 @@ def _captures(path, *, stopped):
 
 
 def _read_frontier(parts, found):
+    """Add the URLs of all queues. Assert that they are sound and have as many URLs as is
+    counted.
+    """
     frontier = parts.frontier
     hosts = [frontier.core.hosts.get(name) for (name,) in parts.db.query("SELECT name FROM host")]
     outside = [*frontier.core.queues.front.queues, *frontier.core.queues.lines.queues.values()]
-    table, waiting = (
-        frontier.core.queues.budgets.table,
-        parts.db.query("SELECT name FROM domain WHERE waiting > 0"),
-    )
-    outside += [table.get(name).queue for (name,) in waiting]
-    queues = [*outside, frontier.core.queues.parked, *chain(*(host.queues() for host in hosts))]
+    domains = frontier.core.queues.budgets.table
+    waiting = parts.db.query("SELECT name FROM domain WHERE waiting > 0")
+    outside += [domains.get(name).queue for (name,) in waiting]
+    of_hosts = [*chain(*(host.queues() for host in hosts))]
+    queues = [*outside, frontier.core.queues.parked, *of_hosts]
     damages = [damage for queue in queues for damage in queue.check()]
     assert damages == [], damages
     records = [record for host in hosts for _, record in host.later]
-    for queue in (*outside, *chain(*(host.queues() for host in hosts))):
+    for queue in (*outside, *of_hosts):
         while queue:
             records.append(queue.pop())
-    # in lines there are names of hosts too
+    # Queues of domains also have names of hosts
     records = [record for record in records if b" " in record]
     assert len(records) == frontier.queued, (len(records), frontier.queued)
     for link in map(unpack, records):
@@ -215,7 +223,7 @@ def _read_frontier(parts, found):
 
 
 def _read_seen(parts, found):
-    """Merges all that waits, and reads the keys of all that is known."""
+    """Merge all that waits, and add the keys of all that is known."""
     seen, end = parts.seen, time.monotonic() + MERGED
     while seen.pending:
         assert time.monotonic() < end, seen

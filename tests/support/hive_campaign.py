@@ -22,22 +22,20 @@ LONG = 90.0  # and one
 
 
 class Campaign:
-    """A hive behind a wire to its server. `say` is told each stroke."""
+    """A hive behind a wire to its server, which gets strokes. `say` is called with each."""
 
     def __init__(self, hive, server, wire, chance, say=lambda _: None):
-        self.hive, self._server, self._wire, self._chance, self._say = (
-            hive,
-            server,
-            wire,
-            chance,
-            say,
-        )
+        self.hive = hive
+        self._server = server
+        self._wire = wire
+        self._chance = chance
+        self._say = say
         self._remembered = False
         self.killed = set()  # numbers and lives of the drones that were
         self.struck = []
 
     def run(self, strokes, requests):
-        """Each stroke after so many more requests (a range), and some milliseconds."""
+        """Make each stroke after so many more requests (a range) and some milliseconds."""
         for stroke in strokes:
             if not self._more(self._chance.randint(*requests)):
                 self._say("it is over before the last stroke")
@@ -54,7 +52,7 @@ class Campaign:
     # -- strokes at drones
 
     def kill_drone(self, drone=None):
-        """Kill -9, in every other case in the middle of a checkpoint; started again."""
+        """Kill a drone, in every other case in the middle of a checkpoint, and start it again."""
         drone = self._drone() if drone is None else drone
         if self._chance.random() < 0.5:
             self._signal(drone, signal.SIGUSR1)
@@ -69,7 +67,7 @@ class Campaign:
         return self.kill_drone(self._queen())
 
     def kill_two(self):
-        """Two drones at once, or all that there are."""
+        """Kill two drones at once, or all that there are, and start them again."""
         self._settle()
         both = self._chance.sample(
             sorted(self.hive.taking_part), min(2, len(self.hive.taking_part))
@@ -83,7 +81,7 @@ class Campaign:
         return " and ".join(map(str, both))
 
     def kill_all(self):
-        """As by a power cut, the server's too."""
+        """Kill all drones and the server, as a power cut does, and start them again."""
         for drone in sorted(self.hive.taking_part):
             self._kill(drone)
         self._server.kill()
@@ -91,7 +89,7 @@ class Campaign:
         self.hive.start_all()
 
     def interrupt(self):
-        """Ctrl-C of one drone, which is started again."""
+        """Interrupt a drone as Ctrl-C does, and start it again."""
         drone = self._drone()
         # it listens
         wait_until(lambda: self.hive.crawls[drone].output.stat().st_size or drone in self._ended())
@@ -105,7 +103,7 @@ class Campaign:
         return drone
 
     def freeze(self, seconds=None):
-        """A drone stands still for longer than its lease."""
+        """Stop a drone for longer than its lease, and let it go on."""
         drone = self._drone()
         self.hive.stopped = True
         self._signal(drone, signal.SIGSTOP)
@@ -114,13 +112,13 @@ class Campaign:
         return drone
 
     def stand_still(self):
-        """For longer than anything of its own waits."""
+        """Stop a drone for longer than anything of its own waits."""
         return self.freeze(LONG)
 
     # -- changes of the hive's size
 
     def join(self):
-        """One drone more, to which the others give its share."""
+        """Add a drone, to which the others give its share."""
         drone = self.hive.add()
         self._resize()
         self.hive.start(drone)
@@ -128,7 +126,7 @@ class Campaign:
         return drone
 
     def leave(self):
-        """A drone gives away all that it has, and ends; the next stroke may come meanwhile."""
+        """Let a drone give away all that it has, and end. The next stroke may come meanwhile."""
         if len(self.hive.members) < 3:
             return f"as {self.join()} comes instead"
         drone = self._chance.choice(sorted(self.hive.members))
@@ -216,7 +214,7 @@ class Campaign:
             os.kill(self.hive.running[drone].process.pid, number)
 
     def _settle(self):
-        """Who has given away all is gone."""
+        """Forget drones that have given away all, and have ended."""
         for drone in sorted(self.hive.leaving):
             process = self.hive.running[drone].process
             if not process.is_alive() and self._retired(drone):
@@ -224,7 +222,7 @@ class Campaign:
                 self.hive.leaving.remove(drone)
 
     def _known(self, drone):
-        """Waits until the hive knows this drone, or it has ended."""
+        """Wait until the hive knows this drone, or it has ended."""
         process = self.hive.running[drone].process
         with self._server.client() as client:
             wait_until(
@@ -232,7 +230,10 @@ class Campaign:
             )
 
     def _all_known(self):
-        """A new drone cannot begin without the server, and says so."""
+        """Wait until the hive knows all drones.
+
+        A new one cannot begin without the server, and says so.
+        """
         for drone in sorted(self.hive.taking_part):
             self._known(drone)
 
@@ -252,7 +253,7 @@ class Campaign:
         return self._chance.choice(sorted(self.hive.taking_part))
 
     def _queen(self):
-        """The drone that has the lease now; any if none has."""
+        """Return the drone that has the lease now, or any drone if none has."""
         with self._server.client() as client:
             number = client.get(Keys(NAME).queen)
         return self._drone() if number is None else int(number)
@@ -276,7 +277,7 @@ STROKES = {
 
 @contextmanager
 def campaign(folder, web, chance, say=lambda _: None, **options):
-    """A started hive under fire."""
+    """Yield a campaign against a new hive that has been started."""
     with stream_server(folder / "server") as server, wired(server) as (wire, url):
         hive = Hive(folder / "hive", web, url, **options)
         try:
@@ -286,9 +287,9 @@ def campaign(folder, web, chance, say=lambda _: None, **options):
 
 
 def assert_survived(struck, *, slack=0.001, patience=PATIENCE, patient=False):
-    """Asserts that the hive, left alone, ends like one that was never touched.
+    """Assert that the hive, left alone, ends like one that was never touched.
 
-    Returns what `assert_whole` does.
+    Return what `assert_whole` does.
     """
     hive = struck.hive
     failed = [

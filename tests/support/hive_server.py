@@ -25,12 +25,10 @@ class StreamServer:
 
     def __init__(self, folder, *options, password=""):
         folder.mkdir(parents=True, exist_ok=True)
-        self.port, self._folder, self._options, self._password = (
-            free_port(),
-            folder,
-            [*map(str, options)],
-            password,
-        )
+        self.port = free_port()
+        self._folder = folder
+        self._options = [*map(str, options)]
+        self._password = password
         self._process = None
 
     @property
@@ -41,6 +39,7 @@ class StreamServer:
         return redis.Redis(port=self.port, password=self._password or None, socket_timeout=PATIENCE)
 
     def start(self):
+        """Start the server, and return it when it answers."""
         asked = [
             *("--port", self.port),
             *("--bind", "127.0.0.1"),
@@ -68,14 +67,14 @@ class StreamServer:
         self._process.wait()
 
     def remember(self):
-        """Takes a snapshot, which `restart(old=True)` goes back to."""
+        """Take a snapshot, to which `restart(old=True)` goes back."""
         with self.client() as client:
             client.save()
         shutil.copy(self._folder / "dump.rdb", self._folder / "old.rdb")
         (self._folder / "dump.rdb").unlink()
 
     def restart(self, *, old=False):
-        """After `kill`: empty, or as it was when it was to remember."""
+        """Start again after `kill`: empty, or with the snapshot."""
         (self._folder / "dump.rdb").unlink(missing_ok=True)
         if old:
             shutil.copy(self._folder / "old.rdb", self._folder / "dump.rdb")
@@ -83,7 +82,7 @@ class StreamServer:
 
     @property
     def cpu(self):
-        """CPU seconds, user and system, so far."""
+        """Return the CPU seconds, user and system, so far."""
         with self.client() as client:
             said = client.info("cpu")
         return said["used_cpu_user"] + said["used_cpu_sys"]
@@ -99,7 +98,7 @@ def stream_server(folder, *options, password=""):
 
 
 class Wire:
-    """Carries connections to a port of loopback; it can be cut, silent (all waits), or slow."""
+    """Carries connections to a port of loopback. It can be cut, silent (all waits), or slow."""
 
     def __init__(self, port):
         self._port, self._transports, self._loop = port, set(), None
@@ -108,6 +107,7 @@ class Wire:
         self._sounding.set()
 
     async def __call__(self, reader, writer):
+        """Carry one connection in both directions, until one end closes."""
         self._loop = asyncio.get_running_loop()
         if not self.whole:
             return
@@ -129,13 +129,13 @@ class Wire:
             self._transports -= ends
 
     def cut(self):
-        """Ends all connections, and each new one at once."""
+        """End all connections, and each new one at once."""
         self.whole = False
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._abort)
 
     def silence(self):
-        """Keeps all connections, and carries nothing."""
+        """Keep all connections, and carry nothing."""
         self._sounding.clear()
 
     def mend(self):

@@ -32,7 +32,7 @@ AGENT = re.compile(r"webcrawl/1 \(drone (\d+), life (\d+)\)")
 
 @dataclass
 class Hive:
-    """The drones of one hive. Each tells the web who it is, and in which of its lives."""
+    """The drones of one hive. Each tells the web its number, and in which of its lives it is."""
 
     folder: Path
     web: object  # a synthetic web's server, or None
@@ -64,6 +64,7 @@ class Hive:
         return self.kind(self.folder / f"drone-{drone}", arguments, {**settings, **self.settings})
 
     def start(self, drone, **settings):
+        """Start a drone, which begins another life."""
         self.lives[drone] += 1
         agent = f"webcrawl/1 (drone {drone}, life {self.lives[drone]})"
         crawl = self.crawls[drone]
@@ -78,26 +79,27 @@ class Hive:
 
     @property
     def taking_part(self):
-        """Members, and drones that give away what they have."""
+        """Return the members, and the drones that give away what they have."""
         return self.members | self.leaving
 
     def add(self):
-        """One drone more, which is not started yet; its number."""
+        """Add a drone, which is not started yet, and return its number."""
         drone = len(self.crawls)
         self.crawls.append(self._crawl(drone))
         self.members.add(drone)
         return drone
 
     def kill(self, drone):
-        """Kill -9; whether it was alive."""
+        """Kill a drone by SIGKILL, and return whether it was alive."""
         process = self.running[drone].process
         process.kill()
         process.join()
         return process.exitcode == -9
 
     def wait(self, seconds=PATIENCE):
-        """The exit statuses in the end, by drone; a drone that has not ended when the time is over
-        is killed.
+        """Return the exit statuses in the end, by drone.
+
+        A drone that has not ended in time is killed, and TimeoutError raised.
         """
         end = time.monotonic() + seconds
         try:
@@ -127,7 +129,7 @@ class Hive:
         return [crawl.stats["reason"] for crawl in self.crawls]
 
     def said(self, drone):
-        """What a drone has printed in all its lives."""
+        """Return what a drone has printed in all its lives."""
         lives = (
             self.folder / f"drone-{drone}-{life}.out" for life in range(1, self.lives[drone] + 1)
         )
@@ -143,14 +145,14 @@ class Hive:
 
 
 def owners(drones=3, way="domain"):
-    """Which drone a host belongs to, by its name."""
+    """Return a function that returns the drone to which a host belongs."""
     partition = partition_of(str(way), registered)
     slots = SlotMap.fair(range(drones), partition.groups)
     return lambda host: slots.owners[partition.slot(host)]
 
 
 def name_of(drone, drones=3):
-    """A domain of this drone."""
+    """Return a domain that belongs to this drone."""
     owner = owners(drones)
     return next(
         name for name in (f"d{number}.test" for number in range(1000)) if owner(name) == drone
@@ -161,7 +163,7 @@ def name_of(drone, drones=3):
 
 
 def asker(hit):
-    """Number and life of the drone that made this request."""
+    """Return the number and the life of the drone that made this request."""
     drone, life = AGENT.fullmatch(hit.agent).groups()
     return int(drone), int(life)
 
@@ -171,7 +173,7 @@ def drone_of(hit):
 
 
 def shared(hits):
-    """Hosts that more than one drone asked."""
+    """Return the hosts that several drones have requested from, with the drones."""
     drones = defaultdict(set)
     for hit in hits:
         drones[hit.host].add(drone_of(hit))
@@ -179,10 +181,11 @@ def shared(hits):
 
 
 def rudeness(world, hits, *, killed=(), slack=0.001, polite=POLITE):
-    """Impoliteness within each life of a drone, between drones, and requests before robots.txt.
+    """Yield impoliteness within each life of a drone and between drones, and requests before
+    robots.txt.
 
-    Between two lives of one drone nothing is compared: what a killed drone asked last may be in no
-    checkpoint. `killed`: numbers and lives of such drones.
+    Between two lives of one drone nothing is compared: what a killed drone requested last may be in
+    no checkpoint. `killed` has the numbers and lives of such drones.
     """
     wanted = mercator(world, **polite)
     lives = defaultdict(list)
@@ -196,6 +199,7 @@ def rudeness(world, hits, *, killed=(), slack=0.001, polite=POLITE):
 
 
 def _between(hits, wanted, slack, killed):
+    """Yield requests of two drones to one host that came too close together."""
     hosts = defaultdict(list)
     for hit in sorted(hits, key=lambda hit: hit.started):
         hosts[by_host(hit)].append(hit)
@@ -208,9 +212,10 @@ def _between(hits, wanted, slack, killed):
 
 
 def repeated(hits, expected, killed=()):
-    """URLs requested again although nothing asked for that.
+    """Yield URLs requested again although nothing asked for that, as both hits.
 
-    `killed`: numbers and lives of drones that lost what they had done since their last checkpoint.
+    `killed` has the numbers and lives of drones that lost what they had done since their last
+    checkpoint.
     """
     asked = defaultdict(list)
     for hit in sorted(hits, key=lambda hit: hit.started):
@@ -225,11 +230,10 @@ def repeated(hits, expected, killed=()):
 
 
 def assert_whole(hive, hits, *, killed=(), slack=0.001, patient=False):
-    """Asserts that the hive did what one polite crawl would have done, each URL on one drone, and
-    kept it all.
+    """Assert that the hive did what one polite crawl would have done, and kept it all.
 
-    `patient`: pages that fail however often they are requested may still be queued in the end, and
-    what waits behind them. Returns the pages that fail.
+    Each URL must be on one drone. If `patient`, pages that fail however often they are requested
+    may still be queued in the end, and what waits behind them. Return the pages that fail.
     """
     expected = hive.truth()
     way = str(hive.settings.get("HIVE_PARTITION", "domain"))
@@ -259,9 +263,10 @@ def assert_whole(hive, hits, *, killed=(), slack=0.001, patient=False):
 
 
 def _set_aside(expected, queued):
-    """The failing pages that are queued.
+    """Return the failing pages that are queued.
 
-    What else of their hosts is queued may have been requested, or not.
+    What else of their hosts is queued may have been requested, or not: it moves from `must` to
+    `may`.
     """
     failing = expected.must & expected.busy & queued.keys()
     hosts = {*map(host_of, failing)}
@@ -272,7 +277,7 @@ def _set_aside(expected, queued):
 
 
 def captured(jobdir):
-    """The URL of each answer in the archive."""
+    """Yield the URL of each answer in the archive."""
     for path in sorted((jobdir / "warc").glob("*.warc.gz*")):
         yield from (
             one.fields["WARC-Target-URI"]

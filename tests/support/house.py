@@ -39,23 +39,24 @@ def module_of(path: Path, package: Path = PACKAGE) -> str:
 
 
 def room_of(module: str) -> str:
-    """The folder or file directly below the package; the empty string is the package itself, or
-    another's.
+    """Return the folder or file directly below the package that a module is in.
+
+    It is "" for the package itself, and for other packages.
     """
     package, _, rest = module.partition(".")
     return rest.partition(".")[0] if package == PACKAGE.name else ""
 
 
 def is_fast_path(module: str) -> bool:
-    """Whether it may use Scrapy's private names."""
+    """Return whether a module may use Scrapy's private names."""
     return f"{module}.".startswith("webcrawl.adapter.fastpath.")
 
 
 def imports(tree: ast.Module) -> set[str]:
-    """All that is imported anywhere in it, by dotted names; of `from a import b` both `a` and
-    `a.b`.
+    """Return all that is imported anywhere in a module, by dotted names.
 
-    Imports by a call with a literal name count too, and look-ups in `sys.modules`.
+    Of `from a import b` these are `a` and `a.b`. Imports by a call with a literal name count too,
+    and look-ups in `sys.modules`.
     """
     names: set[str] = set()
     for node in nodes(tree):
@@ -73,7 +74,7 @@ def imports(tree: ast.Module) -> set[str]:
 
 
 def with_packages(names: set[str]) -> set[str]:
-    """And the packages that are executed on the way to them."""
+    """Return the names, and the packages that are executed on the way to them."""
     return {
         ".".join(parts[:end])
         for name in names
@@ -83,7 +84,7 @@ def with_packages(names: set[str]) -> set[str]:
 
 
 def reached(start: str, graph: dict[str, set[str]]) -> set[str]:
-    """Every name that importing `start` imports, over modules of the graph."""
+    """Return every name that importing `start` imports, over modules of the graph."""
     found, waiting = set(), [start]
     while waiting:
         name = waiting.pop()
@@ -96,15 +97,16 @@ def reached(start: str, graph: dict[str, set[str]]) -> set[str]:
 
 @cache
 def graph_of(package: Path = PACKAGE) -> dict[str, set[str]]:
-    """Module -> what it imports, packages included."""
+    """Return what each module imports, packages included."""
     return {
         module_of(path, package): with_packages(imports(parsed(path))) for path in sources(package)
     }
 
 
 def own_names(tree: ast.Module) -> set[str]:
-    """Underscored names that a module defines itself: functions, methods, attributes of self,
-    fields.
+    """Return the names that a module defines itself.
+
+    They are functions, methods, attributes of self, and fields.
     """
     names = {
         node.name
@@ -118,17 +120,18 @@ def own_names(tree: ast.Module) -> set[str]:
 
 
 def foreign_private(tree: ast.Module) -> list[tuple[int, str]]:
-    """Where it touches an underscored attribute of an object that is not its own, or imports an
-    underscored name.
+    """Return where a module touches an underscored name that is not its own.
 
-    In a module that imports Scrapy, names that its classes have too are free on `self` only.
+    It may be an attribute of another object, or an import. In a module that imports Scrapy, names
+    that its classes have too are free on `self` only.
     """
     own, scrapys = own_names(tree), scrapys_private() if scrapys_imports(tree) else frozenset()
     found = []
     for node in nodes(tree):
         if isinstance(node, ast.Attribute) and _is_private(node.attr):
-            free = node.attr in (own_private() | own if _is_self(node.value) else own - scrapys)
-            found += [] if free else [(node.lineno, node.attr)]
+            free = own_private() | own if _is_self(node.value) else own - scrapys
+            if node.attr not in free:
+                found.append((node.lineno, node.attr))
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             # getattr, vars(x)[…], attrgetter
             parts = [part for part in node.value.split(".") if _is_private(part)]
@@ -150,24 +153,18 @@ def foreign_private(tree: ast.Module) -> list[tuple[int, str]]:
 
 
 def replaced_methods(tree: ast.Module, methods: frozenset[str]) -> list[tuple[int, str]]:
-    """Where it replaces or deletes a method of an object that is not its own, or anything of an
-    imported class.
+    """Return where a module replaces or deletes a method of an object that is not its own.
+
+    Anything of an imported class counts as well.
     """
     scrapys = scrapys_imports(tree)
     found = []
     for node in nodes(tree):
-        if (
-            isinstance(node, ast.Attribute)
-            and not isinstance(node.ctx, ast.Load)
-            and not _is_self(node.value)
-        ):
-            found += (
-                [(node.lineno, node.attr)] if node.attr in methods or _root(node) in scrapys else []
-            )
-        elif (
-            isinstance(node, ast.Attribute) and node.attr == "__dict__" and not _is_self(node.value)
-        ):
-            found.append((node.lineno, node.attr))
+        if isinstance(node, ast.Attribute) and not _is_self(node.value):
+            is_changed = not isinstance(node.ctx, ast.Load)
+            is_foreign = node.attr in methods or _root(node) in scrapys
+            if (is_changed and is_foreign) or (not is_changed and node.attr == "__dict__"):
+                found.append((node.lineno, node.attr))
         elif isinstance(node, ast.Call) and _name(node.func) in (
             "setattr",
             "delattr",
@@ -175,15 +172,17 @@ def replaced_methods(tree: ast.Module, methods: frozenset[str]) -> list[tuple[in
             "__delattr__",
         ):
             names = {name for argument in node.args[1:2] for name in _strings(argument)}
-            ours = bool(names) and not names & methods and _root(node.args[0]) not in scrapys
-            found += [] if ours else [(node.lineno, ast.unparse(node))]
+            is_ours = bool(names) and not names & methods and _root(node.args[0]) not in scrapys
+            if not is_ours:
+                found.append((node.lineno, ast.unparse(node)))
     return found
 
 
 @cache
 def own_private() -> frozenset[str]:
-    """The underscored names that this package's own classes define or set on themselves, outside
-    the fast path.
+    """Return the underscored names that this package's own classes define or set on themselves.
+
+    The fast path is left out.
     """
     paths = [path for path in sources() if not is_fast_path(module_of(path))]
     all_nodes = [node for path in paths for node in nodes(parsed(path))]
@@ -197,7 +196,7 @@ def own_private() -> frozenset[str]:
 
 @cache
 def scrapys_private() -> frozenset[str]:
-    """The underscored names of Scrapy's classes: methods, and attributes they set on themselves."""
+    """Return the underscored names of Scrapy's classes: methods, and attributes of self."""
     names: set[str] = set()
     for path in sources(Path(scrapy.__file__).parent):
         for node in nodes(parsed(path)):
@@ -209,7 +208,7 @@ def scrapys_private() -> frozenset[str]:
 
 
 def scrapys_imports(tree: ast.Module) -> set[str]:
-    """The names that a module binds by importing Scrapy or Twisted."""
+    """Return the names that a module binds by importing Scrapy or Twisted."""
     return {
         (alias.asname or alias.name).partition(".")[0]
         for node in nodes(tree)
@@ -221,7 +220,7 @@ def scrapys_imports(tree: ast.Module) -> set[str]:
 
 @cache
 def own_attributes() -> frozenset[str]:
-    """The names of all fields and attributes of this package's own classes."""
+    """Return the names of all fields and attributes of this package's own classes."""
     all_nodes = [node for path in sources() for node in nodes(parsed(path))]
     named = [
         node
@@ -237,8 +236,9 @@ def own_attributes() -> frozenset[str]:
 
 @cache
 def scrapys_methods() -> frozenset[str]:
-    """The names of all methods of Scrapy's classes, but for those that are attributes of our own
-    objects too.
+    """Return the names of all methods of Scrapy's classes.
+
+    Those that are attributes of our own objects too are left out.
     """
     names: set[str] = set()
     for path in sources(Path(scrapy.__file__).parent):
@@ -254,7 +254,9 @@ def scrapys_methods() -> frozenset[str]:
 
 
 def overridden_private(module: object) -> list[str]:
-    """Private names of Scrapy's or Twisted's classes that a class of this module overrides."""
+    """Return private names of Scrapy's or Twisted's classes that a class of this module
+    overrides.
+    """
     found = []
     for kind in vars(module).values():
         if isinstance(kind, type) and kind.__module__ == module.__name__:
@@ -272,7 +274,9 @@ def overridden_private(module: object) -> list[str]:
 
 
 def nested_overrides(tree: ast.Module) -> list[str]:
-    """The same of classes that are defined in functions, as far as their bases are imported."""
+    """Return the same of classes that are defined in functions, as far as their bases are
+    imported.
+    """
     scrapys = scrapys_imports(tree)
     return [
         f"{kind.name}.{name}"
@@ -290,7 +294,7 @@ def _is_of(name: str, bases: list[type]) -> bool:
 
 
 def _defined(statement: ast.stmt) -> set[str]:
-    """The names that a statement of a class body defines."""
+    """Return the names that a statement of a class body defines."""
     if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return {statement.name}
     targets = getattr(statement, "targets", None) or [getattr(statement, "target", None)]
@@ -298,12 +302,12 @@ def _defined(statement: ast.stmt) -> set[str]:
 
 
 def _name(node: ast.expr) -> str:
-    """The last name of `a`, `b.a`; empty for anything else."""
+    """Return the last name of `a` or `b.a`, or "" for anything else."""
     return getattr(node, "id", None) or getattr(node, "attr", "")
 
 
 def _root(node: ast.expr) -> str:
-    """The first name of `a`, `a.b`, `a.b.c`."""
+    """Return the first name of `a`, `a.b` or `a.b.c`."""
     while isinstance(node, ast.Attribute):
         node = node.value
     return getattr(node, "id", "")

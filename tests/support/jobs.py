@@ -39,12 +39,17 @@ SIZES = Layout(chunk=300, budget=100, largest=900, row=64, fresh=100, at_once=50
 
 
 class Job:
-    """A crawl's parts with one database; `work` does a little of everything, `checkpoint` saves it."""
+    """A crawl's parts with one database.
+
+    `work` does a little of everything, and `checkpoint` saves it.
+    """
 
     def __init__(
         self, root: Path, store: str = "disk", hosts: str = "h", *, log_limit: int = LIMIT
     ) -> None:
-        """`hosts`: how their names begin, and the archive's files'."""
+        """Open the parts; `hosts` is the beginning of the hosts' names, and of the archive's
+        files.
+        """
         self.root, self._hosts = root, hosts
         self.db = CrawlDB(root / "state", log_limit=log_limit)
         self.outputs = Outputs(self.db, root, at_once=4096)
@@ -80,7 +85,7 @@ class Job:
         self._number, self._now = 0, NOW
 
     def work(self, pages: int = 40) -> None:
-        """Crawls this many pages, each with links to new ones."""
+        """Crawl this many pages, each with links to new ones."""
         for _ in range(pages):
             numbers = range(self._number, self._number + 20)
             self._number += 20
@@ -107,6 +112,7 @@ class Job:
                 self.portions.take(self._now)
 
     def _page(self, links) -> None:
+        """Fetch the next page, if one is due; or else let time pass."""
         link = self.frontier.take(self._now)
         if link is None:
             self._now = max(self._now, self.frontier.next_ready() or 0.0)
@@ -130,7 +136,7 @@ class Job:
         self.db.checkpoint()
 
     def killed(self, target: Path) -> Path:
-        """A copy of what `kill -9` would leave now."""
+        """Return a copy of what `kill -9` would leave now."""
         settled(self.db)  # otherwise the copy may mix pages of different moments
         # otherwise a scratch file may be gone before it is copied
         wait_until(lambda: not self.seen.busy)
@@ -145,7 +151,7 @@ class Job:
 
 
 def stopped(root: Path, store: str = "disk", hosts: str = "h") -> Path:
-    """A JOBDIR of a crawl that was stopped cleanly."""
+    """Return the JOBDIR of a crawl that was stopped cleanly."""
     job = Job(root, store, hosts)
     for _ in range(3):
         job.work()
@@ -158,8 +164,9 @@ def stopped(root: Path, store: str = "disk", hosts: str = "h") -> Path:
 
 
 def killed(root: Path, target: Path, store: str = "disk") -> Path:
-    """A JOBDIR of a crawl killed between two checkpoints, with a log that is not entirely copied
-    back.
+    """Return the JOBDIR of a crawl killed between two checkpoints.
+
+    Its write-ahead log is not entirely copied back.
     """
     job = Job(root, store)
     # while it reads, the log cannot begin anew
@@ -176,7 +183,9 @@ def killed(root: Path, target: Path, store: str = "disk") -> Path:
 
 
 def tree(root: Path) -> dict[str, tuple[int, int, str]]:
-    """Modification time, size and digest of every file below: what verify must not change."""
+    """Return modification time, size and digest of every file below: what verify must not
+    change.
+    """
     return {
         path.relative_to(root).as_posix(): (
             path.stat().st_mtime_ns,

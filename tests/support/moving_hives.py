@@ -29,23 +29,23 @@ LIMITS = Limits(queues=2, max_queues=3, host_failures=3, retry_wait=5)
 
 
 def domain_of(host: str) -> str:
-    """The registered domain of names such as a.d1.test."""
+    """Return the registered domain of names such as a.d1.test."""
     return ".".join(host.split(".")[-2:])
 
 
 def slot_of(host: str) -> int:
-    """The slot is the number in the domain's name."""
+    """Return the slot of a host: the number in its domain's name."""
     return int(domain_of(host)[1:].partition(".")[0])
 
 
 def slot_map(generation: int, drones: int, owners: list[int]) -> SlotMap:
-    """A map of a few slots with these owners."""
+    """Return a map of a few slots with these owners."""
     return SlotMap(generation, tuple(range(drones)), array("H", owners))
 
 
 @dataclass
 class Allowance:
-    """So many pages for each domain."""
+    """Allows so many pages for each domain."""
 
     pages: float = float("inf")
     lead: float = 1e9
@@ -58,7 +58,7 @@ class Allowance:
 
 @dataclass
 class Letter:
-    """What the stream of a drone has."""
+    """A letter in the stream of a drone."""
 
     sender: int
     kind: Kind
@@ -68,8 +68,9 @@ class Letter:
 
 
 class Box:
-    """Outbox and inbox as one part of the checkpoint: numbers of exact letters, the position in the
-    stream.
+    """Outbox and inbox as one part of the checkpoint.
+
+    It saves the numbers of exact letters, and the position in the stream.
     """
 
     def __init__(self, db, me, streams):
@@ -88,6 +89,7 @@ class Box:
         db.join(self)
 
     def put(self, drone, kind, items):
+        """Put a letter for a drone into the outbox."""
         assert drone != self.me
         number = 0
         if kind in EXACT:
@@ -101,9 +103,7 @@ class Box:
         )
 
     def send(self):
-        """Sends what may be sent: exact letters only after a checkpoint; the order among them
-        stays.
-        """
+        """Send what may be sent, in order: exact letters only after a checkpoint."""
         while self.sent < len(self.letters):
             drone, letter = self.letters[self.sent]
             if letter.number and self.sent >= self.ready:
@@ -112,7 +112,7 @@ class Box:
             self.sent += 1
 
     def receive(self):
-        """The next letter that is not known, or None."""
+        """Return the next letter that is not known yet, or None."""
         stream = self.streams[self.me]
         while self.place < len(stream):
             letter = stream[self.place]
@@ -164,6 +164,7 @@ class Drone:
         self.checkpoint()
 
     def open(self):
+        """Open all parts as of the last checkpoint."""
         world = self.world
         self.db = CrawlDB(self.folder)
         self.seen = (
@@ -211,7 +212,9 @@ class Drone:
         self.seen.submit(self.prints(urls, urls), records)
 
     def found(self, urls, page=""):
-        """As the splitter does: its own are submitted, all others go."""
+        """Submit links whose slots are here, and send all others to their drones, as the splitter
+        does.
+        """
         for url in urls:
             record, slot = Link(url, "L" if page else "", page).pack(), slot_of(host_of(url))
             if self.moving.owned[slot]:
@@ -231,6 +234,9 @@ class Drone:
     # -- requests
 
     def take(self):
+        """Take a link from the frontier. Assert that its host may be requested from now, and from
+        here.
+        """
         world = self.world
         link = self.frontier.take(world.now)
         if link is None:
@@ -244,6 +250,7 @@ class Drone:
         self.links[host] = link
 
     def done(self, host, outcome):
+        """End the request to a host with this outcome."""
         world, link = self.world, self.links.pop(host)
         del world.flying[host]
         world.polite_at[host] = world.now + max(10 * outcome.seconds, 1.0)
@@ -258,14 +265,14 @@ class Drone:
     # -- the hive
 
     def learn(self):
-        """The next map, if there is one."""
+        """Learn the next map, if there is one."""
         later = [one for one in self.world.maps if one.generation > self.moving.map.generation]
         if later:
             self.moving.learn(later[0])
             self.box.generation = self.moving.map.generation
 
     def reroute(self, gone):
-        """What was for a drone that is lost goes to others, or comes back."""
+        """Send what was for a drone that is lost to others, or take it back."""
         box = self.box
         lost = [letter for drone, letter in box.letters if drone == gone]
         box.letters = [(drone, letter) for drone, letter in box.letters if drone != gone]
@@ -300,6 +307,7 @@ class Drone:
         self.done_since = []
 
     def crash(self):
+        """Forget what came after the last checkpoint, and open again."""
         world = self.world
         self.close()
         with closing(Snapshot(self.folder)) as snapshot:

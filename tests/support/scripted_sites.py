@@ -24,21 +24,26 @@ LATER = "<script>fetch('/api' + location.pathname).then(r => r.json()).then(u =>
 
 
 def text(host: str, number: int, word: str) -> str:
-    """Words that no other page has."""
+    """Return words that no other page has."""
     return " ".join(f"{word}{number}of{place}{host}" for place in range(20))
 
 
 def sent(host: str, number: int) -> str:
-    """The text of a page as it is sent, if it has any."""
-    first = host in ("plain.test", "mixed.test", "hollow.test") and not number
-    other = host in ("plain.test", "lazy.test") or (host == "mixed.test" and number > 1)
-    return text(host, number, "sent") if first or (number and other) else ""
+    """Return the text of a page as it is sent, if it has any."""
+    if number == 0:
+        has_text = host in ("plain.test", "mixed.test", "hollow.test")
+    elif host == "mixed.test":
+        has_text = number > 1
+    else:
+        has_text = host in ("plain.test", "lazy.test")
+    return text(host, number, "sent") if has_text else ""
 
 
 def made(host: str, number: int) -> str:
-    """The text of a page that only its scripts bring."""
-    scripted = host in ("app.test", "lazy.test") or (host == "mixed.test" and number == 1)
-    return text(host, number, "made") if scripted else ""
+    """Return the text of a page that only its scripts bring, if they do."""
+    is_mixed = host == "mixed.test" and number == 1
+    has_text = host in ("app.test", "lazy.test") or is_mixed
+    return text(host, number, "made") if has_text else ""
 
 
 class Scripted(Site):
