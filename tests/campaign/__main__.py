@@ -17,12 +17,12 @@ from tests.campaign.results import Result, Results, figures_of, why
 from tests.support.commands import heeded
 from tests.support.places import ROOT
 
-LIMIT = 4 * 3600.0  # seconds of one piece
+MAX_SECONDS = 4 * 3600.0  # of one piece
 PAGE = "campaign.md"
 
 
 def commit():
-    """The tree's commit, with a + if files were changed since."""
+    """Return the tree's commit, with a + if files were changed since."""
     head, changed = (
         subprocess.run(
             ["git", *words], cwd=ROOT, capture_output=True, text=True, check=False
@@ -36,7 +36,7 @@ def commit():
 
 
 def run(name, folder):
-    """Runs one piece to its end; what it starts ends with it."""
+    """Run one piece to its end, and return its result; what it starts ends with it."""
     words, said = words_of(name), folder / "said" / f"{name.replace('/', '-')}.txt"
     said.parent.mkdir(exist_ok=True)
     at, begun, date = commit(), time.monotonic(), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
@@ -47,7 +47,7 @@ def run(name, folder):
                 command, cwd=ROOT, stdout=file, stderr=file, start_new_session=True
             )
         try:
-            status = program.wait(LIMIT)
+            status = program.wait(MAX_SECONDS)
         except subprocess.TimeoutExpired:
             status = -signal.SIGKILL
         finally:
@@ -60,7 +60,7 @@ def run(name, folder):
 
 
 def publish(results, target):
-    """The page, and beside it a plot of the kills and all that both are made of."""
+    """Write the page, and beside it a plot of the kills and all that both are made of."""
     last = [*results.last.values()]
     target.write_text(page(last))
     if plot := plot_of_kills(last):
@@ -69,6 +69,7 @@ def publish(results, target):
 
 
 def parsed():
+    """Return the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.campaign", description=__doc__)
     parser.add_argument("folder", type=Path, help="for results, and for what programs say")
     parser.add_argument("--only", nargs="+", choices=BY_NAME, help="families")
@@ -81,20 +82,16 @@ def parsed():
 
 
 def main():
+    """Run the pieces that are not done yet, one after the other, and publish after each."""
     options, begun = parsed(), time.monotonic()
     options.folder.mkdir(parents=True, exist_ok=True)
-    results, target = (
-        Results(options.folder / "results.jsonl"),
-        options.page or options.folder / PAGE,
-    )
+    results = Results(options.folder / "results.jsonl")
+    target = options.page or options.folder / PAGE
     families = [
         family for family in FAMILIES if options.only is None or family.name in options.only
     ]
-    names = (
-        [options.piece]
-        if options.piece
-        else [name for name in in_turns(families) if name not in results.last]
-    )
+    undone = [name for name in in_turns(families) if name not in results.last]
+    names = [options.piece] if options.piece else undone
     for name in names:
         if time.monotonic() - begun > 3600 * options.hours:
             break

@@ -23,30 +23,29 @@ FAILURES = re.compile(r"(\d+) failures?\b")
 
 
 def unlike(crawl, other, killed, beside=frozenset()):
-    """Every way in which the outputs of a killed crawl differ from an untouched one's, or have
-    anything twice.
+    """Yield every way in which a killed crawl's outputs differ from an untouched one's.
 
-    `beside`: URLs without ports that only one of them need have.
+    Rows that are there twice count, too. `beside` has URLs without ports that only one of both need
+    have.
     """
     outputs = killed.settings[-1]["OUTPUTS"].split()
     for name in outputs:
         find = FINDERS.get(name)
-        if find is not None:
-            mine, others = find(crawl.jobdir, beside), find(other.jobdir, beside)
-            yield from (
-                f"{name}: {url} is there {times} times"
-                for url, times in mine.urls.items()
-                if times > 1
-            )
-            # Of pages that are the same byte for byte the first has the row, and that may be one
-            # that is not compared
-            lost = others.facts - find(crawl.jobdir, None).facts
-            new = mine.facts - find(other.jobdir, None).facts
-            yield from (f"{name}: lacks {fact!r}" for fact in sorted(map(str, lost)))
-            yield from (
-                f"{name}: has {fact!r}, which an untouched crawl has not"
-                for fact in sorted(map(str, new))
-            )
+        if find is None:
+            continue
+        mine, others = find(crawl.jobdir, beside), find(other.jobdir, beside)
+        yield from (
+            f"{name}: {url} is there {times} times" for url, times in mine.urls.items() if times > 1
+        )
+        # Of pages that are the same byte for byte the first has the row, and that may be one that
+        # is not compared
+        lost = others.facts - find(crawl.jobdir, None).facts
+        new = mine.facts - find(other.jobdir, None).facts
+        yield from (f"{name}: lacks {fact!r}" for fact in sorted(map(str, lost)))
+        yield from (
+            f"{name}: has {fact!r}, which an untouched crawl has not"
+            for fact in sorted(map(str, new))
+        )
     if "requests" in outputs and len({values["OUTPUTS"] for values in killed.settings}) == 1:
         sent = Counter(without_port(row[2]) for row in _rows(crawl.jobdir, "logs/requests.log"))
         yield from (
@@ -60,10 +59,12 @@ def unlike(crawl, other, killed, beside=frozenset()):
 
 
 def untruths(crawl, killed):
-    """Every figure and sentence of its end that its files deny."""
-    stats, said = crawl.stats, crawl.output.read_text()
+    """Yield every figure and sentence of a crawl's end that its files deny."""
+    stats = crawl.stats
+    said = crawl.output.read_text()
     lines = [*map(crawl_line.read, (crawl.jobdir / crawl_line.LOG).read_bytes().splitlines())]
-    answered, queued = sum(line.status > 0 for line in lines), killed.cut.queued.total()
+    answered = sum(line.status > 0 for line in lines)
+    queued = killed.cut.queued.total()
     if stats["answers"] + stats.get("sitemaps", 0) != answered:
         yield f"stats.json: {stats['answers']} answers, crawl.log has {answered} answers"
     failed = sum(
@@ -80,7 +81,9 @@ def untruths(crawl, killed):
 
 
 class Found:
-    """`urls`: how often each has a row; `facts`: what must be the same in two crawls of one web."""
+    """The rows of an output: how often each URL has one, and what two crawls of one web must
+    share.
+    """
 
     def __init__(self, urls, facts):
         self.urls, self.facts = Counter(urls), set(facts)
@@ -88,11 +91,9 @@ class Found:
 
 def _links(jobdir, beside):
     rows = Counter(without_port(row[0]) for row in _rows(jobdir, "logs/links.log"))
-    passed_over = (
-        (url for url in rows if trap_entrance(url) is not None or url in beside)
-        if beside is not None
-        else ()
-    )
+    passed_over = []
+    if beside is not None:
+        passed_over = [url for url in rows if trap_entrance(url) is not None or url in beside]
     return Found((), rows.items() - {(url, rows[url]) for url in passed_over})
 
 
@@ -149,9 +150,9 @@ def without_port(text):
 
 
 def _comparable(rows, beside):
-    """The number of a trap's pages depends on the order, what a page of TIMELY says on the time.
+    """Return the rows that two crawls of one web must share; all if `beside` is None.
 
-    None: all.
+    The number of a trap's pages depends on the order, and what a page of TIMELY says on the time.
     """
     if beside is None:
         return rows

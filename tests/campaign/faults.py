@@ -37,6 +37,7 @@ def fault(options, folder, simweb):
 
 
 def main():
+    """Run the program with the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.campaign.faults", description=__doc__)
     parser.add_argument("--how", choices=(*FAILS, *DIES), help="only in this way")
     parser.add_argument(

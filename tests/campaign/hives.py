@@ -45,6 +45,7 @@ def run(options, folder, simweb):
 
 
 def main():
+    """Run the program with the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.campaign.hives", description=__doc__)
     parser.add_argument("--kills", type=int, default=10, help="strokes of all kinds")
     parser.add_argument("--drones", type=int, default=0, help="0: two to four, by chance")

@@ -29,11 +29,12 @@ PATIENCE = 150  # seconds, a quarter of what a crawl may take that is left alone
 
 
 def kill(options, folder, simweb):
-    """Kills one crawl as often as asked for, and compares it with an untouched crawl of the same
+    """Kill one crawl as often as asked for, and compare it with an untouched crawl of the same
     web.
     """
     warm()
-    begun, chance = time.monotonic(), Random(options.seed)
+    begun = time.monotonic()
+    chance = Random(options.seed)
     server, quiet = (hostile_web(simweb, options) for _ in range(2))
     killed_folder, whole_folder = folder / "killed", folder / "whole"
     makeup = Makeup() if options.settings == "same" else drawn_makeup(Random(options.seed))
@@ -43,13 +44,11 @@ def kill(options, folder, simweb):
         for each, web in ((killed_folder, server), (whole_folder, quiet))
     )
     mine, others = (makeup.made(each) for each in (crawl, other))
-    # three requests per page, and nearly as many lost ones
+    # Three requests per page, and nearly as many lost ones
     each = max(20, options.pages * 5 // (options.kills + 1))
-    runs = (
-        repeat(mine)
-        if options.settings == "same"
-        else _told({**values, **mine} for values in drawn(chance))
-    )
+    runs = repeat(mine)
+    if options.settings != "same":
+        runs = _told({**values, **mine} for values in drawn(chance))
     killed = crash(
         crawl, server, chance, kills=options.kills, requests=(each // 6, each // 2), settings=runs, patience=PATIENCE,
         pause=0.3,
@@ -80,13 +79,14 @@ def kill(options, folder, simweb):
 
 
 def _told(settings):
-    """The settings of each run, printed before it begins."""
+    """Yield the settings of each run, which are printed before it begins."""
     for number, values in enumerate(settings, 1):
         say(f"run {number}: {in_words(values)}")
         yield values
 
 
 def main():
+    """Run the program with the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.campaign.kills", description=__doc__)
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--hosts", type=int, default=40)

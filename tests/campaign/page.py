@@ -25,7 +25,10 @@ TABLE = "| what | done | pieces | without a fault | sums | minutes |\n|---|---|-
 
 
 def plot_of_kills(results):
-    """An SVG of how far crawls came between kills: of those that repeated least, most, and between."""
+    """Return an SVG of how far crawls came between kills, or "" if none was killed.
+
+    It shows the crawl that repeated least, the one that repeated most, and one between.
+    """
     killed = [result for result in results if result.figures.get("at_kills") and not result.status]
     if not killed:
         return ""
@@ -42,7 +45,7 @@ def plot_of_kills(results):
 
 
 def _repeated(result):
-    """How many times the requests of an uninterrupted crawl a killed one made."""
+    """Return how many times the requests of an uninterrupted crawl a killed one made."""
     return result.figures["requests"] / result.figures["requests_untouched"]
 
 
@@ -53,7 +56,7 @@ def _points(figures):
 
 
 def page(results):
-    """The text of the page: `results` are the last ones of all pieces."""
+    """Return the text of the page; `results` are the last ones of all pieces."""
     ended = sorted(results, key=lambda result: result.begun)
     parts = [
         HEAD,
@@ -76,13 +79,12 @@ def _span(ended):
 
 
 def _row(family, ended):
+    """Return the row of a family of pieces in the table."""
     mine = [result for result in ended if result.piece.partition("/")[0] == family.name]
     held = [result for result in mine if not result.status]
-    counted = (
-        sum(result.figures.get(family.counted, 0) for result in held)
-        if family.counted
-        else len(held)
-    )
+    counted = len(held)
+    if family.counted:
+        counted = sum(result.figures.get(family.counted, 0) for result in held)
     wanted = family.wanted or family.pieces
     sums = {
         name: sum(result.figures.get(name, 0) for result in held) for name in family.shown if held

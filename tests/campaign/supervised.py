@@ -40,7 +40,10 @@ class Supervised:
     """A hive as a user starts it, in one folder."""
 
     def __init__(self, folder, server, drones, chance):
-        self.job, self._chance, self._folder, self._lives = folder / "job", chance, folder, 0
+        self.job = folder / "job"
+        self._chance = chance
+        self._folder = folder
+        self._lives = 0
         (folder / "seeds.txt").write_text("\n".join(server.world.seeds()))
         values = {**LOOPBACK, **SETTINGS, **PATIENT, "CHECKPOINT_INTERVAL": 0.3}
         values |= {"DNS_NAMESERVERS": server.nameserver, "JOBDIR": self.job}
@@ -65,7 +68,10 @@ class Supervised:
             self.process = Process(subprocess.Popen(words, cwd=ROOT, stdout=file, stderr=file))
 
     def strike(self, stroke):
-        """One of STROKES; what is killed and not started again by another is started again here."""
+        """Make one of STROKES.
+
+        What is killed and not started again by another process is started again here.
+        """
         drones, server = self.drones(), self.server()
         if stroke == "server" and server:
             self._kill(*server)
@@ -76,9 +82,8 @@ class Supervised:
             with suppress(ProcessLookupError):
                 os.kill(drone, signal.SIGCONT)
         elif "drone" in stroke:
-            for drone in self._chance.sample(
-                drones, min(len(drones), 2 if stroke == "two drones" else 1)
-            ):
+            wanted = 2 if stroke == "two drones" else 1
+            for drone in self._chance.sample(drones, min(len(drones), wanted)):
                 self._kill(drone)
         else:
             self._kill(self.process.pid)
@@ -100,15 +105,10 @@ class Supervised:
         return []
 
     def _children(self):
+        """Return the process ids of the supervisor's children."""
+        pid = self.process.pid
         with suppress(OSError):
-            return [
-                *map(
-                    int,
-                    Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
-                    .read_text()
-                    .split(),
-                )
-            ]
+            return [*map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
         return []
 
     def _kill(self, *pids):
@@ -117,15 +117,16 @@ class Supervised:
                 os.kill(pid, signal.SIGKILL)
 
     def end(self):
-        """Whatever is left of it."""
+        """Kill whatever is left of the hive."""
         left = [*self._children(), *self.server()]
         self.process.kill()
         self._kill(*left)
 
 
 def _alive(pid):
-    """Whether this process still does anything: one whose parent is gone may stay as a zombie for a
-    while.
+    """Return whether a process still does anything.
+
+    One whose parent is gone may stay as a zombie for a while.
     """
     with suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
@@ -133,8 +134,12 @@ def _alive(pid):
 
 
 def run(options, folder, simweb):
-    chance, begun = Random(options.seed), time.monotonic()
-    web, drones, struck = hostile_web(simweb, options), chance.choice((2, 3, 4)), Counter()
+    """Strike a hive at random moments, let it end, and judge it."""
+    chance = Random(options.seed)
+    begun = time.monotonic()
+    web = hostile_web(simweb, options)
+    drones = chance.choice((2, 3, 4))
+    struck = Counter()
     each = max(20, options.pages * 2 // (options.kills + 1))
     hive = Supervised(folder, web, drones, chance)
     try:
@@ -163,7 +168,10 @@ def run(options, folder, simweb):
 
 
 def judge(hive, web):
-    """Every page is in one log and in one archive, once; and what the hive says of itself is so."""
+    """Assert that every page is in one log and in one archive, once.
+
+    What the hive says of itself must be so.
+    """
     wait_until_idle(web)
     expected, jobdirs = truth(web.world, web.world.seeds()), sorted(hive.job.glob("drone-*"))
     whole = hive_cut(jobdirs, stopped=True)  # as a stroke may stop a drone
@@ -185,6 +193,7 @@ def judge(hive, web):
 
 
 def main():
+    """Run the program with the options of the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.campaign.supervised", description=__doc__
     )

@@ -40,6 +40,9 @@ class Town(Site):
     do_PUT = do_POST  # noqa: N815
 
     def answer(self):
+        """Answer with the method that has the name of the path's first folder, or with a page of
+        links.
+        """
         path = self.path.partition("?")[0]
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         make = getattr(self, f"on_{path[1:].partition('/')[0].partition('.')[0]}", None)
@@ -96,7 +99,7 @@ class Town(Site):
         )
 
     def on_gate(self, path, body):
-        """Redirects to itself until it gets back the cookie that it gives."""
+        """Redirect to the same path until the client sends the cookie that it gets."""
         if "gate=open" in self.headers.get("Cookie", ""):
             self.say(200, b"<title>through the gate</title>", content_type=HTML)
         else:
@@ -123,7 +126,7 @@ def note(crawler, *what):
 
 
 class Events:
-    """An extension that notes what a user's own would hear, and some counters at the end."""
+    """An extension that notes the signals that a user's own gets, and some counters at the end."""
 
     HEARD = (
         "item_scraped",
@@ -173,7 +176,7 @@ def _name(response):
 
 
 class Citizen(Spider):
-    """Has the site's address, and names pages without it."""
+    """A spider that has the site's address, and names pages without it."""
 
     def __init__(self, here, *args, **kwargs):
         super().__init__(*args, **kwargs)
@@ -263,8 +266,9 @@ class Tabled(Citizen, CSVFeedSpider):
 
 
 class Member(Citizen):
-    """Fills in a form, and gets further with the cookie; another start page wants its cookie back
-    at once.
+    """Fills in a form, and gets further with the cookie.
+
+    Another start page wants its cookie back at once.
     """
 
     name = "member"
@@ -281,7 +285,7 @@ class Member(Citizen):
 
 
 class Failing(Citizen):
-    """Errbacks hear of what goes wrong, and may yield; callbacks raise."""
+    """Has errbacks that get failures and may yield, and callbacks that raise."""
 
     name = "failing"
 
@@ -310,7 +314,7 @@ class Failing(Citizen):
 
 
 class Ordered(Citizen):
-    """Asks for pages by priority; equal ones do not occur, for their order differs."""
+    """Requests pages by priority; equal priorities do not occur, because their order differs."""
 
     name = "ordered"
 
@@ -323,7 +327,7 @@ class Ordered(Citizen):
 
 
 class Repeating(Citizen):
-    """Asks for the same page more than once, and means it."""
+    """Requests the same page more than once, on purpose."""
 
     name = "repeating"
 
@@ -348,7 +352,7 @@ class Repeating(Citizen):
 
 
 class Retrying(Citizen):
-    """A page that says it is busy is asked for again, from its start request and from another."""
+    """Requests a page again that says it is busy, from its start request and from another."""
 
     name = "retrying"
     paths = ("/busy/start",)
@@ -365,7 +369,7 @@ class Retrying(Citizen):
 
 
 class Telling(Citizen):
-    """Sends requests of all kinds; the site tells what it got."""
+    """Sends requests of all kinds; the site answers with what it got."""
 
     name = "telling"
 

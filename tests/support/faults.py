@@ -8,10 +8,10 @@ from webcrawl.store.disk import Buffer, Disk
 
 
 class BreakingDisk(Disk):
-    """Raises OSError at its `fail_at`-th operation, the first being 1, and at all later ones if
-    `for_good`.
+    """Raises OSError at its `fail_at`-th operation, the first being 1.
 
-    A failing write writes half of its bytes first, as happens on a full disk.
+    If `for_good`, all later operations fail as well. A failing write writes half of its bytes
+    first, as happens on a full disk.
     """
 
     def __init__(
@@ -22,6 +22,7 @@ class BreakingDisk(Disk):
         self.broken: list[str] = []  # what failed
 
     def _step(self, what: str) -> None:
+        """Count an operation, and raise OSError if it is one that fails."""
         self.operations += 1
         if self.operations == self.fail_at or (
             self.for_good and 0 < self.fail_at <= self.operations
@@ -71,7 +72,10 @@ class BreakingDisk(Disk):
 
 
 class ForgetfulDisk(Disk):
-    """`crash()` simulates a power cut: files lose unsynced bytes, folders unsynced names."""
+    """A disk that `crash` can make forget what was not synced.
+
+    Files lose unsynced bytes, and folders unsynced names.
+    """
 
     def __init__(self) -> None:
         self._paths: dict[int, Path] = {}
@@ -127,6 +131,7 @@ class ForgetfulDisk(Disk):
         self._gone = {path: data for path, data in self._gone.items() if path.parent != folder}
 
     def crash(self) -> None:
+        """Change the files to what a power cut would leave."""
         for path in self._new:
             path.unlink(missing_ok=True)
         for path, data in self._gone.items():

@@ -26,13 +26,15 @@ LOOK = 1.0  # seconds until it is asked whether a process has died
 
 @cache
 def group_of(path):
-    """The group of all tests of a file: one process makes what they share, once."""
+    """Return the group of all tests of a file: one process makes what they share, once."""
     found = MARK.search(path.read_text(encoding="utf-8"))
     return found and found[1]
 
 
 def units_of(items):
-    """Numbers of tests, in lists of those that share a process: a group, or one test."""
+    """Return the numbers of tests in lists, each of tests that share a process: a group, or one
+    test.
+    """
     units = {}
     for number, item in enumerate(items):
         unit = group_of(item.path) or item.nodeid
@@ -42,7 +44,7 @@ def units_of(items):
 
 @dataclass
 class Forked:
-    """The plugin: takes the place of the loop over all tests."""
+    """A plugin of pytest that takes the place of the loop over all tests."""
 
     count: int
     # whether a test waits for others' processes most of the time
@@ -53,6 +55,7 @@ class Forked:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session):
+        """Run all tests in processes; again, if a process died, those that it had left."""
         if session.testsfailed or session.config.option.collectonly:
             return None
         session.config.pluginmanager.getplugin("terminalreporter").showfspath = False
@@ -89,8 +92,10 @@ class _Run:
     workers: list[_Worker] = field(default_factory=list)
 
     def work(self, count, waits):
-        """One process per core begins with what takes its time; all others take what waits, beside
-        it, and end.
+        """Run all units.
+
+        One process per core begins with tests that take CPU time. All others run tests that wait,
+        beside them, and end.
         """
         cores, halves = len(os.sched_getaffinity(0)), ([], [])
         for number, unit in enumerate(self.units):
@@ -219,7 +224,7 @@ def _become_worker(config, number):
 
 
 class _Teller:
-    """Runs tests, and tells the parent what comes of them."""
+    """Runs tests, and tells the parent process their results."""
 
     def __init__(self, session, writer):
         self._session, self._writer = session, writer

@@ -35,12 +35,15 @@ SELECTORS = {
 FOLLOWED = {"a", "area", "frame", "iframe", "refresh", "canonical"}
 MARKS = {b"\xef\xbb\xbf": "utf-8", b"\xff\xfe": "utf-16-le"}
 CODECS = {"latin1": "cp1252", "iso-8859-1": "cp1252", "gb2312": "gb18030"}
-LIMIT = 2 * 2**20
-LOOK = 0.02  # seconds of patience that one look takes, however late it comes
-OVERHEAD = 2**17  # bytes that are not body
+MAX_BODY_BYTES = 2 * 2**20
+LOOK_SECONDS = 0.02  # of patience that one look takes, however late it comes
+MAX_OVERHEAD_BYTES = 2**17  # of what is not body
 
 
 def decoded(body: bytes, media: str) -> str:
+    """Return the text of a page, by its byte order mark, its Content-Type or its own
+    declaration.
+    """
     for mark, codec in MARKS.items():
         if body.startswith(mark):
             return body[len(mark) :].decode(codec, "replace")
@@ -55,13 +58,18 @@ def decoded(body: bytes, media: str) -> str:
 
 
 def unpacked(body: bytes) -> bytes:
-    """The start of a gzip-coded body, as much as the limit allows; other bodies unchanged."""
-    return zlib.decompressobj(wbits=31).decompress(body, LIMIT) if body[:2] == b"\x1f\x8b" else body
+    """Return the start of a gzip-coded body, as much as the limit allows; others unchanged."""
+    return (
+        zlib.decompressobj(wbits=31).decompress(body, MAX_BODY_BYTES)
+        if body[:2] == b"\x1f\x8b"
+        else body
+    )
 
 
 def joined(base: str, href: str) -> str | None:
-    """The absolute form, without fragment and credentials, of a link that http can fetch; otherwise
-    None.
+    """Return the absolute form of a link that http can fetch, or None.
+
+    It is without fragment and credentials.
     """
     try:
         url = ada_url.URL(href, base)
@@ -74,7 +82,7 @@ def joined(base: str, href: str) -> str | None:
 
 
 def read(url: str, body: bytes, media: str) -> list[tuple[str, str]]:
-    """Kind and URL of every link on a page."""
+    """Return kind and URL of every link on a page."""
     if media.partition(";")[0].strip().lower() not in ("text/html", "application/xhtml+xml"):
         return []
     tree = LexborHTMLParser(decoded(body, media))
@@ -90,20 +98,21 @@ def read(url: str, body: bytes, media: str) -> list[tuple[str, str]]:
 
 
 def _href(node, source: str) -> str:
+    """Return the address in an element, which depends on the kind of link."""
     if source == "refresh":
         return re.sub(r"^\d+;\s*(url=)?", "", node.attributes["content"], flags=re.IGNORECASE)
     if source == "srcset":
         return node.attributes["srcset"].split()[0]
     if source == "style":
         return re.search(r"url\((.*)\)", node.attributes["style"])[1]
-    name = {"img": "src", "script": "src", "media": "src", "object": "data", "form": "action"}.get(
-        source
-    )
-    name = name or ("src" if "frame" in source else "href")
+    names = {"img": "src", "script": "src", "media": "src", "object": "data", "form": "action"}
+    name = names.get(source, "src" if "frame" in source else "href")
     return node.attributes[name] or ""
 
 
 class Response:
+    """A response, parsed as its bytes come."""
+
     def __init__(self) -> None:
         self.status, self.headers, self.body, self.complete = 0, {}, b"", False
         self.headed = False
@@ -123,16 +132,23 @@ class Response:
         self.status, self.complete = self._parser.get_status_code(), True
 
     def feed(self, data):
+        """Take data, and return whether the response is complete, or enough of it was read."""
         self._parser.feed_data(data)
         self._fed += len(data)
-        return self.complete or len(self.body) > LIMIT or self._fed - len(self.body) > OVERHEAD
+        return (
+            self.complete
+            or len(self.body) > MAX_BODY_BYTES
+            or self._fed - len(self.body) > MAX_OVERHEAD_BYTES
+        )
 
     def finish(self):
-        """The response once the connection has ended, or once enough was read."""
+        """Return the response once the connection has ended, or once enough was read.
+
+        Raise ConnectionError if it is not complete.
+        """
         ends_with_connection = {"content-length", "transfer-encoding"}.isdisjoint(self.headers)
-        if not self.complete and not (
-            len(self.body) > LIMIT or (ends_with_connection and self.headed)
-        ):
+        is_enough = len(self.body) > MAX_BODY_BYTES or (ends_with_connection and self.headed)
+        if not self.complete and not is_enough:
             raise ConnectionError
         self.status = self._parser.get_status_code()
         if self.headers.get("content-encoding") == "gzip":
@@ -141,13 +157,14 @@ class Response:
 
 
 async def patient(work, seconds):
-    """What comes of it within so many seconds of this process, which a busy machine may make any
-    number of others'.
+    """Return the result of `work` within so many seconds of this process.
+
+    A busy machine may make any number of others' of them. Raise TimeoutError if they are over.
     """
     task = asyncio.ensure_future(work)
     try:
-        for _ in range(round(seconds / LOOK)):
-            if (await asyncio.wait([task], timeout=LOOK))[0]:
+        for _ in range(round(seconds / LOOK_SECONDS)):
+            if (await asyncio.wait([task], timeout=LOOK_SECONDS))[0]:
                 return task.result()
         raise TimeoutError
     finally:
@@ -155,8 +172,9 @@ async def patient(work, seconds):
 
 
 class Crawler:
-    """Fetches each URL once: up to three tries, five redirects in a row, few pages per trap, and no
-    politeness.
+    """Fetches each URL once, without politeness.
+
+    It makes up to three tries, and follows five redirects in a row, and few pages per trap.
     """
 
     def __init__(
@@ -183,6 +201,7 @@ class Crawler:
         self._channel.close()
 
     def _add(self, group, url, hops):
+        """Visit a URL that is new, unless its trap has had enough pages."""
         if url in self._seen:
             return
         if self._trap.search(url):
@@ -194,6 +213,7 @@ class Crawler:
         group.create_task(self._visit(group, url, hops))
 
     async def _visit(self, group, url, hops):
+        """Fetch a URL if robots.txt allows it, and visit what it leads to."""
         origin = "/".join(url.split("/")[:3])
         if origin not in self._robots:
             self._robots[origin] = asyncio.ensure_future(self._rules(origin))
@@ -203,20 +223,26 @@ class Crawler:
         response = await self._fetch(url)
         if response is None:
             return
-        target = (
-            joined(url, response.headers.get("location", "http://["))
-            if response.status // 100 == 3
-            else None
-        )
+        if response.status // 100 == 3:
+            target = joined(url, response.headers.get("location", "http://["))
+            self._redirect(group, url, target, hops)
+        if response.status == 200:
+            self._follow(group, url, hops, response)
+
+    def _redirect(self, group, url, target, hops):
         if target is not None and hops < 5 and self._inside(url, target):
             self._add(group, target, hops + 1)
-        if response.status != 200:
-            return
+
+    def _follow(self, group, url, hops, response):
+        """Visit the links of a page."""
         for source, link in read(url, response.body, response.headers.get("content-type", "")):
-            if source in FOLLOWED and self._inside(url, link) and (source != "refresh" or hops < 5):
-                self._add(group, link, hops + 1 if source == "refresh" else 0)
+            if source == "refresh":
+                self._redirect(group, url, link, hops)
+            elif source in FOLLOWED and self._inside(url, link):
+                self._add(group, link, 0)
 
     async def _rules(self, origin):
+        """Return the rules of an origin, or None if they are unreachable."""
         url = f"{origin}/robots.txt"
         for _ in range(6):
             response = await self._fetch(url)
@@ -230,6 +256,7 @@ class Crawler:
         return Protego.parse("")
 
     async def _fetch(self, url):
+        """Return the response to a URL after up to three tries, or None."""
         response = None
         for _ in range(3):
             async with self._gate:
@@ -245,6 +272,10 @@ class Crawler:
         return response
 
     async def _exchange(self, url):
+        """Return the response of the first address that accepts a connection.
+
+        Raise ConnectionError if there is none.
+        """
         parts = ada_url.URL(url)
         for address in await self._resolve(parts.hostname):
             if not address.startswith("127.0."):
@@ -273,6 +304,7 @@ class Crawler:
         return response.finish()
 
     async def _resolve(self, name):
+        """Return the addresses of a name. Raise ConnectionError if there are none."""
         if name not in self._names:
             loop, future = asyncio.get_running_loop(), asyncio.get_running_loop().create_future()
             self._names[name] = future

@@ -60,8 +60,10 @@ def crawl(web: Web, *, slots: int = 100, seconds: float = 600.0, seed: int = 1) 
 
 
 class Crawler:
-    """While the network is out, three hosts are asked every five seconds, those that answered
-    before the others.
+    """A crawl's requests to the hosts of a web.
+
+    While the network is out, three hosts are asked every five seconds, those that answered before
+    the others.
     """
 
     def __init__(self, web: Web, slots: int, chance: Random) -> None:
@@ -79,7 +81,7 @@ class Crawler:
         self._now = self._probe = 0.0
 
     def next_time(self) -> float:
-        """When something happens next; infinite if nothing will."""
+        """Return when something happens next; infinite if nothing will."""
         self._pass_over()
         out, free = self._detector.out, self._free
         upcoming = [self._events[0][0]] if self._events else []
@@ -90,7 +92,7 @@ class Crawler:
         return max(self._now, min(upcoming, default=float("inf")))
 
     def turn(self, now: float) -> None:
-        """All that ends now, and all that begins."""
+        """End all requests that end now, and begin all that can begin."""
         self._now = now
         while self._events and self._events[0][0] <= now:
             _, begun, host, good = heappop(self._events)
@@ -105,6 +107,7 @@ class Crawler:
             heappush(self._events, (now + took, now, host, good))
 
     def _next_host(self) -> int | None:
+        """Return the host to which the next request goes, or None."""
         out, now = self._detector.out, self._now
         if out and self._probe > now:
             return None
@@ -134,6 +137,7 @@ class Crawler:
         heappush(self._waiting, (self._due[host], host))
 
     def _answered(self, host: int) -> None:
+        """Note that a host has answered."""
         self.heard.pages += 1
         self._record[host], self._fails[host] = HostPast.KNOWN, 0
         self._left[host] -= 1
@@ -146,6 +150,7 @@ class Crawler:
             self._wait(host, DELAY * self._chance.uniform(0.5, 1.5))
 
     def _failed(self, host: int, begun: float) -> None:
+        """Note that a request has failed, and let the host wait."""
         failure = FailedDownload(str(host), "", Sign.DOUBT, self._record[host])
         if self._detector.failed(failure, begun, self._now):
             self.heard.alarms.append(self._now)
@@ -168,7 +173,7 @@ class Crawler:
 
 
 def _living(web: Web, chance: Random) -> list[float]:
-    """For each host when it goes away; 0 for one that was never there."""
+    """Return for each host when it goes away; 0 for one that was never there."""
     alive, dead, gone = [], False, web.gone
     for host in range(web.hosts):
         if host % web.run < 1 if web.fixed else chance.random() < 1 / web.run or not alive:
@@ -179,7 +184,7 @@ def _living(web: Web, chance: Random) -> list[float]:
 
 
 def _asked(web: Web, chance: Random, until: float, now: float) -> tuple[float, bool]:
-    """Seconds that a request takes, and whether it is answered."""
+    """Return the seconds that a request takes, and whether it is answered."""
     seconds = chance.expovariate(1 / 0.3)
     if now >= until:
         return (CONNECT if chance.random() < 0.7 else seconds / 3), False
@@ -194,7 +199,7 @@ def _asked(web: Web, chance: Random, until: float, now: float) -> tuple[float, b
 
 
 def main() -> None:
-    """Prints false alarms per hour, and how soon outages are noticed."""
+    """Print false alarms per hour, and how soon outages are noticed."""
     calm = {
         "all hosts well, 1 % of requests fail": Web(),
         "20 % dead": Web(hosts=20_000, pages=2, dead=0.2),
