@@ -17,13 +17,15 @@ KINDS = ("page", "twin", "moved", "image", "forbidden", "missing")
 
 
 class Everything(Site):
-    """Numbered pages, each linked by the one before, with twins, redirects, images and what is not
-    crawled.
+    """Numbered pages, each linked by the one before.
+
+    There are twins, redirects, images, and what is not crawled.
     """
 
     asked: ClassVar = Counter()
 
     def answer(self):
+        """Answer by the first folder of the path."""
         self.asked[self.path] += 1
         kind, _, number = self.path[1:].partition("/")
         if kind == "robots.txt":
@@ -40,7 +42,7 @@ class Everything(Site):
 
 
 def page(number):
-    """The body of /page/NUMBER; twins have that of page 0."""
+    """Return the body of /page/NUMBER; twins have that of page 0."""
     links = "".join(
         f'<a href="/{kind}/{number + 1}">{kind}</a>' for kind in KINDS if number < PAGES
     )
@@ -53,12 +55,14 @@ def page(number):
 
 
 def rows(jobdir, name):
-    """The fields of each line."""
+    """Return the fields of each line of a log."""
     return [line.split("\t") for line in (jobdir / name).read_text().splitlines()]
 
 
 def archived(jobdir):
-    """The bodies of all responses in the archive by URL; None for those of revisit records."""
+    """Return the bodies of all responses in the archive by URL; None for those of revisit
+    records.
+    """
     found = {}
     for path in sorted((jobdir / "warc").glob("*.warc.gz")):
         for record in read(path):

@@ -14,8 +14,9 @@ PORTS = {"http": 80, "https": 443}
 
 
 class Sites:
-    """One server for all hosts: `answer` gives status, type and body of a URL; `asked` lists the
-    requested URLs.
+    """One server for all hosts.
+
+    `answer` returns status, type and body of a URL. `asked` lists the requested URLs.
     """
 
     def __init__(self, answer, address, tls):
@@ -40,6 +41,8 @@ class Sites:
         await asyncio.sleep(0)  # aborted transports close their sockets in the loop's next turn
 
     def _handler(self, scheme):
+        """Return what answers the connections of a scheme."""
+
         async def handle(reader, writer):
             try:
                 while True:
@@ -59,18 +62,19 @@ class Sites:
         return handle
 
     def hosts_file(self, path, names):
-        """A HOSTS_FILE that maps these names to this server."""
+        """Write a HOSTS_FILE that maps these names to this server, and return its path."""
         path.write_text("".join(f"{self.address} {name}\n" for name in names))
         return path
 
 
 @contextmanager
 def serving(answer, folder, names):
-    """Serves the sites during the block; skips the test where port 80 may not be opened."""
+    """Serve the sites during the block; skip the test where port 80 may not be opened."""
     loop, stop, started = asyncio.new_event_loop(), asyncio.Event(), Event()
     tls, found = _tls(folder, names), []
 
     async def serve():
+        """Serve on the first address that is free, until `stop` is set."""
         for number in range(1, 200):  # tests that run at the same time take one address each
             sites = Sites(answer, f"127.0.77.{number}", tls)
             try:
@@ -106,6 +110,7 @@ def serving(answer, folder, names):
 
 
 def _tls(folder, names):
+    """Return the TLS context of a server with these names."""
     one, key = certificate(*names)
     path = folder / "server.pem"
     path.write_bytes(

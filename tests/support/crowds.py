@@ -17,11 +17,10 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\
 
 
 class Crowd:
-    """`page(host, path)` gives the HTML of a host's page; there is no robots.txt. `asked` counts
-    each host's pages.
+    """Many hosts on one port, without robots.txt. `asked` counts each host's pages.
 
-    `drips(host, path)` gives the number of bytes that come at once, where the others come one per
-    second.
+    `page(host, path)` returns the HTML of a page. `drips(host, path)` returns the number of bytes
+    that come at once, where the others come one per second, or None.
     """
 
     def __init__(self, page, drips=lambda _host, _path: None):
@@ -41,6 +40,7 @@ class Crowd:
         return f"127.0.0.1:{self.datagrams.getsockname()[1]}"
 
     async def serve(self, stop):
+        """Serve until `stop` is set."""
         loop = asyncio.get_running_loop()
         server = await loop.create_server(lambda: _Visitor(self), sock=self.listening)
         names, _ = await loop.create_datagram_endpoint(_Names, sock=self.datagrams)
@@ -78,6 +78,7 @@ class _Visitor(asyncio.Protocol):
             self.answer(host, first.split(" ")[1])
 
     def answer(self, host, path):
+        """Answer a request, at once or byte by byte."""
         answer = NOT_FOUND
         if path != "/robots.txt":
             self.crowd.asked[host] += 1
@@ -94,7 +95,7 @@ class _Visitor(asyncio.Protocol):
 
 
 class _Names(asyncio.DatagramProtocol):
-    """127.0.0.1, whatever the name."""
+    """A name server that answers 127.0.0.1, whatever the name."""
 
     def connection_made(self, transport):
         self.transport = transport
@@ -108,7 +109,7 @@ class _Names(asyncio.DatagramProtocol):
 
 @contextmanager
 def served(crowd):
-    """The crowd, as long as the block lasts."""
+    """Serve the crowd during the block."""
     loop, stop, started = uvloop.new_event_loop(), asyncio.Event(), Event()
 
     async def serve():
@@ -127,7 +128,7 @@ def served(crowd):
 
 
 def side_by_side(folder, seconds, pairs, **settings):
-    """Crawls each crowd from its seeds for so many seconds, all at the same time; they are killed."""
+    """Crawl each crowd from its seeds for so many seconds, all at the same time, and kill them."""
     with ExitStack() as stack:
         for number, (crowd, hosts) in enumerate(pairs):
             stack.enter_context(served(crowd))

@@ -39,12 +39,13 @@ FIGURES = {
 
 
 class Crawls:
-    """Answers for crawls that need not exist, and notes what they were told."""
+    """Answers for crawls that need not exist, and notes the commands that they get."""
 
     def __init__(self, answers=()):
         self.answers, self.told = dict(answers), []
 
     def ask(self, jobdir, command, *words, written=b""):
+        """Return the answer to a command, or raise it if it is an error."""
         if command != "status":
             self.told.append((jobdir.name, command, *words, *([written] if written else [])))
         answer = self.answers.get((jobdir.name, command), self.answers.get(command))
@@ -60,7 +61,7 @@ class Crawls:
 
 
 def made(folder, *, stats=None, history=()):
-    """A JOBDIR in which a crawl seems to have begun."""
+    """Return a JOBDIR in which a crawl seems to have begun."""
     (folder / "state").mkdir(parents=True)
     (folder / "logs").mkdir()
     (folder / "state/crawl.db").touch()
@@ -72,7 +73,7 @@ def made(folder, *, stats=None, history=()):
 
 
 class Visitor:
-    """Somebody at the dashboard; `answer` has the status, the headers and the text."""
+    """A visitor of the dashboard; answers have status, headers and text."""
 
     def __init__(self, loop, session, guard):
         self.loop, self.session, self.guard = loop, session, guard
@@ -80,11 +81,11 @@ class Visitor:
         self.cookie = {COOKIE: guard.token}
 
     def at(self, path):
-        """As it is written: a client would put `..` right."""
+        """Return the URL of a path exactly as it is written: a client would resolve `..`."""
         return URL(f"http://127.0.0.1:{self.port}{path}", encoded=True)
 
     def ask(self, path, *, method="GET", cookies=None, **more):
-        """Goes to a path; redirects are not followed."""
+        """Request a path, and return the answer; redirects are not followed."""
 
         async def asking():
             given = self.cookie if cookies is None else cookies
@@ -98,13 +99,13 @@ class Visitor:
         return self.loop.run_until_complete(asking())
 
     def page(self, path="", **more):
-        """A page below the base that must be there."""
+        """Return the text of a page below the base, which must be there."""
         answer = self.ask(f"{self.base}/{path}", **more)
         assert answer.status == 200, answer.text
         return answer.text
 
     def send(self, path, data, *, form=True, **more):
-        """A form; with its token, unless told otherwise."""
+        """Send a form; with its token, unless told otherwise."""
         token = {"form": self.guard.form_token} if form else {}
         return self.ask(f"{self.base}/{path}", method="POST", data={**token, **data}, **more)
 
@@ -115,7 +116,7 @@ def nothing_known(jobdir, url):
 
 @contextmanager
 def dashboard(root, crawls=None, *, given=(), why=nothing_known, host="127.0.0.1"):
-    """Serves the crawls below a folder; `id` of who visits is that of the first one."""
+    """Serve the crawls below a folder; yield a visitor, whose `id` is that of the first crawl."""
     crawls = crawls or Crawls()
     guard = AccessGuard(host, 0)
     finder = CrawlFinder(given, root)

@@ -10,7 +10,10 @@ FREE = 1024  # ports from here on may be listened on by everybody
 
 
 class Doors:
-    """`visits` counts the connections to each port of `address`."""
+    """Listening sockets that send every visitor away.
+
+    `visits` counts the connections to each port of `address`.
+    """
 
     def __init__(self, address, listening):
         self.address, self.visits = address, Counter()
@@ -19,6 +22,7 @@ class Doors:
             self._selector.register(door, selectors.EVENT_READ)
 
     def serve(self):
+        """Accept connections and end them, until `stop` is called."""
         visitors = set()
         while not self._stop.is_set():
             for key, _ in self._selector.select(0.02):
@@ -43,7 +47,7 @@ class Doors:
         self._selector.register(visitor, selectors.EVENT_READ)
 
     def _listen(self, visitor, visitors):
-        """Until the visitor has gone."""
+        """Read from a visitor until it has gone."""
         with suppress(OSError):
             if visitor.recv(4096):
                 return
@@ -54,8 +58,9 @@ class Doors:
 
 @contextmanager
 def doors(ports):
-    """They listen on these ports of an address of their own; on those below 1024 only where that is
-    allowed.
+    """Listen on these ports of an address of their own during the block.
+
+    On ports below 1024 it listens only where that is allowed.
     """
     with ExitStack() as stack:
         address, listening = _listening(ports)
@@ -72,6 +77,10 @@ def doors(ports):
 
 
 def _listening(ports):
+    """Return an address and listening sockets on these ports of it.
+
+    Raise OSError if no address has all of them free.
+    """
     for number in range(1, 250):
         address, opened = f"127.0.88.{number}", []
         try:

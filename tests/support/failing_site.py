@@ -16,10 +16,10 @@ TEXT = b"<p>All that there is to say of this page.</p>" * 40
 
 
 class FailingHosts:
-    """host1.test to hostN.test, each with `pages` pages, /0 to /N, which are named by the first.
+    """host1.test to hostN.test, each with `pages` pages, /0 to /N, which the first page names.
 
-    `behave(host, path, times)` gives a status, or how the body of a 200 ends, from how often the
-    page was asked for.
+    `behave(host, path, times)` returns a status, or how the body of a 200 ends; `times` says how
+    often the page was requested.
     """
 
     def __init__(self, hosts, pages, behave, *, pause=0.0):
@@ -44,9 +44,7 @@ class FailingHosts:
             )
 
     async def _close(self, midway=0):
-        """Refuses all connections, and cuts those that there are, as soon as so many answers are
-        halfway.
-        """
+        """Refuse all connections, and cut the open ones, once so many answers are halfway."""
         while len(self.midway) < midway:  # noqa: ASYNC110 - in the loop whose answers it counts: none ends in between
             await asyncio.sleep(0.001)
         for server in self._servers:
@@ -63,6 +61,7 @@ class FailingHosts:
         await asyncio.gather(*rest, return_exceptions=True)
 
     async def _serve(self, reader, writer):
+        """Answer the requests of a connection until it ends."""
         self._writers.add(writer)
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
@@ -74,17 +73,16 @@ class FailingHosts:
             writer.close()
 
     async def _answer(self, lines, writer):
+        """Answer a request as `behave` says."""
         path = lines[0].split(" ")[1]
         host = next(
             line[6:].partition(":")[0] for line in lines if line.lower().startswith("host:")
         )
         self.asked[host + path] += 1
         does = 404 if path == "/robots.txt" else self.behave(host, path, self.asked[host + path])
-        links = (
-            b"".join(b"<a href=/%d>next</a>" % number for number in range(1, self.pages))
-            if path == "/0"
-            else b""
-        )
+        links = b""
+        if path == "/0":
+            links = b"".join(b"<a href=/%d>next</a>" % number for number in range(1, self.pages))
         body = b"<title>%s %s</title>" % (host.encode(), path.encode()) + links + TEXT
         status, coding = does if isinstance(does, int) else 200, b""
         if does == UNENDED:
@@ -113,6 +111,7 @@ class FailingHosts:
 
     @contextmanager
     def serving(self):
+        """Serve during the block."""
         thread = Thread(target=self._loop.run_forever, daemon=True)
         thread.start()
         self.come_back()

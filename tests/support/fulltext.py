@@ -20,6 +20,7 @@ class Texts:
     """A database, its outputs, text files and, if wanted, the index; opened and closed together."""
 
     def __init__(self, root, disk=None, *, max_size=1 << 30, index=True):
+        """Open all in a folder; `max_size` is that of a text file."""
         self.root = root
         self.db = CrawlDB(root / "state", disk)
         self.indexer = None
@@ -44,12 +45,12 @@ class Texts:
             self.indexer.committed()
 
     def wait(self):
-        """Until the index has everything up to the last checkpoint."""
+        """Wait until the index has everything up to the last checkpoint."""
         if self.indexer._done is not None:
             self.indexer._worker.result(self.indexer._done)
 
     def stop(self):
-        """Ends cleanly."""
+        """End cleanly."""
         self.files.close()
         self.checkpoint()
         if self.indexer is not None:
@@ -66,14 +67,14 @@ class Texts:
 
 
 def page(url="http://a.test/", body="<p>hello", content_type="text/html", **changes):
-    """A page of this document, or text."""
+    """Return a page with this document, or text."""
     head = [(b"Content-Type", content_type.encode())]
     data = body if isinstance(body, bytes) else f"<meta charset=utf-8>{body}".encode()
     return Page.of(Link(url), exchange(url, data, headers=head, **changes))
 
 
 def written(root):
-    """All lines of the text files, finished or not."""
+    """Return all lines of the text files, finished or not."""
     found = []
     for path in sorted((root / "text").glob("*.jsonl.gz*")):
         with gzip.open(path) as file:
@@ -82,7 +83,7 @@ def written(root):
 
 
 def indexed(root):
-    """Number and URL of each page in the index, in the order of their numbers."""
+    """Return number and URL of each page in the index, in the order of their numbers."""
     index = opened(root / "index")
     searcher = index.searcher()
     hits = searcher.search(tantivy.Query.all_query(), 100_000).hits

@@ -15,6 +15,7 @@ PATIENCE = 60.0
 
 
 def main(words):
+    """Do the next word of the drone's script, with what a real drone would print and leave."""
     given = dict(word.partition("=")[::2] for word in words if "=" in word)
     jobdir = Path(given["JOBDIR"])
     jobdir.mkdir(exist_ok=True)
@@ -35,6 +36,7 @@ def main(words):
 
 
 def do(word, jobdir, stopped):
+    """Do a word of the script: end at once, or when a signal or the end of patience comes."""
     if word == "refuse":
         sys.exit("SETTING = 1: must be 2")
     if word == "die":

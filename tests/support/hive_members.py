@@ -14,10 +14,10 @@ PAUSE = 0.02  # seconds between two signs of life
 
 
 class Members:
-    """They live in a thread while the context lasts.
+    """Drones that live in a thread while the context lasts.
 
-    `deaf` ones carry out nothing. `queen`: "quick" publishes the map of an order at once, "leaving"
-    too, but those that leave stay in it, and "" publishes nothing.
+    `deaf` ones carry out nothing. `queen` says what becomes of an order: "quick" publishes its map
+    at once, "leaving" too, but drones that leave stay in it, and "" publishes nothing.
     """
 
     def __init__(
@@ -32,14 +32,15 @@ class Members:
         queen="quick",
         **figures,
     ):
-        self._url, self._number, self._name, self._deaf, self._figures = (
-            url,
-            number,
-            name,
-            deaf,
-            figures,
-        )
-        self._moving, self._refuses, self._founders = moving, refuses, founders or number
+        """Prepare so many members of a hive; `figures` are those of their reports."""
+        self._url = url
+        self._number = number
+        self._name = name
+        self._deaf = deaf
+        self._figures = figures
+        self._moving = moving
+        self._refuses = refuses
+        self._founders = founders or number
         self._queen = queen
         self.commands = []  # those that drone 0 has heard
         self._ready, self._over = Event(), Event()
@@ -55,6 +56,7 @@ class Members:
         self._thread.join()
 
     async def _live(self):
+        """Join the hive, and send heartbeats until the context ends."""
         servers = [transport(self._url, self._name) for _ in range(self._number)]
         try:
             hives = []
@@ -90,6 +92,7 @@ class Members:
                     await server.close()
 
     def _report(self, drone, beat, applied, slots):
+        """Return the report of a drone in a heartbeat."""
         figures = {"pages": 100 * beat, "queued": 5, "hosts": 2, "failures": 0, **self._figures}
         return Report(
             drone=drone,

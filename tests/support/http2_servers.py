@@ -17,7 +17,7 @@ from tests.support.net_http import in_thread, serving, tunnel
 
 
 def alert(code, level=2):
-    """TLS's alert of this number, which ends a handshake."""
+    """Return TLS's alert of this number, which ends a handshake."""
     return b"\x15\x03\x03\x00\x02" + bytes((level, code))
 
 
@@ -26,7 +26,7 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 
 def context(folder, *names, protocols=("h2",)):
-    """A server's, with a certificate for these names."""
+    """Return the context of a server with a certificate for these names."""
     _, certificate, key = written(folder, *names)
     found = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     found.load_cert_chain(certificate, key)
@@ -36,10 +36,10 @@ def context(folder, *names, protocols=("h2",)):
 
 
 class Http2Pages:
-    """Answers each request with `answer(authority, path, fields)`: status, fields and body; None is
-    a 404.
+    """Answers each request with what `answer(authority, path, fields)` returns.
 
-    `last`: the number of requests after which it says GOAWAY, as servers do.
+    That is status, fields and body, or None for a 404. `last` is the number of requests after which
+    it says GOAWAY, as servers do.
     """
 
     def __init__(self, answer, last=0):
@@ -47,6 +47,7 @@ class Http2Pages:
         self.asked, self.connections = [], 0
 
     async def __call__(self, reader, writer):
+        """Answer the requests of a connection until it ends."""
         self.connections += 1
         h2 = H2Connection(H2Configuration(client_side=False))
         h2.initiate_connection()
@@ -82,6 +83,7 @@ class Http2Pages:
         )
 
     async def _send(self, h2, reader, writer, stream, status, fields, body):
+        """Send an answer, as the client's windows allow."""
         h2.send_headers(stream, [(":status", str(status)), *fields], end_stream=not body)
         while body:
             room = min(h2.local_flow_control_window(stream), h2.max_outbound_frame_size)
@@ -101,7 +103,7 @@ class Http2Pages:
 
 
 def headers(*fields, end=False, status=b"200", stream=1, whole=True):
-    """A HEADERS frame of an answer."""
+    """Return a HEADERS frame of an answer."""
     block = Encoder().encode([*([(b":status", status)] if status else []), *fields], huffman=False)
     flags = [name for name, on in (("END_HEADERS", whole), ("END_STREAM", end)) if on]
     return HeadersFrame(stream, block, flags=flags).serialize()
@@ -123,8 +125,9 @@ SETTINGS = SettingsFrame(0).serialize()
 
 
 def frames(*pieces, hang=False, first=SETTINGS, endless=b""):
-    """A handler that reads a request, sends these pieces, `endless` again and again, and ends or
-    stays silent.
+    """Return a handler that reads a request and sends these pieces.
+
+    Then it sends `endless` again and again, ends, or stays silent.
     """
 
     async def handler(reader, writer):

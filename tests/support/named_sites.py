@@ -16,14 +16,17 @@ class Asked(NamedTuple):
 
 
 class Typed(NamedTuple):
-    """A body that is no HTML."""
+    """A body that is not HTML."""
 
     body: bytes
     media: str
 
 
 class Sites:
-    """`asked` lists the requests so far. Without `answer` of its own a site has no pages."""
+    """Sites on one port. `asked` lists the requests so far.
+
+    A site for which `answer` returns None has no pages.
+    """
 
     def __init__(self, answer):
         self.answer, self.asked, self.port = answer, [], 0
@@ -32,11 +35,11 @@ class Sites:
         return f"http://{host}:{self.port}{path}"
 
     def pages(self):
-        """Host and path of each request but those for robots.txt, in their order."""
+        """Return host and path of each request, in order, without those for robots.txt."""
         return [(host, path) for host, path, _ in self.asked if path != "/robots.txt"]
 
     def crawl(self, folder, seeds, **settings):
-        """A crawl that starts at these hosts or URLs."""
+        """Return a crawl that starts at these hosts or URLs."""
         urls = [seed if "://" in seed else self.url(seed) for seed in seeds]
         (folder / "seeds.txt").write_text("\n".join(urls))
         names = sorted(
@@ -49,11 +52,10 @@ class Sites:
 
 @contextmanager
 def sites(answer, *, all_headers=False, six=False):
-    """Serves what `answer(host, path, cookie)` gives: a body, None for 404, a Typed, or status,
-    headers and body.
+    """Serve what `answer(host, path, cookie)` returns.
 
-    With `all_headers` it gets those of the request instead of the cookie; with `six` [::1] serves
-    the same, too.
+    It may be a body, None for a 404, a Typed, or status, headers and body. With `all_headers` it
+    gets the headers of the request in place of the cookie. With `six` [::1] serves the same, too.
     """
     found = Sites(answer)
 

@@ -17,6 +17,7 @@ def _name(text: str) -> bytes:
 
 
 def _record(owner: str, kind: int, ttl: int, value: str) -> bytes:
+    """Return a resource record as bytes."""
     if kind == TXT:  # in strings of up to 255 bytes
         text = value.encode()
         data = b"".join(
@@ -29,7 +30,10 @@ def _record(owner: str, kind: int, ttl: int, value: str) -> bytes:
 
 
 class NameServer:
-    """`zone` has the records of a name in the order of the answer: (owner, type, ttl, value)."""
+    """A name server; `zone` has the records of a name in the order of the answer.
+
+    Each is an owner, a type, a TTL and a value.
+    """
 
     def __init__(self, zone=None, codes=None):
         self.zone: dict[str, list[tuple[str, int, int, str]]] = zone or {}
@@ -49,6 +53,7 @@ class NameServer:
         self.zone.setdefault(name, []).append((name, kind, ttl, value))
 
     def answer(self, question: bytes, transport: str) -> bytes | None:
+        """Return the answer to a question, or None if it is to be silent."""
         end, labels = 12, []
         while size := question[end]:
             labels.append(question[end + 1 : end + 1 + size].decode())
@@ -73,7 +78,7 @@ class NameServer:
 
     @asynccontextmanager
     async def running(self):
-        """Serve both transports on one port."""
+        """Serve both transports on one port during the block."""
         listening = await asyncio.start_server(self._stream, "127.0.0.1", 0)
         self.port = listening.sockets[0].getsockname()[1]
         udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

@@ -21,6 +21,7 @@ class RealServer:
     """pyftpdlib on a folder; `without` are commands that it does not know."""
 
     def __init__(self, folder, address="127.0.0.1", port=0, *, without=(), **options):
+        """Open the server, which serves while used as a context."""
         authorizer = DummyAuthorizer()
         authorizer.add_anonymous(str(folder))
         commands = {
@@ -60,25 +61,25 @@ class RealServer:
 
 
 class Script:
-    """A regular server, but for the scripted replies: a verb gets these bytes as its reply.
+    """A regular server, except for scripted replies: a verb gets these bytes as its reply.
 
-    An empty reply is silence; `None` ends the connection. Every transfer sends `data`.
+    An empty reply is silence; None ends the connection. Every transfer sends `data`.
     """
 
     def __init__(
         self, data=b"", greeting=b"220 hello\r\n", end=b"226 done\r\n", *, stall=False, **replies
     ):
-        self.data, self.greeting, self.end, self.stall, self.replies = (
-            data,
-            greeting,
-            end,
-            stall,
-            replies,
-        )
+        """Prepare the server; `end` follows a transfer, which never ends if `stall`."""
+        self.data = data
+        self.greeting = greeting
+        self.end = end
+        self.stall = stall
+        self.replies = replies
         self.asked = []
         self._go, self.quit = asyncio.Event(), asyncio.Event()
 
     async def __call__(self, reader, writer):
+        """Reply to the commands of a connection."""
         writer.write(self.greeting)
         async with serving(self._transfer, writer.get_extra_info("sockname")[0]) as port:
             usual = {
@@ -96,9 +97,8 @@ class Script:
                 if verb == "QUIT":
                     self.quit.set()
                 begins = verb in ("RETR", "MLSD", "LIST")
-                reply = self.replies.get(
-                    verb, usual.get(verb, b"150 now\r\n" if begins else b"500 what?\r\n")
-                )
+                otherwise = b"150 now\r\n" if begins else b"500 what?\r\n"
+                reply = self.replies.get(verb, usual.get(verb, otherwise))
                 if reply is None:
                     return
                 writer.write(reply.replace(b"PORT", b"%d" % port))
@@ -123,7 +123,7 @@ class Script:
 
 @asynccontextmanager
 async def client(guard=None, **options):
-    """A client with short deadlines that is closed at the end."""
+    """Yield a client with short deadlines, which is closed at the end."""
     names = Names(a=["127.0.0.1"], six=["::1"], b=["127.0.0.2", "127.0.0.1"])
     ftp = FtpClient(
         Access(names, guard or Gate()), bounds(options), **{"user_agent": "tests/1", **options}

@@ -43,6 +43,10 @@ class Job:
         chunks=0,
         full=64 << 20,
     ):
+        """Open those parts that are wanted.
+
+        `full` is the size of a table's file in bytes, and `chunks` that of the pieces of documents.
+        """
         self.root = root
         self.db = CrawlDB(root / "state", disk)
         self.outputs = Outputs(self.db, root)
@@ -74,7 +78,7 @@ class Job:
         )
 
     def page(self, url, links=(), *, path="", body=None, duplicate=False, status=200, **about):
-        """A page with these links ends. `status`: of the answer."""
+        """End a page with these links; `status` is that of its answer."""
         answer = exchange(url, body if body is not None else b"<p>" + url.encode(errors="replace"))
         link = Link(url, path, "http://via.test/", "http://seed.test/")
         page = Page.of(link, answer)
@@ -87,7 +91,7 @@ class Job:
         self.end(link, Outcome(status, 0.1, at=NOW, ended=1.0), answer, page)
 
     def visit(self, url, judged, status=200, headers=(), started=NOW):
-        """A page that is fetched again ends."""
+        """End a page that was fetched again."""
         answer = exchange(
             url,
             b"<p>body" if status == 200 else b"",
@@ -99,7 +103,7 @@ class Job:
         self.end(Link(url), Outcome(status, 0.1, at=NOW, ended=1.0), answer)
 
     def end(self, link, outcome, answer=None, page=None):
-        """Any URL ends."""
+        """End any URL."""
         if self.archive is not None and answer is not None:
             answer.state.archived = self.archive.write(link, answer, duplicate=False, metadata={})
         if page is not None and self.tables is not None:
@@ -110,11 +114,11 @@ class Job:
 
     @staticmethod
     def about(page):
-        """What an extractor would say of a page."""
+        """Return what an extractor would say of a page."""
         return {"text": page.visible_text, "neardup": page.fingerprint}
 
     def checkpoint(self, until=()):
-        """A checkpoint; `until` names tables whose conversions it is to find done."""
+        """Take a checkpoint; `until` names tables whose conversions must be done by then."""
         prepared(self.db)
         if until:
             conversions = (self.tables or self.changes or self.documents).conversions
@@ -128,7 +132,7 @@ class Job:
         self.db.checkpoint()
 
     def stop(self):
-        """The crawl ends, as the pipelines end it."""
+        """End the crawl as the pipelines end it."""
         if self.archive is not None:
             self.archive.close()
         self.checkpoint()
@@ -144,13 +148,13 @@ class Job:
 
 
 def files(root, table=""):
-    """The names of the tables' files."""
+    """Return the names of the tables' files."""
     folder = root / "tables"
     return sorted(path.name for path in folder.glob(f"{table}*")) if folder.exists() else []
 
 
 def rows(root, table):
-    """All rows of a table, whether its files are finished or not, as dicts."""
+    """Return all rows of a table as dicts, whether its files are finished or not."""
     found = []
     for path in sorted((root / "tables").glob(f"{table}-*")):
         if path.name.endswith(".arrows.open"):

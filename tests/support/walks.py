@@ -25,7 +25,7 @@ KEY = bytes(16)
 
 
 class Line(NamedTuple):
-    """One of walk.log."""
+    """A line of walk.log."""
 
     time: float
     walker: int
@@ -37,20 +37,21 @@ class Line(NamedTuple):
 
 
 def lines(written):
-    """What these bytes of a log say."""
+    """Return the lines that these bytes of a log have."""
     rows = (line.split("\t") for line in b"".join(written).decode().splitlines())
     kinds = (float, int, int, str, str, int, int)
     return [Line(*(kind(value) for kind, value in zip(kinds, row, strict=True))) for row in rows]
 
 
 class Walk:
-    """Walkers on `links`, a mapping of URLs to those that they link to; `statuses` are of others
-    than 200.
+    """A walk on a graph under a simulated clock.
 
-    A host waits a second after each download, which takes a tenth.
+    `links` has the URLs to which each URL links, and `statuses` those of URLs that do not answer
+    200. A host waits a second after each download, which takes a tenth.
     """
 
     def __init__(self, db, rules, links, statuses=None, *, seeds=None, seed=1, now=0.0, **hooks):
+        """Open the walk as of the last checkpoint of its database."""
         self.db, self.links, self.statuses, self.now = db, links, statuses or {}, now
         self.log = []
         self.asked = []  # (time, URL)
@@ -77,7 +78,7 @@ class Walk:
             )
 
     def take(self):
-        """The next link, as soon as there is one; None if there never will be."""
+        """Return the next link as soon as there is one, or None if there never will be."""
         while (link := self.frontier.take(self.now)) is None:
             ready = self.frontier.next_ready()
             if ready is None:
@@ -87,7 +88,7 @@ class Walk:
         return link
 
     def answer(self, link):
-        """The download of a link ends."""
+        """End the download of a link."""
         status = self.statuses.get(link.url, 200)
         found = self.links.get(link.url, ()) if 200 <= status < 400 else ()
         redirect = 300 <= status < 400
@@ -97,14 +98,14 @@ class Walk:
         self.frontier.done(link, Outcome(status, 0.1), self.now + 0.1)
 
     def run(self, visits):
-        """Fetches until there are so many lines; returns them."""
+        """Fetch until the log has so many lines, and return them."""
         while len(self.log) < visits and (link := self.take()) is not None:
             self.answer(link)
         return lines(self.log)
 
     @property
     def places(self):
-        """How many walkers are somewhere, or about to be placed."""
+        """Return how many walkers are somewhere, or about to be placed."""
         return (
             self.frontier.queued
             + self.frontier.in_flight
@@ -114,7 +115,7 @@ class Walk:
 
 
 def impolite(asked, wait=1.1):
-    """Pairs of requests to one host that are closer to each other than this."""
+    """Return requests to one host that are closer to each other than `wait` seconds."""
     last = {}
     found = []
     for at, url in asked:
@@ -126,7 +127,7 @@ def impolite(asked, wait=1.1):
 
 
 def walked(db, links, visits, *, walkers=100, restart=1 / 7, jump="seeds", seed=1):
-    """The log of walkers who get every page at once."""
+    """Return the log of walkers who get every page at once."""
     log = []
     rules = WalkRules(walkers, restart, jump, visits)
     walk = Walkers(db, rules, Random(seed), KEY, log.append, lambda: 0.0)
@@ -143,10 +144,10 @@ def walked(db, links, visits, *, walkers=100, restart=1 / 7, jump="seeds", seed=
 
 
 def ends_of_lives(found):
-    """The pages from which walkers restarted.
+    """Return the pages from which walkers restarted.
 
-    Whether one does is decided anew at each page, so lives are independent, of geometric length;
-    and the last page of a life that begins at a uniformly random page is distributed exactly as
+    Whether one does is decided anew at each page, so lives are independent, of geometric length.
+    And the last page of a life that begins at a uniformly random page is distributed exactly as
     PageRank.
     """
     by_walker = defaultdict(list)
@@ -161,7 +162,7 @@ def ends_of_lives(found):
 
 
 def ranks(links, restart=1 / 7):
-    """The PageRank of each page, by power iteration."""
+    """Return the PageRank of each page, by power iteration."""
     numbers = {url: number for number, url in enumerate(links)}
     heads = np.array([numbers[url] for url, found in links.items() for _ in found], np.int64)
     tails = np.array([numbers[link] for found in links.values() for link in found], np.int64)
@@ -169,13 +170,14 @@ def ranks(links, restart=1 / 7):
 
 
 def variation(pages, expected):
-    """The total-variation distance of these pages' shares from the expected ones."""
+    """Return the total-variation distance of these pages' shares from the expected ones."""
     counts = Counter(pages)
     return sum(abs(counts[page] / len(pages) - share) for page, share in expected.items()) / 2
 
 
 def bound(draws, expected):
-    """What `variation` of so many independent draws exceeds once in a thousand times at most.
+    """Return what `variation` of so many independent draws exceeds once in a thousand times at
+    most.
 
     Its mean is bounded by the standard deviation of each share, and McDiarmid's inequality bounds
     what is beyond.
@@ -185,38 +187,37 @@ def bound(draws, expected):
 
 
 def chi_square(pages, expected, least=10):
-    """How many standard deviations chi-square is above its mean, by Wilson and Hilferty's
-    approximation.
+    """Return how many standard deviations chi-square is above its mean.
 
-    Pages of which fewer are expected are put together, by their ranks.
+    This is Wilson and Hilferty's approximation. Pages of which fewer are expected than `least` are
+    put together, by their ranks.
     """
     counts = Counter(pages)
     total = degrees = 0.0
     seen = hoped = 0.0
     for page, share in sorted(expected.items(), key=lambda one: one[1]):
-        seen, hoped = seen + counts[page], hoped + share * len(pages)
+        seen += counts[page]
+        hoped += share * len(pages)
         if hoped >= least:
-            total, degrees = total + (seen - hoped) ** 2 / hoped, degrees + 1
+            total += (seen - hoped) ** 2 / hoped
+            degrees += 1
             seen = hoped = 0.0
     degrees -= 1  # what is left over is less than one group, and left out
     return ((total / degrees) ** (1 / 3) - (1 - 2 / (9 * degrees))) / (2 / (9 * degrees)) ** 0.5
 
 
 def copied(pages, degree=5, seed=1):
-    """A graph like the web: half of the links of a page are those of an earlier page, the others
-    are random.
+    """Return a graph like the web.
+
+    Half of the links of a page are those of an earlier page, the others are random.
     """
     random = Random(seed)
     found = [[] for _ in range(pages)]
     for page in range(pages):
         for place in range(random.randrange(2 * degree) if page > degree else degree):
             model = found[random.randrange(page)] if page else []
-            link = (
-                model[place]
-                if place < len(model) and random.random() < 0.5
-                else random.randrange(pages)
-            )
-            found[page].append(link)
+            is_copied = place < len(model) and random.random() < 0.5
+            found[page].append(model[place] if is_copied else random.randrange(pages))
     return {
         f"http://h/{page}": [f"http://h/{link}" for link in dict.fromkeys(some)]
         for page, some in enumerate(found)

@@ -54,6 +54,7 @@ class WalledWeb:
     after: dict[str, list[bool]] = field(default_factory=dict)
 
     def __call__(self, host, path, _):
+        """Return the page of a host, what its wall shows, or None if there is no such page."""
         name = path[1:]
         if name == "robots.txt":
             return None
@@ -67,11 +68,9 @@ class WalledWeb:
             return status, [one] if one else [], (body and body + SEEN).encode()
         pages = pages_of(host)
         if name not in pages:
-            return (
-                f"{HEAD.format('Our shop')}<p>Have a look: {host}{path} {OFFERS}".encode()
-                if host in SOFT
-                else None
-            )
+            if host not in SOFT:
+                return None
+            return f"{HEAD.format('Our shop')}<p>Have a look: {host}{path} {OFFERS}".encode()
         self.given.add((host, name))
         links = "".join(
             f"<a href=/{page}>{page}</a>" for page in [*pages, *(LOST if host in SOFT else ())]
@@ -83,26 +82,28 @@ class WalledWeb:
         )
 
     def _is_walled(self, host):
+        """Return whether the host's next answer is that of its wall."""
         _, fate = WALLED.get(host, ("", ""))
-        number, walls = self.asked[host], self.walls[host]
+        walls = self.walls[host]
         answers = {
             "soon": walls < 2,
-            "midway": number >= 3 and walls < 5,
+            "midway": self.asked[host] >= 3 and walls < 5,
             "shut": True,
             "owner": not self.let_in,
         }
         return answers.get(fate, False)
 
     def forget(self):
-        """The crawl was killed, and does not know what walls answered since its last checkpoint:
-        they count anew.
+        """Count anew what walls have answered.
+
+        The crawl was killed, and does not know what walls answered since its last checkpoint.
         """
         self.walls = Counter(
             {host: n for host, n in self.walls.items() if WALLED[host][1] != "midway"}
         )
 
     def has_given(self, hosts):
-        """True if all pages of these hosts were given."""
+        """Return whether all pages of these hosts were given."""
         return {(host, page) for host in hosts for page in pages_of(host)} <= self.given
 
 

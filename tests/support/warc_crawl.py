@@ -16,6 +16,7 @@ class Archive:
     """A database, its outputs and a WarcWriter, opened and closed together."""
 
     def __init__(self, root, disk=None, *, seed=1, press=None, **options):
+        """Open all in a folder; `options` are those of WarcFiles."""
         self.root = root
         self.db = CrawlDB(root / "state", disk)
         try:
@@ -43,7 +44,7 @@ class Archive:
         self.db.checkpoint()
 
     def stop(self):
-        """Ends cleanly."""
+        """End cleanly."""
         self.writer.close()
         self.checkpoint()
         self.close()
@@ -62,7 +63,7 @@ def indexes(root):
 
 
 def exchange(url="http://a.test/", body=b"<p>hello", *, head=None, wire=None, **changes):
-    """An answer without codings, unless given otherwise."""
+    """Return an exchange whose answer has no codings, unless the arguments say otherwise."""
     request = b"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n"
     if head is None:
         head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(
@@ -86,7 +87,7 @@ def exchange(url="http://a.test/", body=b"<p>hello", *, head=None, wire=None, **
 
 
 def chunked(url, body, size=10):
-    """The same answer in chunks."""
+    """Return the same exchange with an answer in chunks."""
     parts = [body[at : at + size] for at in range(0, len(body), size)]
     wire = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n"
