@@ -45,7 +45,7 @@ def _runs(monkeypatch):
             log_of(Path(words[-1]), *urls)
             yield
 
-        monkeypatch.setattr(peers, "alone", lambda: True)
+        monkeypatch.setattr(peers, "is_alone", lambda: True)
         monkeypatch.setattr(peers, "served", served)
         monkeypatch.setattr(peers, "measured", lambda words: cost(words) and Cost(2.0, 3.0, 50, ""))
         made = Peer("one", DOES, nothing, lambda _, work, __: within(work, *command), **peer)
@@ -60,7 +60,7 @@ ROOT_PAGE, CHILD = "http://site0.test:18110/", "http://site0.test:18110/news/sto
 
 def test_no_peer_runs_where_there_is_a_network(tmp_path, monkeypatch):
     """Outside a namespace with nothing but loopback the run ends before the first peer."""
-    monkeypatch.setattr(peers, "alone", lambda: False)
+    monkeypatch.setattr(peers, "is_alone", lambda: False)
     with pytest.raises(SystemExit, match="could reach a network"):
         peers.run(["webcrawl"], tmp_path, (1, 1))
 
@@ -72,7 +72,7 @@ def test_alone(monkeypatch, devices, alone):
     """A process is alone if its namespace has loopback and no other interface."""
     text = "\n".join(["Inter-|", " face |", *(f"{name:>6}: 0 0" for name in devices)])
     monkeypatch.setattr(Path, "read_text", lambda *_: text)
-    assert peers.alone() is alone
+    assert peers.is_alone() is alone
 
 
 def test_what_is_missing_is_skipped(tmp_path, monkeypatch, capsys):
