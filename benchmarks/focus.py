@@ -26,7 +26,7 @@ from benchmarks.support.topic_server import serving
 from webcrawl.lab.simweb import World
 from webcrawl.lab.simweb.random_content import draws
 from webcrawl.lab.simweb.tree_pages import links as links_of
-from webcrawl.lab.studies import OF_GOOD
+from webcrawl.lab.studies import DEFAULT_GOOD_ORDERS
 from webcrawl.lab.studies.link_graph import Graph, crawled, read_graph
 from webcrawl.lab.studies.ordering_study import CrawlShape, OrderingRow, compare
 
@@ -112,7 +112,7 @@ def synthetic(hosts: int, pages: int) -> Graph:
 def report_orders(name: str, graph: Graph, hosts: int) -> None:
     """Report a line for each order in which a graph is fetched."""
     nothing = np.zeros(graph.pages)
-    for row in compare(graph, nothing, OF_GOOD, CrawlShape(hosts=hosts)):
+    for row in compare(graph, nothing, DEFAULT_GOOD_ORDERS, CrawlShape(hosts=hosts)):
         if row.how != "levels":
             _report_curve(f"{name}/{row.ordering}/{row.how}", row.at, row.mean, graph.pages)
 

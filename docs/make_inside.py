@@ -17,7 +17,7 @@ from docs.markdown import first_paragraph, table  # noqa: E402
 from webcrawl.lab.simweb import kind_words  # noqa: E402
 from webcrawl.lab.simweb.kinds import documents, link_sources, misbehaviour  # noqa: E402
 from webcrawl.lab.simweb.mix import GROUPS  # noqa: E402
-from webcrawl.lab.simweb.name_server import BY_NAME  # noqa: E402
+from webcrawl.lab.simweb.name_server import IPV6_KINDS  # noqa: E402
 from webcrawl.lab.simweb.zoo import ZOO  # noqa: E402
 from webcrawl.net import ftp_session  # noqa: E402, F401 - it has errors of its own
 from webcrawl.net.errors import FetchError  # noqa: E402
@@ -63,7 +63,7 @@ PARTS: dict[str, list[Iterable[str]]] = {  # of the groups that have more than a
         misbehaviour.LIARS,
         link_sources.TRAPS,
     ],
-    "dns": [GROUPS["dns"], sorted(BY_NAME)],
+    "dns": [GROUPS["dns"], sorted(IPV6_KINDS)],
 }
 
 

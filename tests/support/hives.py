@@ -23,7 +23,7 @@ from webcrawl.lab.simweb import (
     truth,
     wait_until_idle,
 )
-from webcrawl.lab.simweb.truth import registered
+from webcrawl.lab.simweb.truth import registered_domain
 from webcrawl.tools.verify_hive import verify_hive
 
 NAME = "test"
@@ -146,7 +146,7 @@ class Hive:
 
 def owners(drones=3, way="domain"):
     """Return a function that returns the drone to which a host belongs."""
-    partition = partition_of(str(way), registered)
+    partition = partition_of(str(way), registered_domain)
     slots = SlotMap.fair(range(drones), partition.groups)
     return lambda host: slots.owners[partition.slot(host)]
 

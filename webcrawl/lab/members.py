@@ -11,7 +11,13 @@ from typing import Any
 from webcrawl.base.program import ExitStatus, program
 from webcrawl.base.settings.setting_kinds import is_whole
 from webcrawl.crawl.hive.partition import SLOTS
-from webcrawl.lab.studies import KINDS_OF_SAMPLE, NAMES, OF_GOOD, ONLY_GOOD, ORDERS
+from webcrawl.lab.studies import (
+    DEFAULT_GOOD_ORDERS,
+    GOOD_ONLY_ORDERS,
+    ORDERS,
+    POLICY_NAMES,
+    SAMPLE_KINDS,
+)
 from webcrawl.settings import FRONTIER_LEVELS
 from webcrawl.store.errors import StoreError
 from webcrawl.tools.tool_command import ToolCommand, say_all, usage_error, whole
@@ -45,7 +51,7 @@ class Caches(ToolCommand):
             "--sizes", metavar="N,N", help="entries of the caches (default: powers of two)"
         )
         parser.add_argument(
-            "--policies", metavar="NAME,NAME", help=f"of {', '.join(NAMES)} (default: all)"
+            "--policies", metavar="NAME,NAME", help=f"of {', '.join(POLICY_NAMES)} (default: all)"
         )
         parser.add_argument(
             "--drones", metavar="N", help="simulate the cache before a hive's splitter"
@@ -100,11 +106,11 @@ def _cache_sizes(text: str | None) -> list[int]:
 def _policy_names(text: str | None) -> list[str]:
     """Return the policies of --policies, which may be written in lower case; all without it."""
     if text is None:
-        return [*NAMES]
-    known = {name.lower(): name for name in NAMES}
+        return [*POLICY_NAMES]
+    known = {name.lower(): name for name in POLICY_NAMES}
     wanted = [word.strip().lower() for word in text.split(",")]
     if not set(wanted) <= known.keys():
-        raise usage_error(f"--policies {text}: must be of {', '.join(NAMES)}")
+        raise usage_error(f"--policies {text}: must be of {', '.join(POLICY_NAMES)}")
     return [known[word] for word in wanted]
 
 
@@ -202,9 +208,9 @@ def _order_names(text: str | None, *, good: bool) -> list[str]:
 
     `good` says whether the good pages are known, which some orders need.
     """
-    known = ORDERS if good else [name for name in ORDERS if name not in ONLY_GOOD]
+    known = ORDERS if good else [name for name in ORDERS if name not in GOOD_ONLY_ORDERS]
     if text is None:
-        return [*(OF_GOOD if good else known)]
+        return [*(DEFAULT_GOOD_ORDERS if good else known)]
     wanted = [word.strip().lower() for word in text.split(",")]
     if not set(wanted) <= set(known):
         raise usage_error(f"--orders {text}: must be of {', '.join(known)}")
@@ -230,7 +236,7 @@ class Walks(ToolCommand):
         """Add the options of samples, indexes and results."""
         super().add_options(parser)
         parser.add_argument(
-            "--sample", metavar="KIND", help=f"print pages: {' or '.join(KINDS_OF_SAMPLE)}"
+            "--sample", metavar="KIND", help=f"print pages: {' or '.join(SAMPLE_KINDS)}"
         )
         parser.add_argument(
             "-n", dest="most", metavar="N", default="1000", help="so many at most (default: 1000)"
@@ -250,8 +256,8 @@ class Walks(ToolCommand):
         """Print a sample of the walk, the quality of an index, or a summary."""
         if len(args) != 1:
             raise usage_error(f"one JOBDIR: {program()} lab walks JOBDIR")
-        if opts.sample is not None and opts.sample not in KINDS_OF_SAMPLE:
-            raise usage_error(f"--sample {opts.sample}: must be {' or '.join(KINDS_OF_SAMPLE)}")
+        if opts.sample is not None and opts.sample not in SAMPLE_KINDS:
+            raise usage_error(f"--sample {opts.sample}: must be {' or '.join(SAMPLE_KINDS)}")
         if opts.sample is not None and opts.index is not None:
             raise usage_error("--sample and --index cannot be used together")
         most = whole("-n", opts.most, 1, MAX_STEPS)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from webcrawl.lab.simweb import World, even, hostile, kind_words
 from webcrawl.lab.simweb.host_kinds import PLAIN, ROBOTS, robots_forbid
 from webcrawl.lab.simweb.mix import GROUPS, SLOPES
-from webcrawl.lab.simweb.name_server import BY_NAME
+from webcrawl.lab.simweb.name_server import IPV6_KINDS
 from webcrawl.lab.simweb.random_content import Shares, page_number, path
 from webcrawl.lab.simweb.tree_pages import anchors, links
 from webcrawl.lab.simweb.web_answers import WebRequest
@@ -228,7 +228,7 @@ class TestMix:
 
     def test_words_are_for_kinds_that_exist(self):
         """docs/simweb-kinds.md explains kinds and groups of the web, and no other."""
-        kinds = {*BY_NAME, *(kind for kinds in GROUPS.values() for kind in kinds)}
+        kinds = {*IPV6_KINDS, *(kind for kinds in GROUPS.values() for kind in kinds)}
 
         assert kind_words.KINDS.keys() <= kinds
         assert kind_words.GROUPS.keys() == GROUPS.keys()

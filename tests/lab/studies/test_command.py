@@ -8,7 +8,7 @@ from lxml import etree
 from tests.support.commands import command
 from tests.support.crawling import Crawl
 from tests.support.plain_site import Site, serving
-from webcrawl.lab.studies import NAMES
+from webcrawl.lab.studies import POLICY_NAMES
 from webcrawl.lab.studies.cache_study import CacheRow, best_size, critical_region
 from webcrawl.lab.studies.traces import read_trace
 
@@ -69,7 +69,7 @@ def test_json_has_a_row_for_each_policy_and_size(edges):
     assert answer["rows"][0].keys() == {"policy", "size", "lookups", "hits", "hit_rate"}
     assert [(row["policy"], row["size"]) for row in answer["rows"]] == [
         ("INFINITE", answer["trace"]["urls"]),
-        *((name, size) for size in (16, 64) for name in NAMES[1:]),
+        *((name, size) for size in (16, 64) for name in POLICY_NAMES[1:]),
     ]
     assert all(
         row["lookups"] == 4800 and row["hit_rate"] == round(row["hits"] / 4800, 6)

@@ -20,7 +20,7 @@ from webcrawl.adapter.extensions.disk_space import DiskSpace
 from webcrawl.base.readable import count
 from webcrawl.crawl import disk_space
 from webcrawl.lab.simweb.mix import GROUPS, even
-from webcrawl.lab.simweb.name_server import NAMES
+from webcrawl.lab.simweb.name_server import DNS_KINDS
 
 FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0}
 FAILING = '{"tests.support.cli_components.Failing": 1000}'
@@ -121,7 +121,7 @@ class TestErrors:
         errors.
         """
         broken = [name for name in GROUPS["page"] if name != "endless"]
-        server = simweb(40, 400, mix={**even(broken), **even(NAMES, 0.3)}, slow=0.02)
+        server = simweb(40, 400, mix={**even(broken), **even(DNS_KINDS, 0.3)}, slow=0.02)
         crawl = crawl_of(tmp_path, server, DOWNLOAD_TIMEOUT=0.5, CLOSESPIDER_TIMEOUT=4)
 
         assert crawl.run() == 0

@@ -30,14 +30,14 @@ _CONNECTION_FIELDS = frozenset((b"connection", b"keep-alive", b"transfer-encodin
 
 
 class Negotiated(asyncio.Protocol):
-    """A TLS connection whose client and server have just agreed on what they add_owner_statements."""
+    """A TLS connection whose client and server have just agreed on what they speak."""
 
-    def __init__(self, server_state: ServerState, only_h2: ssl.SSLContext) -> None:
-        """`only_h2` is the TLS context of servers that close any connection that does not add_owner_statements
+    def __init__(self, server_state: ServerState, h2_only_context: ssl.SSLContext) -> None:
+        """`h2_only_context` is the TLS context of servers that close any connection that does not add_owner_statements
         HTTP/2.
         """
         self._server_state = server_state
-        self._only_h2 = only_h2
+        self._h2_only_context = h2_only_context
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Hand the connection to the protocol that was agreed on.
@@ -48,7 +48,7 @@ class Negotiated(asyncio.Protocol):
         protocol: Connection | Http2
         if channel.selected_alpn_protocol() == H2:
             protocol = Http2(self._server_state)
-        elif channel.context is self._only_h2:
+        elif channel.context is self._h2_only_context:
             transport.close()
             return
         else:

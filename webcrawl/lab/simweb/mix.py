@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from webcrawl.lab.simweb.host_kinds import ANSWER_FORMS, DOWN, OWNERS, ROBOTS, SCHEMES
 from webcrawl.lab.simweb.kinds import KINDS
-from webcrawl.lab.simweb.name_server import BY_NAME, NAMES
+from webcrawl.lab.simweb.name_server import DNS_KINDS, IPV6_KINDS
 
 CHANGES = (
     "change_poisson",
@@ -97,16 +97,16 @@ SLOPES = {
 GROUPS: dict[str, tuple[str, ...]] = {
     "page": tuple(KINDS),
     "robots": tuple(ROBOTS),
-    "dns": tuple(kind for kind in NAMES if kind not in BY_NAME),
+    "dns": tuple(kind for kind in DNS_KINDS if kind not in IPV6_KINDS),
     "host": (*DOWN, *ANSWER_FORMS),
     "scheme": tuple(SCHEMES),
     "name": ("subdomain",),
     "owner": tuple(OWNERS),
     **CHANGE_GROUPS,
 }
-OF_PAGES = frozenset({"page", "change"})  # the other groups are of hosts
+PAGE_GROUPS = frozenset({"page", "change"})  # the other groups are of hosts
 _GROUP = {kind: group for group, kinds in GROUPS.items() for kind in kinds} | dict.fromkeys(
-    BY_NAME, "dns"
+    IPV6_KINDS, "dns"
 )
 
 

@@ -82,7 +82,7 @@ def reply(world: Web, question: Question) -> DnsReply:
     host = world.number(name or alias)
     if host is None:
         return DnsReply(Rcode.NXDOMAIN)
-    return NAMES.get(world.kind("dns", host), _plain_reply)(world, host, question)
+    return DNS_KINDS.get(world.kind("dns", host), _plain_reply)(world, host, question)
 
 
 def _plain_reply(world: Web, host: int, question: Question) -> DnsReply:
@@ -148,8 +148,8 @@ LOOPBACK6 = "::1"  # of the hosts that have only IPv6
 
 IPV6, DUAL = "dns_ipv6", "dns_dual"
 # Only in mixes that name them: they need a machine with [::1], and a crawl that may go there
-BY_NAME = {IPV6, DUAL}
-NAMES: dict[str, Callable[[Web, int, Question], DnsReply]] = {
+IPV6_KINDS = {IPV6, DUAL}
+DNS_KINDS: dict[str, Callable[[Web, int, Question], DnsReply]] = {
     "dns_nxdomain": _error_reply(Rcode.NXDOMAIN),
     "dns_servfail": _error_reply(Rcode.SERVFAIL),
     "dns_refused": _error_reply(Rcode.REFUSED),

@@ -90,8 +90,8 @@ def read(path: Path) -> Iterator[Hit]:
             yield Hit(**json.loads(line))
 
 
-Key = Callable[[Hit], str]  # what counts as one server: the host, or the address
-Rule = Callable[[Hit], float]  # returns the seconds to wait after a hit
+HitKey = Callable[[Hit], str]  # what counts as one server: the host, or the address
+WaitRule = Callable[[Hit], float]  # returns the seconds to wait after a hit
 Connections = Mapping[str, int]  # the requests that a host may have at once, if not one
 SLACK_SECONDS = 0.001  # by which a request may be early: clocks of two processes differ
 ONE_AT_A_TIME: Connections = {}
@@ -116,7 +116,7 @@ class Gap:
 
 
 def overlaps(
-    log: Iterable[Hit], key: Key = by_host, *, connections: Connections = ONE_AT_A_TIME
+    log: Iterable[Hit], key: HitKey = by_host, *, connections: Connections = ONE_AT_A_TIME
 ) -> list[tuple[Hit, Hit]]:
     """Return each request that began too early, and before it the one that had to be answered first.
 
@@ -137,8 +137,8 @@ def overlaps(
 
 def gaps(
     log: Iterable[Hit],
-    rule: Rule,
-    key: Key = by_host,
+    rule: WaitRule,
+    key: HitKey = by_host,
     *,
     slack: float = SLACK_SECONDS,
     connections: Connections = ONE_AT_A_TIME,
@@ -162,7 +162,7 @@ def gaps(
     return found
 
 
-def _gaps_between_many(hits: list[Hit], rule: Rule, limit: int, slack: float) -> Iterator[Gap]:
+def _gaps_between_many(hits: list[Hit], rule: WaitRule, limit: int, slack: float) -> Iterator[Gap]:
     """Yield what `gaps` returns for a host that may have `limit` requests at once."""
     # the end of the wait after each earlier request, and the number of the request
     waits: list[tuple[float, int]] = []
@@ -240,7 +240,7 @@ def mercator(
     minimum: float = 1.0,
     maximum: float = 300.0,
     crawl_delay_max: float = 300.0,
-) -> Rule:
+) -> WaitRule:
     """Return the rule of Mercator's politeness: the seconds to wait after a hit.
 
     The server sees a download begin later and end sooner than the client does, so this is a lower
@@ -256,7 +256,7 @@ def mercator(
     return wanted
 
 
-def _hits_by(log: Iterable[Hit], key: Key) -> Iterable[list[Hit]]:
+def _hits_by(log: Iterable[Hit], key: HitKey) -> Iterable[list[Hit]]:
     """Return the hits of each host or address, in the order in which they began."""
     groups: defaultdict[str, list[Hit]] = defaultdict(list)
     for hit in sorted(log, key=lambda hit: hit.started):

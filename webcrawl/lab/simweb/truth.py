@@ -29,7 +29,7 @@ OWN_FAULTS = frozenset(
 ROBOTS_ATTEMPTS = 18  # three tries of up to six requests, since each may be redirected five times
 
 
-def registered(host: str) -> str:
+def registered_domain(host: str) -> str:
     """Return the registered domain of a name under .test: its last two labels.
 
     That is the default rule of the public suffix list.
@@ -278,7 +278,7 @@ def _scope(name: str, seeds: list[str]) -> Scope:
     """Return the scope of this name for a crawl from these seeds."""
 
     def domain(url: str) -> str:
-        return registered(_host(url))
+        return registered_domain(_host(url))
 
     domains = {domain(url) for url in seeds}
     scopes: dict[str, Scope] = {

@@ -113,7 +113,7 @@ class Server:
         """Open all sockets; the class describes the arguments.
 
         Raise OSError if a port is taken, and ValueError if an outage is impossible. `latency` is in
-        seconds, before each answer. Without a `log`, all hits are kept in memory.
+        seconds, before each answer. Without a `log`, all hits are opened in memory.
         """
         self.world = world
         self.log = log or Log()
@@ -124,7 +124,7 @@ class Server:
         # Each address by itself: a wildcard socket could be reached from outside
         served = [address(index) for index in range(world.addresses)]
         served.append(name_server.OUTSIDE)
-        if name_server.BY_NAME & world.mix.keys():
+        if name_server.IPV6_KINDS & world.mix.keys():
             served.append(name_server.LOOPBACK6)
         tls_port = 443
         self._https_sockets: list[socket.socket] = []
@@ -154,7 +154,7 @@ class Server:
     @property
     def nameservers(self) -> str:
         """Return the addresses of all name servers, which know the same."""
-        return ",".join("{}:{}".format(*kept.getsockname()) for kept in self._tcp_sockets)
+        return ",".join("{}:{}".format(*opened.getsockname()) for opened in self._tcp_sockets)
 
     @property
     def busy(self) -> int:
@@ -168,16 +168,16 @@ class Server:
         self._server_state.heartbeat.start()
         host_listeners = [
             TcpListener(
-                kept, partial(self._serve, partial(Connection, self._server_state, "http"), None)
+                opened, partial(self._serve, partial(Connection, self._server_state, "http"), None)
             )
-            for kept in self._http_sockets
+            for opened in self._http_sockets
         ]
         if self._https_sockets:
             serve = partial(self._serve, *self._tls())
-            host_listeners += [TcpListener(kept, serve) for kept in self._https_sockets]
-        name_listeners = [TcpListener(kept, self._serve_names) for kept in self._tcp_sockets]
+            host_listeners += [TcpListener(opened, serve) for opened in self._https_sockets]
+        name_listeners = [TcpListener(opened, self._serve_names) for opened in self._tcp_sockets]
         datagram_listeners = [
-            UdpListener(kept, lambda: Udp(self.names)) for kept in self._udp_sockets
+            UdpListener(opened, lambda: Udp(self.names)) for opened in self._udp_sockets
         ]
         self._enforcer = OutageEnforcer(
             self.world,
@@ -229,13 +229,15 @@ class Server:
         self,
         connected: Callable[[], asyncio.BaseProtocol],
         context: ssl.SSLContext | None,
-        kept: socket.socket,
+        opened: socket.socket,
     ) -> asyncio.Server:
         loop = asyncio.get_running_loop()
-        return await loop.create_server(connected, sock=kept, ssl=context, backlog=sockets.BACKLOG)
+        return await loop.create_server(
+            connected, sock=opened, ssl=context, backlog=sockets.BACKLOG
+        )
 
-    async def _serve_names(self, kept: socket.socket) -> asyncio.Server:
-        return await asyncio.get_running_loop().create_server(lambda: Tcp(self.names), sock=kept)
+    async def _serve_names(self, opened: socket.socket) -> asyncio.Server:
+        return await asyncio.get_running_loop().create_server(lambda: Tcp(self.names), sock=opened)
 
     async def _every_second(self) -> None:
         while True:

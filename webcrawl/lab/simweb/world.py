@@ -14,7 +14,7 @@ from webcrawl.lab.simweb import host_kinds, name_server, random_content, tree_pa
 from webcrawl.lab.simweb.changing_pages import ChangingPages
 from webcrawl.lab.simweb.host_kinds import OWNERS
 from webcrawl.lab.simweb.kinds import KINDS, LANDING
-from webcrawl.lab.simweb.mix import OF_PAGES, SLOPES, by_group, has_changes
+from webcrawl.lab.simweb.mix import PAGE_GROUPS, SLOPES, by_group, has_changes
 from webcrawl.lab.simweb.name_server import HostStanding
 from webcrawl.lab.simweb.random_content import Shares, draws
 from webcrawl.lab.simweb.web_answers import AnswerPlace, WebAnswer, WebRequest
@@ -185,7 +185,7 @@ class World:
 
         It is "" for a plain one.
         """
-        return self._groups[group].at(number) if number < self.hosts or group in OF_PAGES else ""
+        return self._groups[group].at(number) if number < self.hosts or group in PAGE_GROUPS else ""
 
     def name(self, host: int) -> str:
         if host >= self.hosts:

@@ -4,7 +4,7 @@ seconds to import.
 
 from __future__ import annotations
 
-NAMES = ("INFINITE", "MIN", "LRU", "CLOCK", "RANDOM", "STATIC")
+POLICY_NAMES = ("INFINITE", "MIN", "LRU", "CLOCK", "RANDOM", "STATIC")
 ORDERS = (
     "breadth",
     "random",
@@ -16,7 +16,7 @@ ORDERS = (
     "focus",
     "ideal",
 )
-ONLY_GOOD = ("focus", "ideal")
+GOOD_ONLY_ORDERS = ("focus", "ideal")
 # by default, where it is known which pages are good
-OF_GOOD = ("breadth", "indegree", "focus", "ideal")
-KINDS_OF_SAMPLE = ("near-pagerank", "near-uniform")
+DEFAULT_GOOD_ORDERS = ("breadth", "indegree", "focus", "ideal")
+SAMPLE_KINDS = ("near-pagerank", "near-uniform")

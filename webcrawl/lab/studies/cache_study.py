@@ -14,7 +14,7 @@ import numpy as np
 
 from webcrawl.crawl.hive.partition import BY_DOMAIN, Partition, SlotMap
 from webcrawl.frontier.seen.protocol import CACHE_SIZE
-from webcrawl.lab.studies import NAMES, cache_policies
+from webcrawl.lab.studies import POLICY_NAMES, cache_policies
 from webcrawl.lab.studies.cache_policies import vector
 from webcrawl.lab.studies.traces import Numbers, Trace
 from webcrawl.tools.report.charts import COLOURS, PlotLine, plot_file
@@ -58,7 +58,7 @@ class CacheRow:
 def simulate(
     trace: Trace,
     sizes: Iterable[int],
-    names: Sequence[str] = NAMES,
+    names: Sequence[str] = POLICY_NAMES,
     training: Numbers | None = None,
 ) -> Iterator[CacheRow]:
     """Yield a row per policy and size, and one for INFINITE.
@@ -190,7 +190,7 @@ def _table(rows: Sequence[CacheRow]) -> list[str]:
         else:
             rates_by_size.setdefault(row.size, {})[row.policy] = row.hit_rate
     simulated = set().union(*rates_by_size.values())
-    names = [name for name in NAMES if name in simulated]
+    names = [name for name in POLICY_NAMES if name in simulated]
     lines = [
         "hit rate in percent",
         "".join(name.rjust(COLUMN_CHARS) for name in ("entries", *names)),
@@ -245,7 +245,7 @@ def plot_caches(rows: Sequence[CacheRow]) -> str:
         return (log2(size) - low) / (high - low)
 
     lines = []
-    for name, colour in zip(NAMES, COLOURS, strict=False):
+    for name, colour in zip(POLICY_NAMES, COLOURS, strict=False):
         rates = sorted((row.size, row.hit_rate) for row in rows if row.policy == name)
         if not rates:
             continue
@@ -253,7 +253,7 @@ def plot_caches(rows: Sequence[CacheRow]) -> str:
             _, rate = rates[0]
             rates = [(sizes[0], rate), (sizes[-1], rate)]
         points = [(x(size), rate) for size, rate in rates]
-        lines.append(PlotLine(name, points, colour, dashed=name in NAMES[:2]))
+        lines.append(PlotLine(name, points, colour, dashed=name in POLICY_NAMES[:2]))
     every = max(ceil(len(sizes) / 10), 1)  # ten labels at most, or they overlap
     labels = [(x(size), f"{size:,}") for size in sizes[::every]]
     return plot_file("Hit rates of URL caches by size", lines, labels, "entries of the cache")

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from webcrawl.base.program import program
 from webcrawl.base.readable import readable
-from webcrawl.lab.studies import KINDS_OF_SAMPLE
+from webcrawl.lab.studies import SAMPLE_KINDS
 from webcrawl.lab.studies.traces import UNREADABLE, NoTrace, open_text
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.canonical import InvalidUrl, canonical
@@ -172,9 +172,9 @@ def read_index(path: Path) -> set[str]:
 
 
 def sample(walk: WalkVisits, kind: str, most: int, seed: int) -> list[str]:
-    """Return at most `most` URLs of the visited pages; `kind` is one of KINDS_OF_SAMPLE."""
+    """Return at most `most` URLs of the visited pages; `kind` is one of SAMPLE_KINDS."""
     random = np.random.default_rng(seed)
-    near_pagerank, _ = KINDS_OF_SAMPLE
+    near_pagerank, _ = SAMPLE_KINDS
     if kind == near_pagerank:
         return walk.near_pagerank(most, random)
     return walk.near_uniform(most, random)
