@@ -212,7 +212,7 @@ class ChangingPages:
         self.began = began
         self.day = DAY / scale
         self._median = median
-        # A history takes some ten microseconds to make, and each answer needs its page's
+        # A history takes some 50 microseconds to make, and each answer needs its page's
         self._history_of = lru_cache(2**17)(self._new_history)
 
     # -- truth

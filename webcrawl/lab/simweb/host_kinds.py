@@ -207,9 +207,8 @@ def png(shade: int) -> bytes:
 
 # where a robots.txt may redirect to; the last part of the path is the number of hops left
 ROBOTS_FOLDER = "/x/robots/"
-ROBOTS_MAX_BYTES = (
-    500 * 1024
-)  # RFC 9309, 2.5: a crawler must parse at least this much; ours parses no more
+# RFC 9309, 2.5: a crawler must parse at least this much; ours parses no more
+ROBOTS_MAX_BYTES = 500 * 1024
 
 
 def _is_below(*names: str) -> Callable[[str], bool]:

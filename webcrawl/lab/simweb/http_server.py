@@ -59,8 +59,8 @@ HEADER_NOTES = {
     b"if-none-match": "etag",
     b"if-modified-since": "since",
 }
-CHUNK_BYTES = 8192  # bytes
-SOCKET_BUFFER_BYTES = 1 << 16  # bytes that fit into a socket's empty buffer
+CHUNK_BYTES = 8192
+SOCKET_BUFFER_BYTES = 1 << 16  # that fit into a socket's empty buffer
 
 
 @dataclass(slots=True)

@@ -204,7 +204,7 @@ _HEADER = struct.Struct(">6H")
 # Bits of the second word: RFC 1035 4.1.1
 _RESPONSE, _AUTHORITATIVE, _TRUNCATED, _RECURSION = 0x8000, 0x0400, 0x0200, 0x0180
 _NOT_QUERY = 0xF800  # the bits of a response, and of another operation than a query
-_MAX_LABEL_BYTES = 63  # bytes of a label: RFC 1035, 2.3.4
+_MAX_LABEL_BYTES = 63  # RFC 1035, 2.3.4
 _IN = 1  # the Internet, a class: RFC 1035 3.2.4
 # RFC 1035, 2.3.4; longer answers are truncated, since this server does not support EDNS
 MAX_UDP_BYTES = 512

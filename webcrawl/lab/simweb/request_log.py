@@ -93,7 +93,7 @@ def read(path: Path) -> Iterator[Hit]:
 HitKey = Callable[[Hit], str]  # what counts as one server: the host, or the address
 WaitRule = Callable[[Hit], float]  # returns the seconds to wait after a hit
 Connections = Mapping[str, int]  # the requests that a host may have at once, if not one
-SLACK_SECONDS = 0.001  # by which a request may be early: clocks of two processes differ
+SLACK_SECONDS = 0.001  # by which a request may be early, as clocks go
 ONE_AT_A_TIME: Connections = {}
 
 

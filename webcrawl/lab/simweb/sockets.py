@@ -192,7 +192,7 @@ class UdpListener:
             self._serving.stop()
 
 
-CHANGE_TIMEOUT_SECONDS = 30.0  # seconds for the server to do what a test has asked for
+CHANGE_TIMEOUT_SECONDS = 30.0  # for the server to do what a test has asked for
 
 
 class OutageEnforcer:

@@ -23,9 +23,8 @@ ATTEMPTS = 3  # the first one, and RETRY_TIMES
 # URL is requested up to STRIKES times. While it is not, the intervals are doubled, which comes to
 # fewer requests in a crawl of minutes.
 BUSY_ATTEMPTS = 2 * STRIKES
-OWN_FAULTS = frozenset(
-    {501, 505}
-)  # of the URL: they say nothing of the host, however many there are
+# Of the URL: they say nothing of the host, however many there are
+OWN_FAULTS = frozenset({501, 505})
 ROBOTS_ATTEMPTS = 18  # three tries of up to six requests, since each may be redirected five times
 
 

@@ -113,7 +113,7 @@ class Server:
         """Open all sockets; the class describes the arguments.
 
         Raise OSError if a port is taken, and ValueError if an outage is impossible. `latency` is in
-        seconds, before each answer. Without a `log`, all hits are opened in memory.
+        seconds, before each answer. Without a `log`, all hits are kept in memory.
         """
         self.world = world
         self.log = log or Log()

@@ -178,7 +178,7 @@ def git(request: TrapRequest) -> TrapPage:
 
 
 def _hash(die: int) -> str:
-    # A die has 64 bits, and a commit 160: a large odd factor spreads them
+    # A die has 64 bits, and a commit 160: a large factor spreads them
     return f"{die * 0x9E3779B97F4A7C15F39CC0605CEDC834 % 2**160:040x}"
 
 

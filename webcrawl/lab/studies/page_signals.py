@@ -16,7 +16,7 @@ from webcrawl.frontier.prioritizers.focus import ByFocus
 from webcrawl.lab.studies.link_graph import Graph, pagerank
 
 DAMPING = 0.85  # of PageRank: the part of a page that its links get
-CELLS_PER_PAGE = 4  # of a table of popularity: so that few pages share a cell
+CELLS_PER_PAGE = 4  # of a table of popularity: it has room for all pages
 # PageRank is computed anew when so many times as many pages have been fetched as at the last time
 RECOMPUTE_AFTER_GROWTH = 1.2
 # The change at which a computation ends: the part of the graph that is missing changes ranks more

@@ -257,7 +257,7 @@ CODINGS: dict[str, AnswerKind] = {
     "bomb_gzip": _bomb_kind("gzip", _gzip_bomb),
     "bomb_br": _bomb_kind("br", lambda: _brotli(_blank_text())),
     "bomb_zstd": _bomb_kind("zstd", lambda: zstd.compress(_blank_text())),
-    # Each layer compressors the one below: 64 MiB become 488 bytes
+    # Each layer packs the one below: 64 MiB become 488 bytes
     "bomb_nested": _bomb_kind(", ".join(["gzip"] * 3), lambda: _gzip_layers(3)),
     # More layers than the four that the client decodes
     "bomb_tower": _bomb_kind(", ".join(["gzip"] * 9), lambda: _gzip_layers(9)),
