@@ -131,6 +131,7 @@ def frames(*pieces, hang=False, first=SETTINGS, endless=b""):
     """
 
     async def handler(reader, writer):
+        """Read a request up to its HEADERS frame, and send the pieces."""
         await reader.readexactly(len(PREFACE))
         kind = None
         while kind != 1:  # HEADERS
@@ -158,15 +159,16 @@ def frames(*pieces, hang=False, first=SETTINGS, endless=b""):
 
 
 class Door:
-    """Before a server with TLS.
+    """Stands before a server with TLS, and looks at what clients offer.
 
-    `shut`: what a client hears that does not offer h2; None: it gets in nevertheless.
+    `shut` is sent to a client that does not offer h2; with None it gets in nevertheless.
     """
 
     def __init__(self, port, shut=NO_PROTOCOL):
         self.port, self.shut, self.hellos = port, shut, []
 
     async def __call__(self, reader, writer):
+        """Carry a connection to the server, or shut it out."""
         head = await reader.readexactly(5)
         hello = head + await reader.readexactly(int.from_bytes(head[3:]))
         self.hellos.append(b"\x02h2" in hello)
@@ -180,7 +182,7 @@ class Door:
 
 @asynccontextmanager
 async def behind_door(handler, tls, shut=NO_PROTOCOL, port=0):
-    """The server and its door."""
+    """Serve behind a door during the block; yield the door and its port."""
     async with serving(handler, tls=tls) as inner:
         door = Door(inner, shut)
         async with serving(door, port=port) as outer:

@@ -14,7 +14,7 @@ SECONDS = 20
 
 
 class Hub:
-    """`asked` lists the forms of requests, `answers` what the callback said to verifications."""
+    """A hub of WebSub. `asked` lists the forms of requests, and `answers` what callbacks said."""
 
     def __init__(self):
         self.address, self.asked, self.answers, self.status = "", [], [], 202
@@ -22,7 +22,7 @@ class Hub:
         self.moved = False  # redirects to another place of its own
 
     def verify(self, form, **more):
-        """Asks the callback whether it meant this; status and body of its answer."""
+        """Ask the callback whether it meant a request; return status and body of its answer."""
         said = {
             "hub.mode": form["hub.mode"],
             "hub.topic": self.topic or form["hub.topic"],
@@ -35,7 +35,7 @@ class Hub:
     def publish(
         self, body, *, media="application/atom+xml", secret=None, signature=None, form=None
     ):
-        """Sends this to a callback, the last one if nothing else is said; the status of the answer."""
+        """Send content to a callback, by default the last one; return the status of its answer."""
         form = form or self.asked[-1]
         digest = hmac.new((secret or form["hub.secret"]).encode(), body, hashlib.sha256).hexdigest()
         signed = {"X-Hub-Signature": f"sha256={digest}" if signature is None else signature}
@@ -57,7 +57,7 @@ def got(request):
 
 @contextmanager
 def hub():
-    """Serves a hub, during the block."""
+    """Serve a hub during the block."""
     found = Hub()
 
     class Handler(Site):
@@ -65,6 +65,7 @@ def hub():
             self.say(404, b"")
 
         def do_POST(self):  # noqa: N802 - http.server's
+            """Note the form of a request, and verify it in a thread of its own."""
             body = self.rfile.read(int(self.headers["Content-Length"]))
             if found.moved and self.path == "/":
                 self.say(307, b"", location="/moved")

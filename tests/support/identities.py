@@ -34,7 +34,7 @@ def pem_of(key):
 
 
 def jwk_of(key):
-    """With its private part."""
+    """Return a key with its private part as a JWK."""
     private = key.private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption())
     public = key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
     written = {"d": private, "x": public}
@@ -50,8 +50,8 @@ def fields_of(site):
 
 @contextmanager
 def origin(folder, answer):
-    """An https server on loopback; gives its origin, and the environment in which its certificate
-    is trusted.
+    """Serve https on loopback; yield the origin, and the environment that trusts its
+    certificate.
     """
     authority, certificate, private = certificates.written(folder, "127.0.0.1")
 
@@ -82,7 +82,7 @@ def origin(folder, answer):
 
 
 def serving(folder, change=lambda fields, content: (200, fields, content)):
-    """The directory of `folder`, published at an origin; `change` may do it wrong."""
+    """Publish the directory of `folder` at an origin; `change` may do it wrong."""
 
     def answer(path):
         site = folder / "site"

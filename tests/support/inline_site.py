@@ -14,7 +14,7 @@ HOSTS = ("a.test", "b.test", "c.test", "d.test")
 
 
 class Noted(Site):
-    """Pages have 10 images; what a path begins with says what else comes of it."""
+    """Pages with images; the beginning of a path says what else its answer does."""
 
     hits: list
     lock: Lock
@@ -28,6 +28,7 @@ class Noted(Site):
         self.say(status, body, "text/html" if body.startswith(b"<") else "text/plain")
 
     def found(self, host):
+        """Return status and body for the path."""
         if self.path == "/robots.txt":
             return 200, b"User-agent: *\nDisallow: /forbidden\n"
         if self.path.startswith("/slow"):
@@ -62,7 +63,7 @@ class Noted(Site):
 
 
 class Place:
-    """The hosts' port, and what was asked of them."""
+    """The hosts' port, and the requests that they got."""
 
     def __init__(self, port, hits):
         self.port, self.hits = port, hits
@@ -79,10 +80,10 @@ class Place:
         ]
 
     def check_polite(self, least, hosts=None):
-        """No two requests to a host at once, each at least `least` seconds after the answer to the
-        one before.
+        """Assert that no host got two requests at once.
 
-        `hosts` maps names to what shares a turn; by default every host is its own.
+        Each must come at least `least` seconds after the answer to the one before. `hosts` maps
+        names to what shares a turn; by default every host is its own.
         """
         turns = defaultdict(list)
         for host, path, begun, answered in self.hits:

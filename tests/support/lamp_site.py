@@ -51,6 +51,7 @@ class Lamps(Site):
     """Serves these pages."""
 
     def answer(self):
+        """Answer by the path."""
         if self.path in PAGES:
             more = {"content_usage": "train-ai=n"} if self.path == "/forbidden" else {}
             return self.say(

@@ -22,6 +22,7 @@ class Told:
         self.closed = False
 
     async def ask(self, host):
+        """Return the answer for a host, once the gate is open."""
         self.asked.append(host)
         self.now += 1
         self.most = max(self.most, self.now)
@@ -79,7 +80,7 @@ async def asking(server, **options):
 
 
 def ask(server, *names, **options):
-    """The name servers' answers for these names, one after the other."""
+    """Return the name servers' answers for these names, requested one after the other."""
 
     async def run():
         async with asking(server, **options) as lookup:

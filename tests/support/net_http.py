@@ -65,7 +65,9 @@ class Names:
 
 @contextmanager
 def silence(address: str, port: int):
-    """Nobody answers at this address: the queue of its listening socket is full."""
+    """Let nothing answer at this address during the block: the queue of its listening socket is
+    full.
+    """
     with socket.socket() as full, ExitStack() as stack:
         full.bind((address, port))
         full.listen(0)
@@ -93,10 +95,11 @@ class Gate:
 async def serving(
     handler: Handler, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None, port: int = 0
 ):
-    """A server in the same loop; yields its port."""
+    """Serve in the same loop during the block; yield the port."""
     tasks: set[asyncio.Task[None]] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer a connection, and forget it afterwards."""
         task = asyncio.current_task()
         tasks.add(task)
         try:
@@ -119,7 +122,9 @@ async def serving(
 
 @contextmanager
 def in_thread(manager):
-    """An asynchronous context manager in a thread and a loop of its own; gives what it gives."""
+    """Enter an asynchronous context manager in a thread and a loop of its own; yield what it
+    yields.
+    """
     loop = asyncio.new_event_loop()
     thread = Thread(target=loop.run_forever)
     thread.start()
@@ -137,9 +142,9 @@ def in_thread(manager):
 
 
 async def tunnel(reader, writer, port, first=b""):
-    """Connects a client with what listens at this port of 127.0.0.1, until both have ended.
+    """Connect a client with what listens at a port of 127.0.0.1, until both have ended.
 
-    `first` goes there.
+    `first` is sent there before anything else.
     """
     its_reader, its_writer = await asyncio.open_connection("127.0.0.1", port)
     its_writer.write(first)
@@ -158,14 +163,14 @@ async def _copy(reader, writer):
 
 
 def bounds(options: dict[str, Any]) -> FetchLimits:
-    """Takes a client's bounds out of a test's options; deadlines are short."""
+    """Take a client's bounds out of a test's options, and return them; deadlines are short."""
     names = ("truncate", "timeout", "strict", "grace", "rate")
     taken = {name: options.pop(name) for name in names if name in options}
     return FetchLimits(**{"timeout": 10.0, **taken})
 
 
 def limited(rate: int) -> Bandwidth:
-    """So many bytes per second for all answers together."""
+    """Return a bandwidth of so many bytes per second for all answers together."""
     bandwidth = Bandwidth()
     bandwidth.limit(rate)
     return bandwidth
@@ -178,7 +183,7 @@ async def client(
     connect_timeout: float = 5.0,
     **options: Any,
 ):
-    """A client with short deadlines that is closed at the end."""
+    """Yield a client with short deadlines, which is closed at the end."""
     shared = {
         name: options.pop(name)
         for name in ("shortage", "bind", "room", "bandwidth")

@@ -11,14 +11,14 @@ OPEN = b"HTTP/1.0 200 Connection established\r\n\r\n"  # as many proxies say it:
 
 
 def status(number):
-    """A proxy's own answer."""
+    """Return a proxy's own answer with this status."""
     return b"HTTP/1.1 %d Its own\r\nContent-Length: 4\r\n\r\nself" % number
 
 
 class Proxy:
-    """Every name is 127.0.0.1 to it.
+    """An HTTP proxy to which every name is 127.0.0.1.
 
-    `own`: what it answers itself, by host; `auth`: credentials that it wants.
+    `own` has its own answers, by host; `auth` the credentials that it wants.
     """
 
     def __init__(self, *, auth=b"", own=None):
@@ -27,10 +27,11 @@ class Proxy:
 
     @property
     def lines(self):
-        """The request lines so far."""
+        """Return the request lines so far."""
         return [head.partition(b"\r\n")[0] for head in self.heads]
 
     async def __call__(self, reader, writer):
+        """Answer the requests of a connection, or carry it to its target."""
         self.connections += 1
         while True:
             head = await reader.readuntil(b"\r\n\r\n")
@@ -50,6 +51,7 @@ class Proxy:
             await writer.drain()
 
     async def _ask(self, method, parts):
+        """Return the answer of the target."""
         reader, writer = await asyncio.open_connection("127.0.0.1", parts.port)
         writer.write(
             f"{method} {parts.path or '/'} HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n".encode()
@@ -65,6 +67,6 @@ class Proxy:
 
 @contextmanager
 def proxying(proxy, port=0):
-    """The proxy in a thread of its own; gives its address."""
+    """Run the proxy in a thread of its own; yield its address."""
     with in_thread(serving(proxy, port=port)) as found:
         yield f"127.0.0.1:{found}"

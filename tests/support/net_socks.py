@@ -9,9 +9,9 @@ IPV4, NAME, IPV6 = 1, 3, 4
 
 
 class Socks:
-    """Every name is 127.0.0.1 to it.
+    """A SOCKS proxy to which every name is 127.0.0.1.
 
-    `user`: name and password that it wants; `replies`: the code that it answers instead of
+    `user` has the name and password that it wants. `replies` has codes that it answers in place of
     connecting, by host.
     """
 
@@ -20,6 +20,7 @@ class Socks:
         self.asked = []  # the kind of address, the address and the port of each request
 
     async def __call__(self, reader, writer):
+        """Negotiate with a client, and carry its connection to the target."""
         _, count = await reader.readexactly(2)
         methods = await reader.readexactly(count)
         wanted = 2 if self.user else 0
@@ -62,6 +63,6 @@ class Socks:
 
 @contextmanager
 def socks_proxy(proxy):
-    """The proxy in a thread of its own; gives its address."""
+    """Run the proxy in a thread of its own; yield its address."""
     with in_thread(serving(proxy)) as port:
         yield f"127.0.0.1:{port}"

@@ -9,9 +9,9 @@ ADDRESS = "test://store/crawl"
 
 
 class FakePlace:
-    """Keeps files in a dictionary.
+    """An object store that keeps files in a dictionary.
 
-    `away`: what every call raises; `cuts`: bytes of a file that arrive, at most.
+    `away` is raised by every call. `cuts` is the number of bytes of a file that arrive, at most.
     """
 
     def __init__(self):
@@ -32,6 +32,7 @@ class FakePlace:
         return len(self.files[name]) if name in self.files else None
 
     def put(self, name, size, pieces, *, new):
+        """Take a file in pieces. Raise FileExistsError if it is there and must be new."""
         self._answer()
         data = b""
         try:
@@ -66,6 +67,7 @@ class StoredCrawl(Crawl):
     """Outputs of a crawl that has a store; its time is `now`."""
 
     def __init__(self, root, place, *, keep=True, disk=None, address=ADDRESS):
+        """Open the outputs; `keep` says whether sent files stay."""
         super().__init__(root, disk)
         self.place, self.now, self.hurries = place, 1000.0, False
         self.storing = FileStorage(
@@ -84,7 +86,7 @@ class StoredCrawl(Crawl):
         return self.now
 
     def finish(self, name="warc/a.warc.gz", data=b"record"):
-        """A file that ends now; the next checkpoint notes it, the one after it gives it its name."""
+        """End a file now; the next checkpoint notes it, and the one after gives it its name."""
         output = self.outputs.open(f"{name}.open")
         output.write(data)
         output.finish()
@@ -94,20 +96,20 @@ class StoredCrawl(Crawl):
         self.storing.committed()
 
     def sent(self):
-        """Waits until the thread has done what it was asked for."""
+        """Wait until the thread has done what it was given."""
         jobs = [*self.storing._jobs.values(), *self.storing._removals.values()]
         for job in jobs:
             while not self.storing._sender.done(job):
                 time.sleep(0.0005)
 
     def rounds(self, number=4):
-        """Checkpoints, each after the sending that the last one began."""
+        """Take checkpoints, each after the sending that the last one began."""
         for _ in range(number):
             self.checkpoint()
             self.sent()
 
     def rest(self, tick=1.0):
-        """The end of the crawl, by a clock that goes on by `tick` in each slice that waits for the
+        """End the crawl by a clock that goes on by `tick` in each slice that waits for the
         store.
         """
         for pause in self.storing.rest():

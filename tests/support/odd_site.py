@@ -27,9 +27,10 @@ AWAY = ("1", "2", "3")  # pages of away.test, where nothing listens
 
 
 def served(port):
-    """What `sites` asks for an answer."""
+    """Return the function that `sites` calls for answers."""
 
     def answer(host, path, _cookie):
+        """Return the answer of a host to a path."""
         if host == "moved.test":
             return (
                 None
@@ -57,8 +58,9 @@ def served(port):
 
 
 def crawled(folder):
-    """A crawl of good.test, of moved.test, which leads there, of away.test, and of an address that
-    is no public one.
+    """Return a finished crawl of good.test, of moved.test, which leads there, and of others.
+
+    The others are away.test, and an address that is not public.
     """
     with sites(served(lambda: site.port)) as site:
         seeds = [

@@ -20,9 +20,10 @@ QUICK = {**SETTINGS, "POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0}
 
 
 class Project:
-    """Its spiders are in the module `spiders`, its settings in `mine`."""
+    """A Scrapy project with its spiders in the module `spiders`, and its settings in `mine`."""
 
     def __init__(self, folder, settings, spiders, **more):
+        """Write the files of the project; `more` are settings that go before others."""
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         lines = [
@@ -36,7 +37,7 @@ class Project:
         self.output = self.folder / "output"
 
     def run(self, *words, **settings):
-        """The exit status of a scrapy command, and what it printed."""
+        """Run a scrapy command; return its exit status and what it printed."""
         given = {
             name: json.dumps(value) if isinstance(value, dict) else value
             for name, value in settings.items()

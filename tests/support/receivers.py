@@ -10,7 +10,10 @@ from tests.support.plain_site import Site, serving
 
 
 class Receiver(Site):
-    """Takes batches while `status` is 200; `taken` has them by id, `got` each request's."""
+    """Takes batches while `status` is 200.
+
+    `taken` has them by id, and `got` each request's.
+    """
 
     taken: ClassVar[dict]
     got: ClassVar[list]
@@ -18,6 +21,7 @@ class Receiver(Site):
     secret: ClassVar[bytes] = b"s3cret"
 
     def do_POST(self):  # noqa: N802 - http.server's name
+        """Take a batch if its signature is right."""
         body = self.rfile.read(int(self.headers["Content-Length"]))
         batch, at = self.headers["Webhook-Id"], self.headers["Webhook-Timestamp"]
         signed = hmac.digest(self.secret, f"{batch}.{at}.".encode() + body, "sha256")
@@ -31,7 +35,7 @@ class Receiver(Site):
 
 @contextmanager
 def receiving(**given):
-    """A receiver, with its address, during the block."""
+    """Serve a receiver, which has its address, during the block."""
     kind = type("Kind", (Receiver,), {"taken": {}, "got": [], **given})
     with serving(kind) as address:
         kind.address = f"{address}/hook"
@@ -39,7 +43,7 @@ def receiving(**given):
 
 
 def events(taken, name=None):
-    """All events of these batches in their order, of one name or all."""
+    """Return the events of these batches in order, those of one name or all."""
     order = sorted(taken, key=lambda batch: int(batch.rpartition("-")[2]))
     found = [json.loads(line) for batch in order for line in taken[batch].splitlines()]
     return [one for one in found if name in (None, one["event"])]

@@ -6,6 +6,7 @@ import subprocess
 import time
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from math import ceil
 
 import pytest
 from redis import Redis
@@ -26,13 +27,14 @@ SLOTS = 1 << 14  # of a cluster
 
 
 def clients(url, **parameters):
-    """Makes clients as webcrawl.adapter.server_settings does."""
+    """Return a function that makes clients as webcrawl.adapter.server_settings does."""
     known = {"retry": Retry(NoBackoff(), 0), "protocol": 2, "socket_timeout": 10.0, **parameters}
     return lambda **more: AsyncRedis.from_url(url, **known, **more)
 
 
 def transport(url, name="test", parameters=None, **options):
-    """A drone's or operator's way to the server; `parameters` are those of its clients.
+    """Return a drone's or operator's transport to the server; `parameters` are those of its
+    clients.
 
     The URL says which transport it is.
     """
@@ -40,13 +42,13 @@ def transport(url, name="test", parameters=None, **options):
 
 
 def emptied(url):
-    """Removes everything from the server."""
+    """Remove everything from the server."""
     with Redis.from_url(url) as client:
         client.flushall()
 
 
 def member(drone=0, drones=2, **changes):
-    """A drone that has no state yet."""
+    """Return a drone that has no state yet."""
     base = Member(
         drone, f"{drone:032x}", f"/crawl/drone-{drone}", "here", 100 + drone, "domain", drones
     )
@@ -54,7 +56,7 @@ def member(drone=0, drones=2, **changes):
 
 
 def resumed(hive, drone=0, drones=2, **changes):
-    """A drone that has the state of a hive."""
+    """Return a drone that has the state of a hive."""
     others = {one: state for one, state in hive.others.items() if one != drone}
     known = {
         "key": hive.key,
@@ -68,7 +70,7 @@ def resumed(hive, drone=0, drones=2, **changes):
 
 @asynccontextmanager
 async def drones(url, number=2, name="test", **options):
-    """The servers' sides of a hive's drones, which have joined."""
+    """Yield the transports of a hive's drones, which have joined."""
     servers = [transport(url, name, **options) for _ in range(number)]
     try:
         for drone, server in enumerate(servers):
@@ -80,7 +82,7 @@ async def drones(url, number=2, name="test", **options):
 
 
 async def joins(url, drone, name="test", **parameters):
-    """The hive that a drone enters, which leaves it again."""
+    """Return the hive that a drone enters, which leaves it again."""
     server = transport(url, name, parameters)
     try:
         return await server.join(drone)
@@ -89,13 +91,14 @@ async def joins(url, drone, name="test", **parameters):
 
 
 async def beat(server, report=b"", **options):
-    """A beat, of a drone that knows the first map."""
+    """Send a heartbeat of a drone that knows the first map, and return what it brings."""
     return await server.beat(report, lease=LEASE, **{"generation": 1, **options})
 
 
 async def anew(server, call):
-    """What a call finds in a new epoch, after it has heard of it, and that epoch; calls again while
-    the server is away.
+    """Return what a call returns in a new epoch, and that epoch.
+
+    The call is made until it raises NewEpoch; it is made again while the server is away.
     """
     for _ in range(3):
         with suppress(Away):
@@ -107,7 +110,7 @@ async def anew(server, call):
 
 
 def fair(number, generation=1):
-    """A map of that many drones."""
+    """Return a map of that many drones."""
     return replace(SlotMap.fair(range(number)), generation=generation)
 
 
@@ -128,10 +131,10 @@ def allow(url, rights, secret):
 
 
 class Started:
-    """What a test starts, may restart, and kills in the end."""
+    """A server that a test starts, may restart, and kills in the end."""
 
     def restart(self):
-        """Ends it as a power cut does, and starts it with what is on its disk."""
+        """Kill it as a power cut does, and start it with what is on its disk."""
         self.kill()
         self.start()
 
@@ -143,7 +146,9 @@ class Started:
 
 
 class OwnServer(Started):
-    """A server that a test may kill, restart, and give options: of its own, on a port of 127.0.0.1."""
+    """A server of a test's own on a port of 127.0.0.1, which it may kill, restart, and give
+    options.
+    """
 
     def __init__(self, folder, *options):
         folder.mkdir(exist_ok=True)
@@ -155,6 +160,7 @@ class OwnServer(Started):
         self.start()
 
     def start(self):
+        """Start the server, and wait until it accepts connections."""
         arguments = ["--bind", "127.0.0.1", "--port", str(self.port), "--save", "", *self.options]
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(
@@ -172,14 +178,15 @@ class OwnServer(Started):
         self.process.wait()
 
     def empty(self):
-        """Removes everything."""
+        """Remove everything."""
         emptied(self.url)
 
 
 class OwnCluster(Started):
-    """The same as a cluster of three nodes; each is a server that may be killed and started alone."""
+    """A cluster of three nodes, each a server that may be killed and started alone."""
 
     def __init__(self, folder, *options):
+        """Start the nodes, and divide the slots among them."""
         folder.mkdir(exist_ok=True)
         self.nodes = [
             OwnServer(
@@ -190,7 +197,7 @@ class OwnCluster(Started):
             for number in range(3)
         ]
         self.url = self.nodes[0].url
-        step = -(-SLOTS // len(self.nodes))
+        step = ceil(SLOTS / len(self.nodes))
         for number, node in enumerate(self.nodes):
             with Redis.from_url(node.url) as client:
                 begin = number * step

@@ -7,27 +7,27 @@ from lxml import html
 
 
 class Report:
-    """The tables of a page by name, as lists of rows of texts, and its sentences."""
+    """A report's tables by name, as lists of rows of texts, and its sentences."""
 
     def __init__(self, text):
         self.text = text
         self.tree = html.document_fromstring(text)
 
     def rows(self, name):
-        """The rows of a table; none if it is not there."""
+        """Return the rows of a table; none if it is not there."""
         found = self.tree.xpath(f"//table[@id='{name}']/tbody/tr")
         return [[" ".join(cell.text_content().split()) for cell in row] for row in found]
 
     def numbers(self, name):
-        """The same, with whole numbers as such."""
+        """Return the rows of a table, with whole numbers as such."""
         return [[number(cell) for cell in row] for row in self.rows(name)]
 
     def section(self, name):
-        """All text of a section."""
+        """Return all text of a section."""
         return " ".join(self.tree.get_element_by_id(name).text_content().split())
 
     def tiles(self):
-        """The large numbers by what they are."""
+        """Return the large numbers by their labels."""
         found = self.tree.xpath("//dl[@class='tiles']/div")
         return {
             one.xpath("dt")[0].text_content(): one.xpath("dd")[0].text_content() for one in found
@@ -41,7 +41,7 @@ def number(text):
 
 @dataclass
 class Truth:
-    """What a crawl.log says."""
+    """The figures of a crawl.log."""
 
     outcomes: Counter = field(default_factory=Counter)
     robots: Counter = field(default_factory=Counter)
@@ -62,7 +62,7 @@ class Truth:
 
 
 def truth(path):
-    """Reads the log line by line."""
+    """Return the figures of a crawl.log, read line by line."""
     said = Truth()
     for text in path.read_text().splitlines():
         _, status, size, url, path, _, kind, _, fetched, _, seed, notes = text.split()
@@ -99,6 +99,7 @@ def _document(said, host, kind, size, path):
 
 
 def _seed(said, seed, status, path, size):
+    """Count a URL for its seed."""
     row = said.seeds[seed]
     row[0] += 1
     row[1] += status // 100 == 2

@@ -26,7 +26,9 @@ SETTINGS = {
 
 
 class Web:
-    """`documents` by URL (changing_site.Document) may be changed at any time; None: the host does
+    """A crawl that revisits a host under a simulated clock.
+
+    `documents` by URL (changing_site.Document) may be changed at any time; for None the host does
     not answer.
     """
 
@@ -40,7 +42,7 @@ class Web:
         self.open()
 
     def open(self, **settings):
-        """Begins a run; these settings hold from now on."""
+        """Begin a run; these settings hold for it and all later ones."""
         self.settings |= settings
         self.crawl, self.visitor = assembled(
             self.settings, lambda: self.now + self.slept, lambda: self.now
@@ -61,7 +63,7 @@ class Web:
         self.crawl.checkpoint()
 
     def kill(self, **settings):
-        """As kill -9: the next run goes on as of the last checkpoint."""
+        """Begin the next run as of the last checkpoint, as after kill -9."""
         self.crawl.close()
         return self.open(**settings)
 
@@ -71,19 +73,19 @@ class Web:
         self.crawl.close()
 
     def damage(self):
-        """Closes it after a checkpoint; gives what does not agree in its state."""
+        """Close the crawl after a checkpoint, and return what does not agree in its state."""
         self.checkpoint()
         self.crawl.close()
         return list(verify(self.folder, Counter()))
 
     def is_sound(self):
-        """Whether the state agrees with itself; it goes on afterwards."""
+        """Return whether the state agrees with itself; the crawl goes on afterwards."""
         found = self.damage()
         self.open()
         return found == []
 
     def run(self, seconds, most=10_000):
-        """Fetches what is due for so long."""
+        """Fetch what is due within so many seconds."""
         end = self.now + seconds
         for _ in range(most):
             link = self.crawl.take(self.now)
@@ -99,11 +101,14 @@ class Web:
         self.now = end
 
     def fetch(self, link):
-        """Asks for a link that was taken."""
+        """Request a link that was taken."""
         exchange, outcome = self.answered(link)
         self.finish(link, exchange, outcome)
 
     def answered(self, link):
+        """Return the exchange and the outcome of a request, with the conditions that the crawl
+        sends.
+        """
         revisiting = self.crawl.parts.revisiting
         given = revisiting.next_headers(link) if revisiting is not None and link.history else []
         conditions = {name.decode(): value for name, value in given}
@@ -119,6 +124,7 @@ class Web:
         )
 
     def exchange(self, link, told, status, headers, body, media):
+        """Return the exchange of a request and this answer."""
         lines = ["GET / HTTP/1.1", *(f"{name}: {value}" for name, value in told.items()), "", ""]
         fields = [(b"Content-Type", media.encode())] if status != 304 else []
         fields += [(name.encode(), value.encode()) for name, value in headers.items()]
@@ -149,7 +155,7 @@ class Web:
         self.crawl.finish(link, outcome, exchange)
 
     def times(self, path):
-        """When this path was asked for, in seconds since the start."""
+        """Return when this path was requested, in seconds since the start."""
         return [round(at - START) for at, asked, _ in self.asked if asked == path]
 
     def conditions(self, path):
@@ -160,7 +166,7 @@ class Web:
 
     @property
     def known(self):
-        """Pages that are fetched again, those on their way included."""
+        """Return the number of pages that are fetched again, those on their way included."""
         return len(self.crawl.parts.revisiting)
 
     def counted(self):
