@@ -39,18 +39,21 @@ DAY = dt.timedelta(1)
 FIRST = dt.date(2024, 1, 1)
 
 
-def _chance(*seed: object) -> random.Random:
+def _random_of(*seed: object) -> random.Random:
+    """Return a generator that gives the same numbers for the same seed in every run."""
     return random.Random(repr(seed))
 
 
 @cache
-def _share(*seed: object) -> float:
-    return _chance(*seed).random()
+def _fraction_of(*seed: object) -> float:
+    """Return a number in [0, 1) that belongs to this seed."""
+    return _random_of(*seed).random()
 
 
 def _vocabulary() -> list[str]:
-    chance = _chance("vocabulary")
-    return sorted({"".join(chance.choices(SYLLABLES, k=chance.randint(2, 4))) for _ in range(5000)})
+    """Return the words of all sites."""
+    draw = _random_of("vocabulary")
+    return sorted({"".join(draw.choices(SYLLABLES, k=draw.randint(2, 4))) for _ in range(5000)})
 
 
 WORDS = _vocabulary()
@@ -58,21 +61,22 @@ WORDS = _vocabulary()
 
 @cache
 def words(number: int, *seed: object) -> str:
-    return " ".join(_chance(*seed).choices(WORDS, k=number))
+    """Return so many words that belong to this seed."""
+    return " ".join(_random_of(*seed).choices(WORDS, k=number))
 
 
 FRAME = words(40, "frame")
 
 
 def html(title: str, body: str, links: list[str]) -> Page:
-    """A page in the frame that all have, with its links as a list."""
+    """Return a page in the frame that all pages have, with its links as a list."""
     anchors = "".join(f'<li><a href="{link}">{link[-20:]}</a></li>' for link in links)
     return f"<title>{title}</title><p>{FRAME}</p><h1>{title}</h1>{body}<ul>{anchors}</ul>", [
         link if link.startswith("http") else HOME + link for link in links
     ]
 
 
-def _asked(path: str) -> dict[str, str]:
+def _query_of(path: str) -> dict[str, str]:
     return dict(parse_qsl(path.partition("?")[2]))
 
 
@@ -81,12 +85,13 @@ GOOD: dict[str, tuple[Site, int]] = {}
 
 
 def trap(site: Callable[[str], Page]) -> Callable[[str], Page]:
+    """Note a function as a trap: it returns the page of a path."""
     TRAPS[site.__name__] = lambda _, path: site(path)
     return site
 
 
 def good(pages: int) -> Callable[[Callable[[str], Page]], Callable[[str], Page]]:
-    """A site of so many pages, all of them to be fetched."""
+    """Return a decorator that notes a site of so many pages, all of them to be fetched."""
 
     def noted(site: Callable[[str], Page]) -> Callable[[str], Page]:
         GOOD[site.__name__] = (lambda _, path: site(path), pages)
@@ -98,7 +103,7 @@ def good(pages: int) -> Callable[[Callable[[str], Page]], Callable[[str], Page]]
 @trap
 def epochs(path: str) -> Page:
     """`?date=` seconds since 1970."""
-    at = int(_asked(path).get("date", 1_700_000_000))
+    at = int(_query_of(path).get("date", 1_700_000_000))
     day = dt.datetime.fromtimestamp(at % 4_000_000_000, dt.UTC)
     links = [f"/cal?date={at + 86_400 * step}" for step in (-30, -7, -1, 1, 7, 30)]
     return html(f"Events on {day:%A %d %B %Y}", "<p>No events.</p>", links)
@@ -107,7 +112,7 @@ def epochs(path: str) -> Page:
 @trap
 def dotted_days(path: str) -> Page:
     """`?d=DD.MM.YYYY`."""
-    day = dt.datetime.strptime(_asked(path).get("d", "01.01.2024"), "%d.%m.%Y").replace(
+    day = dt.datetime.strptime(_query_of(path).get("d", "01.01.2024"), "%d.%m.%Y").replace(
         tzinfo=dt.UTC
     )
     links = [f"/dates?d={day + step * DAY:%d.%m.%Y}" for step in (-7, -1, 1, 7, 30)]
@@ -119,7 +124,7 @@ def columns(path: str) -> Page:
     """Apache's index of a folder, sorted by its columns."""
     folder = "/" + path.partition("?")[0]
     files = words(12, folder.count("/") % 3).split()
-    _chance(path).shuffle(files)
+    _random_of(path).shuffle(files)
     body = "".join(
         f"<pre>{name}.txt 2024-01-0{at % 9} {at}K</pre>" for at, name in enumerate(files)
     )
@@ -145,7 +150,7 @@ def session_tokens(path: str) -> Page:
 def hashes(path: str) -> Page:
     """A repository browser."""
     at = path.rpartition("/")[2]
-    body = f"<b>{words(1, _chance(path).randint(0, 20))}</b> fix typo<pre>parent {digest_of(path)}</pre>"
+    body = f"<b>{words(1, _random_of(path).randint(0, 20))}</b> fix typo<pre>parent {digest_of(path)}</pre>"
     return html(
         f"commit {at}",
         body,
@@ -158,21 +163,21 @@ def four_facets(path: str) -> Page:
     """A shop's filters: 8 values of each of four parameters, for 40 articles."""
     if path.startswith("item/"):
         return html(words(4, "item", path), f"<p>{words(30, path)}</p>", ["/shop"])
-    chosen, names = _asked(path), ("size", "colour", "brand", "sort")
-    shown = [
-        at
-        for at in range(40)
-        if all(_share(name, chosen[name], at) < 0.3 for name in names if name in chosen)
-    ][:20]
+    chosen = _query_of(path)
+    names = ("size", "colour", "brand", "sort")
+
+    def has_chosen(at: int) -> bool:
+        return all(_fraction_of(name, chosen[name], at) < 0.3 for name in names if name in chosen)
+
+    shown = [at for at in range(40) if has_chosen(at)][:20]
     body = f"<p>{len(shown)} for {' '.join(chosen.values())}</p>"
     body += "".join(f"<p>{words(4, 'item', f'item/{at}')} {at}.99</p>" for at in shown)
     links = []
     for name in names:
         for value in words(8, name).split():
-            asked = {**chosen, name: value}
-            links.append(
-                "/shop?" + "&".join(f"{key}={asked[key]}" for key in names if key in asked)
-            )
+            query = {**chosen, name: value}
+            pairs = [f"{key}={query[key]}" for key in names if key in query]
+            links.append("/shop?" + "&".join(pairs))
     return html("Shop", body, links + [f"/item/{at}" for at in shown])
 
 
@@ -217,7 +222,7 @@ def names_below(path: str) -> Page:
 @trap
 def beyond_the_end(path: str) -> Page:
     """Ten pages of results, and nothing on all that follow."""
-    at = int(_asked(path).get("page", 1))
+    at = int(_query_of(path).get("page", 1))
     body = f"<p>{words(40, at)}</p>" if at < 10 else "<p>Nothing found.</p>"
     return html(
         "Results", f"<p>Page {at}</p>{body}", [f"/results?page={at + step}" for step in (1, 2, 5)]
@@ -235,47 +240,45 @@ def sessions(path: str) -> Page:
 @trap
 def orders(path: str) -> Page:
     """One table, sorted in every way."""
-    chance, rows = (
-        _chance(path),
-        [f"<tr><td>{words(3, at)}</td><td>{at}</td></tr>" for at in range(20)],
-    )
-    chance.shuffle(rows)
+    draw = _random_of(path)
+    rows = [f"<tr><td>{words(3, at)}</td><td>{at}</td></tr>" for at in range(20)]
+    draw.shuffle(rows)
     keys = [
-        ",".join(chance.sample(("name", "size", "date", "kind", "owner", "id"), 4))
-        for _ in range(8)
+        ",".join(draw.sample(("name", "size", "date", "kind", "owner", "id"), 4)) for _ in range(8)
     ]
     return html(
         "Table",
         "".join(rows),
-        [f"/t?sort={key}&dir={chance.choice(('asc', 'desc'))}" for key in keys],
+        [f"/t?sort={key}&dir={draw.choice(('asc', 'desc'))}" for key in keys],
     )
 
 
 @trap
 def mixed_case(path: str) -> Page:
     """One page under each way to write its name."""
-    chance, name = _chance(path), "informationcatalogueofproducts"
-    links = ["/" + "".join(chance.choice((one, one.upper())) for one in name) for _ in range(5)]
+    draw = _random_of(path)
+    name = "informationcatalogueofproducts"
+    links = ["/" + "".join(draw.choice((one, one.upper())) for one in name) for _ in range(5)]
     return html("Information", f"<p>{words(50, 'information')}</p>", links)
 
 
 @trap
 def labyrinth(path: str) -> Page:
     """Fresh words on every page, and links to pages that nothing else links to."""
-    chance = _chance(path)
-    links = ["/" + "/".join(chance.choices(WORDS, k=3)) for _ in range(5)]
+    draw = _random_of(path)
+    links = ["/" + "/".join(draw.choices(WORDS, k=3)) for _ in range(5)]
     return html(words(3, path), f"<p>{words(60, path, 1)}</p>", links)
 
 
 @trap
 def clocks(path: str) -> Page:
     """One article that says when and by whom it was made."""
-    chance = _chance(path)
-    made = f"<p>made at 12:{chance.randint(10, 59)} by {digest_of(path)} in 0.{chance.randint(1, 99999)} s</p>"
+    draw = _random_of(path)
+    made = f"<p>made at 12:{draw.randint(10, 59)} by {digest_of(path)} in 0.{draw.randint(1, 99999)} s</p>"
     return html(
         "Article",
         f"<p>{words(80, 'article')}</p>{made}",
-        [f"/a/{chance.randint(1, 10**9)}" for _ in range(4)],
+        [f"/a/{draw.randint(1, 10**9)}" for _ in range(4)],
     )
 
 
@@ -296,8 +299,8 @@ def empty_days(path: str) -> Page:
 def adverts(path: str) -> Page:
     """Months without an entry, with three of 120 sentences that other pages have, too."""
     month, _, year = path.removeprefix("month/").partition("-")
-    at, chance = int(year or 2024) * 12 + int(month or 3), _chance(path)
-    shown = "".join(f"<p>{words(10, 'advert', chance.randrange(120))}</p>" for _ in range(3))
+    at, draw = int(year or 2024) * 12 + int(month or 3), _random_of(path)
+    shown = "".join(f"<p>{words(10, 'advert', draw.randrange(120))}</p>" for _ in range(3))
     links = [f"/month/{(at + step) % 12}-{(at + step) // 12}" for step in (-12, -1, 1, 12)]
     return html(WORDS[at % 12], f"<p>No entries.</p>{shown}", links)
 
@@ -306,7 +309,7 @@ def adverts(path: str) -> Page:
 def tags(path: str) -> Page:
     """Articles that have all of some tags, in any order of these."""
     chosen, all_tags = path.strip("/").split("/")[1:], words(16, "tags").split()
-    shown = [at for at in range(40) if all(_share(tag, at) < 0.5 for tag in chosen)][:10]
+    shown = [at for at in range(40) if all(_fraction_of(tag, at) < 0.5 for tag in chosen)][:10]
     body = "".join(f"<h2>{words(4, at)}</h2><p>{words(20, 'tagged', at)}</p>" for at in shown)
     links = ["/tags/" + "/".join([*chosen, tag]) for tag in all_tags if tag not in chosen]
     return html("Tagged " + " and ".join(chosen), body, links[:20])
@@ -328,7 +331,7 @@ def mirrors(path: str) -> Page:
 @trap
 def printed(path: str) -> Page:
     """50 pages, each in every combination of ways to show it."""
-    at, chance = number_in(path.partition("?")[0]) % 50, _chance(path)
+    at, draw = number_in(path.partition("?")[0]) % 50, _random_of(path)
     ways = (
         "print=1",
         "lang=en",
@@ -338,9 +341,7 @@ def printed(path: str) -> Page:
         "mode=mobile",
         f"ref={digest_of(path)[:6]}",
     )
-    shown = [
-        f"/doc{at}.html?" + "&".join(chance.sample(ways, chance.randint(1, 4))) for _ in range(5)
-    ]
+    shown = [f"/doc{at}.html?" + "&".join(draw.sample(ways, draw.randint(1, 4))) for _ in range(5)]
     return html(
         words(4, at),
         f"<p>{words(90, 'doc', at)}</p>",
@@ -351,7 +352,7 @@ def printed(path: str) -> Page:
 @trap
 def not_found(path: str) -> Page:
     """Whatever is asked for does not exist, but other things may."""
-    names = ["-".join(_chance(path, at).choices(WORDS, k=2)) for at in range(5)]
+    names = ["-".join(_random_of(path, at).choices(WORDS, k=2)) for at in range(5)]
     return html(
         "Not found",
         f"<p>The page {path} does not exist. Try these:</p>",
@@ -372,8 +373,8 @@ def log_in(path: str) -> Page:
 @trap
 def searches(path: str) -> Page:
     """Nothing is found for any words."""
-    links = ["/search?q=" + "+".join(_chance(path, at).choices(WORDS, k=2)) for at in range(6)]
-    return html("Search", f"<p>No results for {_asked(path).get('q', '')}</p>", links)
+    links = ["/search?q=" + "+".join(_random_of(path, at).choices(WORDS, k=2)) for at in range(6)]
+    return html("Search", f"<p>No results for {_query_of(path).get('q', '')}</p>", links)
 
 
 @trap
@@ -391,19 +392,19 @@ def growing(path: str) -> Page:
 @trap
 def baskets(path: str) -> Page:
     """Any number of any article is put into the basket."""
-    chance = _chance(path)
-    body = f"<p>{words(6, chance.randint(0, 30))} was added. Total {chance.randint(1, 999)}.00</p>"
+    draw = _random_of(path)
+    body = f"<p>{words(6, draw.randint(0, 30))} was added. Total {draw.randint(1, 999)}.00</p>"
     return html(
         "Your basket",
         body,
-        [f"/cart?add={chance.randint(1, 10**6)}&key={digest_of(path, at)}" for at in range(5)],
+        [f"/cart?add={draw.randint(1, 10**6)}&key={digest_of(path, at)}" for at in range(5)],
     )
 
 
 def _thread(path: str, text: str) -> Page:
     """One of 2,000 pages with a title and a text of its own, and one of 60 quotations beside it."""
     at = number_in(path)
-    quotation = words(12, "quotation", _chance("quotation", at).randrange(60))
+    quotation = words(12, "quotation", _random_of("quotation", at).randrange(60))
     links = [f"/thread?id={(at * 5 + step) % 2000}" for step in range(1, 6)]
     body, links = html("Forum", f"<p>{text}</p><div>{quotation}</div>", links)
     return f"<title>Thread {words(3, 'title', at)}</title>{body.partition('</title>')[2]}", links
@@ -493,7 +494,7 @@ def wiki(path: str) -> Page:
     name = path.rpartition("/")[2]
     at = WORDS.index(name) if name in WORDS[:3000] else 0
     near = [(at * 3 + step) % 3000 for step in range(3)] + [
-        _chance(at, step).randrange(3000) for step in range(4)
+        _random_of(at, step).randrange(3000) for step in range(4)
     ]
     return html(name, f"<p>{words(100, at)}</p>", [f"/wiki/{WORDS[one]}" for one in near])
 
@@ -501,7 +502,7 @@ def wiki(path: str) -> Page:
 @good(8050)
 def forum(path: str) -> Page:
     """Threads of one to four pages."""
-    thread, page = int(_asked(path).get("t", 0)), int(_asked(path).get("page", 1))
+    thread, page = int(_query_of(path).get("t", 0)), int(_query_of(path).get("page", 1))
     links = [f"/thread?t={thread}&page={at}" for at in range(1, 2 + thread % 4)]
     links += [f"/thread?t={thread * 5 + at}" for at in range(1, 6) if thread * 5 + at < 2300]
     return html(

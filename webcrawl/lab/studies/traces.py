@@ -32,6 +32,7 @@ SEPARATORS = {"\t": "a tab", " ": "a blank", ",": "a comma"}  # between the ends
 MAX_FIRST_LINE_CHARS = 1 << 16  # a longer one is not of a trace
 BATCH_ROWS = 1 << 16  # of a table, read at once
 LOG_FIELDS, URL, HOPS, VIA = 12, 3, 4, 5  # of crawl.log
+LINK_LOG_FIELDS = 5
 LINK_COLUMNS = ("from_url", "to_url")  # of a row of the table `links`
 TEXT_TYPES = ("string", "large_string", "string_view")  # types of columns
 TABLE_PATTERN = "links-*.parquet"
@@ -285,18 +286,26 @@ def _line_reader(path: Path, first: str) -> Callable[[Iterable[str]], Iterator[P
     # A status of crawl.log: Heritrix' codes of failures are negative
     if len(fields) == LOG_FIELDS and fields[1].lstrip("-").isdecimal():
         return _links_of_crawl_log
-    if first.count("\t") == 4:
+    if len(first.split("\t")) == LINK_LOG_FIELDS:
         return _links_of_link_log
-    for separator in SEPARATORS:
-        ends = first.split(separator)
-        # a comma may be part of a URL
-        if len(ends) == 2 and ("://" in ends[0]) == ("://" in ends[1]):
-            return lambda lines: _links_of_edges(path, lines, separator)
+    separator = _separator_of_edge(first)
+    if separator:
+        return lambda lines: _links_of_edges(path, lines, separator)
     if len(fields) > 1:
         raise NoTrace(
             f"{path}: its first line has {len(fields)} columns, but an edge needs two: a page and a link"
         )
     return lambda lines: (("", line) for line in lines)
+
+
+def _separator_of_edge(line: str) -> str:
+    """Return the character between the two ends of an edge, or "" if the line is not an edge."""
+    for separator in SEPARATORS:
+        ends = line.split(separator)
+        # A comma may be part of a URL: then only one side has a scheme
+        if len(ends) == 2 and ("://" in ends[0]) == ("://" in ends[1]):
+            return separator
+    return ""
 
 
 def _links_of_crawl_log(lines: Iterable[str]) -> Iterator[PageLink]:
@@ -313,7 +322,7 @@ def _links_of_crawl_log(lines: Iterable[str]) -> Iterator[PageLink]:
 def _links_of_link_log(lines: Iterable[str]) -> Iterator[PageLink]:
     for line in lines:
         fields = line.split("\t")
-        if len(fields) == 5 and fields[2]:
+        if len(fields) == LINK_LOG_FIELDS and fields[2]:
             yield fields[0], fields[2]
 
 

@@ -212,12 +212,11 @@ def _ever_deeper(place: AnswerPlace) -> WebAnswer:
 
 def _facets(place: AnswerPlace) -> WebAnswer:
     """Return a page of a shop with filters, in any order and number."""
-    query = place.rest.removeprefix("?")
+    chosen = place.rest.removeprefix("?")
     pairs = [f"size={size}" for size in _SIZES] + [f"colour={colour}" for colour in _COLOURS]
     pairs += [f"sort={order}" for order in _ORDERS]
-    targets = [
-        f"{place.path}?{query}&{pair}" if query else f"{place.path}?{pair}" for pair in pairs
-    ]
+    before = f"{chosen}&" if chosen else ""
+    targets = [f"{place.path}?{before}{pair}" for pair in pairs]
     return _page_with_links(place, *((target, target) for target in targets))
 
 
