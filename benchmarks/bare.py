@@ -93,6 +93,7 @@ class Host(asyncio.Protocol):
         self._request_next()
 
     def _request_next(self) -> None:
+        """Request the next page, or end the connection if there is none."""
         target = next(self._targets, None)
         if target is None:
             self._transport.abort()

@@ -80,6 +80,7 @@ class Ways:
         sys.setprofile(None)
 
     def _profile(self, frame: FrameType, event: str, result: Any) -> None:
+        """Note a call, and what `take` and `finish` return; Python calls this at each event."""
         if event == "call":
             self._begin_or_meet(frame)
         if event != "return":

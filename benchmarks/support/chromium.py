@@ -53,6 +53,7 @@ class Browser:
     """One page of a browser with an empty profile."""
 
     def __init__(self, process: subprocess.Popen[bytes], out: int, back: int) -> None:
+        """Open a page in a browser that reads from `out` and answers on `back`."""
         self._process = process
         self._out = out
         self._back = back

@@ -148,7 +148,7 @@ def session_tokens(path: str) -> Page:
 
 @trap
 def hashes(path: str) -> Page:
-    """A repository browser."""
+    """Return a page of a repository browser."""
     at = path.rpartition("/")[2]
     body = f"<b>{words(1, _random_of(path).randint(0, 20))}</b> fix typo<pre>parent {digest_of(path)}</pre>"
     return html(
@@ -160,7 +160,7 @@ def hashes(path: str) -> Page:
 
 @trap
 def four_facets(path: str) -> Page:
-    """A shop's filters: 8 values of each of four parameters, for 40 articles."""
+    """Return a page of a shop: filters of 8 values of each of four parameters, for 40 articles."""
     if path.startswith("item/"):
         return html(words(4, "item", path), f"<p>{words(30, path)}</p>", ["/shop"])
     chosen = _query_of(path)
@@ -183,7 +183,7 @@ def four_facets(path: str) -> Page:
 
 @trap
 def matrix(path: str) -> Page:
-    """The same with its parameters in the path: `/shop;size=3;colour=b`."""
+    """Return a page of that shop with its parameters in the path: `/shop;size=3;colour=b`."""
     text, links = four_facets(path.replace(";", "?", 1).replace(";", "&"))
     return text, [link.replace("?", ";").replace("&", ";") for link in links]
 
@@ -284,7 +284,9 @@ def clocks(path: str) -> Page:
 
 @trap
 def empty_days(path: str) -> Page:
-    """A calendar without an entry: days, weeks and months that lead to each other."""
+    """Return a page of a calendar without entries: days, weeks and months that lead to each
+    other.
+    """
     at = number_in(path)
     day = FIRST + at % 200_000 * DAY
     kinds = ("day", "week", "month", "year")

@@ -48,6 +48,7 @@ class MemorySeen:
         cache: UrlCache,
         on_ready: Callable[[], None] | None = None,
     ) -> None:
+        """Open the store with the keys of the last checkpoint."""
         self._cache = cache
         self._largest = memory // BYTES_PER_KEY  # keys, above which a warning is due
         self._journal = Journal(db, "memory")

@@ -149,6 +149,7 @@ def judge(files: Mapping[str, str] = FILES) -> Callable[[FrameType | None], str]
         return _stage(files, code.co_filename, code.co_name)
 
     def stage(frame: FrameType | None) -> str:
+        """Return the stage of a stack, from its innermost frame."""
         found = CHARGE_CALLER
         while frame is not None:
             of_frame = stage_of(frame.f_code)

@@ -232,7 +232,7 @@ KINDS: dict[str, tuple[int, Spells]] = {
 
 
 def sites(count: int, days: float, seed: int) -> list[Site]:
-    """So many hosts, of all kinds."""
+    """Return so many hosts of all kinds."""
     random = Random(seed)
     made = []
     kinds = [kind for kind, (share, _) in KINDS.items() for _ in range(share)]

@@ -18,7 +18,7 @@ def alike(link: Link) -> float:
 
 
 def weighed(policy: str, importance: Callable[[Link], float]) -> type[Any]:
-    """A policy by its short name, with this importance."""
+    """Return a policy, by its short name, with this importance."""
     return type(policy, (load(POLICIES[policy]),), {"importance": staticmethod(importance)})
 
 

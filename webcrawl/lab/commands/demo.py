@@ -70,6 +70,7 @@ class Command(ScrapyCommand):
         return "Crawl a synthetic web on this machine for half a minute; needs no network"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the number of hosts and the duration."""
         super().add_options(parser)
         name_program(parser, self)
         parser.add_argument(

@@ -53,6 +53,7 @@ class SimulatedOutage:
     as_date: bool = False  # the Retry-After is a date
 
     def __post_init__(self) -> None:
+        """Raise ValueError if there is no such outage."""
         if not _KIND.fullmatch(self.kind):
             raise ValueError(
                 f"{self.kind}: not an outage of the synthetic web; docs/simweb-kinds.md lists them"

@@ -231,6 +231,9 @@ class Server:
         context: ssl.SSLContext | None,
         opened: socket.socket,
     ) -> asyncio.Server:
+        """Return a running server on this socket; `connected` makes the protocol of each
+        connection.
+        """
         loop = asyncio.get_running_loop()
         return await loop.create_server(
             connected, sock=opened, ssl=context, backlog=sockets.BACKLOG

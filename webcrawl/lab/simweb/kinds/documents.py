@@ -187,6 +187,7 @@ def _coded_kind(name: str, *compressors: Compress) -> AnswerKind:
     tokens = set(name.split(", "))
 
     def answer(place: AnswerPlace) -> WebAnswer:
+        """Return the page, coded if the client accepts all codings."""
         body = _long_page(place)
         lines: tuple[str, ...] = ("Vary: Accept-Encoding",)
         if place.request and tokens <= {
@@ -279,6 +280,7 @@ def _charset_kind(charset: Charset) -> AnswerKind:
     """Return the kind of pages in this encoding."""
 
     def answer(place: AnswerPlace) -> WebAnswer:
+        """Return a page whose text and link are in this encoding."""
         meta = (
             f'<meta http-equiv="Content-Type" content="text/html; charset={charset.meta}">'
             if charset.meta
