@@ -14,7 +14,7 @@ from tests.campaign.page import page, plot_of_kills
 from tests.campaign.pieces import BY_NAME, FAMILIES, in_turns, words_of
 from tests.campaign.programs import say
 from tests.campaign.results import Result, Results, figures_of, why
-from tests.support.commands import heeded
+from tests.support.commands import default_signal
 from tests.support.places import ROOT
 
 MAX_SECONDS = 4 * 3600.0  # of one piece
@@ -41,7 +41,7 @@ def run(name, folder):
     said.parent.mkdir(exist_ok=True)
     at, begun, date = commit(), time.monotonic(), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     with said.open("wb") as file:
-        with heeded(signal.SIGINT):
+        with default_signal(signal.SIGINT):
             command = [sys.executable, "-m", *words]
             program = subprocess.Popen(
                 command, cwd=ROOT, stdout=file, stderr=file, start_new_session=True

@@ -178,7 +178,7 @@ class TestCrawl:
         assert killed.status == 0
         assert len(killed.deaths) == 1
         assert all(death.cut.logged for death in killed.deaths)
-        assert [*killed.again()] == []
+        assert [*killed.fetched_again()] == []
         assert max(killed.cut.logged.values()) == 1
         assert set(killed.cut.archived) == {hit.url for hit in killed.hits}
 

@@ -84,7 +84,7 @@ def test_killed(server, crawl):
     assert [line for run in killed.runs for line in rudeness(server, run, FOUR)] == []
     expected = truth(server.world, server.world.seeds())
     assert [*expected.complaints({hit.url: hit for hit in killed.hits}.values())] == []
-    assert [*killed.again()] == []
+    assert [*killed.fetched_again()] == []
     assert any(at_once(run, LARGE) == 4 for run in killed.runs)
 
 

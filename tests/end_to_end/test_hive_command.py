@@ -15,7 +15,7 @@ import pytest
 from redis import Redis
 from scrapy.settings import Settings
 
-from tests.support.commands import command, heeded
+from tests.support.commands import command, default_signal
 from tests.support.crawling import PATIENCE, SETTINGS, Crawl, wait_until
 from tests.support.places import ROOT
 from webcrawl.base.errors import CannotStart
@@ -56,7 +56,7 @@ def _start(tmp_path, server):
             *options,
             *map(str, words),
         ]
-        with heeded(signal.SIGINT):
+        with default_signal(signal.SIGINT):
             started.append(
                 subprocess.Popen(
                     [sys.executable, *line], cwd=ROOT, stderr=subprocess.PIPE, text=True

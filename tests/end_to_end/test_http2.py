@@ -161,7 +161,7 @@ def test_a_web_of_both_protocols_with_kills(simweb, tmp_path, way, spoken):
     expected = truth(server.world, server.world.seeds())
     assert (killed.status, len(killed.deaths)) == (0, 2)
     assert [*complaints(expected, killed)] == []
-    assert [*killed.again()] == []
+    assert [*killed.fetched_again()] == []
     protocols = {"": "", "https_h2": "h2", "https_both": spoken}
     about = [
         one

@@ -12,7 +12,7 @@ from contextlib import suppress
 
 import pytest
 
-from tests.support.commands import heeded
+from tests.support.commands import default_signal
 from tests.support.crawling import Crawl, wait_until
 from tests.support.cuts import cut
 from tests.support.places import ROOT
@@ -47,7 +47,7 @@ def test_a_closed_terminal_loses_nothing(tmp_path, simweb):
     settings = {"DNS_NAMESERVERS": server.nameserver, **SETTINGS, "CHECKPOINT_INTERVAL": 600}
     crawl = Crawl(tmp_path / "job", {"seeds": tmp_path / "seeds.txt"}, settings)
 
-    with heeded(signal.SIGHUP):
+    with default_signal(signal.SIGHUP):
         terminal, child = in_terminal(crawl)
     wait_until(lambda: read(terminal) and server.log.count > 30)
     os.close(terminal)  # the kernel sends SIGHUP, and every write to it fails from now on

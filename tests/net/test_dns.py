@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from scrapy.settings import Settings
 
-from tests.support.lookups import Clock, Told, failure, ticks
+from tests.support.lookups import Clock, FixedLookup, failure, ticks
 from webcrawl.adapter.values import plain_values
 from webcrawl.net.dns import SHORTEST_CACHING, CachingResolver
 from webcrawl.net.dns_answers import DnsAnswer, DnsFailure
@@ -22,7 +22,7 @@ class TestMemory:
         """Within the TTL a name is queried once, and again after it."""
 
         async def run():
-            told, clock = Told({"a.test": DnsAnswer(("192.0.2.1",), 120.0)}), Clock()
+            told, clock = FixedLookup({"a.test": DnsAnswer(("192.0.2.1",), 120.0)}), Clock()
             resolver = CachingResolver(told, clock=clock)
             counts = []
             for clock.now in (0.0, 119.0, 121.0):
@@ -40,7 +40,7 @@ class TestMemory:
         """A TTL of zero counts as a minute, one of years as a day."""
 
         async def run():
-            told, clock = Told({"a.test": DnsAnswer(("192.0.2.1",), ttl)}), Clock()
+            told, clock = FixedLookup({"a.test": DnsAnswer(("192.0.2.1",), ttl)}), Clock()
             resolver = CachingResolver(told, clock=clock)
             counts = []
             for clock.now in (0.0, kept - 1, kept + 1):
@@ -57,7 +57,7 @@ class TestMemory:
         """
 
         async def run():
-            told, clock = Told({"a.test": DnsAnswer(failure=kind)}), Clock()
+            told, clock = FixedLookup({"a.test": DnsAnswer(failure=kind)}), Clock()
             resolver = CachingResolver(told, clock=clock)
             errors = []
             for clock.now in (0.0, max(kind.seconds - 1, 0.0), kind.seconds + 1):
@@ -74,7 +74,7 @@ class TestMemory:
         """A full cache evicts the least recently used name."""
 
         async def run():
-            told = Told()
+            told = FixedLookup()
             resolver = CachingResolver(told, size=3)
             for host in ("a.test", "b.test", "c.test", "a.test", "d.test", "a.test", "b.test"):
                 await resolver.resolve(host)
@@ -89,7 +89,7 @@ class TestMemory:
             settings = Settings(
                 {"FRONTIER_MEMORY": 8, "PRIVATE_NETWORKS_ALLOWED": "198.51.100.0/24"}
             )
-            network = Network(plain_values(settings, "web"), lookup=lambda _: Told())
+            network = Network(plain_values(settings, "web"), lookup=lambda _: FixedLookup())
             for number in range(5000):
                 await network.resolver.resolve(f"h{number}.test")
             await network.close()
@@ -101,7 +101,7 @@ class TestMemory:
         """Changing the returned list of addresses does not change the cache."""
 
         async def run():
-            resolver = CachingResolver(Told())
+            resolver = CachingResolver(FixedLookup())
             (await resolver.resolve("a.test")).clear()
             return await resolver.resolve("a.test")
 
@@ -112,7 +112,7 @@ class TestMemory:
         """All spellings of a name share one answer."""
 
         async def run():
-            told = Told()
+            told = FixedLookup()
             resolver = CachingResolver(told)
             await resolver.resolve("a.test")
             await resolver.resolve(host)
@@ -126,7 +126,7 @@ class TestInFlight:
         """A hundred callers cost one query and all get its answer."""
 
         async def run():
-            told = Told()
+            told = FixedLookup()
             told.gate = asyncio.Event()
             resolver = CachingResolver(told)
             waiters = [asyncio.create_task(resolver.resolve("a.test")) for _ in range(100)]
@@ -147,7 +147,7 @@ class TestInFlight:
         """If one caller is cancelled, even the first, the others still get their answer."""
 
         async def run():
-            told = Told()
+            told = FixedLookup()
             told.gate = asyncio.Event()
             resolver = CachingResolver(told)
             first, second = (asyncio.create_task(resolver.resolve("a.test")) for _ in range(2))
@@ -166,7 +166,7 @@ class TestInFlight:
         """If all callers are cancelled, the answer is still cached for the next one."""
 
         async def run():
-            told = Told()
+            told = FixedLookup()
             told.gate = asyncio.Event()
             resolver = CachingResolver(told)
             waiter = asyncio.create_task(resolver.resolve("a.test"))
@@ -182,7 +182,7 @@ class TestInFlight:
         """However many names are requested at once, only so many queries are in flight."""
 
         async def run():
-            told = Told()
+            told = FixedLookup()
             told.gate = asyncio.Event()
             resolver = CachingResolver(told, in_flight=7)
             waiters = [asyncio.create_task(resolver.resolve(f"h{i}.test")) for i in range(50)]
@@ -197,7 +197,7 @@ class TestInFlight:
         """A lookup that never answers is a timeout, which is not permanent."""
 
         async def run():
-            told = Told()
+            told = FixedLookup()
             told.gate = asyncio.Event()
             resolver = CachingResolver(told, timeout=0.01)
             return await failure(resolver, "a.test"), resolver.counters["failed/timeout"]
@@ -210,7 +210,7 @@ class TestInFlight:
         """After close every caller has failed, no task is left, and a new name fails at once."""
 
         async def run():
-            told = Told()
+            told = FixedLookup()
             told.gate = asyncio.Event()
             resolver = CachingResolver(told, in_flight=2)
             waiters = [asyncio.create_task(resolver.resolve(f"h{i}.test")) for i in range(5)]
@@ -237,7 +237,7 @@ class TestInFlight:
         leads.
         """
 
-        class Aliased(Told):
+        class Aliased(FixedLookup):
             async def check(self, _):
                 return DnsAnswer(ttl=60.0)
 
@@ -254,7 +254,7 @@ class TestInFlight:
     def test_an_unexpected_error_reaches_those_who_wait(self):
         """A lookup that breaks its contract and raises does not leave its callers hanging."""
 
-        class Broken(Told):
+        class Broken(FixedLookup):
             async def ask(self, host):
                 raise RuntimeError(host)
 
@@ -273,7 +273,7 @@ MIXED = ["192.0.2.1", "2001:db8::1", "192.0.2.2", "192.0.2.3"]
 
 def resolving(six, *, half=True):
     """A resolver of one name, what it asks, and its clock."""
-    told, clock = Told({"a.test": DnsAnswer(FOUR, 300.0, half=half)}), Clock()
+    told, clock = FixedLookup({"a.test": DnsAnswer(FOUR, 300.0, half=half)}), Clock()
     told.six["a.test"] = six
     return CachingResolver(told, clock=clock), told, clock
 

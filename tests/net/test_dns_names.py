@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.lookups import Told, failure
+from tests.support.lookups import FixedLookup, failure
 from tests.support.nameserver import AAAA, PTR, REFUSED, NameServer
 from tests.support.net_http import LOOPS, run
 from tests.support.snippets import load
@@ -69,7 +69,7 @@ class TestWithoutAsking:
         """A name in the hosts file is never queried."""
 
         async def run():
-            told = Told()
+            told = FixedLookup()
             resolver = CachingResolver(told, {"a.test": ("127.0.0.9", "::1")})
             return await resolver.resolve("A.test."), told.asked
 
@@ -90,7 +90,7 @@ class TestWithoutAsking:
         """A literal address costs no query, and neither does this machine's own name."""
 
         async def run():
-            told = Told()
+            told = FixedLookup()
             return await CachingResolver(told).resolve(host), told.asked
 
         assert asyncio.run(run()) == (addresses, [])
@@ -127,7 +127,7 @@ class TestWithoutAsking:
         """
 
         async def run():
-            told = Told()
+            told = FixedLookup()
             return (await failure(CachingResolver(told), host)).permanent, told.asked
 
         assert asyncio.run(run()) == (True, [])

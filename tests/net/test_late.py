@@ -9,7 +9,7 @@ import time
 import pytest
 
 from tests.support import net_ftp as ftp
-from tests.support.lookups import Told
+from tests.support.lookups import FixedLookup
 from tests.support.net_http import EVERY_PORT, LOOPS, Gate, Names, bounds, client, run, serving
 from webcrawl.net import shortage
 from webcrawl.net.connection_pool import SLOW_LOOK_INTERVAL, Deadlines
@@ -24,7 +24,7 @@ SHORT, BUSY = 0.2, 0.6
 
 
 async def name_server_is_silent():
-    lookup = Told()
+    lookup = FixedLookup()
     lookup.gate = asyncio.Event()
     resolver = CachingResolver(lookup, timeout=SHORT)
     try:

@@ -73,7 +73,7 @@ class Started:
 
 
 @contextmanager
-def heeded(number):
+def default_signal(number):
     """Let what is started in the block receive this signal.
 
     It would ignore the signal if the process that started the tests does, as under nohup.

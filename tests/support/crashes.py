@@ -45,7 +45,7 @@ CHECKPOINT = re.compile(r"^([\d.]+) checkpoint in ([\d.]+) s", re.MULTILINE)
 
 
 @dataclass
-class Death:
+class CrawlKill:
     """One kill: the cut that it left, the hits of this run, and when the last checkpoint began."""
 
     cut: Cut
@@ -67,7 +67,7 @@ class Death:
 class Killed:
     """A crawl that was killed in all runs but the last, which finished."""
 
-    deaths: list[Death]
+    deaths: list[CrawlKill]
     last: list  # the hits of the last run
     status: int
     cut: Cut
@@ -86,7 +86,7 @@ class Killed:
     def hits(self):
         return [hit for run in self.runs for hit in run]
 
-    def again(self):
+    def fetched_again(self):
         """Yield the URLs that were fetched although an earlier checkpoint had them as finished.
 
         robots.txt files are left out, because they may expire.
@@ -150,7 +150,7 @@ def crash(
         if has_died:
             hits, done = _hits(server, done)
             left = sound(crawl.jobdir, archive=all(map(archived, had)))
-            deaths.append(Death(left, hits, _checkpoint(crawl.output)))
+            deaths.append(CrawlKill(left, hits, _checkpoint(crawl.output)))
             continue
         status = running.wait(4 * patience)
         left = sound(crawl.jobdir, archive=all(map(archived, had)))
@@ -217,7 +217,7 @@ def assert_as_untouched(server, killed, whole, in_flight, *, slack=0.001, beyond
         if not (beyond and line.startswith("must not be"))
     )
     others = (line for line in others if line not in ended)
-    for found in (others, rudeness(server.world, killed, slack), killed.again()):
+    for found in (others, rudeness(server.world, killed, slack), killed.fetched_again()):
         first = list(islice(found, 10))
         assert first == [], first
     for death in killed.deaths:

@@ -10,7 +10,7 @@ from webcrawl.net.dns_cares import NameServers
 from webcrawl.net.errors import DnsFailed
 
 
-class Told:
+class FixedLookup:
     """A lookup with fixed answers that counts its queries and can be blocked."""
 
     def __init__(self, answers=None):

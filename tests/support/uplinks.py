@@ -43,7 +43,7 @@ class Web:
 
 
 @dataclass
-class Heard:
+class DetectorLog:
     """What the detector said: when it began to say so, and when it ended."""
 
     alarms: list[float] = field(default_factory=list)
@@ -51,12 +51,12 @@ class Heard:
     pages: int = 0
 
 
-def crawl(web: Web, *, slots: int = 100, seconds: float = 600.0, seed: int = 1) -> Heard:
+def crawl(web: Web, *, slots: int = 100, seconds: float = 600.0, seed: int = 1) -> DetectorLog:
     """Crawls until the time is up or everything is done."""
     crawler = Crawler(web, slots, Random(seed))
     while (now := crawler.next_time()) < seconds:
         crawler.turn(now)
-    return crawler.heard
+    return crawler.log
 
 
 class Crawler:
@@ -68,7 +68,7 @@ class Crawler:
 
     def __init__(self, web: Web, slots: int, chance: Random) -> None:
         self._web, self._chance, self._free = web, chance, slots
-        self._detector, self.heard = Detector(str), Heard()
+        self._detector, self.log = Detector(str), DetectorLog()
         self._alive = _living(web, chance)
         self._new = [*range(web.hosts - 1, -1, -1)]
         self._left = [web.pages] * web.hosts
@@ -138,14 +138,14 @@ class Crawler:
 
     def _answered(self, host: int) -> None:
         """Note that a host has answered."""
-        self.heard.pages += 1
+        self.log.pages += 1
         self._record[host], self._fails[host] = HostPast.KNOWN, 0
         self._left[host] -= 1
         if not self._detector.stirred:
             self._detector.answers += 1
             self._detector.answered_at = self._now
         elif self._detector.answered(str(host), self._now):
-            self.heard.ends.append(self._now)
+            self.log.ends.append(self._now)
         if self._left[host]:
             self._wait(host, DELAY * self._chance.uniform(0.5, 1.5))
 
@@ -153,7 +153,7 @@ class Crawler:
         """Note that a request has failed, and let the host wait."""
         failure = FailedDownload(str(host), "", Sign.DOUBT, self._record[host])
         if self._detector.failed(failure, begun, self._now):
-            self.heard.alarms.append(self._now)
+            self.log.alarms.append(self._now)
             self._probe = self._now + 2.0
             self._forgive()
         if self._detector.out:
