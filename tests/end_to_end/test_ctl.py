@@ -158,17 +158,17 @@ def test_set(ctl):
     ctl.ask("pause")  # some of these values would end it
     before = {one["name"]: one["value"] for one in ctl.ask("get")["settings"]}
     # no page of this crawl is fetched again
-    default_signal = [name for name in CHANGEABLE if not name.startswith("REVISIT_")]
+    heeded = [name for name in CHANGEABLE if not name.startswith("REVISIT_")]
 
-    said = [ctl.ask("set", name, VALUES.get(name, "1")) for name in default_signal]
+    said = [ctl.ask("set", name, VALUES.get(name, "1")) for name in heeded]
     now = {one["name"]: one for one in ctl.ask("get")["settings"]}
-    for name in default_signal:
+    for name in heeded:
         ctl.ask("set", name, BACK.get(name, str(before[name])))
 
-    assert [line.split(" is ")[0] for line in said] == default_signal
-    assert {now[name]["from"] for name in default_signal} == {"command"}
+    assert [line.split(" is ")[0] for line in said] == heeded
+    assert {now[name]["from"] for name in heeded} == {"command"}
     assert "REVISIT_AGE cannot change in this crawl" in ctl("set", "REVISIT_AGE", "100")[1]
-    assert {one["name"] for one in now.values() if one["may_change"]} == set(default_signal)
+    assert {one["name"] for one in now.values() if one["may_change"]} == set(heeded)
     after = {one["name"]: one["value"] for one in ctl.ask("get")["settings"]}
     assert after == before
     ctl.ask("resume")

@@ -105,7 +105,7 @@ def fetched_by(job: Path) -> Log:
 
 
 def explain(result: Result, walked: Walked, log: Log, job: Path) -> None:
-    """WebRequest `why` about each page of the walk that the crawl has not."""
+    """Ask `why` about each page of the walk that the crawl has not."""
     said = {url: why(job, url).to_json() for url in walked.statuses if url not in log}
     # what is fetched all the same has a canonical form that differs
     not_fetched = {url: one for url, one in said.items() if one["state"] != "fetched"}

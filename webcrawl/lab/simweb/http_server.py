@@ -51,7 +51,7 @@ class Heartbeat:
         return self._beats[0] if self._beats else 0.0
 
 
-BAD_REQUEST = b"HTTP/1.1 400 Bad HttpRequest\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+BAD_REQUEST = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 HEADER_NOTES = {
     b"host": "host",
     b"user-agent": "agent",

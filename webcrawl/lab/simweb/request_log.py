@@ -122,7 +122,7 @@ def overlaps(
 
     A request begins too early if the host has as many unanswered ones as `connections` allows it.
     """
-    found = []
+    offences = []
     for hits in _hits_by(log, key):
         limit = connections.get(hits[0].host, 1)
         running: list[Hit] = []
@@ -130,9 +130,9 @@ def overlaps(
             running = [earlier for earlier in running if earlier.ended > hit.started]
             if len(running) >= limit:
                 by_end = sorted(running, key=lambda earlier: earlier.ended)
-                found.append((by_end[-limit], hit))
+                offences.append((by_end[-limit], hit))
             running.append(hit)
-    return found
+    return offences
 
 
 def gaps(
@@ -148,18 +148,18 @@ def gaps(
     A host in `connections` may have several requests at once. There, a request is too early if it
     began while as many earlier ones were not answered or had their waits not over.
     """
-    found: list[Gap] = []
+    offences: list[Gap] = []
     for hits in _hits_by(log, key):
         limit = connections.get(hits[0].host, 1)
         if limit > 1:
-            found += _gaps_between_many(hits, rule, limit, slack)
+            offences += _gaps_between_many(hits, rule, limit, slack)
             continue
         for first, second in pairwise(hits):
             seconds = second.started - first.ended
             wanted = rule(first)
             if seconds < wanted - slack:
-                found.append(Gap(first, second, seconds, wanted))
-    return found
+                offences.append(Gap(first, second, seconds, wanted))
+    return offences
 
 
 def _gaps_between_many(hits: list[Hit], rule: WaitRule, limit: int, slack: float) -> Iterator[Gap]:
@@ -180,18 +180,18 @@ def too_early(log: Iterable[Hit], *, maximum: float = inf) -> list[Gap]:
 
     `maximum` is the longest wait in seconds that the client accepts.
     """
-    found = []
+    offences = []
     for hits in _hits_by(log, by_host):
         asking = hits[0]  # the hit whose Retry-After reaches farthest
         until = 0.0
         for hit in hits:
             if hit.started < until - SLACK_SECONDS:
-                found.append(Gap(asking, hit, hit.started - asking.ended, until - asking.ended))
+                offences.append(Gap(asking, hit, hit.started - asking.ended, until - asking.ended))
             end = hit.ended + min(hit.retry_after, maximum)
             if hit.retry_after and end > until:
                 asking = hit
                 until = end
-    return found
+    return offences
 
 
 def robots_first(log: Iterable[Hit]) -> list[Hit]:

@@ -144,17 +144,19 @@ def statistics(trace: Trace) -> dict[str, float]:
     Those that the trace does not allow are missing.
     """
     count = len(trace.lookups)
-    found: dict[str, float] = {"lookups": count, "urls": trace.urls, "pages": len(trace.pages)}
+    figures: dict[str, float] = {"lookups": count, "urls": trace.urls, "pages": len(trace.pages)}
     if len(trace.pages) and count:
         links = np.diff(np.append(trace.pages, count))
-        found |= {"links_mean": float(links.mean()), "links_median": float(np.median(links))}
+        figures |= {"links_mean": float(links.mean()), "links_median": float(np.median(links))}
     if count:
-        asked = np.sort(np.bincount(trace.lookups))[::-1]
-        found |= {
-            "once": float(np.count_nonzero(asked == 1) / len(asked)),
-            "top_1_percent": float(asked[: max(len(asked) // 100, 1)].sum() / count),
+        lookups_by_url = np.sort(np.bincount(trace.lookups))[::-1]
+        figures |= {
+            "once": float(np.count_nonzero(lookups_by_url == 1) / len(lookups_by_url)),
+            "top_1_percent": float(
+                lookups_by_url[: max(len(lookups_by_url) // 100, 1)].sum() / count
+            ),
         }
-    return found
+    return figures
 
 
 def owner_among(drones: int) -> Callable[[str], int]:
@@ -210,16 +212,14 @@ def _percent(rate: float) -> str:
 
 def _trace_in_words(trace: Trace) -> str:
     """Return a line that describes a trace."""
-    found = statistics(trace)
+    figures = statistics(trace)
     words = [f"{trace.urls:,} URLs in {len(trace.lookups):,} look-ups"]
-    if "links_mean" in found:
+    if "links_mean" in figures:
         words.append(
-            f"on {found['pages']:,} pages ({found['links_mean']:.1f} each, median {found['links_median']:.0f})"
+            f"on {figures['pages']:,} pages ({figures['links_mean']:.1f} each, median {figures['links_median']:.0f})"
         )
-    words.append(f"{100 * found['once']:.0f} % of the URLs come once, the most popular 1 % are")
-    return (
-        f"{' '.join(words[:-1])}; {words[-1]} {100 * found['top_1_percent']:.0f} % of the look-ups"
-    )
+    words.append(f"{100 * figures['once']:.0f} % of the URLs come once, the most popular 1 % are")
+    return f"{' '.join(words[:-1])}; {words[-1]} {100 * figures['top_1_percent']:.0f} % of the look-ups"
 
 
 def _advice(rows: Sequence[CacheRow]) -> list[str]:

@@ -210,32 +210,26 @@ def _visit_counts(walk: WalkVisits) -> dict[str, Any]:
     return {"visits": len(walk.pages), "walkers": len(made), "each": [min(made), max(made)]}
 
 
-def as_text(found: dict[str, Any]) -> str:
+def as_text(result: dict[str, Any]) -> str:
     """Return in words what `summary_of` or `quality_of` returns, or the URLs of a sample."""
-    if "sample" in found:
-        return "".join(f"{readable(url)}\n" for url in found["urls"])
-    if "quality" in found:
-        error = (
-            "of one walker"
-            if found["error"] is None
-            else f"standard error {100 * found['error']:.2f}"
-        )
-        return (
-            f"{100 * found['quality']:.2f} % of the PageRank, {error}: {_visits_in_words(found)}\n"
-        )
-    came = ", ".join(
-        f"{count:,} by {how}"
-        for how, count in sorted(found["came"].items(), key=lambda one: -one[1])
-    )
+    if "sample" in result:
+        return "".join(f"{readable(url)}\n" for url in result["urls"])
+    if "quality" in result:
+        error = "of one walker"
+        if result["error"] is not None:
+            error = f"standard error {100 * result['error']:.2f}"
+        return f"{100 * result['quality']:.2f} % of the PageRank, {error}: {_visits_in_words(result)}\n"
+    most_often_first = sorted(result["came"].items(), key=lambda item: -item[1])
+    came = ", ".join(f"{count:,} by {how}" for how, count in most_often_first)
     lines = [
-        f"{found['lines']:,} URLs: {came}; {found['failed']:,} failed or were refused",
-        f"after the burn-in: {_visits_in_words(found)}, {found['pages']:,} pages; most often",
-        *(f"{count:>10,}  {readable(url)}" for url, count in found["most_visited"]),
+        f"{result['lines']:,} URLs: {came}; {result['failed']:,} failed or were refused",
+        f"after the burn-in: {_visits_in_words(result)}, {result['pages']:,} pages; most often",
+        *(f"{count:>10,}  {readable(url)}" for url, count in result["most_visited"]),
     ]
     return "\n".join([*lines, ""])
 
 
-def _visits_in_words(found: dict[str, Any]) -> str:
-    least, most = found["each"]
+def _visits_in_words(result: dict[str, Any]) -> str:
+    least, most = result["each"]
     each = f"{least:,}" if least == most else f"{least:,} to {most:,}"
-    return f"{found['visits']:,} visits of {found['walkers']:,} walkers, {each} each"
+    return f"{result['visits']:,} visits of {result['walkers']:,} walkers, {each} each"

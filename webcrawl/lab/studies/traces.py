@@ -188,8 +188,8 @@ def _numbered_by_first(numbers: npt.NDArray[Any]) -> Numbers:
     _, firsts = np.unique(numbers, return_index=True)
     new = np.empty(len(firsts), np.int64)
     new[np.argsort(firsts)] = np.arange(len(firsts))
-    found: Numbers = new[numbers]
-    return found
+    renumbered: Numbers = new[numbers]
+    return renumbered
 
 
 # -- everything else

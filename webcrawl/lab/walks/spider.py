@@ -273,24 +273,24 @@ def walk_rules(arguments: Mapping[str, str]) -> WalkRules:
 
     An empty argument counts as missing.
     """
-    given = {name: value for name, value in arguments.items() if value}
-    if "since" in given:
+    given_arguments = {name: value for name, value in arguments.items() if value}
+    if "since" in given_arguments:
         raise RulesError(
-            f"-a since={given['since']}: is not possible with a walk, which fetches every page each time"
+            f"-a since={given_arguments['since']}: is not possible with a walk, which fetches every page each time"
         )
-    if given.get("follow") == "0":
+    if given_arguments.get("follow") == "0":
         raise RulesError("-a follow=0: is not possible with a walk, which follows links")
     default = WalkRules()
-    jump = given.get("jump", default.jump)
+    jump = given_arguments.get("jump", default.jump)
     if jump not in JUMPS:
         raise RulesError(f"-a jump={jump}: must be {' or '.join(JUMPS)}")
     walkers, restart, steps = default.walkers, default.restart, default.steps
-    if "walkers" in given:
-        walkers = _whole_argument("walkers", given["walkers"], MAX_WALKERS)
-    if "restart" in given:
-        restart = _restart_share(given["restart"])
-    if "steps" in given:
-        steps = _whole_argument("steps", given["steps"], MAX_STEPS)
+    if "walkers" in given_arguments:
+        walkers = _whole_argument("walkers", given_arguments["walkers"], MAX_WALKERS)
+    if "restart" in given_arguments:
+        restart = _restart_share(given_arguments["restart"])
+    if "steps" in given_arguments:
+        steps = _whole_argument("steps", given_arguments["steps"], MAX_STEPS)
     return WalkRules(walkers, restart, jump, steps)
 
 
