@@ -49,7 +49,7 @@ class Meter:
         self._begun = self._ended = 0.0, 0.0  # CPU seconds of this thread and of all
         self._loop = Loop(self._measure_delay)
         if crawler.settings.getbool("METER_NO_THREAD"):
-            warc.cores = lambda: 1
+            warc.usable_cores = lambda: [0]
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
