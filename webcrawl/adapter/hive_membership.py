@@ -8,6 +8,8 @@ import logging
 import os
 import socket
 import time
+from collections.abc import Iterable
+from hashlib import sha256
 from pathlib import Path
 
 from scrapy.crawler import Crawler
@@ -25,6 +27,7 @@ from webcrawl.crawl.hive.registry import Companions, Member
 from webcrawl.crawl.hive.running import Running
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.urls.host_names import RegisteredDomains
+from webcrawl.urls.seeds.seed_source import is_url, list_paths
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +35,36 @@ LOOK = 0.2  # seconds between two looks whether all drones of a new hive have co
 # Looks of all drones together in a second, each of which reads the whole registry
 LOOKS = 200
 PAUSE = 1.0  # seconds between two looks whether the hive is to have this drone
+
+
+SEEDS_COMPARED = 1 << 20  # bytes of each list
+
+
+def seed_digests(spider: object) -> tuple[str, ...]:
+    """Return digests of a spider's argument `seeds`: by its words, and by what its lists contain.
+
+    Two drones have the same seeds if one of both is equal: the list may have another path on each
+    machine, and where each machine downloads it, it may have changed. Empty without that argument.
+    """
+    words = list_paths(str(getattr(spider, "seed_lists", None) or ""))
+    if not words:
+        return ()
+    files = [Path(word) for word in words if not is_url(word)]
+    # the same relative path may be two hives' lists
+    by_words = [str(Path(word).absolute()) if Path(word).is_file() else word for word in words]
+    beginnings = [word for word in words if is_url(word)]
+    try:
+        for file in files:
+            with file.open("rb") as opened:
+                beginning = opened.read(SEEDS_COMPARED)
+            beginnings.append(f"{file.stat().st_size} {sha256(beginning).hexdigest()}")
+    except OSError:  # it is to be downloaded, or the check of the arguments will say what is wrong
+        return (_digest("words", by_words),)
+    return _digest("words", by_words), _digest("lists", beginnings)
+
+
+def _digest(kind: str, parts: Iterable[str]) -> str:
+    return sha256("\n".join((kind, *parts)).encode()).hexdigest()[:16]
 
 
 async def refuse_known(settings: BaseSettings, values: CheckedSettings, name: str) -> None:
@@ -58,6 +91,7 @@ class HiveEntry:
         self._values = values
         self._name = values["HIVE_NAME"] or name
         self._jobdir = str(Path(values["JOBDIR"]).absolute())
+        self._seeds = seed_digests(crawler.spider)
         self.db = CrawlDB(Path(values["JOBDIR"]) / "state")
         try:
             self._identity: Identity = take_up(self.db, self._name, values["HIVE_DRONE"])
@@ -152,6 +186,7 @@ class HiveEntry:
                 groups=self._partition.groups,
                 machine=boot_id(),
                 drones=values["HIVE_DRONES"],
+                seeds=self._seeds,
                 key=self.db.get(KEY),
                 map=saved_map(self.db),
                 **self._companions.known(),

@@ -224,6 +224,43 @@ async def test_a_drone_that_does_not_belong_here(url, changes, line):
             await joins(url, member(1, **changes))
 
 
+async def test_the_drone_of_another_new_hive(url):
+    """Two hives of one name that are started at the same moment do not become one: while the first
+    is being founded, only drones with its seeds are let in.
+    """
+    line = (
+        "already has a new hive of this name, with other seeds .drone 0 in /crawl/drone-0 on here.: "
+        "set a different HIVE_NAME"
+    )
+    first = await joins(url, member(0, seeds=("by words", "by content")))
+    with pytest.raises(HiveError, match=line):
+        await joins(url, member(1, state="f" * 32, jobdir="/elsewhere", seeds=("others",)))
+
+    assert first.fresh
+    assert set((await joins(url, member(1, seeds=("by content",)))).others) == {0, 1}
+
+
+@pytest.mark.parametrize("seeds", [(), ("others",)])
+async def test_other_seeds_of_a_hive_that_is_founded(url, seeds):
+    """A drone that comes later, by order, may have other seeds than those that founded the hive;
+    whose seeds are not known is let in at any time.
+    """
+    async with drones(url, 2) as (one, _):
+        await one.command(RESIZE, [0, 1, 2], [])
+        assert 2 in (await joins(url, member(2, drones=2, seeds=seeds))).others
+
+
+async def test_what_a_hive_that_has_begun_can_do(url):
+    """Its name is in its states: it is told where the other is, and to use another server."""
+    async with drones(url):
+        line = (
+            r"does not belong to the hive .* .drone 0 in /crawl/drone-0 on here.\. A hive keeps its name: "
+            "start the other one with another HIVE_NAME, or this one with another server or database"
+        )
+        with pytest.raises(HiveError, match=line):
+            await joins(url, member(1, key=b"another", jobdir="/elsewhere"))
+
+
 async def test_a_drone_that_the_hive_does_not_have_yet(url):
     """It is told to wait, whatever number of drones it was started with, and is let in when it is
     ordered.

@@ -538,7 +538,8 @@ class TestRefusals:
         assert (
             line
             == again
-            == f"the server already has another hive named web {where}: set a different HIVE_NAME"
+            == f"the server already has another hive named web {where}: set a different HIVE_NAME; a hive that has "
+            "begun keeps its name, and needs another server or database in REDIS_URL"
         )
         assert (found, members.commands) == (False, [])
 

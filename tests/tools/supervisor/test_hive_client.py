@@ -121,7 +121,8 @@ class TestCommands:
         where = "(drone 0 in /crawl/drone-0 on kiwi)"
         assert (
             line
-            == f"the server already has another hive named web {where}: set a different HIVE_NAME"
+            == f"the server already has another hive named web {where}: set a different HIVE_NAME; a hive that has "
+            "begun keeps its name, and needs another server or database in REDIS_URL"
         )
         assert (asked.returncode, asked.stderr) == (3, f"{folder.path}: {line}\n")
         assert members.commands == []

@@ -49,7 +49,8 @@ class AnotherHive(HiveError):  # noqa: N818 - reads as what it is
     def __init__(self, name: str, where: str, *, gives_way: bool = False) -> None:
         """`where`: one of its drones is. `gives_way`: to the first drone of an older hive."""
         super().__init__(
-            f"the server already has another hive named {name}{where}: set a different HIVE_NAME"
+            f"the server already has another hive named {name}{where}: set a different HIVE_NAME; a hive that has "
+            "begun keeps its name, and needs another server or database in REDIS_URL"
         )
         self.gives_way = gives_way
 

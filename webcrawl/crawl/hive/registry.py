@@ -124,11 +124,14 @@ class Member:
     epoch: str = ""  # that it has joined
     # the hive is being founded: a drone that has not come yet may know of an older one
     fresh: bool = False
+    # digests of its seeds, in several ways: drones of one crawl have one in common; empty: unknown
+    seeds: tuple[str, ...] = ()
 
     @property
     def identity(self) -> bytes:
         """Return the registry's name for this process."""
-        return bytes(msgpack.packb((self.state, self.jobdir, self.host, self.pid, self.machine)))
+        fields = (self.state, self.jobdir, self.host, self.pid, self.machine, self.seeds)
+        return bytes(msgpack.packb(fields))
 
     def knowing(self, slots: SlotMap) -> Member:
         """Return the member with the later one of its map and this one."""
@@ -299,8 +302,9 @@ def _gives_way(record: HiveRecord, known: Mapping[int, bytes], me: Member) -> bo
 def _check(record: HiveRecord, registry: Registry, me: Member) -> None:
     if me.key not in (None, record.key):
         raise HiveError(
-            f"{me.jobdir} does not belong to the hive that the server knows by this name: set HIVE_NAME to "
-            f"tell them apart"
+            f"{me.jobdir} does not belong to the hive that the server knows by this name{_where(registry)}. A hive "
+            f"keeps its name: start the other one with another HIVE_NAME, or this one with another server or "
+            f"database in REDIS_URL"
         )
     if me.partition != record.partition:
         raise HiveError(
@@ -317,6 +321,34 @@ def _check(record: HiveRecord, registry: Registry, me: Member) -> None:
     _check_named(me, drones, registry)
     if me.drones not in (record.drones, len(drones)):
         raise HiveError(f"HIVE_DRONES = {me.drones}: the hive was founded with {record.drones}")
+    if record.fresh:
+        _check_seeds(me, registry.drones)
+
+
+# Two new hives of one name that are started at the same moment would make one hive of a drone of
+# each: the seeds of hosts that the other drones should have got would be lost, with exit status 0.
+# Later on seeds may differ, for commands add some.
+def _check_seeds(me: Member, drones: Mapping[int, bytes]) -> None:
+    """Raise HiveError if a drone of a hive that is being founded has other seeds than this one."""
+    for drone, identity in drones.items():
+        _, jobdir, host, _, *rest = msgpack.unpackb(identity)
+        # an identity of an earlier version, or one that is known by hearsay, has no seeds
+        seeds = rest[1] if len(rest) > 1 else ()
+        is_comparable = drone != me.drone and seeds and me.seeds
+        if is_comparable and set(seeds).isdisjoint(me.seeds):
+            raise HiveError(
+                f"the server already has a new hive of this name, with other seeds (drone {drone} in {jobdir} on "
+                f"{host}): set a different HIVE_NAME; all drones of one hive must have the same seeds"
+            )
+
+
+def _where(registry: Registry) -> str:
+    """Return where a drone of this hive has its state, in brackets; empty if that is not known."""
+    for drone, identity in sorted(registry.drones.items()):
+        _, jobdir, host, *_ = msgpack.unpackb(identity)
+        if host:
+            return f" (drone {drone} in {jobdir} on {host})"
+    return ""
 
 
 def _check_named(me: Member, drones: Collection[int], registry: Registry) -> None:
