@@ -8,7 +8,16 @@ import pytest
 from redis import Redis
 from redis.exceptions import ConnectionError as Cut
 
-from tests.support.redis_server import beat, drones, emptied, joins, member, resumed, transport
+from tests.support.redis_server import (
+    anew,
+    beat,
+    drones,
+    emptied,
+    joins,
+    member,
+    resumed,
+    transport,
+)
 from webcrawl.crawl.hive.errors import Away, HiveError
 from webcrawl.crawl.hive.partition import EARLIER_SLOTS, SlotMap
 from webcrawl.crawl.hive.redis_server.redis_transport import RedisTransport
@@ -106,6 +115,36 @@ async def test_a_lost_folder_comes_first(url):
         await beat(lost)
     await lost.close()
     assert (await joins(url, resumed(hive, 1))).key == hive.key
+
+
+async def test_a_new_hive_gives_way_to_a_drone_that_runs(url):
+    """Whoever comes first to an emptied server, with the number of a drone that runs: that drone
+    founds its hive again, and the new one is refused.
+    """
+    async with drones(url) as (one, _):
+        key = one.member.key
+        emptied(url)
+        new = transport(url)
+        await new.join(member(0, state=LOST, jobdir="/elsewhere"))
+        await anew(one, lambda: beat(one))
+        with pytest.raises(
+            HiveError, match=r"does not belong to the hive .*/crawl/drone-0 on here"
+        ):
+            await beat(new)
+        await new.close()
+
+        assert (await joins(url, one.member)).key == key
+
+
+async def test_a_drone_that_runs_does_not_take_the_place_of_a_whole_hive(url):
+    """It is told where the other hive is, and what to do."""
+    async with drones(url) as (one, _):
+        emptied(url)
+        for drone in (0, 1):
+            state, jobdir = f"{drone + 7:032x}", f"/elsewhere/drone-{drone}"
+            await joins(url, member(drone, state=state, jobdir=jobdir))
+        with pytest.raises(HiveError, match=r"/elsewhere/drone-0 on here.*database in REDIS_URL"):
+            await beat(one)
 
 
 async def test_a_whole_hive_does_not_give_way(url):

@@ -262,9 +262,10 @@ def runs_elsewhere(identity: bytes, me: Member) -> bool:
 
 
 def check_place(identity: bytes, me: Member) -> None:
-    """Raise HiveError if the registry has another process, or another state, in this drone's place.
+    """Raise HiveError if another process of this drone's state has its place in the registry.
 
-    Its own, and one that is known by hearsay from before all was removed, are no reason.
+    Raise it, too, if the other drones have told the registry of another state. Its own process, and
+    its own state as others have told it, are no reason.
     """
     if identity == me.identity:
         return
@@ -272,11 +273,9 @@ def check_place(identity: bytes, me: Member) -> None:
     is_known = state_of(identity) == me.state
     if host and is_known:
         raise HiveError(f"drone {me.drone} was started a second time, on {host} (process {pid})")
-    if host:
-        raise HiveError(
-            f"drone {me.drone} now belongs to another folder, on {host} (process {pid})"
-        )
-    if not is_known:
+    # A drone of another state that has entered: `entered` says which of the two belongs here. It may
+    # be of a new hive that came first to an emptied server, and that gives way to this one.
+    if not host and not is_known:
         raise HiveError(f"drone {me.drone} of this hive has its state in another folder")
 
 
