@@ -16,6 +16,7 @@ from tests.support.cases import cases
 from webcrawl.net.robots import (
     LIMIT,
     MOST_PARTS,
+    _Group,
     matches,
     parse,
     path_of,
@@ -201,6 +202,21 @@ class TestGroups:
         robots = "User-agent: a\nSitemap: http://a.test/s\n\nUser-agent: webcrawl\nnonsense: 1\nDisallow: /"
 
         assert not _allowed(robots)
+
+    def test_a_group_that_is_named_often_takes_each_rule_once(self, monkeypatch):
+        """Thousands of equal names before thousands of rules cost no more than one name."""
+        taken = []
+        take = _Group.take
+
+        def counted(group, kind, value):
+            taken.append(value)
+            take(group, kind, value)
+
+        monkeypatch.setattr(_Group, "take", counted)
+        lines = [*["User-agent: *", "User-agent: other"] * 50, "Disallow: /a"]
+
+        assert not _allowed("\n".join(lines), "/a")
+        assert taken == [b"/a"]
 
     def test_rules_before_any_name_are_nobodys(self):
         """A rule outside any group is ignored."""

@@ -427,7 +427,10 @@ def parse(body: bytes, agent: str) -> RobotsTxt:
             else:
                 continue
             group.named = True
-            groups.append(group)
+            # Once, however often it is named: 17,000 lines `User-agent: *` before 17,000 rules would
+            # hold up the event loop for three minutes.
+            if not any(group is other for other in groups):
+                groups.append(group)
         elif kind == "sitemap":
             # real files have such
             address = value.decode("utf-8", "replace").strip().strip(INVISIBLE).strip()
