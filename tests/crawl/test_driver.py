@@ -11,7 +11,7 @@ from tests.support.warc_crawl import exchange
 from webcrawl.base.model import Link, Outcome
 from webcrawl.crawl import barrier as module
 from webcrawl.crawl.barrier import Barrier
-from webcrawl.crawl.driver import LARGEST_BATCH, READING_TIME, Driver
+from webcrawl.crawl.driver import LARGEST_BATCH, LARGEST_BATCH_BYTES, READING_TIME, Driver
 from webcrawl.crawl.trip import Trip, page_under_way
 
 
@@ -315,9 +315,10 @@ def test_an_error_at_the_end_of_a_page():
     assert steps.done == [error, second]
 
 
-def sizes(pages, seconds):
-    """How many pages are read together, turn by turn, if each takes so long."""
-    steps, now = Steps(*(page() for _ in range(pages))), 0.0
+def sizes(pages, seconds, size=0):
+    """How many pages of this size are read together, turn by turn, if each takes so long."""
+    answer = exchange(body=bytes(size))
+    steps, now = Steps(*(page(exchange=answer) for _ in range(pages))), 0.0
     found = []
 
     def visit(trips):
@@ -338,7 +339,7 @@ def sizes(pages, seconds):
 
     gate = asyncio.Event()
     steps.visit, steps.fetch = visit, fetch
-    run(steps, script, clock=lambda: now)
+    run(steps, script, clock=lambda: now, max_bytes_waiting=1 << 30)
     return found
 
 
@@ -356,6 +357,18 @@ class TestSizes:
     def test_very_heavy_pages_go_one_by_one(self):
         """A page that takes longer than a turn may is processed alone."""
         assert sizes(LARGEST_BATCH + 3, 2 * READING_TIME) == [LARGEST_BATCH, 1, 1, 1]
+
+    @pytest.mark.parametrize(
+        ("size", "found"),
+        [
+            (LARGEST_BATCH_BYTES // LARGEST_BATCH, [LARGEST_BATCH, 6]),
+            (LARGEST_BATCH_BYTES // 10, [10, 10, 10]),
+            (LARGEST_BATCH_BYTES + 1, [1] * (LARGEST_BATCH + 6)),
+        ],
+    )
+    def test_large_pages_go_in_small_batches(self, size, found):
+        """How long pages take is known only afterwards: so even the first batch has few large ones."""
+        assert sizes(LARGEST_BATCH + 6, 0.0001, size) == found
 
 
 class TestBarrier:

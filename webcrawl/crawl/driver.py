@@ -40,6 +40,10 @@ STARTING_TIME = 0.01  # seconds of a turn of the event loop for which fetches ar
 # While 100 million URLs were merged, 99 % of the event loop's turns took up to 72 ms with batches of
 # 64 pages and 0.03 s, 38 ms with 24 and 0.02, and 25 ms with 16 and 0.01, at 3 to 6 % more CPU.
 LARGEST_BATCH = 24  # pages that are visited in one turn: smaller batches cost more CPU per page
+# Bytes of a batch, at which an ordinary page of 40 KB still goes with 23 others. A page of 250 KB may
+# take 70 ms, for instance one of 20,000 links, and the time of a batch is known only afterwards: 24 of
+# them would take 1.7 s in one turn.
+LARGEST_BATCH_BYTES = 1 << 20
 READING_TIME = 0.02  # seconds for a batch: after one that took longer the next is smaller
 LOOK_INTERVAL = 1.0  # seconds: `look` does nothing if the last look was less than this ago
 
@@ -238,7 +242,8 @@ class Driver:
         PAGE.set(None)  # as in `_start_fetches`
         if not self._ready or not self._barrier.may_begin():
             return
-        trips, self._ready = self._ready[: self._batch_size], self._ready[self._batch_size :]
+        pages = self._pages_of_next_batch()
+        trips, self._ready = self._ready[:pages], self._ready[pages:]
         if self._ready:
             self.go_on()
         started_at = self._clock()
@@ -255,6 +260,15 @@ class Driver:
         seconds = self._clock() - started_at
         pages_in_time = int(len(trips) * READING_TIME / max(seconds, 1e-6))
         self._batch_size = max(1, min(LARGEST_BATCH, 2 * self._batch_size, pages_in_time))
+
+    def _pages_of_next_batch(self) -> int:
+        """Return how many ready pages go together: up to the batch's size and bytes, and at least one."""
+        size = 0
+        for number, trip in enumerate(self._ready[: self._batch_size]):
+            size += self._bytes_of[trip]
+            if size > LARGEST_BATCH_BYTES:
+                return max(number, 1)
+        return self._batch_size
 
     def _hear_own(self, trip: Trip) -> None:
         page_or_error: PageOrError
