@@ -210,8 +210,14 @@ async def test_another_folder_under_the_same_number(url):
 @pytest.mark.parametrize(
     ("changes", "line"),
     [
-        ({"drones": 3}, "HIVE_DRONES = 3: the hive was founded with 2"),
-        ({"partition": "host"}, "HIVE_PARTITION = host: the hive was founded with domain"),
+        (
+            {"drones": 3},
+            "HIVE_DRONES = 3: the hive was founded with 2; if that is another hive, set",
+        ),
+        (
+            {"partition": "host"},
+            "HIVE_PARTITION = host: the hive was founded with domain; if that is another hive, set",
+        ),
         ({"key": b"another"}, "does not belong to the hive"),
     ],
 )
@@ -265,7 +271,7 @@ async def test_a_drone_that_the_hive_does_not_have_yet(url):
     """It is told to wait, whatever number of drones it was started with, and is let in when it is
     ordered.
     """
-    line = r"HIVE_DRONE = 2: the hive has the drones 0, 1; this one waits until `\w+ hive resize -n 3` lets it in"
+    line = r"HIVE_DRONE = 2: the hive has the drones 0, 1; this one waits until `\w+ hive resize -n 3` lets it in; "
     with pytest.raises(NotNamed, match=line):
         await joins(url, member(2, drones=2))
     assert (await looked(url)).registry.record is None

@@ -11,6 +11,8 @@ import msgpack
 from webcrawl.base.program import program
 
 MOST_NAMED = 20  # drones in a line
+# behind what is wrong with a drone that may have come to the wrong hive
+ANOTHER_HIVE = "; if that is another hive, set HIVE_NAME"
 # What is raised when bytes that are no drone's are unpacked and read
 ILLEGIBLE = (ValueError, TypeError, LookupError, AttributeError, msgpack.UnpackException)
 
@@ -66,7 +68,7 @@ class NotNamed(HiveError):  # noqa: N818 - reads as what it is
             named = f"{there[0]} to {there[-1]}"
         super().__init__(
             f"HIVE_DRONE = {drone}: the hive has the drones {named}; this one waits until "
-            f"`{program()} hive resize -n {drone + 1}` lets it in"
+            f"`{program()} hive resize -n {drone + 1}` lets it in{ANOTHER_HIVE}"
         )
 
 

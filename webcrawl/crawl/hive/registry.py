@@ -17,7 +17,7 @@ import msgpack
 from webcrawl.base.program import program
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.commands import checked
-from webcrawl.crawl.hive.errors import HiveError, NotNamed, legible
+from webcrawl.crawl.hive.errors import ANOTHER_HIVE, HiveError, NotNamed, legible
 from webcrawl.crawl.hive.partition import (
     EARLIER_SLOTS,
     NOTHING_WANTED,
@@ -233,7 +233,7 @@ def entered(registry: Registry, me: Member, heard: HiveRecord | None, now: float
         )
         raise HiveError(
             f"drone {me.drone} of this hive has its state in {where}, not in {me.jobdir}: start it there, or hand over "
-            f"its hosts to other drones first ({program()} hive adopt); if that is another hive, set HIVE_NAME"
+            f"its hosts to other drones first ({program()} hive adopt){ANOTHER_HIVE}"
         )
     known[me.drone] = me.identity
     # nobody is left who could know of an older hive
@@ -307,7 +307,7 @@ def _check(record: HiveRecord, registry: Registry, me: Member) -> None:
         )
     if me.partition != record.partition:
         raise HiveError(
-            f"HIVE_PARTITION = {me.partition}: the hive was founded with {record.partition}"
+            f"HIVE_PARTITION = {me.partition}: the hive was founded with {record.partition}{ANOTHER_HIVE}"
         )
     if me.map is not None and me.map.slots_of(me.groups) != record.slots:
         raise HiveError(
@@ -319,7 +319,9 @@ def _check(record: HiveRecord, registry: Registry, me: Member) -> None:
     drones = registry.map.drones if registry.map else range(record.drones)
     _check_named(me, drones, registry)
     if me.drones not in (record.drones, len(drones)):
-        raise HiveError(f"HIVE_DRONES = {me.drones}: the hive was founded with {record.drones}")
+        raise HiveError(
+            f"HIVE_DRONES = {me.drones}: the hive was founded with {record.drones}{ANOTHER_HIVE}"
+        )
     if record.fresh:
         _check_seeds(me, registry.drones)
 
