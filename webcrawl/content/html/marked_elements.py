@@ -16,6 +16,7 @@ from webcrawl.content.html.trees import (
     Element,
     LexborTree,
     PlainElement,
+    TextReader,
     defused,
     drop_templates,
     lexbor_tree,
@@ -126,7 +127,7 @@ def _finder(text: bytes, kind: str, root: LexborNode | None) -> Find | None:
     is_heavy = kind != "xml" and tree_guard.heavy(text)
     if kind == "xml" or is_heavy:
         tree = plain_root(text) if is_heavy else xml_root(text)
-        return partial(_of_plain, tree) if tree is not None else None
+        return partial(_of_plain, tree, TextReader(text)) if tree is not None else None
     root = lexbor_tree(text).root
     return partial(_of_lexbor, root) if root is not None else None
 
@@ -143,7 +144,7 @@ def _lexbor(selector: str, _thread: int) -> LexborTree:
     return LexborTree(selector)
 
 
-def _of_plain(root: etree._Element, names: Sequence[str]) -> Found:
+def _of_plain(root: etree._Element, texts: TextReader, names: Sequence[str]) -> Found:
     """Return the elements with one of these attributes in libxml2's tree, and the nearest one
     around each.
 
@@ -158,7 +159,7 @@ def _of_plain(root: etree._Element, names: Sequence[str]) -> Found:
         is_marked = tag in ("meta", "script") or not wanted.isdisjoint(node.keys())
         if is_marked and len(node.attrib) <= tree_guard.ATTRIBUTES:  # as in XmlTree
             nodes.append(node)
-            elements.append(PlainElement(node, tag, dict(node.items())))
+            elements.append(PlainElement(node, tag, dict(node.items()), texts))
     return elements, _nearest(nodes, lambda node: node, lambda node: node.getparent())
 
 
