@@ -27,7 +27,7 @@ from webcrawl.crawl.hive.errors import Away, Full, HiveError, NewEpoch, PartAway
 from webcrawl.crawl.hive.letter import BEGINNING
 from webcrawl.crawl.hive.redis_server.clients import ANSWERS
 from webcrawl.crawl.hive.redis_server.pushed_seeds import Taking
-from webcrawl.crawl.hive.redis_server.redis_transport import KEEP
+from webcrawl.crawl.hive.redis_server.redis_transport import KEEP_MILLISECONDS
 from webcrawl.crawl.hive.redis_server.steps import Keys
 
 MANY = 300  # letters
@@ -299,7 +299,7 @@ async def test_nothing_stays_for_ever(cluster, name):
                 left |= {key: client.pttl(key) for key in client.keys("webcrawl:*")}
 
     assert len(left) >= 10
-    assert all(0 < seconds <= KEEP for seconds in left.values()), left
+    assert all(0 < seconds <= KEEP_MILLISECONDS for seconds in left.values()), left
 
 
 async def test_the_rights_that_suffice(cluster, name):

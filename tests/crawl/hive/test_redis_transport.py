@@ -29,7 +29,7 @@ from webcrawl.crawl.hive.letter import BEGINNING
 from webcrawl.crawl.hive.operator import Operator
 from webcrawl.crawl.hive.redis_server.clients import translated
 from webcrawl.crawl.hive.redis_server.pushed_seeds import Taking
-from webcrawl.crawl.hive.redis_server.redis_transport import KEEP
+from webcrawl.crawl.hive.redis_server.redis_transport import KEEP_MILLISECONDS
 from webcrawl.crawl.hive.redis_server.steps import Keys
 
 SECRET = "very-secret"  # noqa: S105
@@ -354,7 +354,7 @@ async def test_nothing_stays_for_ever(url):
 
     assert left.pop(Keys("test").taken(0)) == -1
     assert len(left) >= 10
-    assert all(0 < seconds <= KEEP for seconds in left.values()), left
+    assert all(0 < seconds <= KEEP_MILLISECONDS for seconds in left.values()), left
 
 
 class TestOnlyWhatHasChanged:

@@ -16,7 +16,7 @@ import os
 import random
 import re
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -48,22 +48,26 @@ from webcrawl.crawl.hive.registry import (
 from webcrawl.crawl.hive.transport import Beat, ServerLook, stream_memory
 
 FIELD = b"d"  # of an entry in a stream
-IS_OPEN = 5  # in what steps.BEAT returns: whether the drone has its stream
-LONGEST_READ = 5.0  # seconds that a read may wait; a network that fails is not noticed meanwhile
-KEEP = 24 * 3600 * 1000  # milliseconds for which the server has what nobody asks for any more
-LEAVING = 2.0  # seconds for saying goodbye
-REST = 5000  # milliseconds
-NOTHING = "0"  # a drone that was told of no change is told all
-SHORTEST_WAIT, LONGEST_WAIT = 0.01, 1.0  # seconds until a drone tries again to enter
+IS_OPEN = 5  # index, in what steps.BEAT returns: whether the drone has its stream
+# A read may wait for so many seconds. A network that fails is not noticed meanwhile.
+MAX_READ_SECONDS = 5.0
+# Time after which the server drops the keys of a hive whose drones are all away
+KEEP_MILLISECONDS = 24 * 3600 * 1000
+LEAVE_SECONDS = 2.0  # for giving up the leases when a drone ends
+# While all drones rest, the queen renews it with each of her beats, once a second.
+REST_MILLISECONDS = 5000
+NO_CHANGE = "0"  # the score before all changes: a drone that has heard of none is told all
+# Until a drone tries again to enter the registry, which another drone has just changed
+MIN_RETRY_SECONDS, MAX_RETRY_SECONDS = 0.01, 1.0
 CHANCE = random.SystemRandom()
-# seconds after which a node is silent, and for which it is not asked again then
-PATIENCE, SKIPPED = 1.0, 10.0
+SILENT_NODE_SECONDS = 1.0  # a node of a cluster that takes longer is silent
+SKIP_NODE_SECONDS = 10.0  # and nothing is sent there until so much later
 RUN_ID = re.compile(rb"run_id:(\w+)")
 T = TypeVar("T")
 
 
 class RedisTransport:
-    """Makes the calls of `Transport`."""
+    """The calls of `Transport`, made to a Redis or Valkey server or cluster."""
 
     def __init__(
         self,
@@ -74,44 +78,56 @@ class RedisTransport:
         clock: Callable[[], float] = time.time,
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """`memory`: bytes that the streams of all drones may have, if not by their number."""
+        """Make no connection yet: `join` and the first call do.
+
+        `memory` is the number of bytes that the streams of all drones may have; without it, it
+        depends on the number of drones.
+        """
         self._keys = steps.Keys(name)
-        self._run_ids: frozenset[str] | None = None  # of the epoch; None: any
-        first = make_client(redis_connect_func=self._connected)
-        # of its own: its one command waits; a cluster's client has many connections
-        self._reader: clients.AnyClient = make_client(redis_connect_func=self._connected)
+        # The server processes that the agreed epoch names; None: any may answer
+        self._run_ids: frozenset[str] | None = None
+        first = make_client(redis_connect_func=self._check_run_id)
+        # A reader of its own, for its one command blocks its connection. A cluster's client has
+        # many connections, and serves as both.
+        self._reader: clients.AnyClient = make_client(redis_connect_func=self._check_run_id)
         self._client: clients.AnyClient = first
-        self._first: Client | None = first  # None: it is known whether it is a cluster
-        self._memory = memory
+        # None once it is known whether the server is part of a cluster
+        self._first: Client | None = first
+        self._max_stream_bytes = memory
         self._clock = clock
         self._pause = pause
         self.member: Member | None = None
-        # the record of the hive that this drone has entered, or tried to
-        self._heard: HiveRecord | None = None
+        # The record of the hive that this drone has entered, or has tried to enter
+        self._known_record: HiveRecord | None = None
         self._agreed = ""  # the epoch as it stands in the server: run_id:random
         self._epoch = ""  # the random part of the one that the caller follows
-        self._room = 0  # bytes that the server has for letters
-        self._bytes = 0  # of all streams, by the last beat
-        self._sent = 0  # bytes that this drone has added since
-        self._skipped: dict[str, float] = {}  # until when, nodes that are away
-        self._sample: int | None = None  # what this drone, as queen, has measured
-        self._queen = False
-        self._told_up_to = NOTHING  # the last change in the registry of which this drone was told
-        self._hungry_bits, self._hungry = b"", frozenset[int]()
+        self._server_bytes = 0  # that the server has for letters
+        self._stream_bytes = 0  # of all streams, by the last beat
+        self._sent_bytes = 0  # that this drone has added since
+        self._skipped_until: dict[str, float] = {}  # by the names of silent nodes
+        # What this drone, as queen, has measured of all streams
+        self._measured_bytes: int | None = None
+        self._is_queen = False
+        self._last_change = NO_CHANGE  # the last one in the registry of which this drone was told
+        # The last bitmap of hungry drones, and what it says: most beats bring the same one
+        self._hungry_bits = b""
+        self._hungry = frozenset[int]()
 
     async def open(self) -> None:
         self._run_ids = None  # any: `join` agrees on an epoch with it
         with translated():
-            await self._reach()
-            self._room = await clients.check(self._client)
+            await self._find_cluster()
+            self._server_bytes = await clients.check(self._client)
 
-    async def _reach(self) -> None:
-        if self._first is not None:
-            self._client = await clients.reached(self._first)
-            if self._client is not self._first:
-                await clients.closed(self._reader)
-                self._reader = self._client
-            self._first = None
+    async def _find_cluster(self) -> None:
+        """Use a client of the whole cluster if the server is part of one. Ask the server once."""
+        if self._first is None:
+            return
+        self._client = await clients.reached(self._first)
+        if self._client is not self._first:
+            await clients.closed(self._reader)
+            self._reader = self._client
+        self._first = None
 
     async def join(self, member: Member, *, lease: float = 30.0) -> Member:
         await self.open()
@@ -132,7 +148,7 @@ class RedisTransport:
 
     async def close(self) -> None:
         with suppress(Exception):
-            async with asyncio.timeout(LEAVING):
+            async with asyncio.timeout(LEAVE_SECONDS):
                 await self._leave()
         for client in (self._client, self._reader):
             await clients.closed(client)
@@ -145,37 +161,48 @@ class RedisTransport:
 
     # -- the epoch
 
-    async def _connected(self, connection: Any) -> None:
-        """Compare the run_id that a new connection leads to with that of the epoch."""
+    async def _check_run_id(self, connection: Any) -> None:
+        """Log a new connection in. Raise OtherServer if its run_id is none of the epoch's.
+
+        redis-py calls it for each connection that it makes.
+        """
         await connection.on_connect()
         if self._run_ids is None:
             return
         await connection.send_command("INFO", "server")
         found = RUN_ID.search(await connection.read_response())
-        if found is None or found[1].decode() not in (self._run_ids or ()):
+        # `_agree` may have reset the run_ids while the answer was on its way.
+        run_ids = self._run_ids or ()
+        if found is None or found[1].decode() not in run_ids:
             await connection.disconnect()
             raise OtherServer
 
     async def _do(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Return what one round trip gives, by the epoch that the caller follows."""
+        """Return what `work` gets from the server in the epoch that the caller follows.
+
+        If the server or its registry is not as it was, agree on an epoch, enter the registry, and
+        try once more. Raise NewEpoch if the epoch is another one by then, and Away if the second
+        try fails, too.
+        """
         with translated():
-            await self._reach()
+            await self._find_cluster()
             for _ in range(2):
-                self._same()
+                self._check_epoch()
+                epoch = self._epoch
                 try:
-                    epoch, found = self._epoch, await work()
+                    answer = await work()
                 except (OtherServer, RedisClusterException) as error:
-                    # no node of the cluster is the one that it was
+                    # A cluster's client raises an error of its own if no node is one of the epoch.
                     if not isinstance(error.__cause__, OtherServer | None):
                         raise
-                    # if the epoch stays, only something of the registry was lost
+                    # If the epoch stays, only something of the registry was lost.
                     await self._agree_and_enter()
                     continue
-                # somebody else has noticed meanwhile: what we heard is of the former one
+                # Another call may have agreed on an epoch meanwhile: this answer is of the former.
                 if epoch != self._epoch:
                     raise NewEpoch(self._epoch)
-                self._same()
-                return found
+                self._check_epoch()
+                return answer
         raise Away("the hive's data in the server keeps disappearing")
 
     async def _agree_and_enter(self, lease: float = 0.0) -> None:
@@ -184,41 +211,62 @@ class RedisTransport:
             await self._agree()
             if self.member is not None:
                 await self._enter(lease)
-                # without its stream's node a drone is away
+                # A drone that cannot reach the node with its stream is away: this call raises then.
                 await self._client.exists(self._keys.stream(self._me.drone, self._me.epoch))
         except OtherServer:
             raise Away("the server was restarted just now") from None
 
-    def _same(self) -> None:
-        if self._epoch != _random(self._agreed):
-            raise NewEpoch(_random(self._agreed))
+    def _check_epoch(self) -> None:
+        """Raise NewEpoch if the caller follows another epoch than the one agreed on."""
+        agreed = _random_part(self._agreed)
+        if self._epoch != agreed:
+            raise NewEpoch(agreed)
 
     async def _agree(self) -> None:
-        """Finds the epoch of whatever server answers now, or begins one."""
+        """Find the epoch of whatever server answers now, or begin one.
+
+        Begin to count and to measure anew, and remove the streams of former epochs.
+        """
         self._run_ids = None
-        keys, fresh, nodes = self._keys, os.urandom(8).hex(), ""
+        keys = self._keys
+        new_epoch = os.urandom(8).hex()
+        node_ids = ""
         if isinstance(self._client, RedisCluster):
-            # of one that does not answer, the next connection will ask
-            nodes = ",".join(one["run_id"] for one in await clients.infos(self._client, "server"))
-        values = (fresh, keys.streams(""), keys.acks(""), keys.reports, keys.changes(""), nodes)
-        found, streams = await self._client.eval(steps.AGREE, 1, keys.epoch, *values)
-        former, self._agreed = self._agreed, found.decode()
+            # A node that does not answer is missing here: the next connection to it will notice.
+            infos = await clients.infos(self._client, "server")
+            node_ids = ",".join(info["run_id"] for info in infos)
+        values = (
+            *(new_epoch, keys.streams(""), keys.acks("")),
+            *(keys.reports, keys.changes(""), node_ids),
+        )
+        agreed, streams = await self._client.eval(steps.AGREE, 1, keys.epoch, *values)
+        former = self._agreed
+        self._agreed = agreed.decode()
         self._run_ids = frozenset(self._agreed.partition(":")[0].split(","))
-        self._sample = None
-        self._bytes = 0
-        self._sent = 0
-        self._skipped = {}
-        self._told_up_to = NOTHING
+        self._measured_bytes = None
+        self._stream_bytes = 0
+        self._sent_bytes = 0
+        self._skipped_until = {}
+        self._last_change = NO_CHANGE
         if former not in ("", self._agreed) and self.member is not None:
-            mine = {self.member.drone}
-            drones = self.member.others.keys() | mine if _random(self._agreed) == fresh else mine
-            streams += [keys.stream(drone, _random(former)) for drone in drones]
-        if streams:  # of former epochs
+            # Each drone removes its own stream. The one that begins the epoch removes all that it
+            # knows: the script reaches only streams that the server itself has listed.
+            drones = {self.member.drone}
+            if _random_part(self._agreed) == new_epoch:
+                drones.update(self.member.others)
+            streams += [keys.stream(drone, _random_part(former)) for drone in drones]
+        if streams:
             await clients.gathered(self._client, [("UNLINK", stream) for stream in streams])
 
     async def _atomic(self, *commands: Sequence[Any], seen: str = "") -> Any:
-        """Return the answers, and what the registry is like; None if it is not as it was `seen`."""
-        texts = [[one if isinstance(one, bytes) else str(one) for one in each] for each in commands]
+        """Carry out commands in one step; return their answers, and a digest of the registry.
+
+        Return None, and do nothing, if the digest is not `seen`, unless that is empty.
+        """
+        texts = [
+            [word if isinstance(word, bytes) else str(word) for word in command]
+            for command in commands
+        ]
         packed = msgpack.packb(texts, use_bin_type=False)
         keys = (self._keys.hive, self._keys.drones, self._keys.map)
         return await self._client.eval(steps.ATOMIC, len(keys), *keys, seen, packed)
@@ -226,32 +274,36 @@ class RedisTransport:
     # -- the registry
 
     async def _enter(self, lease: float) -> None:
-        """Writes this drone into the registry, unless it changes meanwhile: then again.
+        """Write this drone into the registry; try again as long as that changes meanwhile.
 
-        Waits for another's lease.
+        Wait for `lease` seconds if the same state was alive on another machine. Raise HiveError if
+        it still is then, or if the drone does not belong to this hive.
         """
-        me, keys = self._me, self._keys
-        until = self._clock() + lease + 1
-        written, tries = False, 0
-        while not written:
-            *found, seen = await self._atomic(*keys.registered, ("SMEMBERS", keys.gone))
-            registry = _found(found)
-            if lease and await self._held(registry.drones.get(me.drone)):
-                if self._clock() > until:
+        me = self._me
+        keys = self._keys
+        gives_up_at = self._clock() + lease + 1
+        is_written = False
+        tries = 0
+        while not is_written:
+            *answers, seen = await self._atomic(*keys.registered, ("SMEMBERS", keys.gone))
+            registry = _registry_of(answers)
+            if lease and await self._is_alive_elsewhere(registry.drones.get(me.drone)):
+                if self._clock() > gives_up_at:
                     raise HiveError(
                         f"drone {me.drone} of this hive is already running on another machine"
                     )
                 await self._pause(1.0)
                 continue
-            entry = entered(registry, me, self._heard, self._clock())
+            entry = entered(registry, me, self._known_record, self._clock())
             record, slots, drones = entry
-            self._heard = record
-            written = await self._write(seen, registry, entry)
-            if not written:
+            self._known_record = record
+            is_written = await self._write(seen, registry, entry)
+            if not is_written:
                 # All drones of a hive may come at once, and one of them enters in a round trip:
                 # without a wait each of 1,000 would read the registry some 500 times
                 tries += 1
-                await self._pause(CHANCE.random() * min(LONGEST_WAIT, tries * SHORTEST_WAIT))
+                longest = min(MAX_RETRY_SECONDS, tries * MIN_RETRY_SECONDS)
+                await self._pause(CHANCE.random() * longest)
         self.member = replace(
             me,
             key=record.key,
@@ -260,40 +312,57 @@ class RedisTransport:
             fresh=record.fresh,
             others={drone: state_of(identity) for drone, identity in drones.items()},
             gone=registry.gone | me.gone,
-            epoch=_random(self._agreed),
+            epoch=_random_part(self._agreed),
         )
 
     async def _write(self, seen: str, before: Registry, entry: Entry) -> bool:
-        """Write what this drone knows to the registry; return False if that changed meanwhile."""
-        me, keys = self._me, self._keys
-        record, slots, drones = entry
-        orders = {data: number_of(data) for data in {*me.commands}.difference(before.commands)}
-        news = drones != before.drones or me.gone - before.gone or orders
-        if (record, slots) == (before.record, before.map) and not news:
+        """Write what this drone knows to the registry; return False if that changed meanwhile.
+
+        `before` is the registry as it was read, and `seen` its digest then. Write nothing if it
+        knows all of that already.
+        """
+        me = self._me
+        orders = set(me.commands).difference(before.commands)
+        if _has_all(before, entry, me, orders):
             return True
-        changed = [steps.MEMBER + str(drone) for drone in _differing(drones, before.drones)]
-        work: list[Sequence[Any]] = []
-        kept = before.drones
-        if record != before.record:
-            work = [("DEL", keys.drones, keys.map), ("SET", keys.hive, record.pack())]
-            changed = [steps.MEMBER + str(drone) for drone in drones.keys() | before.drones.keys()]
-            kept = {}
-        work += [("HSET", keys.map, "generation", slots.generation, "slots", slots.pack())]
-        for drone in _differing(drones, kept):
-            if drone in drones:
-                work.append(("HSET", keys.drones, drone, drones[drone]))
-            else:
-                work.append(("HDEL", keys.drones, drone))
-        work += [("SADD", keys.gone, state) for state in me.gone]
+        work, changed = self._registry_changes(before, entry)
+        work += [("SADD", self._keys.gone, state) for state in me.gone]
         if me.gone:
             changed.append(steps.GONE)
         if changed:
-            work += [("CHANGED", keys.changes(_random(self._agreed)), *changed)]
-        work += [("ZADD", keys.commands, number, data) for data, number in orders.items()]
+            work.append(("CHANGED", self._keys.changes(_random_part(self._agreed)), *changed))
+        work += [("ZADD", self._keys.commands, number_of(data), data) for data in orders]
         return bool(await self._atomic(*work, seen=seen))
 
-    async def _held(self, former: bytes | None) -> bool:
-        """Return whether the same state was alive a moment ago, on another machine."""
+    def _registry_changes(
+        self, before: Registry, entry: Entry
+    ) -> tuple[list[Sequence[Any]], list[str]]:
+        """Return the commands that write the record, the map and the drones, and what they change.
+
+        What they change is named as in `steps.CHANGED`: drones are told of it with their beats.
+        """
+        keys = self._keys
+        record, slots, drones = entry
+        commands: list[Sequence[Any]] = []
+        changed_drones = _differing(drones, before.drones)
+        replaced_drones = changed_drones
+        if record != before.record:  # another hive, or the first: nothing of the former stays
+            commands += [("DEL", keys.drones, keys.map), ("SET", keys.hive, record.pack())]
+            changed_drones = drones.keys() | before.drones.keys()
+            replaced_drones = set(drones)
+        commands.append(("HSET", keys.map, "generation", slots.generation, "slots", slots.pack()))
+        for drone in replaced_drones:
+            if drone in drones:
+                commands.append(("HSET", keys.drones, drone, drones[drone]))
+            else:
+                commands.append(("HDEL", keys.drones, drone))
+        return commands, [f"{steps.MEMBER}{drone}" for drone in changed_drones]
+
+    async def _is_alive_elsewhere(self, former: bytes | None) -> bool:
+        """Return whether this drone's state was alive a moment ago, on another machine.
+
+        `former` is the identity that the registry has for the drone, if any.
+        """
         me = self._me
         if former is None or not runs_elsewhere(former, me) or state_of(former) != me.state:
             return False
@@ -310,37 +379,80 @@ class RedisTransport:
         after: int = 0,
         hungry: bool = False,
     ) -> Beat:
-        found, there = await self._do(
-            lambda: self._beat(report, lease, generation, after, int(hungry))
+        answer, has_stream = await self._do(
+            lambda: self._ask_news(report, lease, generation, after, int(hungry))
         )
-        # First: what a beat has told is not told again
-        if not (found[IS_OPEN] and there):
-            await self._do(lambda: self._open(self._me.drone))
+        # Make the stream before the news are noted: what a beat has told is not told again.
+        if not (answer[IS_OPEN] and has_stream):
+            await self._do(lambda: self._open_stream(self._me.drone))
         with legible():
-            return self._told(found)
+            return self._note_news(answer)
 
-    def _told(self, found: Sequence[Any]) -> Beat:
-        _, packed, queen, commands, size, _, rest, hungry, last, is_all, told = found
+    async def _ask_news(
+        self, report: bytes, lease: float, generation: int, after: int, hungry: int
+    ) -> tuple[Sequence[Any], bool]:
+        """Return what `steps.BEAT` answers, and whether this drone's stream is there.
+
+        A queen measures the other drones' streams in the same round trip, for her next beat. Raise
+        OtherServer if the registry lacks this drone.
+        """
+        me = self._me
+        keys = self._keys
+        epoch = self._epoch
+        own_stream = keys.stream(me.drone, epoch)
+        script_keys = (
+            *(keys.epoch, keys.drones, keys.map, f"{keys.leases}{me.drone}"),
+            *(keys.queen, keys.reports, keys.acks(epoch), keys.commands, keys.bytes, keys.hungry),
+            *(keys.gone, keys.rest, keys.hive, keys.streams(epoch), keys.changes(epoch)),
+        )
+        measured = "" if self._measured_bytes is None else self._measured_bytes
+        values = (
+            *(self._agreed, me.drone, me.identity, me.state, int(lease * 1000), report),
+            *(generation, after, measured, keys.leases, KEEP_MILLISECONDS),
+            *(self._last_change, hungry, own_stream),
+        )
+        streams = [keys.stream(drone, epoch) for drone in me.others] if self._is_queen else []
+        work = [
+            ("EVAL", steps.BEAT, len(script_keys), *script_keys, *values),
+            ("EXISTS", own_stream),
+            *(("MEMORY USAGE", stream) for stream in streams),
+            *(("PEXPIRE", stream, KEEP_MILLISECONDS) for stream in streams),
+        ]
+        answer, has_stream, *others = await clients.gathered(self._client, work, needed=2)
+        # the streams of a node that is away are not measured
+        sizes = [size for size in others[: len(streams)] if isinstance(size, int)]
+        self._measured_bytes = sum(sizes) if self._is_queen else None
+        if len(answer) == 1:  # only the identity that the registry has in this drone's place
+            self._fail_unregistered(answer[0])
+        return answer, bool(has_stream)
+
+    def _note_news(self, answer: Sequence[Any]) -> Beat:
+        """Return the news of a beat, and keep what this drone has to know of the others.
+
+        `answer` is what `steps.BEAT` returns. Raise ValueError if it has a place that is none.
+        """
+        _, packed, queen, commands, stream_bytes, _, rest, hungry, last, is_all, told = answer
         acks, reports, drones, alive, gone = told
         members = dict[int, str]() if is_all else self._me.others
         if drones:
-            members = _changed(members, drones)
+            members = _changed_members(members, drones)
         lasting = in_force(self._me.commands, commands) if commands else self._me.commands
         states = self._me.gone if gone is None else frozenset(state.decode() for state in gone)
         self.member = replace(self._me, others=members, gone=states, commands=lasting)
-        if (hungry or b"") != self._hungry_bits:
-            self._hungry_bits = hungry or b""
-            self._hungry = frozenset(_bits(self._hungry_bits))
-        self._queen = int(queen) == self._me.drone
+        hungry_bits = hungry or b""
+        if hungry_bits != self._hungry_bits:
+            self._hungry_bits = hungry_bits
+            self._hungry = frozenset(_set_bits(hungry_bits))
+        self._is_queen = int(queen) == self._me.drone
         if packed:
             self.member = self._me.knowing(SlotMap.unpack(packed))
-        self._bytes = int(size or 0)
-        self._sent = 0
-        # no place: of a drone that has left
+        self._stream_bytes = int(stream_bytes or 0)
+        self._sent_bytes = 0
+        # A drone that has left has an empty place.
         places = {int(drone): place.decode() for drone, place in _pairs(acks) if place}
         for place in places.values():
-            order(place)  # ValueError: it is none
-        self._told_up_to = last.decode()
+            order(place)  # raises ValueError if it is no place
+        self._last_change = last.decode()
         return Beat(
             map=packed,
             acks=places,
@@ -353,38 +465,12 @@ class RedisTransport:
             all_rest=bool(rest),
         )
 
-    async def _beat(
-        self, report: bytes, lease: float, generation: int, after: int, hungry: int
-    ) -> Any:
-        me, keys, epoch = self._me, self._keys, self._epoch
-        lease_key = f"{keys.leases}{me.drone}"
-        shared = (keys.epoch, keys.drones, keys.map, lease_key, keys.queen, keys.reports)
-        told = (keys.acks(epoch), keys.commands, keys.bytes, keys.hungry)
-        others = (keys.gone, keys.rest, keys.hive, keys.streams(epoch), keys.changes(epoch))
-        names = (*shared, *told, *others)
-        sample = "" if self._sample is None else self._sample
-        values = [
-            *(self._agreed, me.drone, me.identity, me.state, int(lease * 1000), report),
-            *(generation, after, sample, keys.leases, KEEP),
-            *(self._told_up_to, hungry, keys.stream(me.drone, epoch)),
-        ]
-        streams = [keys.stream(drone, epoch) for drone in me.others] if self._queen else []
-        work = [
-            ("EVAL", steps.BEAT, len(names), *names, *values),
-            ("EXISTS", keys.stream(me.drone, epoch)),
-            *(("MEMORY USAGE", stream) for stream in streams),
-            *(("PEXPIRE", stream, KEEP) for stream in streams),
-        ]
-        found, there, *rest = await clients.gathered(self._client, work, needed=2)
-        # the streams of a node that is away are not measured
-        sizes = [size for size in rest[: len(streams)] if isinstance(size, int)]
-        self._sample = sum(sizes) if self._queen else None
-        if len(found) == 1:
-            self._lost(found[0])
-        return found, there
+    def _fail_unregistered(self, identity: bytes | None) -> None:
+        """Raise the error for a drone that the registry lacks: HiveError or OtherServer.
 
-    def _lost(self, identity: bytes | None) -> None:
-        """Raise the error that follows if the registry lacks us: it was emptied, or has another."""
+        `identity` is that of the drone which the registry has in its place; None if it has none,
+        because it was emptied.
+        """
         if identity is not None:
             with legible():
                 check_place(identity, self._me)
@@ -394,69 +480,75 @@ class RedisTransport:
 
     @property
     def filling(self) -> bool:
-        return self._bytes > self._may_have // 2
+        return self._stream_bytes > self._stream_limit // 2
 
     @property
-    def _may_have(self) -> int:
+    def _stream_limit(self) -> int:
         """Return the bytes that the streams may have: what the drones need, if the server has it."""
         drones = len(self.member.others) if self.member is not None else 0
-        wanted = self._memory or stream_memory(drones)
-        return min(wanted, self._room or wanted)
+        wanted = self._max_stream_bytes or stream_memory(drones)
+        return min(wanted, self._server_bytes or wanted)
 
     async def send(self, drone: int, letters: Sequence[bytes]) -> list[str]:
-        size = sum(map(len, letters))
-        have = self._bytes + self._sent
-        if have + size > self._may_have:
-            raise Full(
-                f"the hive's streams have {have >> 20} MiB of at most {self._may_have >> 20} MiB"
-            )
+        letter_bytes = sum(map(len, letters))
+        limit = self._stream_limit
+        held = self._stream_bytes + self._sent_bytes
+        if held + letter_bytes > limit:
+            raise Full(f"the hive's streams have {held >> 20} MiB of at most {limit >> 20} MiB")
         begun = self._clock()
-        part = clients.node_of(self._client, self._keys.stream(drone, self._epoch))
-        if begun < self._skipped.get(part, 0):
+        node = clients.node_of(self._client, self._keys.stream(drone, self._epoch))
+        if begun < self._skipped_until.get(node, 0):
             raise PartAway(f"the node with the stream of drone {drone} did not answer just now")
         try:
             places = await self._do(lambda: self._add(drone, letters))
             if None in places:
-                await self._do(lambda: self._open(drone))
+                await self._do(lambda: self._open_stream(drone))
                 places = await self._do(lambda: self._add(drone, letters))
         except Away as error:
+            # In a cluster, other nodes may still take letters.
             if isinstance(error, Full) or not isinstance(self._client, RedisCluster):
                 raise
-            if self._clock() - begun > PATIENCE:  # each drone there would cost that
-                self._skipped[part] = self._clock() + SKIPPED
+            # Each drone with a stream on this node would cost as long a wait.
+            if self._clock() - begun > SILENT_NODE_SECONDS:
+                self._skipped_until[node] = self._clock() + SKIP_NODE_SECONDS
             raise PartAway(f"the node with the stream of drone {drone}: {error}") from error
         if None in places:
             raise Away(f"the stream of drone {drone} keeps disappearing")
-        self._sent += size
+        self._sent_bytes += letter_bytes
         return [place.decode() for place in places]
 
     async def _add(self, drone: int, letters: Sequence[bytes]) -> list[Any]:
+        """Return the places of the letters in the drone's stream; None for each if there is none."""
         stream = self._keys.stream(drone, self._epoch)
         return list(await self._client.eval(steps.SEND, 1, stream, *letters))
 
-    async def _open(self, drone: int) -> None:
-        """Make a drone's stream, and then have it be known: one known and missing was lost.
+    async def _open_stream(self, drone: int) -> None:
+        """Make a drone's stream, and then make it known. Raise OtherServer if it was lost.
 
-        One that a kill leaves unknown, its drone's next beat makes known.
+        A stream that is known and missing was lost. If a kill leaves a stream unknown, the next
+        beat of its drone makes it known.
         """
-        keys, epoch, client = self._keys, self._epoch, self._client
-        stream = keys.stream(drone, epoch)
-        registry = (2, keys.epoch, keys.streams(epoch), self._agreed, stream)
-        if known := await client.eval(steps.KNOW, *registry, ""):
-            made = await client.eval(steps.MAKE, 1, stream, known, KEEP)
-            known = await client.eval(steps.KNOW, *registry, made)
-        if not known:
+        keys = self._keys
+        client = self._client
+        stream = keys.stream(drone, self._epoch)
+        registry = (2, keys.epoch, keys.streams(self._epoch), self._agreed, stream)
+        is_known = await client.eval(steps.KNOW, *registry, "")
+        if is_known:
+            made = await client.eval(steps.MAKE, 1, stream, is_known, KEEP_MILLISECONDS)
+            is_known = await client.eval(steps.KNOW, *registry, made)
+        if not is_known:
             raise OtherServer
 
     async def read(self, after: str, most: int, wait: float) -> list[tuple[str, bytes]]:
         stream = self._keys.stream(self._me.drone, self._epoch)
-        block = int(min(wait, LONGEST_READ) * 1000) or None
-        found: Any = await self._do(
+        milliseconds = int(min(wait, MAX_READ_SECONDS) * 1000)
+        block = milliseconds or None  # Redis takes 0 for a wait without end
+        streams: Any = await self._do(
             lambda: self._reader.xread({stream: after or BEGINNING}, count=most, block=block)
         )
         return [
             (place.decode(), entry.get(FIELD, b""))
-            for _, entries in found or ()
+            for _, entries in streams or ()
             for place, entry in entries
         ]
 
@@ -464,14 +556,20 @@ class RedisTransport:
         await self._do(lambda: self._acknowledge(place))
 
     async def _acknowledge(self, place: str) -> None:
-        """Tell the others, and remove the letters: our checkpoint has them, whichever comes first."""
-        keys, epoch, drone = self._keys, self._epoch, self._me.drone
-        time_, _, number = place.partition("-")
-        names = (keys.epoch, keys.acks(epoch), keys.changes(epoch))
-        behind = f"{time_}-{int(number) + 1}"
-        note = ("EVAL", steps.ACKNOWLEDGE, 3, *names, self._agreed, drone, place)
-        trim = ("XTRIM", keys.stream(drone, epoch), "MINID", "=", behind)
-        if not (await clients.gathered(self._client, [note, trim], needed=2))[0]:
+        """Tell the senders, and trim the stream. Raise OtherServer if the epoch is another one.
+
+        Our checkpoint has these letters, so that after a kill either step alone is right.
+        """
+        keys = self._keys
+        epoch = self._epoch
+        drone = self._me.drone
+        milliseconds, _, number = place.partition("-")
+        next_place = f"{milliseconds}-{int(number) + 1}"
+        script_keys = (keys.epoch, keys.acks(epoch), keys.changes(epoch))
+        note = ("EVAL", steps.ACKNOWLEDGE, 3, *script_keys, self._agreed, drone, place)
+        trim = ("XTRIM", keys.stream(drone, epoch), "MINID", "=", next_place)
+        is_noted, _ = await clients.gathered(self._client, [note, trim], needed=2)
+        if not is_noted:
             raise OtherServer
 
     # -- what the queen or an operator tells all, and sees
@@ -491,7 +589,7 @@ class RedisTransport:
         return bool(done)
 
     async def give_up(self, drone: int) -> None:
-        async def gone() -> None:
+        async def note_gone() -> None:
             identity: Any = await self._client.hget(self._keys.drones, str(drone))
             if identity:
                 await self._atomic(
@@ -499,15 +597,16 @@ class RedisTransport:
                     ("CHANGED", self._keys.changes(self._epoch), steps.GONE),
                 )
 
-        await self._do(gone)
+        await self._do(note_gone)
 
     async def forget(self, drone: int) -> None:
-        keys, epoch = self._keys, self._epoch
+        keys = self._keys
+        epoch = self._epoch
         stream = keys.stream(drone, epoch)
 
-        async def gone() -> None:
-            await self._adopt(drone)
-            # First: another drone that gets the number must not find it
+        async def remove() -> None:
+            await self._adopt_seeds(drone)
+            # Before the number is free: another drone that gets it must not find this stream.
             await self._client.delete(stream)
             await self._atomic(
                 *(("HDEL", key, drone) for key in (keys.drones, keys.reports, keys.acks(epoch))),
@@ -517,49 +616,57 @@ class RedisTransport:
                 ("DEL", f"{keys.leases}{drone}"),
             )
 
-        await self._do(gone)
-        others = {one: state for one, state in self._me.others.items() if one != drone}
+        await self._do(remove)
+        others = {other: state for other, state in self._me.others.items() if other != drone}
         self.member = replace(self._me, others=others)
 
-    async def _adopt(self, drone: int) -> None:
-        theirs, ours = self._keys.taken(drone), self._keys.taken(self._me.drone)
+    async def _adopt_seeds(self, drone: int) -> None:
+        """Take over the seeds that this drone had taken, and that no checkpoint of it had."""
+        theirs = self._keys.taken(drone)
+        ours = self._keys.taken(self._me.drone)
         if not isinstance(self._client, RedisCluster):
             await self._client.eval(steps.ADOPT, 2, theirs, ours)
             return
-        pattern = clients.beside("*", theirs)  # beside the user's key, which is not known here
+        # In a cluster they lie on the node of the user's key of seeds, which is not known here.
+        pattern = clients.beside("*", theirs)
         async for key in self._client.scan_iter(match=pattern, count=10_000):
             source = key.decode().partition("{")[2].partition("}")[0]
             await self._client.eval(steps.ADOPT, 2, key, clients.beside(source, ours))
 
     async def let_rest(self) -> None:
-        await self._do(lambda: self._client.set(self._keys.rest, 1, px=REST))
+        await self._do(lambda: self._client.set(self._keys.rest, 1, px=REST_MILLISECONDS))
 
     async def look(self) -> ServerLook:
-        return await self._do(self._look)
+        return await self._do(self._read_all)
 
-    async def _look(self) -> ServerLook:
+    async def _read_all(self) -> ServerLook:
+        """Return what the server knows of the hive.
+
+        The registry and the reports are of one moment. The leases are read after that.
+        """
         keys = self._keys
-        rest = (("HGETALL", keys.reports), ("GET", keys.queen), ("GET", keys.bytes))
-        *found, reports, queen, size, _ = await self._atomic(*keys.registered, *rest)
-        registry = _found(found)
-        asked = [("PTTL", f"{keys.leases}{drone}") for drone in registry.drones]
-        left = await clients.gathered(self._client, asked, needed=len(asked))
+        reads = (("HGETALL", keys.reports), ("GET", keys.queen), ("GET", keys.bytes))
+        *answers, reports, queen, stream_bytes, _ = await self._atomic(*keys.registered, *reads)
+        registry = _registry_of(answers)
+        lease_reads = [("PTTL", f"{keys.leases}{drone}") for drone in registry.drones]
+        leases = await clients.gathered(self._client, lease_reads, needed=len(lease_reads))
+        seconds_left = {
+            drone: milliseconds / 1000
+            for drone, milliseconds in zip(registry.drones, leases, strict=True)
+            if milliseconds > 0
+        }
         with legible():
             return ServerLook(
                 registry,
                 {int(drone): report for drone, report in _pairs(reports) if drone.isdigit()},
-                {
-                    drone: ms / 1000
-                    for drone, ms in zip(registry.drones, left, strict=True)
-                    if ms > 0
-                },
+                seconds_left,
                 int(queen) if queen else None,
-                int(size or 0),
+                int(stream_bytes or 0),
             )
 
 
-def _found(values: Sequence[Any]) -> Registry:
-    """Return what the registry's keys say."""
+def _registry_of(values: Sequence[Any]) -> Registry:
+    """Return the registry whose keys (`steps.Keys.registered`) have these values."""
     record, slots, drones, commands, *gone = values
     with legible():
         return Registry(
@@ -571,7 +678,16 @@ def _found(values: Sequence[Any]) -> Registry:
         )
 
 
-def _changed(members: Mapping[int, str], drones: Sequence[bytes]) -> dict[int, str]:
+def _has_all(registry: Registry, entry: Entry, me: Member, orders: Collection[bytes]) -> bool:
+    """Return whether a registry has all that a drone that enters brings. `orders`: those it lacks."""
+    return (
+        entry == (registry.record, registry.map, registry.drones)
+        and me.gone <= registry.gone
+        and not orders
+    )
+
+
+def _changed_members(members: Mapping[int, str], drones: Sequence[bytes]) -> dict[int, str]:
     """Return the members and states with these changes; a drone without an identity has left."""
     states = dict(members)
     for drone, identity in _pairs(drones):
@@ -582,22 +698,25 @@ def _changed(members: Mapping[int, str], drones: Sequence[bytes]) -> dict[int, s
     return states
 
 
-def _bits(bitmap: bytes) -> Iterator[int]:
+def _set_bits(bitmap: bytes) -> Iterator[int]:
     """Yield the numbers of the bits that are set, as Redis counts them."""
-    for at, byte in enumerate(bitmap):
-        for bit in range(8) if byte else ():
+    for number, byte in enumerate(bitmap):
+        if not byte:
+            continue
+        for bit in range(8):
             if byte & 0x80 >> bit:
-                yield at * 8 + bit
+                yield number * 8 + bit
 
 
 def _pairs(flat: Sequence[Any]) -> Any:
+    """Return the fields and values of a hash, which Redis answers one after the other."""
     return zip(flat[::2], flat[1::2], strict=True)
 
 
-def _differing(one: Mapping[int, bytes], other: Mapping[int, bytes]) -> Iterator[int]:
-    """Yield the drones that are in one of them only, or are not the same in both."""
-    return (drone for drone in one.keys() | other.keys() if one.get(drone) != other.get(drone))
+def _differing(one: Mapping[int, bytes], other: Mapping[int, bytes]) -> set[int]:
+    """Return the drones that are in one of them only, or have other values in the other."""
+    return {drone for drone in one.keys() | other.keys() if one.get(drone) != other.get(drone)}
 
 
-def _random(epoch: str) -> str:
+def _random_part(epoch: str) -> str:
     return epoch.rpartition(":")[2]
