@@ -15,7 +15,7 @@ from collections import Counter
 from dataclasses import dataclass, fields, replace
 
 from benchmarks.support.report import report
-from webcrawl.crawl.hive.outbox import SIZE, batch_age
+from webcrawl.crawl.hive.outbox import MAX_ITEMS, batch_age
 from webcrawl.crawl.hive.partition import SLOTS, SlotMap
 from webcrawl.crawl.hive.transport import stream_memory
 
@@ -84,7 +84,7 @@ def model(plan: Plan) -> dict[str, dict[str, float]]:
     sent_per_pair = sent / max(drones - 1, 1)
     batch_seconds = batch_age(drones, plan.batch)
     letters = (
-        (drones - 1) * max(sent_per_pair / SIZE, min(sent_per_pair, 1 / batch_seconds))
+        (drones - 1) * max(sent_per_pair / MAX_ITEMS, min(sent_per_pair, 1 / batch_seconds))
         if drones > 1
         else 0.0
     )

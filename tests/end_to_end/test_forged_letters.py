@@ -81,7 +81,7 @@ def put(redis, web, proxy):
         heads = {key: letter for key in streams if (letter := _letter(client, key)) is not None}
         assert heads
         for key, (field, data) in heads.items():
-            identifier, message = wire.read(data)
+            identifier, message = wire.read_letter(data)
             for kind, some in (
                 (Kind.LINKS, items),
                 (Kind.VOTES, [["a.test", 7], 5]),
@@ -111,9 +111,9 @@ def _letter(client, key):
 
 def _sealed(message, identifier):
     """The letter's bytes, of the hive that has this identifier."""
-    data = wire.pack(message, b"another hive")
+    data = wire.pack_letter(message, b"another hive")
     head = data[: wire.HEAD.size - len(identifier)] + identifier
-    frame = data[wire.START :]
+    frame = data[wire.HEAD_BYTES :]
     return head + wire.CRC.pack(wire.crc32_of_many(frame, wire.crc32_of_many(head))) + frame
 
 

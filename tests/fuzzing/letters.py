@@ -2,7 +2,16 @@
 
 from tests.fuzzing.target import Target
 from webcrawl.crawl.hive.errors import ForeignMessage
-from webcrawl.crawl.hive.letter import CRC, EXACT, HEAD, START, Kind, Letter, pack, unpack
+from webcrawl.crawl.hive.letter import (
+    CRC,
+    EXACT_KINDS,
+    HEAD,
+    HEAD_BYTES,
+    Kind,
+    Letter,
+    pack_letter,
+    unpack_letter,
+)
 from webcrawl.store.rowcrc import crc32_of_many
 
 HIVE = b"sixteen bytes 16"
@@ -13,29 +22,32 @@ def letter(data: bytes) -> None:
     """A message that packs, or one line; also with a sound checksum, behind which damage is seldom
     looked for.
     """
-    for letter in (data, data[: HEAD.size] + CRC.pack(_sum(data)) + data[START:]):
+    for letter in (data, data[: HEAD.size] + CRC.pack(_sum(data)) + data[HEAD_BYTES:]):
         try:
-            message = unpack(letter, HIVE)
+            message = unpack_letter(letter, HIVE)
         except ForeignMessage as error:
             lines = str(error).splitlines()
             assert len(lines) == 1
             continue
         assert isinstance(message.items, list)
-        assert (message.kind in EXACT) == (message.number > 0) == (message.channel > 0)
-        packed = pack(message, HIVE)
-        assert pack(unpack(packed, HIVE), HIVE) == packed  # NaN is not equal to itself
+        assert (message.kind in EXACT_KINDS) == (message.number > 0) == (message.channel > 0)
+        packed = pack_letter(message, HIVE)
+        # NaN is not equal to itself
+        assert pack_letter(unpack_letter(packed, HIVE), HIVE) == packed
 
 
 def _sum(data: bytes) -> int:
-    return crc32_of_many(data[START:], crc32_of_many(data[: HEAD.size]))
+    return crc32_of_many(data[HEAD_BYTES:], crc32_of_many(data[: HEAD.size]))
 
 
 SEEDS = [
-    pack(Letter(Kind.LINKS, 3, 7, 0, [LINK, LINK]), HIVE),
-    pack(Letter(Kind.QUEUED, 0, 1, 9, [LINK], 5), HIVE),
-    pack(Letter(Kind.VOTES, 1, 1, 0, [["a.test", "http://b.test/"]]), HIVE),
-    pack(Letter(Kind.ROBOTS, 2, 1, 0, [[LINK, 200, b"User-agent: *\n", None, [1.5, True]]]), HIVE),
-    pack(Letter(Kind.SLOT, 2, 1, 1, [{"a": [1, -1, 2**40]}], 1), HIVE),
+    pack_letter(Letter(Kind.LINKS, 3, 7, 0, [LINK, LINK]), HIVE),
+    pack_letter(Letter(Kind.QUEUED, 0, 1, 9, [LINK], 5), HIVE),
+    pack_letter(Letter(Kind.VOTES, 1, 1, 0, [["a.test", "http://b.test/"]]), HIVE),
+    pack_letter(
+        Letter(Kind.ROBOTS, 2, 1, 0, [[LINK, 200, b"User-agent: *\n", None, [1.5, True]]]), HIVE
+    ),
+    pack_letter(Letter(Kind.SLOT, 2, 1, 1, [{"a": [1, -1, 2**40]}], 1), HIVE),
 ]
 TOKENS = [
     b"WCHV\1",

@@ -17,9 +17,9 @@ from tests.support.saving import prepared
 from tests.support.seens import ROOMY, disk
 from webcrawl.base.model import Link, Outcome, unpack
 from webcrawl.base.url_text import host_of
-from webcrawl.crawl.hive.letter import EXACT, Kind
+from webcrawl.crawl.hive.letter import EXACT_KINDS, Kind
 from webcrawl.crawl.hive.partition import SlotFingerprints, SlotMap
-from webcrawl.crawl.hive.slot_moves import Moving
+from webcrawl.crawl.hive.slot_moves import SlotMoves
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.check_state import check_frontier
 from webcrawl.store.crawldb import CrawlDB
@@ -92,7 +92,7 @@ class Box:
         """Put a letter for a drone into the outbox."""
         assert drone != self.me
         number = 0
-        if kind in EXACT:
+        if kind in EXACT_KINDS:
             self.numbers[drone] += 1
             number = self.numbers[drone]
         self.letters.append(
@@ -174,7 +174,7 @@ class Drone:
         self.frontier = make(self.db, LIMITS, memory=4096, domain=domain_of, **options)
         self.box = Box(self.db, self.number, world.streams)
         self.prints = SlotFingerprints(bytes(16), slot_of)
-        self.moving = Moving(
+        self.moving = SlotMoves(
             self.db,
             self.number,
             self.frontier,

@@ -17,8 +17,8 @@ from tests.support.commands import command
 from tests.support.fake_hives import COMMAND
 from tests.support.places import ROOT
 from webcrawl.crawl.hive.errors import Away
-from webcrawl.crawl.hive.member import KEY, keep_map, take_up
-from webcrawl.crawl.hive.operator import HiveLook
+from webcrawl.crawl.hive.member import KEY, keep_map, take_identity
+from webcrawl.crawl.hive.operator import HiveView
 from webcrawl.crawl.hive.partition import SLOTS, SlotMap
 from webcrawl.crawl.hive.queen import DroneState, Report
 from webcrawl.crawl.hive.redis_server.embedded_server import UNIX
@@ -79,7 +79,7 @@ def of_another_hive(folder):
     hive.
     """
     with closing(CrawlDB(folder.drone(0) / "state")) as db:
-        take_up(db, "web", 0)
+        take_identity(db, "web", 0)
         db.set(KEY, b"k" * 16)
         db.checkpoint()
 
@@ -90,7 +90,7 @@ def checkpoint(folder, drone, slots, *orders):
         Command(number, RESIZE, ([*members], [*lost])).pack() for number, members, lost in orders
     ]
     with closing(CrawlDB(folder.drone(drone) / "state")) as db:
-        take_up(db, "web", drone)
+        take_identity(db, "web", drone)
         db.set(KEY, b"k" * 16)
         keep_map(db, slots)
         db.set(COMPANIONS, msgpack.packb((0.0, {}, [], *packed)))
@@ -143,7 +143,7 @@ def seen(alive, applied=()):
     reports = {
         one: SimpleNamespace(applied=7 * (one in applied), refusal=lambda _: "") for one in range(2)
     }
-    return HiveLook(reports=reports, leases=dict.fromkeys(alive, 9.0))
+    return HiveView(reports=reports, leases=dict.fromkeys(alive, 9.0))
 
 
 def report_of(drone, folder, state=DroneState.RUNNING, **more):
@@ -161,7 +161,7 @@ def look_at(
     folder, hosts=(HERE, HERE), states=(DroneState.RUNNING, DroneState.RUNNING), alive=(0, 1)
 ):
     drones = range(len(hosts))
-    return HiveLook(
+    return HiveView(
         map=SlotMap(1, tuple(drones), array("H", [1] * SLOTS)),
         places={drone: (hosts[drone], 7) for drone in drones},
         reports={drone: report_of(drone, folder, states[drone]) for drone in drones},

@@ -19,12 +19,12 @@ from webcrawl.adapter.commanding import CommandedCrawl, CommandedScheduler
 from webcrawl.adapter.server_settings import transport_maker
 from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.base.system import boot_id
-from webcrawl.crawl.hive.errors import Away, HiveError, NotNamed
-from webcrawl.crawl.hive.member import KEY, Identity, Membership, keep_map, saved_map, take_up
+from webcrawl.crawl.hive.drone_runner import DroneRunner
+from webcrawl.crawl.hive.errors import Away, HiveError, UnknownDrone
+from webcrawl.crawl.hive.member import KEY, Identity, Membership, keep_map, saved_map, take_identity
 from webcrawl.crawl.hive.partition import Partition, partition_of
-from webcrawl.crawl.hive.queen import Reign, Telling
+from webcrawl.crawl.hive.queen import FiguresWriter, Reign
 from webcrawl.crawl.hive.registry import Companions, Member
-from webcrawl.crawl.hive.running import Running
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.urls.host_names import RegisteredDomains
 from webcrawl.urls.seeds.seed_source import is_url, list_paths
@@ -94,7 +94,7 @@ class HiveEntry:
         self._seeds = seed_digests(crawler.spider)
         self.db = CrawlDB(Path(values["JOBDIR"]) / "state")
         try:
-            self._identity: Identity = take_up(self.db, self._name, values["HIVE_DRONE"])
+            self._identity: Identity = take_identity(self.db, self._name, values["HIVE_DRONE"])
             self._partition: Partition = partition_of(values["HIVE_PARTITION"], RegisteredDomains())
             self.server = transport_maker(crawler.settings, self._name)()
             self._companions = Companions(self.db, lambda: self.server.member)
@@ -147,7 +147,7 @@ class HiveEntry:
         while True:
             try:
                 await self.join()
-            except NotNamed as error:
+            except UnknownDrone as error:
                 if not told:
                     logger.warning("%s", error)
                 told = True
@@ -195,7 +195,7 @@ class HiveEntry:
         )
         return self._hive.epoch
 
-    def running(self, scheduler: CommandedScheduler) -> Running:
+    def running(self, scheduler: CommandedScheduler) -> DroneRunner:
         """Return the loops, once there is a crawl."""
         post = scheduler.crawl.parts.post
         if post is None:
@@ -210,10 +210,14 @@ class HiveEntry:
             "pid": os.getpid(),
         }
         reign = Reign(
-            identity.drone, self.server, post, self._partition.groups, Telling(Path(self._jobdir))
+            identity.drone,
+            self.server,
+            post,
+            self._partition.groups,
+            FiguresWriter(Path(self._jobdir)),
         )
         commanding = CommandedCrawl(scheduler.crawler, lambda _: scheduler)
-        return Running(
+        return DroneRunner(
             post,
             self.server,
             scheduler,

@@ -12,8 +12,8 @@ from webcrawl.store.crawldb import CrawlDB
 
 if TYPE_CHECKING:
     from webcrawl.adapter.hive_membership import HiveEntry
+    from webcrawl.crawl.hive.drone_runner import DroneRunner
     from webcrawl.crawl.hive.member import Membership
-    from webcrawl.crawl.hive.running import Running
 
 
 class HiveSide:
@@ -23,7 +23,7 @@ class HiveSide:
         self.member: Membership | None = None
         self.others_done = True  # no drone has anything for us
         self._entry: HiveEntry | None = None
-        self._others: Running | None = None
+        self._others: DroneRunner | None = None
 
     async def enter(self, crawler: Crawler, values: CheckedSettings, name: str) -> None:
         """Enter the hive, if the crawl is a drone of one."""

@@ -204,9 +204,9 @@ def _features(
     # A crawl that fetches no page twice imports 25 modules fewer.
     values, frontier, member = ground.values, ground.our_frontier, ground.around.member
     if member is not None and frontier is not None:
-        from webcrawl.crawl.hive_parts import open_post  # noqa: PLC0415
+        from webcrawl.crawl.hive_parts import open_drone  # noqa: PLC0415
 
-        ground.post = open_post(ground, member, frontier, unkept.add)
+        ground.post = open_drone(ground, member, frontier, unkept.add)
     if values["RENDER"] != OFF:
         from webcrawl.crawl.rendering.deciding import Deciding  # noqa: PLC0415
 

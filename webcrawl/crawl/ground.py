@@ -30,7 +30,7 @@ from webcrawl.urls.url_fingerprint import KEY_BYTES
 
 if TYPE_CHECKING:
     from webcrawl.crawl.hive.drone import Drone
-    from webcrawl.crawl.hive.member import Membership, Post
+    from webcrawl.crawl.hive.member import DroneParts, Membership
     from webcrawl.crawl.rendering.deciding import Deciding
     from webcrawl.crawl.revisiting import Revisiting
     from webcrawl.crawl.signalling import Signalling
@@ -94,7 +94,7 @@ class Ground:
     seen: SeenStore = field(init=False)
     frontier: Frontier = field(init=False)
     # Features that the parts know, too
-    post: Post | None = None  # if this is one drone of a hive
+    post: DroneParts | None = None  # if this is one drone of a hive
     rendering: Deciding | None = None  # if a browser renders the pages that need it
     revisiting: Revisiting | None = None  # if pages are fetched again
     # what sitemaps, feeds and hubs say of pages that are fetched again

@@ -30,10 +30,10 @@ from webcrawl.crawl.hive.drone import Drone
 from webcrawl.crawl.hive.fence import Fence
 from webcrawl.crawl.hive.letter import Inbox, hive_id
 from webcrawl.crawl.hive.letter_check import LetterCheck
-from webcrawl.crawl.hive.member import Membership, Obeyed, Post, keep_map
+from webcrawl.crawl.hive.member import DroneParts, Membership, ObeyedCommands, keep_map
 from webcrawl.crawl.hive.outbox import Outbox
 from webcrawl.crawl.hive.partition import BY_HOST
-from webcrawl.crawl.hive.slot_moves import Moving
+from webcrawl.crawl.hive.slot_moves import SlotMoves
 from webcrawl.crawl.parts import Parts
 from webcrawl.crawl.request_word import check_link
 from webcrawl.crawl.revisiting import Revisiting
@@ -46,9 +46,9 @@ from webcrawl.frontier.seen.protocol import cache_size
 RobotsHeard = Callable[[Link, int, bytes, str, str], None]
 
 
-def open_post(
+def open_drone(
     ground: Ground, member: Membership, frontier: Frontier, lose: Callable[[str, str], None]
-) -> Post:
+) -> DroneParts:
     """Return the drone with its letters for the others, and its state from the crawl's.
 
     `lose` is told of requests that no other drone would take.
@@ -62,7 +62,7 @@ def open_post(
     make_cache: Callable[[], UrlCache] = partial(made, "URL_CACHE", cache, UrlCache, size)
     drone = Drone(member.me, outbox, slot_of, make_cache, partial(keep_map, db), sound)
     domains = member.partition.way != BY_HOST
-    drone.moving = Moving(
+    drone.moving = SlotMoves(
         db,
         member.me,
         frontier,
@@ -78,14 +78,14 @@ def open_post(
     fence = Fence(values["HIVE_FENCE"] or values["HIVE_LEASE"])
     ground.in_force.is_cut_off = fence.is_closed
     frontier.domains.votes_go(drone.voted)
-    post = Post(drone, outbox, Inbox(db, mark, drone.take), Obeyed(db), fence)
+    post = DroneParts(drone, outbox, Inbox(db, mark, drone.take), ObeyedCommands(db), fence)
     ground.moments.next_figures.append(
         lambda: {f"hive/{name}": value for name, value in post.stats().items()}
     )
     return post
 
 
-def deliver(post: Post, parts: Parts, robots: RobotsHeard) -> None:
+def deliver(post: DroneParts, parts: Parts, robots: RobotsHeard) -> None:
     """Has what comes from other drones enter this crawl; `robots` takes what came of a robots.txt."""
     revisiting = parts.revisiting
     post.drone.home = Mailbox(
@@ -97,7 +97,7 @@ def deliver(post: Post, parts: Parts, robots: RobotsHeard) -> None:
 
 
 class Mailbox:
-    """The crawl as `hive.drone.Home`."""
+    """The crawl as `hive.drone.HomeCrawl`."""
 
     def __init__(
         self,

@@ -35,7 +35,7 @@ from webcrawl.store.user_files import UserFiles
 from webcrawl.urls.link_pipeline import LinkPipeline
 
 if TYPE_CHECKING:
-    from webcrawl.crawl.hive.member import Post
+    from webcrawl.crawl.hive.member import DroneParts
     from webcrawl.crawl.rendering.deciding import Deciding
     from webcrawl.crawl.revisiting import Revisiting
     from webcrawl.crawl.signalling import Signalling
@@ -120,7 +120,7 @@ class Parts:
     # hears of each answer with a body that was not seen before
     new_body: Callable[[Link, bytes], object]
     hosts: HostOrders | None  # with our frontier
-    post: Post | None = None  # if this is one drone of a hive
+    post: DroneParts | None = None  # if this is one drone of a hive
     # what sitemaps, feeds and hubs say of pages that are fetched again
     signalling: Signalling | None = None
     revisiting: Revisiting | None = None  # if pages are fetched again

@@ -15,13 +15,13 @@ from pathlib import Path
 from webcrawl.base.page_values import walled
 from webcrawl.base.url_text import is_view, visible
 from webcrawl.crawl.hive.drone_check import (
-    Standing,
+    SavedDrone,
+    check_channels,
     check_identities,
     check_owners,
-    check_post,
     check_strangers,
     owner_of,
-    standing_of,
+    saved_drone_of,
 )
 from webcrawl.record.archived_answers import captures, is_repeat
 from webcrawl.record.warc import unpacking
@@ -86,7 +86,7 @@ def _members(crawls: Collection[Path]) -> Iterator[DamagedFile]:
     after = _standings(crawls)
     yield from check_identities(after)
     yield from check_strangers([crawl for crawl in crawls if crawl not in after], after.values())
-    yield from check_post(_by_drone(before), _by_drone(after))
+    yield from check_channels(_by_drone(before), _by_drone(after))
     owner = owner_of(after.values())
     if owner is None:
         return
@@ -97,17 +97,17 @@ def _members(crawls: Collection[Path]) -> Iterator[DamagedFile]:
         yield from _first(check_owners(standing.drone, urls, owner))
 
 
-def _standings(crawls: Collection[Path]) -> dict[Path, Standing]:
+def _standings(crawls: Collection[Path]) -> dict[Path, SavedDrone]:
     """Return what the crawls that belong to a hive say of it."""
     found = {}
     for crawl in crawls:
-        standing = standing_of(crawl)
+        standing = saved_drone_of(crawl)
         if standing is not None:
             found[crawl] = standing
     return found
 
 
-def _by_drone(standings: Mapping[Path, Standing]) -> dict[int, Standing]:
+def _by_drone(standings: Mapping[Path, SavedDrone]) -> dict[int, SavedDrone]:
     return {standing.drone: standing for standing in standings.values()}
 
 

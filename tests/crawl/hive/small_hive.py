@@ -144,7 +144,7 @@ class SmallHive:
                 del letters[number]
         if self.queen == report.drone:
             queen = self.queens[report.drone]
-            self.over = queen.look(0.0, dict(self.reports), set(self.alive), self.slots).over
+            self.over = queen.decide(0.0, dict(self.reports), set(self.alive), self.slots).over
 
     def kill(self, drone: Drone) -> None:
         drone.now = deepcopy(drone.kept)

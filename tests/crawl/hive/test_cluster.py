@@ -26,7 +26,7 @@ from tests.support.redis_server import (
 from webcrawl.crawl.hive.errors import Away, Full, HiveError, NewEpoch, PartAway
 from webcrawl.crawl.hive.letter import BEGINNING
 from webcrawl.crawl.hive.redis_server.clients import ANSWERS
-from webcrawl.crawl.hive.redis_server.pushed_seeds import Taking
+from webcrawl.crawl.hive.redis_server.pushed_seeds import SeedTaker
 from webcrawl.crawl.hive.redis_server.redis_transport import KEEP_MILLISECONDS
 from webcrawl.crawl.hive.redis_server.steps import Keys
 
@@ -266,7 +266,7 @@ async def test_pushed_seeds(cluster, name, source):
     with Redis.from_url(node.url) as client:
         client.rpush(source, *pushed)
     async with drones(cluster.url, 2, name) as (one, _):
-        lost = Taking(clients(cluster.url)(), source, Keys(name).taken(1), lambda _: None)
+        lost = SeedTaker(clients(cluster.url)(), source, Keys(name).taken(1), lambda _: None)
         if source == "a{}b":
             with pytest.raises(HiveError, match="must not have such braces"):
                 await lost.turn()
@@ -276,7 +276,7 @@ async def test_pushed_seeds(cluster, name, source):
         await lost.aclose()
         await one.give_up(1)
         await one.forget(1)
-        heir = Taking(clients(cluster.url)(), source, Keys(name).taken(0), found.append)
+        heir = SeedTaker(clients(cluster.url)(), source, Keys(name).taken(0), found.append)
         while await heir.turn():
             pass
         assert sorted(map(bytes.decode, found)) == sorted(pushed)
@@ -319,7 +319,7 @@ async def test_the_rights_that_suffice(cluster, name):
     for _ in range(3):
         await beat(server)
     await server.look()
-    seeds = Taking(clients(cluster.url, **login)(), "seeds", Keys(name).taken(0), lambda _: None)
+    seeds = SeedTaker(clients(cluster.url, **login)(), "seeds", Keys(name).taken(0), lambda _: None)
     assert await seeds.turn() == 1
     await server.forget(1)
     await seeds.aclose()

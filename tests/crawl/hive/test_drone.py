@@ -8,10 +8,10 @@ import pytest
 from benchmarks.support.memory_seen import MemorySeen
 from webcrawl.base.model import Link, Status
 from webcrawl.crawl.hive.drone import Drone
-from webcrawl.crawl.hive.errors import LaterMap
-from webcrawl.crawl.hive.letter import LARGEST, Kind, Letter
+from webcrawl.crawl.hive.errors import LaterMapNeeded
+from webcrawl.crawl.hive.letter import MAX_ITEMS_BYTES, Kind, Letter
 from webcrawl.crawl.hive.partition import Partition, SlotMap
-from webcrawl.crawl.hive.slot_moves import Moving
+from webcrawl.crawl.hive.slot_moves import SlotMoves
 from webcrawl.frontier.booking import Limits
 from webcrawl.frontier.core import Rules, Shape
 from webcrawl.frontier.politeness.mercator import Mercator
@@ -35,7 +35,7 @@ class Outbox:
     def __init__(self):
         self.letters = []
 
-    def rerouting(self, gone, route):
+    def reroute(self, gone, route):
         """Three slices."""
         return iter([gone] * 3)
 
@@ -43,7 +43,7 @@ class Outbox:
         self.letters += [(drone, kind, item) for item in items]
 
 
-class Home:
+class HomeCrawl:
     """Notes what comes."""
 
     def __init__(self):
@@ -71,8 +71,8 @@ def _drone(tmp_path, outbox):
             db, shape, Rules(ByDepth(8), Mercator(0, 0, 0), Limits(8, 8)), random=Random(0)
         )
         seen = MemorySeen(db, memory=1 << 20, cache=ClockCache(100))
-        drone.moving = Moving(db, 0, frontier, seen, slot_of, outbox, drone.accept)
-        drone.home = Home()
+        drone.moving = SlotMoves(db, 0, frontier, seen, slot_of, outbox, drone.accept)
+        drone.home = HomeCrawl()
         drone.settle(SlotMap.fair(range(3)))
         yield drone
 
@@ -145,9 +145,9 @@ class TestFromOthers:
     def test_a_later_map(self, drone, outbox):
         """A letter that was written by a map that we do not know is not booked before we do."""
         other = ours(drone, wanted=False)
-        with pytest.raises(LaterMap):
+        with pytest.raises(LaterMapNeeded):
             take(drone, Kind.SLOT, [drone.slot(other), "keys", "", b""], generation=2)
-        with pytest.raises(LaterMap):
+        with pytest.raises(LaterMapNeeded):
             take(drone, Kind.LINKS, Link(other).pack(), generation=2)
 
         assert outbox.letters == []
@@ -189,7 +189,7 @@ class TestToOthers:
         drone.robots_answered(for_other, 200, b"#" * (20 << 20), None, "")
         ((_, _, (_, _, body, _, _)),) = outbox.letters
 
-        assert LIMIT < len(body) < LARGEST
+        assert LIMIT < len(body) < MAX_ITEMS_BYTES
 
 
 class TestLost:

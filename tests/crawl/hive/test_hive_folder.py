@@ -17,9 +17,9 @@ from tests.support.waiting import eventually
 from webcrawl.crawl.hive import hive_folder
 from webcrawl.crawl.hive.errors import Away, HiveError
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
-from webcrawl.crawl.hive.member import KEY, OBEYED, take_up
-from webcrawl.crawl.hive.operator import HiveLook
-from webcrawl.crawl.hive.partition import SlotMap, Wanted
+from webcrawl.crawl.hive.member import KEY, OBEYED, take_identity
+from webcrawl.crawl.hive.operator import HiveView
+from webcrawl.crawl.hive.partition import SlotMap, WantedMembers
 from webcrawl.crawl.hive.registry import COMPANIONS, orders_in, saved_commands
 from webcrawl.store import disk
 from webcrawl.store.crawldb import CrawlDB
@@ -37,7 +37,7 @@ def test_the_hive_that_a_server_knows(tmp_path, runs):
     folder = HiveFolder(tmp_path)
     assert not folder.is_of(OURS, set())
     with closing(CrawlDB(folder.drone(1) / "state")) as db:
-        identity = take_up(db, "web", 1)
+        identity = take_identity(db, "web", 1)
         if not runs:
             db.close()
         assert not folder.is_of(OURS, {"another"})
@@ -104,7 +104,7 @@ def test_no_descriptors_while_the_hive_is_watched(tmp_path, monkeypatch, caplog)
 def test_the_look_at_the_checkpoints(tmp_path):
     """The latest map counts, and all orders that any drone has heard of, in their order."""
     folder, first = HiveFolder(tmp_path), SlotMap.fair(range(4))
-    assert folder.look() == HiveLook()
+    assert folder.look() == HiveView()
 
     shrinks, lost = (7, (0, 1), ()), (9, (0, 1), (3,))
     checkpoint(folder, 0, first, shrinks)
@@ -159,7 +159,7 @@ class TestOrder:
 
         folder.order((0, 1), (2,))
 
-        order = Wanted(frozenset({0, 1}), frozenset({2}), ahead + 1)
+        order = WantedMembers(frozenset({0, 1}), frozenset({2}), ahead + 1)
         assert folder.look().order == order
         with closing(CrawlDB(folder.drone(2) / "state")) as db:
             assert len(saved_commands(db.get(COMPANIONS))) == 1
@@ -234,7 +234,7 @@ class TestEarlierVersion:
     def test_a_hive_that_no_drone_has_entered(self, tmp_path):
         """It is founded with the drones that were wanted."""
         before = replace(self.ABOUT, wanted=(0, 1, 2))
-        after = HiveFolder(tmp_path).take_over_orders(before, HiveLook())
+        after = HiveFolder(tmp_path).take_over_orders(before, HiveView())
 
         assert after == replace(self.ABOUT, founders=3, drones=(0, 1, 2))
 
@@ -244,7 +244,7 @@ def test_a_full_disk_while_the_members_are_noted(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr("webcrawl.tools.supervisor.hive_watch.WATCH_SECONDS", 0)
     folder, tries = HiveFolder(tmp_path), []
     folder.write(Founding("web", "web", "domain", 2, (0, 1)))
-    look = HiveLook(map=SlotMap.fair(range(3)))
+    look = HiveView(map=SlotMap.fair(range(3)))
     operator = Mock(look=AsyncMock(return_value=look), aclose=AsyncMock())
 
     def full(_):

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from tests.support.examples import examples
 from tests.support.places import IN_MEMORY
-from webcrawl.crawl.hive.letter import EXACT, Inbox, Kind, order, unpack
-from webcrawl.crawl.hive.outbox import SIZE, Outbox
+from webcrawl.crawl.hive.letter import EXACT_KINDS, Inbox, Kind, place_number, unpack_letter
+from webcrawl.crawl.hive.outbox import MAX_ITEMS, Outbox
 from webcrawl.store.crawldb import CrawlDB
 
 HIVE = b"the key of a hive"
@@ -83,7 +83,7 @@ class Drone:
         if self.inbox.epoch == str(server.epoch):
             place = server.acknowledged[self.number] = self.inbox.committed_place
             stream = server.streams[self.number]
-            stream[:] = [entry for entry in stream if order(entry[0]) > order(place)]
+            stream[:] = [entry for entry in stream if place_number(entry[0]) > place_number(place)]
 
     def crash(self):
         self.db.close()
@@ -112,11 +112,11 @@ class Hive:
 
     def put(self, drone, choice):
         kind = KINDS[choice % len(KINDS)]
-        many = SIZE + 1 if choice == MOST else 1 + choice % 3
+        many = MAX_ITEMS + 1 if choice == MOST else 1 + choice % 3
         drone.put(choice // 5 % DRONES, kind, [self.item(kind) for _ in range(many)])
 
     def close(self, drone, _):
-        drone.outbox.close(2.0)
+        drone.outbox.close_old(2.0)
 
     def begin_to_send(self, drone, choice):
         """The server gets letters, and the sender is not told yet."""
@@ -124,13 +124,13 @@ class Hive:
             return
         drone.know(self.server)
         for to in range(DRONES):
-            for letter in drone.outbox.due(to, 1 + choice):
+            for letter in drone.outbox.due_letters(to, 1 + choice):
                 drone.under_way.append((to, letter, self.server.add(to, letter.data)))
                 self.compare(to, letter.data)
 
     def compare(self, to, data):
-        message = unpack(data, HIVE)
-        if message.kind in EXACT:
+        message = unpack_letter(data, HIVE)
+        if message.kind in EXACT_KINDS:
             key = message.sender, to, message.channel, message.number
             assert self.contents.setdefault(key, message.items) == message.items
 
@@ -139,7 +139,7 @@ class Hive:
         if choice == MOST:
             drone.under_way[-1:] = []
         for to, letter, place in drone.under_way:
-            drone.outbox.sent(to, letter, place)
+            drone.outbox.note_sent(to, letter, place)
         drone.under_way.clear()
 
     def receive(self, drone, choice):
@@ -147,10 +147,10 @@ class Hive:
         later = [
             entry
             for entry in self.server.streams[drone.number]
-            if order(entry[0]) > order(drone.inbox.place)
+            if place_number(entry[0]) > place_number(drone.inbox.place)
         ]
         for place, data in later[: 1 + choice]:
-            drone.inbox.received(place, data)
+            drone.inbox.receive(place, data)
 
     def checkpoint(self, drone, choice):
         drone.checkpoint(self.server, ahead=choice > 0)
@@ -158,7 +158,7 @@ class Hive:
     def hear(self, drone, _):
         drone.know(self.server)
         for other, place in self.server.acknowledged.items():
-            drone.outbox.acknowledged(other, place)
+            drone.outbox.acknowledge(other, place)
 
     # -- what happens to them
 
@@ -178,7 +178,7 @@ class Hive:
             outbox = drone.outbox
             assert (
                 outbox.stats()["memory"]
-                == sum(lane.held for lane in outbox._lanes.values())
+                == sum(lane.unwritten_bytes for lane in outbox._lanes.values())
                 <= drone.memory
             )
 
@@ -204,18 +204,20 @@ class Hive:
                 sent = [
                     item
                     for drone, kind, item in sender.noted("put")
-                    if drone == to and kind in EXACT
+                    if drone == to and kind in EXACT_KINDS
                 ]
                 assert [
-                    item for drone, kind, item in handled if drone == one and kind in EXACT
+                    item for drone, kind, item in handled if drone == one and kind in EXACT_KINDS
                 ] == sent
                 ordinary = {
                     item
                     for drone, kind, item in sender.noted("put")
-                    if drone == to and kind not in EXACT
+                    if drone == to and kind not in EXACT_KINDS
                 }
                 assert ordinary <= {
-                    item for drone, kind, item in handled if drone == one and kind not in EXACT
+                    item
+                    for drone, kind, item in handled
+                    if drone == one and kind not in EXACT_KINDS
                 }
         for drone in self.drones:
             assert drone.db.query("SELECT name FROM meta WHERE name GLOB 'hive/out/*'") == []

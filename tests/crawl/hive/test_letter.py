@@ -12,18 +12,18 @@ from webcrawl.base.zstd_frame import zstd
 from webcrawl.crawl.hive.errors import ForeignMessage, HiveError
 from webcrawl.crawl.hive.letter import (
     CRC,
-    EXACT,
+    EXACT_KINDS,
     HEAD,
-    LARGEST,
     MAGIC,
+    MAX_ITEMS_BYTES,
     VERSION,
     Inbox,
     Kind,
     Letter,
-    TooLong,
+    LetterTooLong,
     hive_id,
-    pack,
-    unpack,
+    pack_letter,
+    unpack_letter,
 )
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.rowcrc import crc32_of_many
@@ -33,7 +33,7 @@ LINKS = [
     Link("http://a.test/1", "LL", "http://b.test/", "http://c.test/").pack(),
     Link("http://a.test/\xe4").pack(),
 ]
-LETTER = pack(Letter(Kind.LINKS, 3, 7, 0, LINKS), HIVE)
+LETTER = pack_letter(Letter(Kind.LINKS, 3, 7, 0, LINKS), HIVE)
 
 words = st.text(st.characters(blacklist_categories=("Cc", "Zs", "Zl", "Zp", "Cs")), max_size=8)
 links = st.builds(Link, words, words, words, words, st.integers(0, 9), words, words, words).map(
@@ -57,7 +57,7 @@ def messages(draw):
     kind = draw(st.sampled_from(Kind))
     items = draw(st.lists(links | values, max_size=5))
     number, channel = draw(st.integers(1, 2**64 - 1)), draw(st.integers(1, 2**32 - 1))
-    numbered = (number, items, channel) if kind in EXACT else (0, items)
+    numbered = (number, items, channel) if kind in EXACT_KINDS else (0, items)
     return Letter(kind, draw(st.integers(0, 4095)), draw(st.integers(0, 2**32 - 1)), *numbered)
 
 
@@ -81,7 +81,7 @@ def sealed(
 def refusal(data):
     """Why a letter is refused: one line."""
     with pytest.raises(ForeignMessage) as raised:
-        unpack(data, HIVE)
+        unpack_letter(data, HIVE)
     assert "\n" not in str(raised.value)
     return str(raised.value)
 
@@ -90,19 +90,19 @@ class TestPacking:
     @given(messages())
     def test_a_message_comes_back(self, message):
         """What is packed is unpacked as the same message."""
-        assert unpack(pack(message, HIVE), HIVE) == message
+        assert unpack_letter(pack_letter(message, HIVE), HIVE) == message
 
     def test_mappings_by_number(self):
         """The keys of a mapping may be numbers."""
         message = Letter(Kind.SLOT, 0, 1, 1, [{1: "one", b"2": {"three": 3.5}}], 1)
 
-        assert unpack(pack(message, HIVE), HIVE) == message
+        assert unpack_letter(pack_letter(message, HIVE), HIVE) == message
 
     def test_text_of_any_page(self):
         """Lone surrogates, as pages may have them, come back."""
         message = Letter(Kind.VOTES, 0, 1, 0, [["a.test", "http://b.test/\ud800"]])
 
-        assert unpack(pack(message, HIVE), HIVE) == message
+        assert unpack_letter(pack_letter(message, HIVE), HIVE) == message
 
     def test_links_of_a_page_are_small(self):
         """Links of one page take a few bytes each, because they are compressed together."""
@@ -111,18 +111,18 @@ class TestPacking:
             for n in range(256)
         ]
 
-        assert len(pack(Letter(Kind.LINKS, 0, 1, 0, links), HIVE)) < 256 * 10
+        assert len(pack_letter(Letter(Kind.LINKS, 0, 1, 0, links), HIVE)) < 256 * 10
 
     def test_the_key_is_not_on_the_wire(self):
         """A letter has a digest of the hive's key, not the key."""
         assert HIVE not in LETTER
         assert hive_id(HIVE) in LETTER
 
-    @pytest.mark.parametrize("most", [100, LARGEST])
+    @pytest.mark.parametrize("most", [100, MAX_ITEMS_BYTES])
     def test_a_letter_has_a_largest_size(self, most):
         """Items that take more than a letter may have are refused before they are compressed."""
-        with pytest.raises(TooLong, match="1 items for another drone take") as raised:
-            pack(Letter(Kind.SLOT, 0, 1, 1, [bytes(most)], 1), HIVE, most)
+        with pytest.raises(LetterTooLong, match="1 items for another drone take") as raised:
+            pack_letter(Letter(Kind.SLOT, 0, 1, 1, [bytes(most)], 1), HIVE, most)
 
         assert isinstance(raised.value, HiveError)
 
@@ -130,7 +130,7 @@ class TestPacking:
 class TestRefusing:
     def test_another_hive(self):
         """A letter of another hive is refused, also one that this program could read."""
-        assert refusal(pack(Letter(Kind.LINKS, 0, 1, 0, LINKS), OTHER)).startswith(
+        assert refusal(pack_letter(Letter(Kind.LINKS, 0, 1, 0, LINKS), OTHER)).startswith(
             "it belongs to another hive"
         )
 
@@ -181,14 +181,14 @@ class TestRefusing:
     def test_any_contents_with_a_sound_checksum(self, data):
         """Whatever the contents are, there is a message of a known kind with a list, or a refusal."""
         try:
-            message = unpack(data, HIVE)
+            message = unpack_letter(data, HIVE)
         except ForeignMessage:
             return
         assert message.kind in Kind
         assert isinstance(message.items, list)
-        assert (message.kind in EXACT) == (message.number > 0)
+        assert (message.kind in EXACT_KINDS) == (message.number > 0)
 
-    @pytest.mark.parametrize("size", [LARGEST + 1, 1 << 30])
+    @pytest.mark.parametrize("size", [MAX_ITEMS_BYTES + 1, 1 << 30])
     def test_a_frame_above_16_mib_is_not_unpacked(self, size):
         """A frame that would unpack to more than 16 MiB is not unpacked."""
         bomb = b"".join((b"\xc6", size.to_bytes(4, "big"), bytes(size))) if size < 1 << 25 else None
@@ -253,11 +253,11 @@ def _claims(size):
 
 
 def plain(item, sender=1):
-    return pack(Letter(Kind.VOTES, sender, 1, 0, [item]), HIVE)
+    return pack_letter(Letter(Kind.VOTES, sender, 1, 0, [item]), HIVE)
 
 
 def exact(number, sender=1, channel=5):
-    return pack(
+    return pack_letter(
         Letter(Kind.SLOT, sender, 1, number, [f"{sender} {channel} {number}"], channel), HIVE
     )
 
@@ -298,21 +298,21 @@ def _job(tmp_path):
 class TestReceiving:
     def test_what_was_read_is_not_handled_again(self, job):
         """A place up to the present one was read; places compare as numbers."""
-        job.inbox.received("10-2", plain("one"))
+        job.inbox.receive("10-2", plain("one"))
 
-        assert not job.inbox.received("10-2", plain("one"))
-        assert not job.inbox.received("9-9", plain("two"))
-        assert job.inbox.received("10-10", plain("three"))
+        assert not job.inbox.receive("10-2", plain("one"))
+        assert not job.inbox.receive("9-9", plain("two"))
+        assert job.inbox.receive("10-10", plain("three"))
         assert job.handled == ["one", "three"]
 
     def test_who_waits_for_a_checkpoint(self, job):
         """It knows whose messages no checkpoint has yet; one that comes again is in one."""
-        job.inbox.received("1-0", plain("one", sender=1))
-        job.inbox.received("2-0", exact(1, sender=2))
-        assert job.inbox.senders == {1, 2}
+        job.inbox.receive("1-0", plain("one", sender=1))
+        job.inbox.receive("2-0", exact(1, sender=2))
+        assert job.inbox.unsaved_senders == {1, 2}
         job.checkpoint()
-        job.inbox.received("3-0", exact(1, sender=2))
-        assert job.inbox.senders == set()
+        job.inbox.receive("3-0", exact(1, sender=2))
+        assert job.inbox.unsaved_senders == set()
 
     @pytest.mark.parametrize(
         ("data", "expected"), [(exact(3), 2), (exact(2, channel=6), 1), (exact(2, sender=2), 1)]
@@ -321,18 +321,18 @@ class TestReceiving:
         """A number that is not the next one means that messages were lost: one line, and nothing is
         passed over.
         """
-        job.inbox.received("1-0", exact(1))
+        job.inbox.receive("1-0", exact(1))
 
         with pytest.raises(
             HiveError, match=f"but letter {expected} has not arrived: letters were lost"
         ):
-            job.inbox.received("2-0", data)
+            job.inbox.receive("2-0", data)
         assert (job.handled, job.inbox.place) == (["1 5 1"], "1-0")
 
     def test_a_foreign_message(self, job):
         """What is not of this hive is neither handled nor passed over."""
         with pytest.raises(ForeignMessage):
-            job.inbox.received("1-0", b"xadd")
+            job.inbox.receive("1-0", b"xadd")
 
         assert (job.handled, job.inbox.place) == ([], "0-0")
 
@@ -340,7 +340,7 @@ class TestReceiving:
 class TestCheckpoints:
     def test_nothing_new_is_not_written(self, job):
         """A checkpoint without messages writes nothing."""
-        job.inbox.received("1-0", plain("one"))
+        job.inbox.receive("1-0", plain("one"))
         job.checkpoint()
         job.db.set = None
 
@@ -349,7 +349,7 @@ class TestCheckpoints:
     def test_an_epoch_that_ends_during_a_checkpoint(self, job):
         """A place of the former epoch is never acknowledged in the new one."""
         job.inbox.new_epoch("1")
-        job.inbox.received("9-0", plain("one"))
+        job.inbox.receive("9-0", plain("one"))
         job.db.checkpoint()
         job.inbox.new_epoch("2")
 

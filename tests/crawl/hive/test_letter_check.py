@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webcrawl.base.model import Link, unpack
-from webcrawl.crawl.hive.letter import LARGEST, LINKS, Kind
+from webcrawl.crawl.hive.letter import LINK_KINDS, MAX_ITEMS_BYTES, Kind
 from webcrawl.crawl.hive.letter_check import LetterCheck
 from webcrawl.frontier.handover_records import pack_host
 from webcrawl.frontier.health import WALLED
@@ -271,7 +271,10 @@ def test_any_items(kind, items):
     msgpack.packb(LetterCheck(check).items(kind, items, SLOTS), unicode_errors="surrogatepass")
 
 
-@given(st.sampled_from(sorted(LINKS)), st.binary(max_size=40) | st.text(max_size=9).map(str.encode))
+@given(
+    st.sampled_from(sorted(LINK_KINDS)),
+    st.binary(max_size=40) | st.text(max_size=9).map(str.encode),
+)
 def test_a_link_with_other_bytes_must_unpack(kind, more):
     """A link with other bytes in it is taken in only if it can be unpacked."""
     for record in (
@@ -310,7 +313,7 @@ def test_requests_that_fit_no_letter():
     told = []
     sound = LetterCheck(lose=lambda kind, line: told.append(line))
 
-    assert sound.leaving(Link("http://a.test/1", request="A" * LARGEST).pack()) is None
+    assert sound.leaving(Link("http://a.test/1", request="A" * MAX_ITEMS_BYTES).pack()) is None
     assert told == [
         (
             "http://a.test/1 cannot be sent to the drone that has its host: it is too long for a "

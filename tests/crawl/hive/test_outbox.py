@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.support.examples import examples
 from tests.support.saving import prepared
 from webcrawl.crawl.hive.errors import HiveError
-from webcrawl.crawl.hive.letter import LARGEST, Kind, unpack
-from webcrawl.crawl.hive.outbox import SIZE, Outbox, batch_age
+from webcrawl.crawl.hive.letter import MAX_ITEMS_BYTES, Kind, unpack_letter
+from webcrawl.crawl.hive.outbox import MAX_ITEMS, Outbox, batch_age
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 
@@ -60,10 +60,10 @@ class Job:
 
     def send(self, drone=1, most=1000):
         """Sends what is due; returns the messages. Their places are 1-0, 2-0 and so on."""
-        letters = self.outbox.due(drone, most)
+        letters = self.outbox.due_letters(drone, most)
         for letter in letters:
-            self.outbox.sent(drone, letter, f"{next(self.places)}-0")
-        return [unpack(letter.data, HIVE) for letter in letters]
+            self.outbox.note_sent(drone, letter, f"{next(self.places)}-0")
+        return [unpack_letter(letter.data, HIVE) for letter in letters]
 
     @property
     def rows(self):
@@ -84,9 +84,9 @@ def _job(tmp_path):
 class TestCollecting:
     def test_a_full_letter_is_closed_at_once(self, job):
         """256 items are a letter; the rest waits for more."""
-        job.outbox.put(1, Kind.LINKS, links(2 * SIZE + 1))
+        job.outbox.put(1, Kind.LINKS, links(2 * MAX_ITEMS + 1))
 
-        assert [len(message.items) for message in job.send()] == [SIZE, SIZE]
+        assert [len(message.items) for message in job.send()] == [MAX_ITEMS, MAX_ITEMS]
 
     def test_a_second_old(self, job):
         """A letter is closed when its first item is a second old, with all for the same drone."""
@@ -95,10 +95,10 @@ class TestCollecting:
         job.outbox.put(1, Kind.LINKS, links(1, 1))
         job.outbox.put(1, Kind.VOTES, [["a.test", "http://b.test/"]])
 
-        job.outbox.close(0.99)
-        assert job.outbox.due(1, 9) == []
+        job.outbox.close_old(0.99)
+        assert job.outbox.due_letters(1, 9) == []
         job.outbox.put(2, Kind.LINKS, links(1))
-        job.outbox.close(1.0)
+        job.outbox.close_old(1.0)
         assert [message.items for message in job.send()] == [
             links(2),
             [["a.test", "http://b.test/"]],
@@ -111,11 +111,11 @@ class TestCollecting:
         for drone in (1, 2):
             job.outbox.put(drone, Kind.LINKS, links(1))
 
-        job.outbox.close(1.0)
+        job.outbox.close_old(1.0)
         assert (len(job.send(1)), len(job.send(2))) == (0, 1)
-        job.outbox.close(14.9)
+        job.outbox.close_old(14.9)
         assert job.send(1) == []
-        job.outbox.close(15.0)
+        job.outbox.close_old(15.0)
         assert len(job.send(1)) == 1
 
     @pytest.mark.parametrize(
@@ -131,9 +131,9 @@ class TestCollecting:
         job.outbox.put(1, Kind.LINKS, links(1))
         job.outbox.put(2, Kind.VOTES, [["a.test", "http://b.test/"]])
 
-        job.outbox.close(0.0, all=True)
+        job.outbox.close_all()
 
-        assert len(job.outbox.due(1, 9)) == len(job.outbox.due(2, 9)) == 1
+        assert len(job.outbox.due_letters(1, 9)) == len(job.outbox.due_letters(2, 9)) == 1
 
     def test_nothing_is_no_collection(self, job):
         """A page without links for a drone leaves nothing."""
@@ -145,7 +145,7 @@ class TestCollecting:
         """A letter has its sender and the generation of the map at its closing."""
         job.outbox.put(1, Kind.LINKS, links(1))
         job.outbox.generation = 5
-        job.outbox.close(0.0, all=True)
+        job.outbox.close_all()
 
         (message,) = job.send()
 
@@ -154,7 +154,7 @@ class TestCollecting:
     def test_large_items(self, job):
         """Items that are a mebibyte together are letters of fewer items."""
         job.outbox.put(1, Kind.ROBOTS, [bytes(400_000)] * 7)
-        job.outbox.close(0.0, all=True)
+        job.outbox.close_all()
 
         messages = job.send()
 
@@ -163,33 +163,33 @@ class TestCollecting:
 
     def test_an_item_that_no_letter_has_room_for(self, job):
         """An item above 16 MiB is an error, in one line."""
-        job.outbox.put(1, Kind.ROBOTS, [bytes(LARGEST)])
+        job.outbox.put(1, Kind.ROBOTS, [bytes(MAX_ITEMS_BYTES)])
 
         with pytest.raises(HiveError, match="1 items for another drone take"):
-            job.outbox.close(0.0, all=True)
+            job.outbox.close_all()
 
 
 class TestSending:
     def test_out_of_turn(self, job):
         """A letter that was sent before its turn is a mistake of the caller."""
-        job.outbox.put(1, Kind.LINKS, links(2 * SIZE))
+        job.outbox.put(1, Kind.LINKS, links(2 * MAX_ITEMS))
 
         with pytest.raises(ValueError, match="but letter 1 was next"):
-            job.outbox.sent(1, job.outbox.due(1, 2)[1], "1-0")
+            job.outbox.note_sent(1, job.outbox.due_letters(1, 2)[1], "1-0")
 
     def test_not_too_much_at_once(self, job):
         """What is due at once is some 4 MiB, or one letter."""
         chance = random.Random(1)
         for size in (900_000, 900_000, 900_000, 900_000, 900_000, 5_000_000):
             job.outbox.put(1, Kind.ROBOTS, [chance.randbytes(size)])
-            job.outbox.close(0.0, all=True)
+            job.outbox.close_all()
 
         assert [len(job.send()) for _ in range(3)] == [4, 1, 1]
 
     def test_exact_letters_wait_for_a_checkpoint(self, job):
         """An exact letter is due once a checkpoint has it; ordinary ones pass it."""
-        job.outbox.put(1, Kind.QUEUED, links(SIZE))
-        job.outbox.put(1, Kind.LINKS, links(SIZE))
+        job.outbox.put(1, Kind.QUEUED, links(MAX_ITEMS))
+        job.outbox.put(1, Kind.LINKS, links(MAX_ITEMS))
         assert [message.kind for message in job.send()] == [Kind.LINKS]
 
         assert job.outbox.awaits_checkpoint
@@ -198,7 +198,7 @@ class TestSending:
         assert job.send() == []
         job.outbox.committed()
         assert not job.outbox.awaits_checkpoint
-        job.outbox.put(1, Kind.QUEUED, links(SIZE))
+        job.outbox.put(1, Kind.QUEUED, links(MAX_ITEMS))
         assert [message.number for message in job.send()] == [1]
 
         job.checkpoint()
@@ -210,11 +210,11 @@ class TestAcknowledging:
         """A letter whose place was acknowledged before its sender learned the place is forgotten at
         once.
         """
-        job.outbox.put(1, Kind.LINKS, links(SIZE))
-        (letter,) = job.outbox.due(1, 1)
-        job.outbox.acknowledged(1, "5-0")
+        job.outbox.put(1, Kind.LINKS, links(MAX_ITEMS))
+        (letter,) = job.outbox.due_letters(1, 1)
+        job.outbox.acknowledge(1, "5-0")
 
-        job.outbox.sent(1, letter, "5-0")
+        job.outbox.note_sent(1, letter, "5-0")
 
         assert job.outbox.unacknowledged == 0
 
@@ -227,7 +227,7 @@ class TestRestarts:
         job.outbox.put(1, Kind.SLOT, [b"one"])
         job.checkpoint()
         (first,) = job.send()
-        job.outbox.acknowledged(1, "1-0")
+        job.outbox.acknowledge(1, "1-0")
         job.checkpoint()
         job.reopen()
 
@@ -240,12 +240,12 @@ class TestRestarts:
 
     def test_a_lost_row_is_damage(self, job):
         """Rows that are missing among others are not passed over."""
-        job.outbox.put(1, Kind.LINKS, links(3 * SIZE))
+        job.outbox.put(1, Kind.LINKS, links(3 * MAX_ITEMS))
         job.checkpoint()
         job.db.execute("DELETE FROM meta WHERE name GLOB 'hive/out/*2'")
 
         with pytest.raises(DamagedFile, match="letters are missing"):
-            job.outbox.due(1, 3)
+            job.outbox.due_letters(1, 3)
 
     @pytest.mark.parametrize(
         "name", ["hive/out/one", "hive/out/1/odd/01", "hive/out/x/plain/01", "hive/out/1/plain/x"]
@@ -265,8 +265,8 @@ class TestALostDrone:
         job.outbox.put(1, Kind.SLOT, [b"one"])
         job.checkpoint()
         job.send()
-        job.outbox.acknowledged(1, "1-0")
-        list(job.outbox.rerouting(1, lambda kind, item: 2))
+        job.outbox.acknowledge(1, "1-0")
+        list(job.outbox.reroute(1, lambda kind, item: 2))
         job.checkpoint()
         job.reopen()
 
@@ -280,22 +280,22 @@ class TestALostDrone:
         any more.
         """
         job.outbox.put(1, Kind.QUEUED, links(1))
-        job.outbox.put(1, Kind.LINKS, links(2 * SIZE, 1))
+        job.outbox.put(1, Kind.LINKS, links(2 * MAX_ITEMS, 1))
         job.checkpoint()
-        slices = job.outbox.rerouting(1, lambda kind, item: 2)
+        slices = job.outbox.reroute(1, lambda kind, item: 2)
         next(slices)
         next(slices)
         job.checkpoint()
 
         job.reopen()
 
-        assert sorted(items(job.send(2))) == sorted(links(SIZE + 1))
-        assert items(job.send(1)) == links(SIZE, SIZE + 1)
+        assert sorted(items(job.send(2))) == sorted(links(MAX_ITEMS + 1))
+        assert items(job.send(1)) == links(MAX_ITEMS, MAX_ITEMS + 1)
 
     def test_nothing_goes_to_a_lost_drone(self, job):
         """From the first slice on nothing is sent to it: somebody else may get its stream."""
-        job.outbox.put(1, Kind.LINKS, links(4 * SIZE))
-        slices = job.outbox.rerouting(1, lambda kind, item: 2)
+        job.outbox.put(1, Kind.LINKS, links(4 * MAX_ITEMS))
+        slices = job.outbox.reroute(1, lambda kind, item: 2)
 
         assert job.send(1) == []
         next(slices)
@@ -306,7 +306,7 @@ class TestALostDrone:
         job.outbox.put(1, Kind.LINKS, links(1))
 
         with pytest.raises(ValueError, match="drone 1, which is lost"):
-            list(job.outbox.rerouting(1, lambda kind, item: 1))
+            list(job.outbox.reroute(1, lambda kind, item: 1))
 
     @given(puts=st.lists(st.tuples(st.integers(0, 2), st.sampled_from(Kind), st.integers(1, 300)), max_size=9),
            sent=st.integers(0, 9), memory=st.sampled_from([0, 3000, 1 << 20]), saved=st.booleans())  # fmt: skip
@@ -326,7 +326,7 @@ class TestALostDrone:
             job.checkpoint()
         job.send(0, sent)
 
-        list(job.outbox.rerouting(0, lambda kind, item: 1 + item[16] % 2))
+        list(job.outbox.reroute(0, lambda kind, item: 1 + item[16] % 2))
         job.checkpoint()
 
         assert 0 not in job.outbox.drones()
@@ -339,14 +339,14 @@ def test_for_whom_a_kill_would_bring_letters_back(job):
     too.
     """
     job.outbox.put(1, Kind.QUEUED, links(1))
-    assert job.outbox.kept == set()
+    assert job.outbox.saved_receivers == set()
     job.checkpoint()
     job.send(1)
-    job.outbox.acknowledged(1, "1-0")
-    assert (set(job.outbox.drones()), job.outbox.kept) == (set(), {1})
+    job.outbox.acknowledge(1, "1-0")
+    assert (set(job.outbox.drones()), job.outbox.saved_receivers) == (set(), {1})
     job.reopen()
-    assert job.outbox.kept == {1}
+    assert job.outbox.saved_receivers == {1}
     job.send(1)
-    job.outbox.acknowledged(1, "9-0")
+    job.outbox.acknowledge(1, "9-0")
     job.checkpoint()
-    assert job.outbox.kept == set()
+    assert job.outbox.saved_receivers == set()

@@ -8,7 +8,7 @@ from redis import Redis
 
 from tests.support.redis_server import Cable, OwnServer, clients, drones
 from webcrawl.crawl.hive.errors import Away, HiveError
-from webcrawl.crawl.hive.redis_server.pushed_seeds import BATCH, Taking
+from webcrawl.crawl.hive.redis_server.pushed_seeds import BATCH, SeedTaker
 from webcrawl.crawl.hive.redis_server.steps import Keys
 
 OWN = "webcrawl:{test}:taken:0"
@@ -19,7 +19,7 @@ async def taking(url, hand_on, own=OWN):
     """A drone that takes."""
     client = clients(url)()
     try:
-        yield Taking(client, "seeds", own, hand_on)
+        yield SeedTaker(client, "seeds", own, hand_on)
     finally:
         await client.aclose()
 

@@ -12,8 +12,16 @@ from hypothesis import strategies as st
 
 from tests.crawl.hive.small_hive import SmallHive
 from webcrawl.crawl.hive.errors import ForeignMessage
-from webcrawl.crawl.hive.partition import SlotMap, Wanted
-from webcrawl.crawl.hive.queen import BEATS, GRACE, LARGEST, REFUSALS, DroneState, Queen, Report
+from webcrawl.crawl.hive.partition import SlotMap, WantedMembers
+from webcrawl.crawl.hive.queen import (
+    GRACE_SECONDS,
+    LATER_BEATS,
+    MAX_REFUSALS,
+    MAX_REPORT_BYTES,
+    DroneState,
+    Queen,
+    Report,
+)
 
 
 def report(**values):
@@ -66,12 +74,12 @@ class TestReport:
             report(refusals=((3, "a"), (5, "b"))).refusal(number) for number in (2, 3, 4, 5)
         ] == ["", "a", "", "b"]
         full = Report.unpack(
-            report(refusals=tuple((number, "c") for number in range(1, REFUSALS + 5))).pack()
+            report(refusals=tuple((number, "c") for number in range(1, MAX_REFUSALS + 5))).pack()
         )
 
-        assert len(full.refusals) == REFUSALS
+        assert len(full.refusals) == MAX_REFUSALS
         assert "not known" in full.refusal(1)
-        assert (full.refusal(REFUSALS), full.refusal(REFUSALS + 5)) == ("c", "")
+        assert (full.refusal(MAX_REFUSALS), full.refusal(MAX_REFUSALS + 5)) == ("c", "")
 
     def test_of_a_later_version(self):
         """A field that this version does not know is left out; one that an earlier version lacked
@@ -110,7 +118,15 @@ class TestReport:
             Report.unpack(msgpack.packb(values))
 
     @pytest.mark.parametrize(
-        "data", [b"", b"\xc1", b"hello", msgpack.packb([1]), msgpack.packb({}), bytes(LARGEST + 1)]
+        "data",
+        [
+            b"",
+            b"\xc1",
+            b"hello",
+            msgpack.packb([1]),
+            msgpack.packb({}),
+            bytes(MAX_REPORT_BYTES + 1),
+        ],
     )
     def test_no_report(self, data):
         """Other bytes, or too many, are foreign."""
@@ -154,20 +170,22 @@ def reports(*numbers, **values):
 
 def later(before, **values):
     """The same drones, when enough beats have passed."""
-    return {drone: replace(one, beat=one.beat + BEATS, **values) for drone, one in before.items()}
+    return {
+        drone: replace(one, beat=one.beat + LATER_BEATS, **values) for drone, one in before.items()
+    }
 
 
 class Test_the_end:
     def test_one_drains(self):
         """A drone that leaves is waited for until it has retired, away or not."""
         queen, first = Queen(), reports(0, 1) | reports(2, state=DroneState.DRAINING, idle=False)
-        queen.look(0, first, {0, 1}, MAP)
+        queen.decide(0, first, {0, 1}, MAP)
         second = later(first)
 
-        assert not queen.look(1, second, {0, 1}, MAP).over
+        assert not queen.decide(1, second, {0, 1}, MAP).over
         retired = second | {2: replace(second[2], state=DroneState.RETIRED)}
-        queen.look(2, retired, {0, 1}, MAP)
-        assert queen.look(3, later(retired), {0, 1}, MAP).over
+        queen.decide(2, retired, {0, 1}, MAP)
+        assert queen.decide(3, later(retired), {0, 1}, MAP).over
 
     @pytest.mark.parametrize(
         ("more", "slots", "nothing"),
@@ -184,18 +202,18 @@ class Test_the_end:
     def test_no_drone_has_got_anything(self, more, slots, nothing):
         """A hive that had seeds, and has ended without a page, has given nothing."""
         queen, first = Queen(), reports(0, 1, generation=slots.generation, **more)
-        assert not queen.look(0, first, {0, 1}, slots).gave_nothing
+        assert not queen.decide(0, first, {0, 1}, slots).gave_nothing
 
-        decided = queen.look(1, later(first), {0, 1}, slots)
+        decided = queen.decide(1, later(first), {0, 1}, slots)
         assert (decided.over, decided.gave_nothing) == (True, nothing)
 
     def test_one_drone_has_got_something(self):
         """Then the hive has."""
         queen, none = Queen(), reports(0, got=False, figures={"seeds": 6})
         first = none | reports(1, got=True, figures={"seeds": 6})
-        queen.look(0, first, {0, 1}, MAP)
+        queen.decide(0, first, {0, 1}, MAP)
 
-        assert not queen.look(1, later(first), {0, 1}, MAP).gave_nothing
+        assert not queen.decide(1, later(first), {0, 1}, MAP).gave_nothing
 
     def test_one_leaves_that_the_server_has_forgotten(self):
         """One that has to give everything away is waited for by the map, whatever has become of its
@@ -203,50 +221,50 @@ class Test_the_end:
         """
         slots = MAP.resized((0,))
         queen, first = Queen(), reports(0, generation=slots.generation)
-        queen.look(0, first, {0}, slots)
+        queen.decide(0, first, {0}, slots)
 
-        assert not queen.look(1, later(first), {0}, slots).over
+        assert not queen.decide(1, later(first), {0}, slots).over
         slots = slots.without((1,))
         last = later(first, generation=slots.generation)
-        queen.look(2, last, {0}, slots)
-        assert queen.look(3, later(last), {0}, slots).over
+        queen.decide(2, last, {0}, slots)
+        assert queen.decide(3, later(last), {0}, slots).over
 
     def test_another_queen(self):
         """A new queen looks twice herself."""
         first = reports(0, 1)
-        Queen().look(0, first, {0, 1}, MAP)
+        Queen().decide(0, first, {0, 1}, MAP)
         queen = Queen()
 
-        assert not queen.look(1, later(first), {0, 1}, MAP).over
-        assert queen.look(2, later(later(first)), {0, 1}, MAP).over
+        assert not queen.decide(1, later(first), {0, 1}, MAP).over
+        assert queen.decide(2, later(later(first)), {0, 1}, MAP).over
 
 
 class Test_the_map:
     def wanted(self, *members, lost=()):
-        return Wanted(frozenset(members), frozenset(lost))
+        return WantedMembers(frozenset(members), frozenset(lost))
 
     def test_nothing_wanted(self):
         """Nobody wants a change: no map."""
-        decisions = Queen().look(0, reports(0, 1), {0, 1}, MAP)
+        decisions = Queen().decide(0, reports(0, 1), {0, 1}, MAP)
 
         assert (decisions.map, decisions.waits) == (None, "")
 
     def test_a_drone_joins(self):
         """A wanted drone that is there gets its share."""
-        decisions = Queen().look(0, reports(0, 1, 2), {0, 1, 2}, MAP, self.wanted(0, 1, 2))
+        decisions = Queen().decide(0, reports(0, 1, 2), {0, 1, 2}, MAP, self.wanted(0, 1, 2))
 
         assert decisions.map == MAP.resized((0, 1, 2))
 
     def test_a_drone_leaves(self):
         """A drone that is no longer wanted gives its share away; it is not lost."""
-        decisions = Queen().look(0, reports(0, 1), {0, 1}, MAP, self.wanted(0))
+        decisions = Queen().decide(0, reports(0, 1), {0, 1}, MAP, self.wanted(0))
 
         assert (decisions.map, decisions.lost) == (MAP.resized((0,)), frozenset())
 
     @pytest.mark.parametrize("change", [{"moving": (1,)}, {"generation": 0}])
     def test_one_change_at_a_time(self, change):
         """The next map waits until the last one is in force everywhere."""
-        decisions = Queen().look(
+        decisions = Queen().decide(
             0, reports(0, **change) | reports(1, 2), {0, 1, 2}, MAP, self.wanted(0, 1, 2)
         )
 
@@ -257,15 +275,15 @@ class Test_the_map:
 
     def test_a_member_that_is_not_there(self):
         """Slots are not given to, nor taken from, a drone that does not run."""
-        joins = Queen().look(0, reports(0, 1), {0, 1}, MAP, self.wanted(0, 1, 2))
+        joins = Queen().decide(0, reports(0, 1), {0, 1}, MAP, self.wanted(0, 1, 2))
         assert joins.waits == "drone 2, which is not running"
-        leaves = Queen().look(0, reports(0, 1), {0}, MAP, self.wanted(0))
+        leaves = Queen().decide(0, reports(0, 1), {0}, MAP, self.wanted(0))
 
         assert (joins.map, leaves.map) == (None, None)
 
     def test_a_lost_drone(self):
         """The slots of a drone that was given up go to the others, with nothing in them."""
-        decisions = Queen().look(
+        decisions = Queen().decide(
             0, reports(0, moving=(1,)) | reports(1), {0}, MAP, self.wanted(0, 1, lost=(1,))
         )
 
@@ -275,22 +293,24 @@ class Test_the_map:
         """It may be used again once all work by a map without it: then nobody sends to it any more."""
         wanted, slots = self.wanted(0, lost=(1,)), MAP.resized((0,))
 
-        assert Queen().look(0, reports(0), {0}, slots, wanted).forgotten == set()
-        assert Queen().look(
+        assert Queen().decide(0, reports(0), {0}, slots, wanted).forgotten == set()
+        assert Queen().decide(
             0, reports(0, generation=slots.generation), {0}, slots, wanted
         ).forgotten == {1}
         assert (
-            Queen().look(0, reports(0, generation=slots.generation), set(), slots, wanted).forgotten
+            Queen()
+            .decide(0, reports(0, generation=slots.generation), set(), slots, wanted)
+            .forgotten
             == set()
         )
-        assert Queen().look(0, reports(0), {0}, MAP, wanted).forgotten == set()
+        assert Queen().decide(0, reports(0), {0}, MAP, wanted).forgotten == set()
 
     def test_a_lost_drone_that_was_leaving(self):
         """Those who wait for slots of a drone that was given up are told, though the members stay
         the same.
         """
         seen = reports(0, moving=(2,)) | reports(1) | reports(2, state=DroneState.DRAINING)
-        decisions = Queen().look(0, seen, {0, 1}, MAP, self.wanted(0, 1, lost=(2,)))
+        decisions = Queen().decide(0, seen, {0, 1}, MAP, self.wanted(0, 1, lost=(2,)))
 
         assert (decisions.map, decisions.lost) == (MAP.resized((0, 1)), {2})
 
@@ -298,7 +318,7 @@ class Test_the_map:
         """A drone that beats keeps its slots, whatever somebody said of it: no host is asked by
         two.
         """
-        decisions = Queen().look(0, reports(0, 1), {0, 1}, MAP, self.wanted(0, lost=(1,)))
+        decisions = Queen().decide(0, reports(0, 1), {0, 1}, MAP, self.wanted(0, lost=(1,)))
 
         assert (decisions.map, decisions.waits) == (
             None,
@@ -307,7 +327,7 @@ class Test_the_map:
 
     def test_nobody_left(self):
         """The last drone cannot leave."""
-        decisions = Queen().look(0, reports(0, 1), {0, 1}, MAP, self.wanted())
+        decisions = Queen().decide(0, reports(0, 1), {0, 1}, MAP, self.wanted())
 
         assert decisions.map is None
 
@@ -316,22 +336,22 @@ class Test_the_map:
         again.
         """
         queen, first, wanted = Queen(), reports(0), self.wanted(0, lost=(1,))
-        queen.look(0, first, {0}, MAP, wanted)
+        queen.decide(0, first, {0}, MAP, wanted)
 
-        assert not queen.look(1, later(first), {0}, MAP, wanted).over
+        assert not queen.decide(1, later(first), {0}, MAP, wanted).over
 
 
 class Test_resting:
     def test_all_rest(self):
         """Hosts set aside are tried no more when no drone has anything else left."""
-        assert Queen().look(0, reports(0, 1, idle=False, rests=True), {0, 1}, MAP).rest
+        assert Queen().decide(0, reports(0, 1, idle=False, rests=True), {0, 1}, MAP).rest
 
     def test_one_does_not(self):
         """Nor may it be so while a drone has, or is not heard of."""
         rest = reports(0, 1, rests=True)
 
-        assert not Queen().look(0, rest | reports(1, rests=False), {0, 1}, MAP).rest
-        assert not Queen().look(0, rest, {0}, MAP).rest
+        assert not Queen().decide(0, rest | reports(1, rests=False), {0, 1}, MAP).rest
+        assert not Queen().decide(0, rest, {0}, MAP).rest
 
 
 class Test_drones_that_go:
@@ -339,10 +359,10 @@ class Test_drones_that_go:
         """One line when a drone is not heard of any more, one when it is back."""
         queen, seen = Queen(), reports(0, 1, jobdir="/crawl", host="kiwi")
 
-        first = queen.look(10, seen, {0}, MAP)
-        away = queen.look(10 + GRACE, seen, {0}, MAP)
-        again = queen.look(21 + GRACE, seen, {0}, MAP)
-        back = queen.look(31, seen, {0, 1}, MAP)
+        first = queen.decide(10, seen, {0}, MAP)
+        away = queen.decide(10 + GRACE_SECONDS, seen, {0}, MAP)
+        again = queen.decide(21 + GRACE_SECONDS, seen, {0}, MAP)
+        back = queen.decide(31, seen, {0, 1}, MAP)
 
         assert (first.away, first.notices) == ({1: 10}, ())
         assert away.notices == (
@@ -358,8 +378,8 @@ class Test_drones_that_go:
         queen, seen = Queen(), reports(0, 1)
 
         looks = [
-            queen.look(now, seen, alive, MAP)
-            for now, alive in [(0, {0}), (GRACE - 1, {0}), (GRACE, {0, 1})]
+            queen.decide(now, seen, alive, MAP)
+            for now, alive in [(0, {0}), (GRACE_SECONDS - 1, {0}), (GRACE_SECONDS, {0, 1})]
         ]
 
         assert [look.notices for look in looks] == [()] * 3
@@ -367,17 +387,17 @@ class Test_drones_that_go:
     def test_stopped(self):
         """Of a drone that said so before it went it is said that it was stopped."""
         queen, seen = Queen(), reports(0) | reports(1, state=DroneState.STOPPING)
-        queen.look(0, seen, {0}, MAP)
-        (notice,) = queen.look(GRACE, seen, {0}, MAP).notices
+        queen.decide(0, seen, {0}, MAP)
+        (notice,) = queen.decide(GRACE_SECONDS, seen, {0}, MAP).notices
 
         assert notice.startswith("drone 1 was stopped;")
 
     def test_given_up(self):
         """A drone that is given up while it is away is not said to be back."""
         queen, seen = Queen(), reports(0, 1)
-        queen.look(0, seen, {0}, MAP)
+        queen.decide(0, seen, {0}, MAP)
 
-        gone = queen.look(1, seen, {0}, MAP, Wanted(frozenset((0,)), frozenset((1,))))
+        gone = queen.decide(1, seen, {0}, MAP, WantedMembers(frozenset((0,)), frozenset((1,))))
 
         assert (gone.away, gone.notices) == ({}, ())
 
@@ -387,15 +407,19 @@ class Test_drones_that_go:
         """
         retired = reports(2, state=DroneState.RETIRED)
 
-        assert Queen().look(0, reports(0, 1) | retired, {0, 1, 2}, MAP).released == {2}
+        assert Queen().decide(0, reports(0, 1) | retired, {0, 1, 2}, MAP).released == {2}
         assert (
-            Queen().look(0, reports(0, 1, towards=(2,)) | retired, {0, 1, 2}, MAP).released == set()
+            Queen().decide(0, reports(0, 1, towards=(2,)) | retired, {0, 1, 2}, MAP).released
+            == set()
         )
-        assert Queen().look(0, reports(0, 1, kept=(2,)) | retired, {0, 1, 2}, MAP).released == set()
         assert (
-            Queen().look(0, reports(0, 1, generation=0) | retired, {0, 1, 2}, MAP).released == set()
+            Queen().decide(0, reports(0, 1, kept=(2,)) | retired, {0, 1, 2}, MAP).released == set()
         )
-        assert Queen().look(0, reports(0, 1) | retired, {0, 2}, MAP).released == set()
+        assert (
+            Queen().decide(0, reports(0, 1, generation=0) | retired, {0, 1, 2}, MAP).released
+            == set()
+        )
+        assert Queen().decide(0, reports(0, 1) | retired, {0, 2}, MAP).released == set()
 
 
 seeds = st.integers(0, 1 << 32).map(Random)  # drawing thousands of choices one by one takes minutes

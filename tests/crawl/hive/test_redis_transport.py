@@ -27,8 +27,8 @@ from tests.support.redis_server import (
 from webcrawl.crawl.hive.errors import Away, Full, HiveError, NewEpoch
 from webcrawl.crawl.hive.letter import BEGINNING
 from webcrawl.crawl.hive.operator import Operator
-from webcrawl.crawl.hive.redis_server.clients import translated
-from webcrawl.crawl.hive.redis_server.pushed_seeds import Taking
+from webcrawl.crawl.hive.redis_server.clients import translate_redis_errors
+from webcrawl.crawl.hive.redis_server.pushed_seeds import SeedTaker
 from webcrawl.crawl.hive.redis_server.redis_transport import KEEP_MILLISECONDS
 from webcrawl.crawl.hive.redis_server.steps import Keys
 
@@ -96,7 +96,7 @@ async def test_the_rights_that_suffice(url):
     await server.give_up(1)
     await server.forget(1)
     taker = clients(url, username="drone", password=SECRET)()
-    seeds = Taking(taker, "test:start_urls", Keys("test").taken(0), lambda _: None)
+    seeds = SeedTaker(taker, "test:start_urls", Keys("test").taken(0), lambda _: None)
     for push in ("rpush", "sadd", "zadd"):
         with Redis.from_url(url) as client:
             getattr(client, push)("test:start_urls", {"a": 1} if push == "zadd" else "a")
@@ -299,7 +299,7 @@ async def test_tls(tmp_path):
 )
 def test_what_may_pass(error, meaning, words):
     """What the client raises while the server is away or full is told as that, in words."""
-    with pytest.raises(meaning) as told, translated():
+    with pytest.raises(meaning) as told, translate_redis_errors():
         raise error
 
     assert type(told.value) is meaning
@@ -309,7 +309,7 @@ def test_what_may_pass(error, meaning, words):
 
 def test_what_is_a_mistake():
     """Any other error of a program is not taken for trouble with the server."""
-    with pytest.raises(RuntimeError, match="mistake"), translated():
+    with pytest.raises(RuntimeError, match="mistake"), translate_redis_errors():
         raise RuntimeError("mistake")
 
 

@@ -7,8 +7,17 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 from tests.crawl.hive.test_queen import MAP, reports
-from webcrawl.crawl.hive.partition import Wanted
-from webcrawl.crawl.hive.queen import LARGEST, NAME, SAY, WRITE, DroneState, Reign, Report, Telling
+from webcrawl.crawl.hive.partition import WantedMembers
+from webcrawl.crawl.hive.queen import (
+    LOG_SECONDS,
+    MAX_REPORT_BYTES,
+    STATS_NAME,
+    WRITE_SECONDS,
+    DroneState,
+    FiguresWriter,
+    Reign,
+    Report,
+)
 
 
 class Server:
@@ -28,12 +37,12 @@ def said(caplog, *reports, alive=(0, 1)):
     """The warnings of a queen who sees these reports of drone 1, one with each beat."""
     server, drone = Server(), SimpleNamespace(slots=MAP)
     post = SimpleNamespace(drone=drone, obeyed=SimpleNamespace(wanted=None, number=0))
-    reign = Reign(0, server, post, ((),), SimpleNamespace(tell=lambda *values, **named: None))
+    reign = Reign(0, server, post, ((),), SimpleNamespace(write_due=lambda *values, **named: None))
     for data in reports:
         beat = SimpleNamespace(
             queen=0, reports={1: data}, alive=frozenset(alive), members={0: "", 1: ""}
         )
-        asyncio.run(reign.heard(beat))
+        asyncio.run(reign.act_on(beat))
     return [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
 
 
@@ -42,12 +51,12 @@ def asked(slots, members, seen, wanted, alive=None):
     server = Server()
     drone = SimpleNamespace(slots=slots)
     post = SimpleNamespace(drone=drone, obeyed=SimpleNamespace(wanted=wanted, number=0))
-    told = SimpleNamespace(tell=lambda *values, **named: None)
+    told = SimpleNamespace(write_due=lambda *values, **named: None)
     packed = {drone: report.pack() for drone, report in seen.items()}
     beat = SimpleNamespace(
         queen=0, reports=packed, alive=frozenset(alive or seen), members=dict.fromkeys(members, "")
     )
-    asyncio.run(Reign(0, server, post, ((),), told).heard(beat))
+    asyncio.run(Reign(0, server, post, ((),), told).act_on(beat))
     return server.asked
 
 
@@ -55,7 +64,7 @@ def test_a_lost_drone():
     """Its state is refused before others get its slots; it is forgotten when all know, and only
     once.
     """
-    wanted, after = Wanted(frozenset((0,)), frozenset((1,))), MAP.resized((0,), lost=(1,))
+    wanted, after = WantedMembers(frozenset((0,)), frozenset((1,))), MAP.resized((0,), lost=(1,))
     knows = {0: replace(reports(0)[0], generation=after.generation)}
 
     assert asked(MAP, (0, 1), reports(0), wanted) == [("give_up", 1), ("publish_map", after)]
@@ -87,7 +96,7 @@ def test_an_unreadable_report_is_told_once(caplog):
 
 def test_a_drone_that_is_not_heard_of(caplog, monkeypatch):
     """It is a warning: these are what `scrapy hive` passes on from the logs of its drones."""
-    monkeypatch.setattr("webcrawl.crawl.hive.queen.GRACE", 0)
+    monkeypatch.setattr("webcrawl.crawl.hive.queen.GRACE_SECONDS", 0)
 
     (line,) = said(caplog, reports(1)[1].pack(), alive=(0,))
 
@@ -96,7 +105,7 @@ def test_a_drone_that_is_not_heard_of(caplog, monkeypatch):
 
 def test_another_trouble_is_told_again(caplog, monkeypatch):
     """A report that is unreadable for another reason is told again."""
-    monkeypatch.setattr("webcrawl.crawl.hive.queen.AGAIN", 0.0)
+    monkeypatch.setattr("webcrawl.crawl.hive.queen.UNREADABLE_LOG_SECONDS", 0.0)
 
     lines = said(caplog, b"rubbish", b"\xc1", b"\xc1")
 
@@ -106,7 +115,7 @@ def test_another_trouble_is_told_again(caplog, monkeypatch):
 
 def test_a_report_that_was_readable_meanwhile(caplog, monkeypatch):
     """A report that becomes unreadable once more is told again."""
-    monkeypatch.setattr("webcrawl.crawl.hive.queen.AGAIN", 0.0)
+    monkeypatch.setattr("webcrawl.crawl.hive.queen.UNREADABLE_LOG_SECONDS", 0.0)
     good = reports(1)[1].pack()
 
     assert len(said(caplog, b"rubbish", good, b"rubbish")) == 2
@@ -122,7 +131,7 @@ def test_troubles_that_change_all_the_time(caplog):
         len(
             said(
                 caplog,
-                *[bytes(LARGEST + 1 + number) for number in range(3)],
+                *[bytes(MAX_REPORT_BYTES + 1 + number) for number in range(3)],
                 good,
                 b"rubbish",
                 good,
@@ -150,24 +159,24 @@ def test_the_file(tmp_path):
     """The figures of all drones are summed in a file, which is written anew after a while, and at
     the end.
     """
-    telling = Telling(tmp_path)
+    telling = FiguresWriter(tmp_path)
 
     def told(now, pages, **more):
-        telling.tell(now, figures(pages), **more)
-        return json.loads((tmp_path / NAME).read_text())["pages"]
+        telling.write_due(now, figures(pages), **more)
+        return json.loads((tmp_path / STATS_NAME).read_text())["pages"]
 
     assert told(0, 5) == 10
-    assert told(WRITE - 1, 6) == 10
-    assert told(WRITE, 7) == 14
-    assert told(WRITE + 1, 8, last=True) == 16
+    assert told(WRITE_SECONDS - 1, 6) == 10
+    assert told(WRITE_SECONDS, 7) == 14
+    assert told(WRITE_SECONDS + 1, 8, last=True) == 16
 
 
 def test_the_line(tmp_path, caplog):
     """A line is logged now and then, and at the end."""
     caplog.set_level(logging.INFO)
-    telling = Telling(tmp_path)
-    for now in (0, WRITE, SAY, SAY + 1):
-        telling.tell(now, figures(1), last=now == SAY + 1)
+    telling = FiguresWriter(tmp_path)
+    for now in (0, WRITE_SECONDS, LOG_SECONDS, LOG_SECONDS + 1):
+        telling.write_due(now, figures(1), last=now == LOG_SECONDS + 1)
 
     assert [record.message for record in caplog.records] == [
         "the hive: 2 pages, 1 queued, 0 hosts, 0 failures, drones: 2"
@@ -178,7 +187,7 @@ def test_a_drone_in_trouble(tmp_path, caplog):
     """The line says first why a drone fetches nothing, and how many such drones there are."""
     caplog.set_level(logging.INFO)
     ill = replace(figures(1)[0], trouble="no name server")
-    Telling(tmp_path).tell(0, [ill, *figures(1)[1:]])
+    FiguresWriter(tmp_path).write_due(0, [ill, *figures(1)[1:]])
 
     assert caplog.messages == [
         "the hive: no name server (1 of 2 drones), 2 pages, 1 queued, 0 hosts, 0 failures, drones: 2"
@@ -188,7 +197,7 @@ def test_a_drone_in_trouble(tmp_path, caplog):
 def test_drones_that_are_away(tmp_path, caplog):
     """They are among the drones, whether they have ever reported or not, and are said to be away."""
     caplog.set_level(logging.INFO)
-    Telling(tmp_path).tell(0, figures(1), {1: 0.0, 2: 0.0})
+    FiguresWriter(tmp_path).write_due(0, figures(1), {1: 0.0, 2: 0.0})
 
     assert caplog.messages == [
         "the hive: 2 pages, 1 queued, 0 hosts, 0 failures, drones: 3, 2 away"
@@ -197,7 +206,7 @@ def test_drones_that_are_away(tmp_path, caplog):
 
 def test_a_folder_that_is_gone(tmp_path, caplog):
     """A file that cannot be written ends nothing."""
-    Telling(tmp_path / "gone").tell(0, figures(1))
+    FiguresWriter(tmp_path / "gone").write_due(0, figures(1))
 
     assert "cannot be written" in caplog.text
 
@@ -206,15 +215,17 @@ def test_what_the_metrics_have():
     """The queen tells how many drones are alive, and whether a change waits; others cannot know."""
     post = SimpleNamespace(
         drone=SimpleNamespace(slots=MAP),
-        obeyed=SimpleNamespace(wanted=Wanted(frozenset((0, 1, 2))), number=0),
+        obeyed=SimpleNamespace(wanted=WantedMembers(frozenset((0, 1, 2))), number=0),
     )
-    reign = Reign(0, Server(), post, ((),), SimpleNamespace(tell=lambda *values, **named: None))
+    reign = Reign(
+        0, Server(), post, ((),), SimpleNamespace(write_due=lambda *values, **named: None)
+    )
 
     def told(queen):
         beat = SimpleNamespace(
             queen=queen, reports={}, alive=frozenset((0, 1)), members={0: "", 1: ""}
         )
-        asyncio.run(reign.heard(beat))
+        asyncio.run(reign.act_on(beat))
         return reign.figures()
 
     about = {"hive/members": len(MAP.drones), "hive/generation": MAP.generation}

@@ -17,7 +17,7 @@ from tests.support.redis_server import (
     resumed,
     transport,
 )
-from webcrawl.crawl.hive.errors import Away, Full, HiveError, NewEpoch, NotNamed
+from webcrawl.crawl.hive.errors import Away, Full, HiveError, NewEpoch, UnknownDrone
 from webcrawl.crawl.hive.letter import BEGINNING
 from webcrawl.crawl.hive.registry import RESIZE
 
@@ -272,12 +272,12 @@ async def test_a_drone_that_the_hive_does_not_have_yet(url):
     ordered.
     """
     line = r"HIVE_DRONE = 2: the hive has the drones 0, 1; this one waits until `\w+ hive resize -n 3` lets it in; "
-    with pytest.raises(NotNamed, match=line):
+    with pytest.raises(UnknownDrone, match=line):
         await joins(url, member(2, drones=2))
     assert (await looked(url)).registry.record is None
     async with drones(url) as (one, _):
         for number in (2, 3):
-            with pytest.raises(NotNamed, match=line):
+            with pytest.raises(UnknownDrone, match=line):
                 await joins(url, member(2, drones=number))
         await one.command(RESIZE, [0, 1, 2], [])
         assert set((await joins(url, member(2, drones=2))).others) == {0, 1, 2}

@@ -17,7 +17,7 @@ from tests.support.served_hives import checkpoint
 from webcrawl.base.readable import readable
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
-from webcrawl.crawl.hive.member import KEY, take_up
+from webcrawl.crawl.hive.member import KEY, take_identity
 from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.crawl.hive.redis_server.embedded_server import EmbeddedServer
 from webcrawl.store.crawldb import CrawlDB
@@ -360,7 +360,7 @@ class TestRefusals:
         for number in range(3):
             hive.script(number, "finish")
             with closing(CrawlDB(folder.drone(number) / "state")) as db:
-                take_up(db, "web", number)
+                take_identity(db, "web", number)
 
         assert hive.run("-n", 3, HIVE_NAME="other").returncode == 0
         assert (folder.known().name, folder.known().drones) == ("other", (0, 1, 2))
@@ -370,13 +370,13 @@ class TestRefusals:
         may not.
         """
         with closing(CrawlDB(tmp_path / "state")) as db:
-            first = take_up(db, "web", 1)
-            second = take_up(db, "other", 1)
+            first = take_identity(db, "web", 1)
+            second = take_identity(db, "other", 1)
             db.set(KEY, b"key")
             with pytest.raises(
                 HiveError, match="belongs to drone 1 of the hive other, not to drone 1 of web"
             ):
-                take_up(db, "web", 1)
+                take_identity(db, "web", 1)
 
         assert (second.name, second.run, second.id != first.id) == ("other", 1, True)
 

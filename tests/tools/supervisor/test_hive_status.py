@@ -24,7 +24,7 @@ from tests.support.served_hives import (
 )
 from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.hive_folder import Founding
-from webcrawl.crawl.hive.operator import HiveLook
+from webcrawl.crawl.hive.operator import HiveView
 from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.crawl.hive.queen import DroneState, Report
 from webcrawl.store.lock import Lock
@@ -50,7 +50,7 @@ def saying(*figures):
     reports = {
         drone: Report(drone=drone, figures=one, **about) for drone, one in enumerate(figures)
     }
-    return HiveLook(map=None, places={}, reports=reports, leases={})
+    return HiveView(map=None, places={}, reports=reports, leases={})
 
 
 class Target:
@@ -66,7 +66,7 @@ class Target:
     is_changing = finished
 
     def look(self):
-        return HiveLook()
+        return HiveView()
 
     def known(self):
         return Founding("web", "web", "domain", 2, tuple(self.all_drones()))
@@ -406,7 +406,7 @@ def test_together(tmp_path, states, alive, together):
 
 def test_without_a_report():
     """A drone that has said nothing yet is there all the same."""
-    found = hive_progress(HiveLook(places={0: ("a", 1)}, leases={0: 1.0}))
+    found = hive_progress(HiveView(places={0: ("a", 1)}, leases={0: 1.0}))
 
     assert (found["state"], found["pages"], found["drones"][0]["state"]) == (
         "running",

@@ -13,8 +13,8 @@ from tests.support.served_hives import Scripted, checkpoint
 from tests.support.waiting import eventually
 from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.hive_folder import Founding
-from webcrawl.crawl.hive.operator import HiveLook
-from webcrawl.crawl.hive.partition import SLOTS, SlotMap, Wanted
+from webcrawl.crawl.hive.operator import HiveView
+from webcrawl.crawl.hive.partition import SLOTS, SlotMap, WantedMembers
 from webcrawl.crawl.hive.queen import DroneState, Report
 from webcrawl.store.jobdir.figures import merged
 from webcrawl.tools.supervisor import hive_watch
@@ -38,8 +38,8 @@ def look(members, alive, wanted=(), leaving=(), lost=()):
     state = {
         drone: DroneState.RUNNING if drone in members else DroneState.DRAINING for drone in alive
     }
-    order = Wanted(frozenset(wanted), frozenset(lost), 7)
-    return HiveLook(
+    order = WantedMembers(frozenset(wanted), frozenset(lost), 7)
+    return HiveView(
         map=SlotMap(2, tuple(members), array("H", [0] * SLOTS), leaving),
         reports={drone: Report(drone=drone, state=state[drone], **about) for drone in alive},
         leases=dict.fromkeys(alive, 1.0),
@@ -55,7 +55,7 @@ def running(seen, ended=(), here=(0, 1, 2), lost=()):
 
 def test_a_hive_that_begins():
     """The founders run until one of them has a map."""
-    assert running(HiveLook(), here=()) == [0, 1]
+    assert running(HiveView(), here=()) == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_new_drones():
     alone, for a new drone that came first would found a hive.
     """
     seen = look((0, 1), (0, 1), (0, 1, 2))
-    assert running(HiveLook(map=seen.map, orders=seen.orders), here=(0, 1)) == [0, 1]
+    assert running(HiveView(map=seen.map, orders=seen.orders), here=(0, 1)) == [0, 1]
     assert running(look((0, 1), (0, 1), (0, 1, 2)), here=(0, 1)) == [0, 1, 2]
     assert running(look((0, 1, 2), (0, 1, 2), (0, 1, 2))) == [0, 1, 2]
 

@@ -27,9 +27,9 @@ from tests.support.served_hives import (
 )
 from webcrawl.base.errors import CannotStart
 from webcrawl.crawl.hive.errors import Away
-from webcrawl.crawl.hive.member import IDENTITY, KEY, Identity, take_up
-from webcrawl.crawl.hive.operator import HiveLook
-from webcrawl.crawl.hive.partition import NOTHING_WANTED, SlotMap
+from webcrawl.crawl.hive.member import IDENTITY, KEY, Identity, take_identity
+from webcrawl.crawl.hive.operator import HiveView
+from webcrawl.crawl.hive.partition import NO_ORDER, SlotMap
 from webcrawl.crawl.hive.queen import DroneState, Report
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.tools.supervisor import member_changes
@@ -58,7 +58,7 @@ class Server:
 
     def order(self, members, lost=()):
         """Somebody gives an order."""
-        before = self.orders[-1] if self.orders else NOTHING_WANTED
+        before = self.orders[-1] if self.orders else NO_ORDER
         self.orders.append(before.followed_by(members, lost, len(self.orders) + 1))
         return len(self.orders)
 
@@ -95,7 +95,7 @@ class Server:
             drone: Report(drone=drone, state=state[drone], applied=self.noted, **about)
             for drone in state
         }
-        return HiveLook(
+        return HiveView(
             map=self.slots,
             reports=drones,
             leases=dict.fromkeys(drones, 9.0),
@@ -391,14 +391,14 @@ class TestAdopt:
         """It may fetch for as long as its fence is longer than its lease, or all of it if the
         server may be new.
         """
-        assert member_changes._seconds_to_fence(HiveLook(reports=reports), 1) == seconds
+        assert member_changes._seconds_to_fence(HiveView(reports=reports), 1) == seconds
 
     def test_one_that_comes_back_while_it_is_waited_for(self):
         """It is not given up: nothing of it is lost."""
         looks = [
-            HiveLook(map=SlotMap.fair(range(2))),
-            HiveLook(map=SlotMap.fair(range(2))),
-            HiveLook(leases={1: 9.0}),
+            HiveView(map=SlotMap.fair(range(2))),
+            HiveView(map=SlotMap.fair(range(2))),
+            HiveView(leases={1: 9.0}),
         ]
         said = []
         with pytest.raises(CannotStart, match="--drone 1: it was alive within"):
@@ -437,15 +437,15 @@ class TestAdopt:
                 "holds a crawl that is not part of a hive, not drone 0 of the hive web",
             ),
             (
-                lambda db: take_up(db, "web", 1),
+                lambda db: take_identity(db, "web", 1),
                 "belongs to drone 1 of the hive web, not to drone 0 of web",
             ),
             (
-                lambda db: take_up(db, "big", 0),
+                lambda db: take_identity(db, "big", 0),
                 "belongs to drone 0 of the hive big, not to drone 0 of web",
             ),
             (
-                lambda db: take_up(db, "web", 0),
+                lambda db: take_identity(db, "web", 0),
                 "drone 0 of this hive has its state in another folder, /crawl/drone-0 on kiwi",
             ),
         ],
@@ -473,7 +473,7 @@ class TestAdopt:
         """
         (tmp_path / "script-2").write_text("refuse")
         with closing(CrawlDB(tmp_path / "drone" / "state")) as db:
-            take_up(db, "web", 2)
+            take_identity(db, "web", 2)
         with Members(url, 2, founders=3) as members:
             done = hive("adopt", url, "--drone", 2, "--jobdir", tmp_path / "drone")
 
@@ -527,7 +527,7 @@ class TestAdopt:
         )
         for name, fake in {**nothing, "give_up": give_up}.items():
             monkeypatch.setattr(member_changes, name, fake)
-        target = SimpleNamespace(name="web", ask_server=lambda: HiveLook(leases={2: 1.0}))
+        target = SimpleNamespace(name="web", ask_server=lambda: HiveView(leases={2: 1.0}))
         adopted = partial(
             member_changes.adopt,
             target,
@@ -573,7 +573,7 @@ class TestAdopt:
 
     def test_one_that_leaves_and_is_lost(self):
         """So it is of a hive that runs."""
-        member_changes.check_can_leave(HiveLook(map=SlotMap.fair(range(3)).resized(range(2))), 2)
+        member_changes.check_can_leave(HiveView(map=SlotMap.fair(range(3)).resized(range(2))), 2)
 
     def test_the_last_drone(self, url):
         """The last drone of a hive has nobody to give its hosts to."""

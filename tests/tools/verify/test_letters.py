@@ -7,7 +7,7 @@ import msgpack
 import pytest
 
 from tests.support.commands import command
-from webcrawl.crawl.hive.letter import Inbox, Kind, Letter, pack
+from webcrawl.crawl.hive.letter import Inbox, Kind, Letter, pack_letter
 from webcrawl.crawl.hive.outbox import Outbox
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.tools.verify_crawl import verify
@@ -26,9 +26,9 @@ def _drone(copy):
         outbox, inbox = Outbox(db, 0, HIVE), Inbox(db, HIVE, lambda message: None)
         for kind in (*6 * [Kind.LINKS], Kind.QUEUED, Kind.QUEUED):
             outbox.put(1, kind, [LINK, LINK])
-            outbox.close(0.0, all=True)
+            outbox.close_all()
         inbox.new_epoch("run:1")
-        inbox.received("3-0", pack(Letter(Kind.SLOT, 1, 1, 1, ["piece"], 5), HIVE))
+        inbox.receive("3-0", pack_letter(Letter(Kind.SLOT, 1, 1, 1, ["piece"], 5), HIVE))
         db.checkpoint()
     return copy
 
@@ -46,7 +46,7 @@ def told(drone, changes):
 
 
 def letter(kind=Kind.LINKS, sender=0, number=0, channel=0, items=(LINK,), hive=HIVE):
-    return pack(Letter(kind, sender, 1, number, list(items), channel), hive)
+    return pack_letter(Letter(kind, sender, 1, number, list(items), channel), hive)
 
 
 def test_a_sound_drone(drone):

@@ -34,7 +34,7 @@ from webcrawl.store.errors import StoreError
 from webcrawl.urls.seeds.seed_source import BadLineError, seed_url
 
 if TYPE_CHECKING:
-    from webcrawl.crawl.hive.redis_server.pushed_seeds import Taking
+    from webcrawl.crawl.hive.redis_server.pushed_seeds import SeedTaker
 
 logger = logging.getLogger(__name__)
 
@@ -158,7 +158,7 @@ class RedisSeeds:
         )
 
     def opened(self, spider: Spider) -> None:
-        from webcrawl.crawl.hive.redis_server.pushed_seeds import Taking  # noqa: PLC0415 - 0.2 s for those who use it
+        from webcrawl.crawl.hive.redis_server.pushed_seeds import SeedTaker  # noqa: PLC0415 - 0.2 s for those who use it
 
         scheduler = scheduler_of(self._crawler)
         self._scheduler = scheduler
@@ -175,7 +175,7 @@ class RedisSeeds:
         except StoreError as error:
             scheduler.fail(error)
             return
-        self._taking: Taking = Taking(self._make_client(), self._source, own, self._hand_on)
+        self._taking: SeedTaker = SeedTaker(self._make_client(), self._source, own, self._hand_on)
         scheduler.crawl.followers.add(self)
         scheduler.run.sources.append(self.expects)
         # a drone's seeds come from the hive's server, which is watched

@@ -26,7 +26,7 @@ from webcrawl.content.html.link_kinds import ALL
 from webcrawl.content.purpose_bits import PURPOSES
 from webcrawl.crawl.checks.places import File
 from webcrawl.crawl.hive.errors import HiveError
-from webcrawl.crawl.hive.partition import MOST_DRONES, WAYS, read_regions
+from webcrawl.crawl.hive.partition import MAX_DRONES, WAYS, read_regions
 from webcrawl.crawl.revisit.policies import POLICIES
 from webcrawl.record.objectstore.place import ALLOWED, check_packages, read_address
 from webcrawl.urls.filters.filter_protocol import quiet
@@ -398,11 +398,11 @@ _ORDINAL = re.compile(r"-([0-9]{1,5})\Z")  # of a pod of a StatefulSet
 class DroneNumber:
     """A number, or `auto` for that which the engine has given to this process."""
 
-    allowed: str = f"a whole number from 0 to {MOST_DRONES - 1}, or {AUTO}"
+    allowed: str = f"a whole number from 0 to {MAX_DRONES - 1}, or {AUTO}"
 
     def read(self, value: Any, /) -> int:
         number = _ordinal(socket.gethostname()) if value == AUTO else value
-        return WholeNumber(0, MOST_DRONES - 1).read(number)
+        return WholeNumber(0, MAX_DRONES - 1).read(number)
 
 
 def _ordinal(host: str) -> str:

@@ -13,12 +13,12 @@ from typing import Any, Protocol
 
 from webcrawl.base.model import Link, Packed, Status, authority_of, unpack
 from webcrawl.base.url_text import host_of
-from webcrawl.crawl.hive.errors import HiveError, LaterMap
+from webcrawl.crawl.hive.errors import HiveError, LaterMapNeeded
 from webcrawl.crawl.hive.letter import Kind, Letter
 from webcrawl.crawl.hive.letter_check import LetterCheck
 from webcrawl.crawl.hive.outbox import Outbox
 from webcrawl.crawl.hive.partition import SlotMap
-from webcrawl.crawl.hive.slot_moves import Moving
+from webcrawl.crawl.hive.slot_moves import SlotMoves
 from webcrawl.frontier.seen.caches import UrlCache
 from webcrawl.net.robots import LIMIT
 
@@ -26,7 +26,7 @@ KNOWN = 1 << 16  # authorities whose slots are remembered
 OF_SLOTS = frozenset((Kind.LINKS, Kind.REQUESTS, Kind.QUEUED, Kind.SLOT))
 
 
-class Home(Protocol):
+class HomeCrawl(Protocol):
     """The crawl of this drone, as far as letters of other drones have an effect on it."""
 
     def now(self) -> float:
@@ -57,8 +57,8 @@ class Home(Protocol):
 class Drone:
     """The crawl's `Elsewhere`, and the reader of its letters."""
 
-    home: Home
-    moving: Moving
+    home: HomeCrawl
+    moving: SlotMoves
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class Drone:
     def part_from(self, drone: int) -> None:
         """Give letters for a drone that is gone to others; its successor's are numbered from 1."""
         if drone not in self.slots.drones and drone not in self.rerouted:
-            self.rerouted[drone] = self._outbox.rerouting(drone, self._route)
+            self.rerouted[drone] = self._outbox.reroute(drone, self._route)
 
     def reroute(self) -> bool:
         """Give a letter for such drones to others, in 0.3 ms; return whether there is more to do."""
@@ -242,11 +242,11 @@ class Drone:
     def take(self, message: Letter) -> None:
         """Books a letter. What is not ours goes on to its owner.
 
-        LaterMap: nothing was booked. By our map the pieces of a slot that is now ours would go back
+        Raise LaterMapNeeded: nothing was booked. By our map the pieces of a slot that is now ours would go back
         to their sender, and those that come later would be here before them.
         """
         if message.generation > self.slots.generation:
-            raise LaterMap
+            raise LaterMapNeeded
         self.received += len(message.items)
         kind = message.kind
         items = self._sound.items(kind, message.items, len(self.slots.owners))

@@ -11,7 +11,7 @@ from pathlib import Path
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.hive import letter, member, outbox, registry
 from webcrawl.crawl.hive.errors import HiveError
-from webcrawl.crawl.hive.outbox import END, NAME, read_name
+from webcrawl.crawl.hive.outbox import ROWS_BEGIN, ROWS_END, parse_row_name
 from webcrawl.crawl.hive.partition import WAYS, SlotMap, partition_of
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.crawls import STATE, number_of
@@ -25,7 +25,7 @@ NEVER: Channel = 0, 0
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SavedDrone:
     """One drone, as of its last checkpoint."""
 
     path: Path  # of its database
@@ -40,7 +40,7 @@ class Standing:
     others: Mapping[int, str]  # the state that each drone had, as this one knows
 
 
-def standing_of(crawl: Path) -> Standing | None:
+def saved_drone_of(crawl: Path) -> SavedDrone | None:
     """Return what this drone's last checkpoint says.
 
     Return None if the crawl is no drone, was never let in, or cannot be read, which is reported
@@ -55,31 +55,33 @@ def standing_of(crawl: Path) -> Standing | None:
     return standing
 
 
-def _standing(snapshot: Snapshot) -> Standing | None:
-    identity = member.unpacked(snapshot.get(member.IDENTITY))
+def _standing(snapshot: Snapshot) -> SavedDrone | None:
+    identity = member.unpack_identity(snapshot.get(member.IDENTITY))
     slots, key = snapshot.get(member.MAP), snapshot.get(member.KEY)
     # it was refused when it came, and has done nothing
     if identity is None or (slots is None and key is None):
         return None
     terms = read_terms(snapshot.get("terms") or b"{}")
     _, _, received = letter.read_inbox(snapshot.get(letter.INBOX))
-    names = snapshot.rows("SELECT name FROM meta WHERE name > ? AND name < ?", (NAME, END))
-    rows = [read_name(name) for (name,) in names]
-    return Standing(
+    names = snapshot.rows(
+        "SELECT name FROM meta WHERE name > ? AND name < ?", (ROWS_BEGIN, ROWS_END)
+    )
+    rows = [parse_row_name(name) for (name,) in names]
+    return SavedDrone(
         snapshot.path,
         identity.drone,
         identity.name,
         key or b"",
         SlotMap.unpack(slots) if slots is not None else None,
         str(terms.get("HIVE_PARTITION", "")),
-        outbox.channels_of(snapshot.get(outbox.META)),
+        outbox.channels_of(snapshot.get(outbox.OUTBOX)),
         Counter(row.drone for row in rows if row.exact),
         received,
         registry.other_states(snapshot.get(registry.COMPANIONS)),
     )
 
 
-def check_identities(crawls: Mapping[Path, Standing]) -> Iterator[DamagedFile]:
+def check_identities(crawls: Mapping[Path, SavedDrone]) -> Iterator[DamagedFile]:
     """Check that each drone lies in its own folder, and that all are of one hive."""
     first = next(iter(crawls.values()), None)
     for crawl, one in crawls.items():
@@ -100,7 +102,7 @@ def check_identities(crawls: Mapping[Path, Standing]) -> Iterator[DamagedFile]:
             )
 
 
-def check_strangers(crawls: Iterable[Path], drones: Iterable[Standing]) -> Iterator[DamagedFile]:
+def check_strangers(crawls: Iterable[Path], drones: Iterable[SavedDrone]) -> Iterator[DamagedFile]:
     """Check drones that were never let in. A state elsewhere may already have their number."""
     known = {number: state for one in drones for number, state in one.others.items()}
     for crawl in crawls:
@@ -119,14 +121,14 @@ def check_strangers(crawls: Iterable[Path], drones: Iterable[Standing]) -> Itera
 def _state(who: bytes) -> str | None:
     """Return the id of a drone's state, or None if its row is damaged, as reported."""
     try:
-        identity = member.unpacked(who)
+        identity = member.unpack_identity(who)
     except UNREADABLE:
         return None
     return identity.id if identity is not None else None
 
 
-def check_post(
-    before: Mapping[int, Standing], after: Mapping[int, Standing]
+def check_channels(
+    before: Mapping[int, SavedDrone], after: Mapping[int, SavedDrone]
 ) -> Iterator[DamagedFile]:
     """Check that a sender still has each exact letter that its receiver lacks.
 
@@ -173,7 +175,7 @@ Owner = Callable[[bytes], int]
 UNKNOWN = -1  # the owner of what has no host
 
 
-def owner_of(drones: Iterable[Standing]) -> Owner | None:
+def owner_of(drones: Iterable[SavedDrone]) -> Owner | None:
     """Return a function that tells which drone has always owned a URL.
 
     Return None if owners have changed or depend on a file.

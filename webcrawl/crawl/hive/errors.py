@@ -10,11 +10,11 @@ import msgpack
 
 from webcrawl.base.program import program
 
-MOST_NAMED = 20  # drones in a line
+MAX_NAMED_DRONES = 20  # drones in a line
 # behind what is wrong with a drone that may have come to the wrong hive
 ANOTHER_HIVE = "; if that is another hive, set HIVE_NAME"
 # What is raised when bytes that are no drone's are unpacked and read
-ILLEGIBLE = (ValueError, TypeError, LookupError, AttributeError, msgpack.UnpackException)
+UNPACK_ERRORS = (ValueError, TypeError, LookupError, AttributeError, msgpack.UnpackException)
 
 
 class HiveError(Exception):
@@ -26,7 +26,7 @@ class CannotRead(HiveError):  # noqa: N818 - reads as what it is
 
 
 @contextmanager
-def reading(file: Path) -> Iterator[None]:
+def translate_os_errors(file: Path) -> Iterator[None]:
     """Has CannotRead say what the system refuses: of the file that it names, or else of this one."""
     try:
         yield
@@ -35,11 +35,11 @@ def reading(file: Path) -> Iterator[None]:
 
 
 @contextmanager
-def legible() -> Iterator[None]:
+def translate_unpack_errors() -> Iterator[None]:
     """Raise HiveError, in one line, for what cannot be read: others may write to the server, too."""
     try:
         yield
-    except ILLEGIBLE as error:
+    except UNPACK_ERRORS as error:
         raise HiveError(
             f"the hive's data in the server cannot be read; another program may be writing to it: {error!r}"
         ) from error
@@ -57,14 +57,14 @@ class AnotherHive(HiveError):  # noqa: N818 - reads as what it is
         self.gives_way = gives_way
 
 
-class NotNamed(HiveError):  # noqa: N818 - reads as what it is
+class UnknownDrone(HiveError):  # noqa: N818 - reads as what it is
     """No slot map and no order names a drone of this number: it has to wait for one that does."""
 
     def __init__(self, drone: int, drones: Iterable[int]) -> None:
         """`drones`: those that the hive has."""
         there = sorted(drones)
         named = ", ".join(map(str, there))
-        if len(there) > MOST_NAMED:
+        if len(there) > MAX_NAMED_DRONES:
             named = f"{there[0]} to {there[-1]}"
         super().__init__(
             f"HIVE_DRONE = {drone}: the hive has the drones {named}; this one waits until "
@@ -76,7 +76,7 @@ class ForeignMessage(HiveError):  # noqa: N818 - reads as what it is
     """A message that came by a stream and is not of this hive, or is damaged."""
 
 
-class LaterMap(Exception):  # noqa: N818
+class LaterMapNeeded(Exception):  # noqa: N818
     """A letter was addressed using a later slot map than ours. We must learn that map first.
 
     Nothing was done with it.

@@ -19,10 +19,10 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from webcrawl.crawl.hive.errors import ILLEGIBLE, CannotRead, HiveError, reading
-from webcrawl.crawl.hive.member import IDENTITY, KEY, MAP, OBEYED, obeyed_number, unpacked
-from webcrawl.crawl.hive.operator import HiveLook
-from webcrawl.crawl.hive.partition import MOST_DRONES, NOTHING_WANTED, SlotMap
+from webcrawl.crawl.hive.errors import UNPACK_ERRORS, CannotRead, HiveError, translate_os_errors
+from webcrawl.crawl.hive.member import IDENTITY, KEY, MAP, OBEYED, obeyed_number, unpack_identity
+from webcrawl.crawl.hive.operator import HiveView
+from webcrawl.crawl.hive.partition import MAX_DRONES, NO_ORDER, SlotMap
 from webcrawl.crawl.hive.registry import (
     COMPANIONS,
     RESIZE,
@@ -42,7 +42,7 @@ from webcrawl.store.lock import Lock, is_held
 
 OF_EARLIER_VERSIONS = ("lost", "wanted")  # fields of hive.json
 Text = Annotated[str, Meta(min_length=1)]
-Number = Annotated[int, Meta(ge=0, le=MOST_DRONES)]
+Number = Annotated[int, Meta(ge=0, le=MAX_DRONES)]
 NEEDED = dict.fromkeys(("pages", "answers", "queued", "hosts", "failures", "bytes"), 0)
 
 
@@ -80,7 +80,7 @@ class HiveFolder:
 
     def check_logs(self, drones: Iterable[int]) -> None:
         """Raise HiveError if the output of a drone cannot be written: then no drone could start."""
-        with reading(self.path):
+        with translate_os_errors(self.path):
             for log in map(self.log, drones):
                 log.parent.mkdir(exist_ok=True)
                 appending(log).close()
@@ -92,7 +92,7 @@ class HiveFolder:
         """
         file = self.path / HIVE
         try:
-            with reading(file):
+            with translate_os_errors(file):
                 if file.exists():
                     with regular(file) as opened:
                         return _founding(file, json.load(opened))
@@ -108,13 +108,13 @@ class HiveFolder:
     def all_drones(self) -> tuple[int, ...]:
         """Return the drones that a start begins with, and those that were there once."""
         try:
-            with reading(self.path):
+            with translate_os_errors(self.path):
                 found = hive_of(self.path)
         except StoreError as error:
             raise CannotRead(str(error)) from error
         return found.drones if found else ()
 
-    def look(self) -> HiveLook:
+    def look(self) -> HiveView:
         """Return what the checkpoints here know of the members: the latest map, and all orders."""
         maps: list[SlotMap] = []
         commands: set[bytes] = set()
@@ -124,11 +124,11 @@ class HiveFolder:
                 if slots is not None:
                     maps.append(SlotMap.unpack(slots))
                 commands.update(saved_commands(companions))
-            except (StoreError, OSError, *ILLEGIBLE):
+            except (StoreError, OSError, *UNPACK_ERRORS):
                 # this drone says itself what is wrong when it is started
                 continue
         latest = max(maps, key=lambda slots: slots.generation, default=None)
-        return HiveLook(map=latest, orders=orders_in(commands))
+        return HiveView(map=latest, orders=orders_in(commands))
 
     def has(self, number: int) -> bool:
         """Return whether this drone has a state here."""
@@ -170,12 +170,12 @@ class HiveFolder:
         """
         last = max((order.number for order in self.look().orders), default=0)
         for drone in drones:
-            with suppress(StoreError, OSError, *ILLEGIBLE):
+            with suppress(StoreError, OSError, *UNPACK_ERRORS):
                 (obeyed,) = self._saved(drone, OBEYED)
                 last = max(last, obeyed_number(obeyed))
         return max(time.time_ns() // 1_000_000, last + 1)
 
-    def take_over_orders(self, founding: Founding, look: HiveLook) -> Founding:
+    def take_over_orders(self, founding: Founding, look: HiveView) -> Founding:
         """Return the facts without the orders that only an earlier version wrote to hive.json.
 
         The checkpoints get an order that they do not know by this look; a kill before hive.json is
@@ -183,7 +183,7 @@ class HiveFolder:
         """
         lost = {*founding.lost}.difference(founding.drones, founding.wanted)
         members = founding.wanted or founding.drones
-        order = look.order or NOTHING_WANTED
+        order = look.order or NO_ORDER
         are_lost = order.lost >= lost
         are_wanted = not founding.wanted or order.members == {*founding.wanted}
         after = replace(founding, lost=(), wanted=())
@@ -234,7 +234,7 @@ class HiveFolder:
     def _is_drone_of(self, number: int, key: bytes, states: Collection[str]) -> bool:
         try:
             who, its_key = self._saved(number, IDENTITY, KEY)
-            identity = unpacked(who)
+            identity = unpack_identity(who)
         except (StoreError, OSError):
             return True
         return its_key == key or (identity is not None and identity.id in states)
@@ -275,7 +275,7 @@ class HiveFolder:
         HiveError: another process has it.
         """
         try:
-            with reading(self.path):
+            with translate_os_errors(self.path):
                 self.path.mkdir(parents=True, exist_ok=True)
                 return Lock(self.path)
         except StateLocked as error:
@@ -284,10 +284,10 @@ class HiveFolder:
     @property
     def supervised(self) -> bool:
         """Return whether a process runs this hive on this machine."""
-        with reading(self.path):
+        with translate_os_errors(self.path):
             return is_held(self.path)
 
-    def finished(self, look: HiveLook) -> bool:
+    def finished(self, look: HiveView) -> bool:
         """Return whether all members have crawled to the end, as of their last checkpoints.
 
         `look`: what `look` returns, which reads the checkpoints of all drones.
@@ -301,7 +301,7 @@ class HiveFolder:
         """Return whether nothing was left to do for this drone when it last ran."""
         return self.figures(number).get("reason") == stats_file.FINISHED
 
-    def is_changing(self, look: HiveLook) -> bool:
+    def is_changing(self, look: HiveView) -> bool:
         """Return whether the checkpoints have an order that is not carried out.
 
         A drone that has given away all has ended, though a map may still have it among the leaving.
@@ -314,7 +314,7 @@ class HiveFolder:
     def running(self, number: int) -> bool:
         """Return whether a process has the JOBDIR of this drone."""
         state = self.drone(number) / "state"
-        with reading(state):
+        with translate_os_errors(state):
             return is_held(state)
 
     def figures(self, number: int) -> dict[str, Any]:

@@ -26,17 +26,19 @@ import msgpack
 
 from webcrawl.base import zstd_frame
 from webcrawl.crawl.hive.errors import ForeignMessage, HiveError
-from webcrawl.crawl.hive.partition import MOST_DRONES
+from webcrawl.crawl.hive.partition import MAX_DRONES
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.rowcrc import crc32_of_many
 
-MAGIC, VERSION = b"WCHV", 1
+MAGIC = b"WCHV"
+VERSION = 1
 # magic, version, kind, sender, generation, channel, number, count, hive
 HEAD = struct.Struct("<4sBBHIIQI16s")
 CRC = struct.Struct("<I")
-START = HEAD.size + CRC.size
-LARGEST = 16 << 20  # bytes that a frame may unpack to
-SURROGATES = "surrogatepass"  # what other people's pages have in them can be sent as it is
+HEAD_BYTES = HEAD.size + CRC.size
+MAX_ITEMS_BYTES = 16 << 20  # that a frame may unpack to
+# Text of pages may have lone surrogates, and is sent as it is.
+UNICODE_ERRORS = "surrogatepass"
 
 
 class Kind(IntEnum):
@@ -52,10 +54,10 @@ class Kind(IntEnum):
     SLOT = 6  # pieces of a slot that changes hands (slot_moves.py)
 
 
-EXACT = frozenset((Kind.REQUESTS, Kind.QUEUED, Kind.SLOT))
+EXACT_KINDS = frozenset((Kind.REQUESTS, Kind.QUEUED, Kind.SLOT))
 """Kinds that must be received exactly once. Of all others a second copy does no harm: the seen store decides."""
 
-LINKS = frozenset((Kind.LINKS, Kind.QUEUED))
+LINK_KINDS = frozenset((Kind.LINKS, Kind.QUEUED))
 """Kinds with packed links as their items."""
 
 
@@ -66,108 +68,116 @@ class Letter:
     kind: Kind
     sender: int
     generation: int  # of the sender's slot map
-    # of an exact message: they ascend from 1 for each sender and receiver; 0 for others
-    number: int
+    number: int  # of an exact letter, ascending from 1 for each sender and receiver; else 0
     items: list[Any]
-    # of an exact message: another one where the numbers begin anew, after a drone was lost
+    # Of an exact letter, a random number; else 0. Numbers begin at 1 in another channel when a
+    # drone was lost and another one has its number.
     channel: int = 0
 
 
-class TooLong(HiveError):  # noqa: N818 - reads as what it is
+class LetterTooLong(HiveError):  # noqa: N818 - reads as what it is
     """The items are more than a letter may hold."""
 
 
 @lru_cache(maxsize=16)
 def hive_id(hive: bytes) -> bytes:
-    """Return the mark of the hive on the wire, by which its key stays secret."""
+    """Return the digest of the hive's key that letters carry in place of the secret key."""
     return hashlib.blake2b(hive, digest_size=16, person=b"webcrawl hive").digest()
 
 
-def pack(message: Letter, hive: bytes, most: int = LARGEST) -> bytes:
-    """Return the bytes of a message.
+def pack_letter(letter: Letter, hive: bytes, max_items_bytes: int = MAX_ITEMS_BYTES) -> bytes:
+    """Return the letter as it goes over the wire, for the hive with this key.
 
-    Raise TooLong if its items take more than `most` bytes uncompressed.
+    Raise LetterTooLong if its items take more than `max_items_bytes` uncompressed.
     """
-    items = msgpack.packb(message.items, unicode_errors=SURROGATES)
-    if len(items) > most:
-        raise TooLong(
-            f"{len(message.items)} items for another drone take {len(items)} bytes, but a letter "
-            f"holds at most {most}"
+    items = msgpack.packb(letter.items, unicode_errors=UNICODE_ERRORS)
+    if len(items) > max_items_bytes:
+        raise LetterTooLong(
+            f"{len(letter.items)} items for another drone take {len(items)} bytes, but a letter "
+            f"holds at most {max_items_bytes}"
         )
     head = HEAD.pack(
         MAGIC,
         VERSION,
-        message.kind,
-        message.sender,
-        message.generation,
-        message.channel,
-        message.number,
-        len(message.items),
+        letter.kind,
+        letter.sender,
+        letter.generation,
+        letter.channel,
+        letter.number,
+        len(letter.items),
         hive_id(hive),
     )
     frame = zstd_frame.pack(items)
-    return b"".join((head, CRC.pack(crc32_of_many(frame, crc32_of_many(head))), frame))
+    return b"".join((head, CRC.pack(_checksum(head, frame)), frame))
 
 
-def unpack(data: bytes, hive: bytes) -> Letter:
-    """Return the message that `pack` made these bytes of, for the same hive.
+def unpack_letter(data: bytes, hive: bytes) -> Letter:
+    """Return the letter that `pack_letter` made these bytes of, for the same hive.
 
-    Raise ForeignMessage for all else.
+    Raise ForeignMessage for all other bytes.
     """
-    return read(data, hive_id(hive))[1]
+    _, letter = read_letter(data, hive_id(hive))
+    return letter
 
 
-def read(data: bytes, expected: bytes | None = None) -> tuple[bytes, Letter]:
-    """Return the mark of a message's hive, and the message; `expected`: the only valid mark.
+def read_letter(data: bytes, expected_hive: bytes | None = None) -> tuple[bytes, Letter]:
+    """Return the digest of the letter's hive (see `hive_id`), and the letter.
 
-    Raise ForeignMessage for other bytes.
+    Raise ForeignMessage if the bytes are no letter, or one of another hive than the expected one.
     """
     if not data.startswith(MAGIC):
         raise ForeignMessage("it does not begin like a letter of a hive")
-    if len(data) < START:
+    if len(data) < HEAD_BYTES:
         raise ForeignMessage("it is damaged: it ends within its head")
-    _, version, kind, sender, generation, channel, number, count, hive = HEAD.unpack_from(data)
+    _, version, kind_number, sender, generation, channel, number, count, hive = HEAD.unpack_from(
+        data
+    )
     if version != VERSION:
         raise ForeignMessage(
             f"it was written in version {version} of the format, but this program reads version {VERSION}"
         )
-    frame = data[START:]
-    if CRC.unpack_from(data, HEAD.size)[0] != crc32_of_many(
-        frame, crc32_of_many(data[: HEAD.size])
-    ):
+    frame = data[HEAD_BYTES:]
+    (checksum,) = CRC.unpack_from(data, HEAD.size)
+    if checksum != _checksum(data[: HEAD.size], frame):
         raise ForeignMessage("it is damaged: its checksum is wrong")
-    if expected not in (None, hive):
+    if expected_hive not in (None, hive):
         raise ForeignMessage("it belongs to another hive that has the same name on this server")
     try:
-        what = Kind(kind)
+        kind = Kind(kind_number)
     except ValueError as error:
-        raise ForeignMessage(f"it is of kind {kind}, which this program does not know") from error
-    if sender >= MOST_DRONES or (what in EXACT) != bool(number) or (what in EXACT) != bool(channel):
+        raise ForeignMessage(
+            f"it is of kind {kind_number}, which this program does not know"
+        ) from error
+    is_exact = kind in EXACT_KINDS
+    is_numbered_as_its_kind = bool(number) == is_exact and bool(channel) == is_exact
+    if sender >= MAX_DRONES or not is_numbered_as_its_kind:
         raise ForeignMessage(
             f"it claims to be number {number} from drone {sender}, which is impossible"
         )
-    message = Letter(what, sender, generation, number, _items(frame), channel)
-    _check_items(message.items, count)
-    return hive, message
+    items = _unpack_items(frame, count)
+    return hive, Letter(kind, sender, generation, number, items, channel)
 
 
-def _items(frame: bytes) -> Any:
+def _checksum(head: bytes, frame: bytes) -> int:
+    return crc32_of_many(frame, crc32_of_many(head))
+
+
+def _unpack_items(frame: bytes, count: int) -> list[Any]:
+    """Return the items of a frame. Raise ForeignMessage unless they are a list of so many."""
     try:
-        data = zstd_frame.unpack(frame, LARGEST)
-        return msgpack.unpackb(
-            data, strict_map_key=False, ext_hook=_refuse, unicode_errors=SURROGATES
+        data = zstd_frame.unpack(frame, MAX_ITEMS_BYTES)
+        items = msgpack.unpackb(
+            data, strict_map_key=False, ext_hook=_refuse_extension, unicode_errors=UNICODE_ERRORS
         )
     except (msgpack.UnpackException, ValueError, TypeError) as error:
         raise ForeignMessage(f"its items cannot be read: {error!r}") from error
-
-
-def _refuse(code: int, _data: bytes) -> Any:
-    raise ValueError(f"it has an extension of type {code}")
-
-
-def _check_items(items: Any, count: int) -> None:
     if not isinstance(items, list) or len(items) != count:
         raise ForeignMessage("the number of its items differs from what its head says")
+    return items
+
+
+def _refuse_extension(code: int, _data: bytes) -> Any:
+    raise ValueError(f"it has an extension of type {code}")
 
 
 # -- letters of other drones
@@ -176,14 +186,17 @@ INBOX = "hive/inbox"  # in the database
 BEGINNING = "0-0"  # the place in a stream before its first letter
 
 
-def order(place: str) -> int:
+def place_number(place: str) -> int:
     """Return a number by which places in a stream compare. Raise ValueError if this is no place."""
     major, _, minor = place.partition("-")
-    return int(major) << 64 | int(minor)
+    return int(major) << 64 | int(minor)  # the server's milliseconds and counter have 64 bits each
 
 
 def read_inbox(saved: bytes | None) -> tuple[str, str, dict[int, tuple[int, int]]]:
-    """Return the epoch, the place, and by sender channel and number of its last exact letter."""
+    """Return what a checkpoint has as INBOX: the epoch, the place, and the last exact letters.
+
+    For each sender these are the channel and the number of its last exact letter.
+    """
     if saved is None:
         return "", BEGINNING, {}
     epoch, place, last = msgpack.unpackb(saved)
@@ -191,55 +204,62 @@ def read_inbox(saved: bytes | None) -> tuple[str, str, dict[int, tuple[int, int]
 
 
 class Inbox(Part):
-    """Handles each exact letter of other drones once.
+    """Reads the stream of this drone, and has each exact letter of other drones handled once.
 
-    A Part of the checkpoint, and its follower (`committed`).
+    It is a part of the checkpoint, and its follower (`committed`).
     """
 
     def __init__(self, db: CrawlDB, hive: bytes, handle: Callable[[Letter], None]) -> None:
+        """Resume from the checkpoint. `hive` is the hive's key; `handle` books a new letter."""
         self._db = db
         self._hive = hive
         self._handle = handle
-        self.epoch, self.place, self._last = read_inbox(db.get(INBOX))
-        self.senders: set[int] = set()  # of what no checkpoint has
-        self.committed_place = self.place  # what may be acknowledged
-        self._written = self.epoch, self.place
-        self._saved = self._written
+        self.epoch, self.place, self._last_exact = read_inbox(db.get(INBOX))
+        self.unsaved_senders: set[int] = set()  # of letters that no checkpoint has
+        self.committed_place = self.place  # up to which the last checkpoint has all letters
+        self._written_position = self.epoch, self.place
+        self._saved_position = self._written_position  # by the checkpoint that is being taken
         db.join(self)
 
-    def received(self, place: str, data: bytes) -> bool:
-        """Handle a message and advance to its place; return whether it was new.
+    def receive(self, place: str, data: bytes) -> bool:
+        """Handle a letter and advance to its place; return whether it was new.
 
-        Raise ForeignMessage if it is not of this hive.
+        Raise ForeignMessage if it is not of this hive, and HiveError if an exact letter before it
+        is missing. What `handle` raises leaves the place as it was.
         """
-        if order(place) <= order(self.place):
+        if place_number(place) <= place_number(self.place):
             return False
-        message = unpack(data, self._hive)
-        new = message.kind not in EXACT or self._is_next(message)
-        if new:
-            self._handle(message)
-            self.senders.add(message.sender)
-            if message.kind in EXACT:
-                self._last[message.sender] = message.channel, message.number
+        letter = unpack_letter(data, self._hive)
+        is_exact = letter.kind in EXACT_KINDS
+        is_new = not is_exact or self._is_next(letter)
+        if is_new:
+            self._handle(letter)
+            self.unsaved_senders.add(letter.sender)
+            if is_exact:
+                self._last_exact[letter.sender] = letter.channel, letter.number
         self.place = place
-        return new
+        return is_new
 
     def skip(self, place: str) -> None:
-        """Passes over what is not of this hive."""
+        """Advance to the place of a message that is not of this hive."""
         self.place = place
 
-    def _is_next(self, message: Letter) -> bool:
-        channel, number = self._last.get(message.sender, (0, 0))
-        expected = number + 1 if channel == message.channel else 1
-        if message.number > expected:
+    def _is_next(self, letter: Letter) -> bool:
+        """Return whether an exact letter is the next of its sender, and not one handled before.
+
+        Raise HiveError if one before it has not arrived.
+        """
+        channel, number = self._last_exact.get(letter.sender, (0, 0))
+        expected = number + 1 if channel == letter.channel else 1
+        if letter.number > expected:
             raise HiveError(
-                f"drone {message.sender} sent letter {message.number}, but letter {expected} has "
+                f"drone {letter.sender} sent letter {letter.number}, but letter {expected} has "
                 "not arrived: letters were lost"
             )
-        return message.number == expected
+        return letter.number == expected
 
     def new_epoch(self, epoch: str) -> None:
-        """Read from the beginning of this epoch's stream."""
+        """Read from the beginning of this epoch's stream, unless it is the present epoch."""
         if epoch != self.epoch:
             self.epoch = epoch
             self.place = BEGINNING
@@ -248,16 +268,21 @@ class Inbox(Part):
     # -- the checkpoint
 
     def save(self) -> None:
-        """Write how far everything is handled; whatever changes, the place does too."""
-        self._saved = self.epoch, self.place
-        self.senders = set()
-        if self._saved != self._written:
-            last = [(sender, channel, number) for sender, (channel, number) in self._last.items()]
+        """Write the place up to which all letters are handled, and the last exact letters.
+
+        Nothing is written while the place stays, for nothing else changes without it.
+        """
+        self._saved_position = self.epoch, self.place
+        self.unsaved_senders = set()
+        if self._saved_position != self._written_position:
+            last = [
+                (sender, channel, number) for sender, (channel, number) in self._last_exact.items()
+            ]
             self._db.set(INBOX, msgpack.packb((self.epoch, self.place, last)))
-            self._written = self._saved
+            self._written_position = self._saved_position
 
     def committed(self) -> None:
-        """Let all be acknowledged that the checkpoint has; call it after COMMIT."""
-        epoch, place = self._saved
+        """Let all letters be acknowledged that the checkpoint has; call it after COMMIT."""
+        epoch, place = self._saved_position
         if epoch == self.epoch:
             self.committed_place = place

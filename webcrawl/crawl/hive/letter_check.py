@@ -24,8 +24,17 @@ from webcrawl.base.url_text import host_of
 from webcrawl.content.recognise.probe import FORM
 from webcrawl.crawl.hive import outbox
 from webcrawl.crawl.hive.errors import ForeignMessage
-from webcrawl.crawl.hive.letter import EXACT, INBOX, LARGEST, LINKS, Kind, Letter, order, read
-from webcrawl.crawl.hive.outbox import END, NAME, RowName, read_name
+from webcrawl.crawl.hive.letter import (
+    EXACT_KINDS,
+    INBOX,
+    LINK_KINDS,
+    MAX_ITEMS_BYTES,
+    Kind,
+    Letter,
+    place_number,
+    read_letter,
+)
+from webcrawl.crawl.hive.outbox import ROWS_BEGIN, ROWS_END, RowName, parse_row_name
 from webcrawl.frontier.host_origins import MAX_ORIGINS as RECORDS
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.host_row import PLAIN_FIELDS as NUMBERS
@@ -45,7 +54,7 @@ PAGE = re.compile(AUTHORITY.decode("latin-1") + "/[^\0- \x7f]*")
 MOST = 10**12  # of any number in a record
 OLDEST = 5  # fields of a host's failures: so many has one of a drone of the first version
 # bytes of a link: beside it there is what a letter, or a piece of a slot, has with it
-LONGEST = LARGEST - (1 << 16)
+LONGEST = MAX_ITEMS_BYTES - (1 << 16)
 KEY_BYTES = 8  # of one fingerprint
 
 # epoch, place, numbers
@@ -157,7 +166,7 @@ class LetterCheck:
 
     def items(self, kind: Kind, items: list[Any], slots: int) -> list[Any]:
         """Return the items that are sound; `slots` is the number of slots in all."""
-        if kind in LINKS:
+        if kind in LINK_KINDS:
             return self._records(items)
         check = partial(self._piece, slots=slots) if kind is Kind.SLOT else self._checks[kind]
         return [item for item in items if self._is(check, item)]
@@ -273,7 +282,9 @@ class LetterCheck:
         try:
             self._check(link)
             if len(record) > LONGEST:
-                raise UnsoundError(f"it is too long for a letter (limit {LARGEST >> 20} MiB)")
+                raise UnsoundError(
+                    f"it is too long for a letter (limit {MAX_ITEMS_BYTES >> 20} MiB)"
+                )
         except ValueError as error:
             if is_prerequisite(record):
                 return replace(link, request="").pack()
@@ -305,12 +316,12 @@ def check_letters(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFi
     """
     yield from _inbox(snapshot)
     numbers = _Numbers(_channels(snapshot))
-    for name, value in snapshot.rows(ROWS, (NAME, END)):
+    for name, value in snapshot.rows(ROWS, (ROWS_BEGIN, ROWS_END)):
         found["letters"] += 1
         try:
-            row = read_name(name)
+            row = parse_row_name(name)
             gap = numbers.gap(row)
-            hive, message = read(value)
+            hive, message = read_letter(value)
             flaw = gap or numbers.flaw(row, hive, message) or _links_flaw(message)
             found["items"] += len(message.items)
         except (ForeignMessage, ValueError, TypeError, AttributeError) as error:
@@ -319,12 +330,14 @@ def check_letters(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFi
             yield snapshot.damaged(f"table meta, {name}: {flaw}", value=value)
     for drone, last in numbers.ends():
         yield snapshot.damaged(
-            f"table meta, {outbox.META}: the last exact letter for drone {drone} should be {last}, but is not"
+            f"table meta, {outbox.OUTBOX}: the last exact letter for drone {drone} should be {last}, but is not"
         )
 
 
 def _links_flaw(message: Letter) -> str:
-    return next(filter(None, map(link_flaw, message.items)), "") if message.kind in LINKS else ""
+    return (
+        next(filter(None, map(link_flaw, message.items)), "") if message.kind in LINK_KINDS else ""
+    )
 
 
 @dataclass(slots=True)
@@ -346,7 +359,7 @@ class _Numbers:
         self.author = self.author or (hive, message.sender)
         if self.author != (hive, message.sender):
             return "it is a letter of another drone"
-        if row.exact != (message.kind in EXACT):
+        if row.exact != (message.kind in EXACT_KINDS):
             return f"a letter of kind {message.kind.name} is in the wrong lane"
         channel, _ = self.channels.get(row.drone, (0, 0))
         if row.exact and (message.number, message.channel) != (row.number, channel):
@@ -361,11 +374,11 @@ class _Numbers:
 
 
 def _channels(snapshot: Snapshot) -> dict[int, tuple[int, int]]:
-    value = snapshot.get(outbox.META)
+    value = snapshot.get(outbox.OUTBOX)
     try:
         return outbox.channels_of(value)
     except (ValueError, TypeError) as error:
-        raise snapshot.damaged(f"table meta, {outbox.META}: {error!r}", value=value) from error
+        raise snapshot.damaged(f"table meta, {outbox.OUTBOX}: {error!r}", value=value) from error
 
 
 def _inbox(snapshot: Snapshot) -> Iterator[DamagedFile]:
@@ -374,6 +387,6 @@ def _inbox(snapshot: Snapshot) -> Iterator[DamagedFile]:
         return
     try:
         _, place, _ = msgspec.msgpack.decode(value, type=KEPT_BY_INBOX)
-        order(place)
+        place_number(place)
     except ValueError as error:
         yield snapshot.damaged(f"table meta, {INBOX}: {error!r}", value=value)

@@ -17,7 +17,7 @@ import msgpack
 
 from webcrawl.base.program import program
 from webcrawl.crawl.hive.errors import HiveError
-from webcrawl.crawl.hive.partition import NOTHING_WANTED, Partition, SlotMap, Wanted
+from webcrawl.crawl.hive.partition import NO_ORDER, Partition, SlotMap, WantedMembers
 from webcrawl.store.crawldb import CrawlDB, Part, SavedValue
 
 if TYPE_CHECKING:  # a crawl of its own looks for an identity, and loads none of these
@@ -42,7 +42,7 @@ class Identity:
         return bytes(msgpack.packb((self.id, self.name, self.drone, self.run)))
 
 
-def take_up(db: CrawlDB, name: str, drone: int) -> Identity:
+def take_identity(db: CrawlDB, name: str, drone: int) -> Identity:
     """Return the identity of this state for one more run, or a new one; it is saved at once.
 
     Raise HiveError if the state belongs to another drone, or to a crawl of its own.
@@ -70,10 +70,10 @@ def take_up(db: CrawlDB, name: str, drone: int) -> Identity:
 
 def identity_of(db: CrawlDB) -> Identity | None:
     """Return the identity of the drone whose state this is, or None for a crawl of its own."""
-    return unpacked(db.get(IDENTITY))
+    return unpack_identity(db.get(IDENTITY))
 
 
-def unpacked(data: bytes | None) -> Identity | None:
+def unpack_identity(data: bytes | None) -> Identity | None:
     """Return what `Identity.pack` has packed, or None if there is nothing."""
     return None if data is None else Identity(*msgpack.unpackb(data))
 
@@ -107,12 +107,12 @@ def obeyed_number(saved: bytes | None) -> int:
     return 0 if saved is None else int(msgpack.unpackb(saved)[0])
 
 
-class Obeyed(Part):
+class ObeyedCommands(Part):
     """Keeps the number of the last command that was carried out, and who shall share the web."""
 
     def __init__(self, db: CrawlDB) -> None:
         self.number = 0
-        self.wanted: Wanted | None = None  # None: nobody has asked for a change
+        self.wanted: WantedMembers | None = None  # None: nobody has asked for a change
         self.gave_nothing = False  # the crawl of all has ended in this run, and no drone got a page
         self._saved = SavedValue(db, OBEYED)
         if self._saved.data is not None:
@@ -123,7 +123,7 @@ class Obeyed(Part):
 
     def resize(self, members: Iterable[int], lost: Iterable[int] = ()) -> None:
         """Note that these drones shall share the web, and that the lost ones are gone for good."""
-        self.wanted = (self.wanted or NOTHING_WANTED).followed_by(members, lost)
+        self.wanted = (self.wanted or NO_ORDER).followed_by(members, lost)
 
     def save(self) -> None:
         wanted = (
@@ -144,13 +144,13 @@ class Membership:
 
 
 @dataclass(frozen=True, slots=True)
-class Post:
+class DroneParts:
     """A drone with its letters."""
 
     drone: Drone
     outbox: Outbox
     inbox: Inbox
-    obeyed: Obeyed
+    obeyed: ObeyedCommands
     fence: Fence
 
     def part(self) -> float:

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-from webcrawl.crawl.hive.errors import AnotherHive, ForeignMessage, legible
-from webcrawl.crawl.hive.partition import SlotMap, Wanted
-from webcrawl.crawl.hive.queen import DroneState, Report, unsettled
-from webcrawl.crawl.hive.registry import RESIZE, orders_in, place_of, state_of
-from webcrawl.crawl.hive.transport import ServerLook, Transport
+from webcrawl.crawl.hive.errors import AnotherHive, ForeignMessage, translate_unpack_errors
+from webcrawl.crawl.hive.partition import SlotMap, WantedMembers
+from webcrawl.crawl.hive.queen import DroneState, Report, find_unsettled
+from webcrawl.crawl.hive.registry import RESIZE, host_and_pid, orders_in, state_id_of
+from webcrawl.crawl.hive.transport import ServerView, Transport
 
 
 @dataclass(frozen=True, slots=True)
-class HiveLook:
+class HiveView:
     """The server's knowledge at one moment."""
 
     map: SlotMap | None = None
@@ -31,7 +31,7 @@ class HiveLook:
     queen: int | None = None
     bytes: int = 0  # of all streams
     # which drones shall be members, by each order that is in force, the last one at the end
-    orders: tuple[Wanted, ...] = ()
+    orders: tuple[WantedMembers, ...] = ()
     states: frozenset[str] = frozenset()  # the ids of all drones' states
     fresh: bool = False  # the hive's founder had no state
 
@@ -44,7 +44,7 @@ class HiveLook:
         return self.fresh and len(self.states) < self.founders
 
     @property
-    def order(self) -> Wanted | None:
+    def order(self) -> WantedMembers | None:
         """Return the order that is in force, or None if the hive is as it was founded."""
         return self.orders[-1] if self.orders else None
 
@@ -96,7 +96,7 @@ class Operator:
         self,
         transport: Transport,
         name: str,
-        is_meant: Callable[[HiveLook], bool] = lambda _: True,
+        is_meant: Callable[[HiveView], bool] = lambda _: True,
     ) -> None:
         self._name = name
         self._is_meant = is_meant
@@ -105,10 +105,10 @@ class Operator:
         self.aclose = transport.close
         self._look = transport.look
 
-    async def look(self) -> HiveLook:
+    async def look(self) -> HiveView:
         """Return what the server knows. Raise AnotherHive if that is only of another hive."""
         known = await self._look()
-        with legible():
+        with translate_unpack_errors():
             found = _hive_look(known)
         if found.key and found.key != self._meant:
             if not self._is_meant(found):
@@ -125,13 +125,13 @@ class Operator:
         return await self.command(RESIZE, sorted(members), sorted(lost))
 
 
-def _hive_look(found: ServerLook) -> HiveLook:
+def _hive_look(found: ServerView) -> HiveView:
     registry = found.registry
     founding = registry.record
-    return HiveLook(
+    return HiveView(
         map=registry.map,
-        places={drone: place_of(identity) for drone, identity in registry.drones.items()},
-        states=frozenset(map(state_of, registry.drones.values())),
+        places={drone: host_and_pid(identity) for drone, identity in registry.drones.items()},
+        states=frozenset(map(state_id_of, registry.drones.values())),
         reports=_reports(found.reports),
         leases=found.leases,
         key=founding.key if founding else b"",
@@ -144,7 +144,7 @@ def _hive_look(found: ServerLook) -> HiveLook:
     )
 
 
-def _where(look: HiveLook) -> str:
+def _where(look: HiveView) -> str:
     """Return where one of its drones is, by which its operator may know the hive."""
     return next(
         (
@@ -166,13 +166,13 @@ def _reports(packed: Mapping[int, bytes]) -> dict[int, Report]:
     return found
 
 
-def waits_for(look: HiveLook, members: Collection[int], lost: Collection[int] = ()) -> str:
+def waits_for(look: HiveView, members: Collection[int], lost: Collection[int] = ()) -> str:
     """Names what a change of members still waits for; nothing once all slots are where they belong."""
     slots = look.map
     if slots is None:
         return "the new map"
     drones = ({*members} | look.leases.keys()).difference(lost)
-    if waits := unsettled(look.reports, look.leases, slots, drones, lost):
+    if waits := find_unsettled(look.reports, look.leases, slots, drones, lost):
         return waits
     if {*slots.drones} != {*members}:
         return "the new map"

@@ -20,39 +20,50 @@ from typing import Any, NamedTuple
 
 import msgpack
 
-from webcrawl.crawl.hive.letter import EXACT, LARGEST, Kind, Letter, TooLong, order, pack, unpack
+from webcrawl.crawl.hive.letter import (
+    EXACT_KINDS,
+    MAX_ITEMS_BYTES,
+    Kind,
+    Letter,
+    LetterTooLong,
+    pack_letter,
+    place_number,
+    unpack_letter,
+)
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.errors import DamagedFile
 
 # names of rows: hive/out/DRONE/exact/NUMBER and hive/out/DRONE/plain/NUMBER
-NAME, END = "hive/out/", "hive/out0"
-_PLAIN, _EXACT = "plain", "exact"
-DIGITS = 15  # of a number: in this width the order of names is that of numbers
-AFTER = ":"  # follows the digits in ASCII
-NEXT = "SELECT name FROM meta WHERE name > ? AND name < ? ORDER BY name LIMIT 1"
+ROWS_BEGIN = "hive/out/"
+ROWS_END = "hive/out0"  # `0` follows `/` in ASCII
+PLAIN_LANE, EXACT_LANE = "plain", "exact"
+NUMBER_DIGITS = 15  # in this width the order of names is that of numbers
+AFTER_NUMBERS = ":"  # follows the digits in ASCII
+NEXT_ROW = "SELECT name FROM meta WHERE name > ? AND name < ? ORDER BY name LIMIT 1"
 
-SIZE = 256  # items with which a letter is closed
-AGE = 1.0  # seconds after which it is closed if its receiver, or the hive, is not to wait
+MAX_ITEMS = 256  # with which a letter is closed
+# Age at which a letter is closed if its receiver, or the hive, is not to wait
+MIN_AGE_SECONDS = 1.0
 # Letters of a kind that a drone sends in a second, full ones aside. Without a bound there are as
 # many as other drones: of 1,000 drones 27 cores of the server would do nothing else
-PER_SECOND = 64
+MAX_LETTERS_PER_SECOND = 64
 
 
-def batch_age(drones: int, most: float) -> float:
+def batch_age(drones: int, max_seconds: float) -> float:
     """Return the seconds after which a letter is closed in a hive of so many drones.
 
-    `most`: HIVE_BATCH_AGE.
+    `max_seconds`: HIVE_BATCH_AGE.
     """
-    return min(most, max(AGE, drones / PER_SECOND))
+    return min(max_seconds, max(MIN_AGE_SECONDS, drones / MAX_LETTERS_PER_SECOND))
 
 
 @dataclass(frozen=True, slots=True)
 class PackedLetter:
-    """A message as it goes over the wire, and which it is for the spool."""
+    """A letter as it goes over the wire, and where the outbox has it."""
 
     number: int  # in its lane
     exact: bool
-    turn: int  # letters of an earlier turn are no longer in the spool as they were
+    turn: int  # Outbox._turn when it was due
     data: bytes
 
 
@@ -67,79 +78,84 @@ class Lane:
 
     __slots__ = (
         "_db",
-        "_fresh",
         "_places",
         "_prefix",
-        "_written",
+        "_unwritten",
+        "_unwritten_from",
         "end",
         "first",
-        "held",
         "next",
-        "ready",
+        "sendable_end",
+        "unwritten_bytes",
     )
 
     def __init__(
         self, db: CrawlDB, drone: int, *, exact: bool, first: int = 1, end: int = 1
     ) -> None:
-        """`first` to `end` are those that crawl.db has."""
+        """Begin with the letters that crawl.db has, from `first` to before `end`."""
         self._db = db
-        self._prefix = f"{NAME}{drone}/{_EXACT if exact else _PLAIN}/"
+        self._prefix = f"{ROWS_BEGIN}{drone}/{EXACT_LANE if exact else PLAIN_LANE}/"
         self.first = first
         self.next = first
         self.end = end
-        self._written = end
-        self.ready = end  # exact ones from here on may not be sent yet
-        self._fresh: dict[int, bytes] = {}  # from `_written` on
-        self._places: deque[int] = deque()  # of those that are sent
-        self.held = 0  # bytes of _fresh
+        self.sendable_end = end  # exact letters from this number on wait for a checkpoint
+        self._unwritten_from = end
+        self._unwritten: dict[int, bytes] = {}  # from `_unwritten_from` to before `end`
+        self.unwritten_bytes = 0
+        self._places: deque[int] = deque()  # of the letters that are sent and not acknowledged
 
     def __len__(self) -> int:
+        """Return the number of letters that are not acknowledged."""
         return self.end - self.first
 
-    def _name(self, number: int) -> str:
-        return f"{self._prefix}{number:0{DIGITS}}"
+    def _row_name(self, number: int) -> str:
+        return f"{self._prefix}{number:0{NUMBER_DIGITS}}"
 
     def add(self, data: bytes) -> None:
-        """Appends a letter."""
-        self._fresh[self.end] = data
+        """Append a letter."""
+        self._unwritten[self.end] = data
         self.end += 1
-        self.held += len(data)
+        self.unwritten_bytes += len(data)
 
-    def read(self, number: int, end: int) -> Iterator[tuple[int, bytes]]:
-        """Return the letters from this number on, up to `end`, which must exist."""
-        stored = min(end, self._written)
-        if number < stored:
-            rows = self._db.between(self._name(number), self._name(stored))
-            if len(rows) != stored - number:
+    def read(self, start: int, end: int) -> Iterator[tuple[int, bytes]]:
+        """Yield the letters from `start` to before `end`, which must exist, with their numbers.
+
+        Raise DamagedFile if crawl.db does not have all that were written.
+        """
+        written_end = min(end, self._unwritten_from)
+        if start < written_end:
+            rows = self._db.between(self._row_name(start), self._row_name(written_end))
+            if len(rows) != written_end - start:
                 raise DamagedFile(
                     self._db.path, 0, f"table meta, {self._prefix}*: letters are missing"
                 )
-            yield from enumerate((data for _, data in rows), number)
-        for later in range(max(number, stored), end):
-            yield later, self._fresh[later]
+            yield from enumerate((data for _, data in rows), start)
+        for number in range(max(start, written_end), end):
+            yield number, self._unwritten[number]
 
     def write(self, most: int) -> None:
-        """Writes the oldest letters that are only in memory."""
-        some = list(islice(self._fresh.items(), most))
-        self._db.set_all((self._name(number), data) for number, data in some)
-        for number, data in some:
-            del self._fresh[number]
-            self.held -= len(data)
-        self._written += len(some)
+        """Write the oldest letters that are only in memory, at most so many."""
+        oldest = list(islice(self._unwritten.items(), most))
+        self._db.set_all((self._row_name(number), data) for number, data in oldest)
+        for number, data in oldest:
+            del self._unwritten[number]
+            self.unwritten_bytes -= len(data)
+        self._unwritten_from += len(oldest)
 
     @property
     def unwritten(self) -> int:
         """Return the number of letters that are only in memory."""
-        return len(self._fresh)
+        return len(self._unwritten)
 
-    def sent(self, place: int) -> None:
-        """Note that the next letter is at this place of the stream."""
+    def note_sent(self, place: int) -> None:
+        """Note that the letter `next` is at this place of the stream."""
         self._places.append(place)
         self.next += 1
 
-    def acknowledged(self, place: int) -> int:
-        """Forgets the letters that were sent to places up to this one; returns how many these were."""
-        places, count = self._places, 0
+    def acknowledge(self, place: int) -> int:
+        """Forget the letters that were sent to places up to this one; return their number."""
+        places = self._places
+        count = 0
         while places and places[0] <= place:
             places.popleft()
             count += 1
@@ -147,135 +163,149 @@ class Lane:
         return count
 
     def forget(self, count: int) -> None:
-        """Removes the first letters, whether they are written or not."""
+        """Remove the first letters, whether they are written or not."""
         end = self.first + count
-        if self.first < self._written:
-            self._db.delete(self._name(self.first), self._name(min(end, self._written)))
-        for number in range(max(self.first, self._written), end):
-            self.held -= len(self._fresh.pop(number))
+        if self.first < self._unwritten_from:
+            written_end = min(end, self._unwritten_from)
+            self._db.delete(self._row_name(self.first), self._row_name(written_end))
+        for number in range(max(self.first, self._unwritten_from), end):
+            self.unwritten_bytes -= len(self._unwritten.pop(number))
         self.first = end
         self.next = max(self.next, end)
-        self._written = max(self._written, end)
-        self.ready = max(self.ready, end)
+        self._unwritten_from = max(self._unwritten_from, end)
+        self.sendable_end = max(self.sendable_end, end)
 
-    def again(self) -> int:
-        """Send all again that are not acknowledged; return how many of them were sent."""
-        count, self.next = self.next - self.first, self.first
+    def send_again(self) -> int:
+        """Let all letters be sent again that are not acknowledged; return how many were sent."""
+        count = self.next - self.first
+        self.next = self.first
         self._places.clear()
         return count
 
 
-def stored(db: CrawlDB) -> Iterator[tuple[RowName, int]]:
-    """Return the first row, and the number after the last, of each lane in crawl.db."""
-    name = NAME
-    while rows := db.query(NEXT, (name, END)):
+def stored_lanes(db: CrawlDB) -> Iterator[tuple[RowName, int]]:
+    """Yield the first row, and the number after the last, of each lane in crawl.db.
+
+    Raise DamagedFile for a row whose name is not that of a letter.
+    """
+    after = ROWS_BEGIN
+    while rows := db.query(NEXT_ROW, (after, ROWS_END)):
         first = rows[0][0]
-        name = f"{first.rpartition('/')[0]}/{AFTER}"
-        ((last,),) = db.query("SELECT max(name) FROM meta WHERE name < ?", (name,))
+        after = f"{first.rpartition('/')[0]}/{AFTER_NUMBERS}"
+        ((last,),) = db.query("SELECT max(name) FROM meta WHERE name < ?", (after,))
         try:
-            yield read_name(first), read_name(last).number + 1
+            yield parse_row_name(first), parse_row_name(last).number + 1
         except ValueError as error:
             raise DamagedFile(db.path, 0, f"table meta, {first}: {error}") from error
 
 
 class RowName(NamedTuple):
-    """The letter's place, as the name of its row says."""
+    """The lane and the number of a letter, as the name of its row says."""
 
     drone: int
     exact: bool
     number: int
 
 
-def read_name(name: str) -> RowName:
-    """Return the place of a letter from the name of its row.
+def parse_row_name(name: str) -> RowName:
+    """Return the lane and the number of a letter from the name of its row.
 
     Raise ValueError if that is no name of a letter.
     """
     try:
-        _, _, drone, kind, number = name.split("/")
-        return RowName(int(drone), (_PLAIN, _EXACT).index(kind) == 1, int(number))
+        _, _, drone, lane, number = name.split("/")
+        is_exact = bool((PLAIN_LANE, EXACT_LANE).index(lane))
+        return RowName(int(drone), is_exact, int(number))
     except ValueError as error:
         raise ValueError("not a valid name of a letter") from error
 
 
 @dataclass(slots=True)
-class _Collection:
+class _OpenLetter:
     since: float
     items: list[Any]
 
 
-class Collections:
-    """Gives `take` the items of a letter: drone, kind, items."""
+class OpenLetters:
+    """Collects the items of letters that are not closed, one for each drone and kind.
+
+    A closed letter is given to `take`, by its drone, kind and items.
+    """
 
     def __init__(
         self, take: Callable[[int, Kind, list[Any]], None], clock: Callable[[], float]
     ) -> None:
         self._take = take
         self._clock = clock
-        self._open: dict[tuple[int, Kind], _Collection] = {}  # the oldest first
+        self._open: dict[tuple[int, Kind], _OpenLetter] = {}  # the oldest first
 
     def __len__(self) -> int:
         return len(self._open)
 
     def put(self, drone: int, kind: Kind, items: Sequence[Any]) -> None:
-        """Takes items; a full letter is closed at once."""
-        collection = self._open.get((drone, kind))
-        if collection is None:
+        """Add items to the letter of this kind for this drone; close it if it is full."""
+        letter = self._open.get((drone, kind))
+        if letter is None:
             if not items:
                 return
-            # their order is kept over all kinds: one begins when the other has ended
-            if kind in EXACT:
-                self.close_kinds(drone, EXACT)
-            collection = self._open[drone, kind] = _Collection(self._clock(), [])
-        collection.items.extend(items)
-        if len(collection.items) >= SIZE:
+            # Items of all exact kinds keep their order: one letter begins when the other is closed.
+            if kind in EXACT_KINDS:
+                self.close_kinds(drone, EXACT_KINDS)
+            letter = self._open[drone, kind] = _OpenLetter(self._clock(), [])
+        letter.items.extend(items)
+        if len(letter.items) >= MAX_ITEMS:
             self._close_full(drone, kind)
 
     def _close_full(self, drone: int, kind: Kind) -> None:
+        """Close as many full letters as the items make; the rest begins another one."""
         items = self._open.pop((drone, kind)).items
-        full = len(items) - len(items) % SIZE
+        full = len(items) - len(items) % MAX_ITEMS
         if full < len(items):
-            self._open[drone, kind] = _Collection(self._clock(), items[full:])
-        for at in range(0, full, SIZE):
-            self._take(drone, kind, items[at : at + SIZE])
+            self._open[drone, kind] = _OpenLetter(self._clock(), items[full:])
+        for start in range(0, full, MAX_ITEMS):
+            self._take(drone, kind, items[start : start + MAX_ITEMS])
 
-    def close(self, before: float) -> None:
-        """Closes the letters whose first items came up to this time.
+    def close_begun_by(self, time: float) -> None:
+        """Close the letters that were begun up to this time.
 
-        All that there is for the same drones goes along: they travel together.
+        All other letters for the same drones are closed too: they travel together.
         """
         while self._open:
             (drone, _), oldest = next(iter(self._open.items()))
-            if oldest.since > before:
+            if oldest.since > time:
                 return
             self.close_kinds(drone, Kind)
 
-    def close_for(self, drones: Iterable[int], before: float) -> None:
-        """Closes those of them that are for these drones."""
+    def close_for(self, drones: Iterable[int], time: float) -> None:
+        """Close all letters for those of these drones that have one begun up to this time."""
         for drone in drones:
-            found = [self._open.get((drone, kind)) for kind in Kind]
-            if any(one is not None and one.since <= before for one in found):
+            letters = [self._open.get((drone, kind)) for kind in Kind]
+            if any(letter is not None and letter.since <= time for letter in letters):
                 self.close_kinds(drone, Kind)
 
     def close_kinds(self, drone: int, kinds: Iterable[Kind]) -> None:
-        """Closes the letters of these kinds for this drone."""
+        """Close the letters of these kinds for this drone."""
         for kind in kinds:
             if (drone, kind) in self._open:
                 self._take(drone, kind, self._open.pop((drone, kind)).items)
 
     def drones(self) -> list[int]:
-        """Return the drone of each collection."""
+        """Return the drone of each open letter."""
         return [drone for drone, _ in self._open]
 
 
-META = "hive/outbox"  # in the database: channel and last number of the exact letters for each drone
-COMFORTABLE = 1 << 20  # bytes of a letter's items, unless there is only one
-AT_ONCE = 4 << 20  # bytes of letters that are due at once, unless the first has more
-SLICE = 32  # letters written in one turn: 2 ms
+OUTBOX = "hive/outbox"  # in the database: see `channels_of`
+# Bytes of a letter's items. A single item may have more, up to letter.MAX_ITEMS_BYTES.
+SPLIT_ABOVE_BYTES = 1 << 20
+MAX_DUE_BYTES = 4 << 20  # of letters that are sent in one call, unless the first has more
+WRITE_SLICE = 32  # letters written in one turn: 2 ms
 
 
 def channels_of(saved: bytes | None) -> dict[int, tuple[int, int]]:
-    """Return the channel and the last number of the exact letters to each drone, as META has them."""
+    """Return the channel and the last number of the exact letters to each drone.
+
+    `saved` is what a checkpoint has as OUTBOX.
+    """
     return {
         int(drone): (int(channel), int(last))
         for drone, channel, last in msgpack.unpackb(saved or b"\x90")
@@ -283,9 +313,10 @@ def channels_of(saved: bytes | None) -> dict[int, tuple[int, int]]:
 
 
 class Outbox:
-    """Letters for all other drones. A Part of the checkpoint, and its follower (`committed`).
+    """Letters for all other drones: open, closed, and sent until they are acknowledged.
 
-    Parts that put anything while they are saved must have joined the database before.
+    It is a part of the checkpoint, and its follower (`committed`). Parts that put anything while
+    they are saved must have joined the database before.
     """
 
     def __init__(
@@ -298,10 +329,14 @@ class Outbox:
         clock: Callable[[], float] = time.monotonic,
         chance: random.Random | None = None,
     ) -> None:
-        """`hive` is the hive's key or what stands for it, the same for all its drones."""
+        """Resume with the letters of the checkpoint.
+
+        `hive` is the hive's key or what stands for it, the same for all its drones. `memory` is the
+        number of bytes of unwritten letters above which some are written early.
+        """
         self.generation = 0  # of the slot map: put on letters when they are closed
-        self.age = AGE  # seconds after which letters are closed
-        # drones that have nothing to do: letters for them are closed after a second
+        self.age = MIN_AGE_SECONDS  # after which letters are closed
+        # Drones that have nothing to do: letters for them are closed after MIN_AGE_SECONDS.
         self.hungry: Collection[int] = ()
         self.epoch = ""
         self._db = db
@@ -310,53 +345,58 @@ class Outbox:
         self._memory = memory
         self._clock = clock
         self._chance = chance or random.SystemRandom()
-        self._collections = Collections(self._add, clock)
-        self._lanes: dict[tuple[int, bool], Lane] = {}
+        self._open = OpenLetters(self._add, clock)
+        self._lanes: dict[tuple[int, bool], Lane] = {}  # by drone, and whether it is exact
         self._acknowledged: dict[int, int] = {}  # the place of each drone in this epoch
-        self._turn = 0  # of epochs: see PackedLetter
+        # Counts how often lanes began to be sent again. What is heard of a letter that was due in
+        # an earlier turn says nothing of its lane as it is now.
+        self._turn = 0
         self._counts: Counter[str] = Counter()
         self._channels: dict[int, int] = {}
-        for drone, (channel, last) in channels_of(db.get(META)).items():
+        for drone, (channel, last) in channels_of(db.get(OUTBOX)).items():
             self._channels[drone] = channel
             self._lanes[drone, True] = Lane(db, drone, exact=True, first=last + 1, end=last + 1)
-        for first, end in stored(db):
+        for first, end in stored_lanes(db):
             lane = Lane(db, first.drone, exact=first.exact, first=first.number, end=end)
             self._lanes[first.drone, first.exact] = lane
-        self._saved = self._state()
-        self._closed_lanes: set[int] = set()  # drones whose letters are about to go to others
-        # those for which the last checkpoint has letters
-        self.kept = frozenset(self.drones())
-        self._saving = self.kept
-        # exact lanes and how far the checkpoint that is being taken has them
-        self._closed: list[tuple[Lane, int]] = []
+        self._saved_channels = self._pack_channels()
+        self._rerouted_drones: set[int] = set()  # whose letters are about to go to others
+        # Drones for which the last checkpoint has letters, and the one that is being taken
+        self.saved_receivers = frozenset(self.drones())
+        self._receivers_being_saved = self.saved_receivers
+        # Exact lanes, and the end of each in the checkpoint that is being taken
+        self._lane_ends_being_saved: list[tuple[Lane, int]] = []
         db.join(self)
 
     # -- in
 
     def put(self, drone: int, kind: Kind, items: Sequence[Any]) -> None:
-        """Takes items for another drone."""
-        self._collections.put(drone, kind, items)
+        """Add items to the open letter of this kind for another drone."""
+        self._open.put(drone, kind, items)
 
-    def close(self, now: float, *, all: bool = False) -> None:  # noqa: A002 - reads as what it is
-        """Make letters of the collections that are old enough, or of all.
+    def close_old(self, now: float) -> None:
+        """Close the open letters that are old enough; full ones are closed already."""
+        self._open.close_begun_by(now - self.age)
+        self._open.close_for(self.hungry, now - MIN_AGE_SECONDS)
 
-        Full ones are letters already.
-        """
-        if all:
-            self._collections.close(inf)
-            return
-        self._collections.close(now - self.age)
-        self._collections.close_for(self.hungry, now - AGE)
+    def close_all(self) -> None:
+        """Close all open letters, however old they are."""
+        self._open.close_begun_by(inf)
 
     def _add(self, drone: int, kind: Kind, items: list[Any]) -> None:
-        """Appends a letter of these items, or more if they are large."""
-        exact = kind in EXACT
+        """Append a letter of these items, or several if they are large.
+
+        Raise LetterTooLong if a single item is larger than a letter may be.
+        """
+        exact = kind in EXACT_KINDS
         lane = self._lane(drone, exact=exact)
+        number = lane.end if exact else 0
         channel = self._channel(drone) if exact else 0
-        message = Letter(kind, self._me, self.generation, lane.end if exact else 0, items, channel)
+        letter = Letter(kind, self._me, self.generation, number, items, channel)
+        max_items_bytes = SPLIT_ABOVE_BYTES if len(items) > 1 else MAX_ITEMS_BYTES
         try:
-            data = pack(message, self._hive, COMFORTABLE if len(items) > 1 else LARGEST)
-        except TooLong:
+            data = pack_letter(letter, self._hive, max_items_bytes)
+        except LetterTooLong:
             half = len(items) // 2
             if not half:
                 raise
@@ -367,8 +407,8 @@ class Outbox:
         self._counts["letters"] += 1
         self._counts["items"] += len(items)
         self._counts["bytes"] += len(data)
-        if self._held > self._memory:
-            self._relieve()
+        if self._unwritten_bytes > self._memory:
+            self._write_early()
 
     def _lane(self, drone: int, *, exact: bool) -> Lane:
         lane = self._lanes.get((drone, exact))
@@ -377,31 +417,35 @@ class Outbox:
         return lane
 
     def _channel(self, drone: int) -> int:
+        """Return the channel of the exact letters to a drone; draw it for the first of them."""
         if drone not in self._channels:
             self._channels[drone] = self._chance.randrange(1, 1 << 32)
         return self._channels[drone]
 
-    def _relieve(self) -> None:
-        """Writes letters early, those of the fullest lanes first."""
-        while self._held > self._memory:
-            max(self._lanes.values(), key=attrgetter("held")).write(SLICE)
+    def _write_early(self) -> None:
+        """Write letters, those of the fullest lanes first, until the memory suffices."""
+        while self._unwritten_bytes > self._memory:
+            fullest = max(self._lanes.values(), key=attrgetter("unwritten_bytes"))
+            fullest.write(WRITE_SLICE)
 
     @property
-    def _held(self) -> int:
-        """Bytes of letters in memory."""
-        return sum(lane.held for lane in self._lanes.values())
+    def _unwritten_bytes(self) -> int:
+        return sum(lane.unwritten_bytes for lane in self._lanes.values())
 
     # -- out
 
-    def due(self, drone: int, most: int) -> list[PackedLetter]:
+    def due_letters(self, drone: int, most: int) -> list[PackedLetter]:
         """Return the next letters that may be sent, at most so many, in order; exact ones first."""
         letters: list[PackedLetter] = []
-        size = 0
-        for lane, exact in self._lanes_of(drone) if drone not in self._closed_lanes else ():
-            end = min(lane.ready if exact else lane.end, lane.next + most - len(letters))
+        if drone in self._rerouted_drones:
+            return letters
+        due_bytes = 0
+        for lane, exact in self._lanes_of(drone):
+            sendable_end = lane.sendable_end if exact else lane.end
+            end = min(sendable_end, lane.next + most - len(letters))
             for number, data in lane.read(lane.next, end):
-                size += len(data)
-                if letters and size > AT_ONCE:
+                due_bytes += len(data)
+                if letters and due_bytes > MAX_DUE_BYTES:
                     return letters
                 letters.append(PackedLetter(number, exact, self._turn, data))
         return letters
@@ -411,8 +455,11 @@ class Outbox:
             if (drone, exact) in self._lanes:
                 yield self._lanes[drone, exact], exact
 
-    def sent(self, drone: int, letter: PackedLetter, place: str) -> None:
-        """Note that the server has the first due letter that was not sent, at this place."""
+    def note_sent(self, drone: int, letter: PackedLetter, place: str) -> None:
+        """Note that the server has a letter at this place of the drone's stream.
+
+        Raise ValueError if it is not the first due letter that was not sent.
+        """
         if letter.turn != self._turn:  # it was on its way while an epoch ended
             return
         lane = self._lanes[drone, letter.exact]
@@ -420,19 +467,20 @@ class Outbox:
             raise ValueError(
                 f"letter {letter.number} for drone {drone} was sent, but letter {lane.next} was next"
             )
-        lane.sent(order(place))
+        lane.note_sent(place_number(place))
         self._counts["sent"] += 1
-        if order(place) <= self._acknowledged.get(drone, 0):
-            self._forget(drone)
+        # The acknowledgement may be heard before the answer that says where the letter is.
+        if place_number(place) <= self._acknowledged.get(drone, 0):
+            self._forget_acknowledged(drone)
 
-    def acknowledged(self, drone: int, place: str) -> None:
+    def acknowledge(self, drone: int, place: str) -> None:
         """Forget the letters up to this place of the epoch: the receiver's checkpoint has them."""
-        self._acknowledged[drone] = order(place)
-        self._forget(drone)
+        self._acknowledged[drone] = place_number(place)
+        self._forget_acknowledged(drone)
 
-    def _forget(self, drone: int) -> None:
+    def _forget_acknowledged(self, drone: int) -> None:
         for lane, _ in self._lanes_of(drone):
-            self._counts["acknowledged"] += lane.acknowledged(self._acknowledged[drone])
+            self._counts["acknowledged"] += lane.acknowledge(self._acknowledged[drone])
 
     def new_epoch(self, epoch: str) -> None:
         """Send all letters again that are not acknowledged, for the streams have begun anew."""
@@ -442,35 +490,36 @@ class Outbox:
         self._turn += 1
         self._acknowledged.clear()
         for lane in self._lanes.values():
-            self._counts["again"] += lane.again()
+            self._counts["again"] += lane.send_again()
 
-    def rerouting(self, gone: int, route: Callable[[Kind, Any], int]) -> Iterator[None]:
+    def reroute(self, gone: int, route: Callable[[Kind, Any], int]) -> Iterator[None]:
         """Redirect all items for a lost drone, one by one, to the drones that `route` names.
 
-        In slices of a letter, 0.3 ms, with checkpoints in between; nothing is sent there any more.
-        Call it for one that has left, too, before another drone gets its number, which knows no
-        numbers of letters.
+        Return an iterator whose steps do the work: each takes one letter, in 0.3 ms, so that
+        checkpoints may be taken in between. From this call on nothing is sent to the lost drone.
+        Call it for a drone that has left, too, before another drone gets its number: that one knows
+        no numbers of letters.
         """
         self._turn += 1
-        self._closed_lanes.add(gone)
+        self._rerouted_drones.add(gone)
         for lane, _ in self._lanes_of(gone):
-            lane.again()
-        self._collections.close_kinds(gone, Kind)
-        return self._rerouted(gone, route)
+            lane.send_again()
+        self._open.close_kinds(gone, Kind)
+        return self._reroute_letters(gone, route)
 
-    def _rerouted(self, gone: int, route: Callable[[Kind, Any], int]) -> Iterator[None]:
+    def _reroute_letters(self, gone: int, route: Callable[[Kind, Any], int]) -> Iterator[None]:
         for lane, exact in list(self._lanes_of(gone)):
             while lane:
                 ((_, data),) = lane.read(lane.first, lane.first + 1)
-                message = unpack(data, self._hive)
-                self._put_again(gone, message.kind, message.items, route)
+                letter = unpack_letter(data, self._hive)
+                self._put_again(gone, letter.kind, letter.items, route)
                 lane.forget(1)
                 yield
             del self._lanes[gone, exact]
             # a drone of this number that comes later knows no former letters
             self._channels.pop(gone, None)
         self._acknowledged.pop(gone, None)
-        self._closed_lanes.discard(gone)
+        self._rerouted_drones.discard(gone)
 
     def _put_again(
         self, gone: int, kind: Kind, items: Iterable[Any], route: Callable[[Kind, Any], int]
@@ -484,20 +533,20 @@ class Outbox:
     # -- what there is
 
     def drones(self) -> Iterable[int]:
-        """Return the drones for which there are letters or collections."""
-        return {drone for (drone, _), lane in self._lanes.items() if lane}.union(
-            self._collections.drones()
-        )
+        """Return the drones for which there are letters, open or closed."""
+        receivers = {drone for (drone, _), lane in self._lanes.items() if lane}
+        return receivers.union(self._open.drones())
 
     @property
     def unacknowledged(self) -> int:
-        """Return the number of unacknowledged letters, and of collections that will be letters."""
-        return sum(map(len, self._lanes.values())) + len(self._collections)
+        """Return the number of letters that are not acknowledged, open ones included."""
+        return sum(map(len, self._lanes.values())) + len(self._open)
 
     @property
     def awaits_checkpoint(self) -> bool:
         """Return whether exact letters wait for a checkpoint of this drone that has them."""
-        return any(lane.ready < lane.end for (_, exact), lane in self._lanes.items() if exact)
+        exact_lanes = (lane for (_, exact), lane in self._lanes.items() if exact)
+        return any(lane.sendable_end < lane.end for lane in exact_lanes)
 
     def stats(self) -> dict[str, int]:
         """Return what was closed, sent and acknowledged by this process, and what there is now."""
@@ -505,32 +554,34 @@ class Outbox:
             name: self._counts[name]
             for name in ("letters", "items", "bytes", "sent", "again", "acknowledged")
         }
-        return {**counts, "unacknowledged": self.unacknowledged, "memory": self._held}
+        return {**counts, "unacknowledged": self.unacknowledged, "memory": self._unwritten_bytes}
 
     # -- the checkpoint
 
     def prepare(self) -> Iterator[None]:
-        """Writes letters ahead of the checkpoint."""
-        self.close(self._clock(), all=True)
+        """Write letters ahead of the checkpoint, a slice in each step."""
+        self.close_all()
         for lane in list(self._lanes.values()):
-            for _ in range(0, lane.unwritten, SLICE):
-                lane.write(SLICE)
+            for _ in range(0, lane.unwritten, WRITE_SLICE):
+                lane.write(WRITE_SLICE)
                 yield
 
     def save(self) -> None:
-        """Writes what has come since."""
-        self.close(self._clock(), all=True)
+        """Write the letters that have come since `prepare`, and the channels."""
+        self.close_all()
         for lane in self._lanes.values():
             while lane.unwritten:
-                lane.write(SLICE)
-        state = self._state()
-        if state != self._saved:
-            self._db.set(META, state)
-            self._saved = state
-        self._closed = [(lane, lane.end) for (_, exact), lane in self._lanes.items() if exact]
-        self._saving = frozenset(self.drones())
+                lane.write(WRITE_SLICE)
+        channels = self._pack_channels()
+        if channels != self._saved_channels:
+            self._db.set(OUTBOX, channels)
+            self._saved_channels = channels
+        self._lane_ends_being_saved = [
+            (lane, lane.end) for (_, exact), lane in self._lanes.items() if exact
+        ]
+        self._receivers_being_saved = frozenset(self.drones())
 
-    def _state(self) -> bytes:
+    def _pack_channels(self) -> bytes:
         rows = [
             (drone, channel, self._lanes[drone, True].end - 1)
             for drone, channel in self._channels.items()
@@ -539,7 +590,7 @@ class Outbox:
 
     def committed(self) -> None:
         """Let the exact letters be sent that the checkpoint has; call it after COMMIT."""
-        for lane, end in self._closed:
-            lane.ready = end
-        self._closed = []
-        self.kept = self._saving
+        for lane, end in self._lane_ends_being_saved:
+            lane.sendable_end = end
+        self._lane_ends_being_saved = []
+        self.saved_receivers = self._receivers_being_saved

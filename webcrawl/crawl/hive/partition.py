@@ -27,9 +27,9 @@ from webcrawl.urls.url_fingerprint import Fingerprints
 SLOTS = 1 << 14  # of each group, in a hive that is founded now
 # In hives of an earlier version. Fingerprints begin with the slot: a hive keeps its number of slots
 EARLIER_SLOTS = 1 << 10
-MOST_DRONES = (1 << 16) - 1  # owners are of 16 bits, in maps and in letters
-NOBODY = MOST_DRONES  # in the place of an owner
-MOST_OWNERS = 1 << 24  # bytes of a packed map's owners: of 512 groups
+MAX_DRONES = (1 << 16) - 1  # owners are of 16 bits, in maps and in letters
+NOBODY = MAX_DRONES  # in the place of an owner
+MAX_OWNERS_BYTES = 1 << 24  # bytes of a packed map's owners: of 512 groups
 ZSTD = b"\x28\xb5\x2f\xfd"  # a frame begins with it; as owners these are drones 46,376 and 64,815
 Groups = Sequence[Sequence[int]]  # the drones that each group prefers; () for all
 
@@ -68,9 +68,9 @@ class SlotMap:
         """
         there = set(drones)
         members = tuple(sorted(there))
-        if not members or not 0 <= members[0] <= members[-1] < MOST_DRONES:
+        if not members or not 0 <= members[0] <= members[-1] < MAX_DRONES:
             raise ValueError(
-                f"drones = {members}: must be one or more numbers from 0 to {MOST_DRONES - 1}"
+                f"drones = {members}: must be one or more numbers from 0 to {MAX_DRONES - 1}"
             )
         owners = array("H")
         slots = self.slots_of(groups)
@@ -111,7 +111,7 @@ class SlotMap:
         """Return the map that `pack` has packed, here or in an earlier version."""
         generation, drones, owners, *leaving = msgpack.unpackb(data)
         if owners.startswith(ZSTD):  # an earlier version did not compress it
-            owners = zstd_frame.unpack(owners, MOST_OWNERS)
+            owners = zstd_frame.unpack(owners, MAX_OWNERS_BYTES)
         return cls(generation, tuple(drones), array("H", owners), *map(tuple, leaving))
 
 
@@ -143,7 +143,7 @@ def _shared(before: Sequence[int], able: Sequence[int]) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedMembers:
     """An operator's order: which drones shall have the slots, and which states are gone for good."""
 
     members: frozenset[int]
@@ -156,13 +156,15 @@ class Wanted:
         """Return the drones that have all slots once the order is carried out."""
         return self.members - self.lost
 
-    def followed_by(self, members: Iterable[int], lost: Iterable[int], number: int = 0) -> Wanted:
+    def followed_by(
+        self, members: Iterable[int], lost: Iterable[int], number: int = 0
+    ) -> WantedMembers:
         """Return the next order. A drone that was given up stays lost until it is a member again."""
         now = frozenset(members)
-        return Wanted(now, (self.lost - now) | frozenset(lost), number)
+        return WantedMembers(now, (self.lost - now) | frozenset(lost), number)
 
 
-NOTHING_WANTED = Wanted(frozenset())  # before the first order
+NO_ORDER = WantedMembers(frozenset())  # before the first order
 
 
 BY_DOMAIN, BY_HOST, BY_TLD = "domain", "host", "tld"
@@ -260,7 +262,7 @@ def read_regions(path: Path) -> dict[str, tuple[int, ...]]:
         if not words:
             continue
         drones = words[1].split(",") if len(words) == 2 else []
-        if not drones or not all(one.isdecimal() and int(one) < MOST_DRONES for one in drones):
+        if not drones or not all(one.isdecimal() and int(one) < MAX_DRONES for one in drones):
             raise HiveError(
                 f"{path}, line {number}: expected a domain ending and numbers of drones, such as: de 0,1"
             )

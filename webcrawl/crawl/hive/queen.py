@@ -2,10 +2,10 @@
 
 A `Report` comes with each heartbeat of a drone, for the queen and for those who watch.
 
-The queen is whichever drone holds a lease in the server. `Queen` does nothing but look and decide,
-without a network or a clock. What she remembers between two looks matters only for a few seconds:
-another one begins anew, and nothing is lost. `Reign` has the drone that is queen publish what
-follows, and `Telling` says it in her log and in a file.
+The queen is whichever drone holds a lease in the server. `Queen` does nothing but decide, without a
+network or a clock. What she remembers between two decisions matters only for a few seconds: another
+one begins anew, and nothing is lost. `Reign` has the drone that is queen publish what follows, and
+`FiguresWriter` writes the figures of all into her log and a file.
 
 **Why the crawl is over.** She looks at all reports at once, as they lie in the server: this is the
 moment in question. Each drone is quiet in its report (`Report.quiet`), and says the same, with the
@@ -32,18 +32,20 @@ import msgpack
 import msgspec
 
 from webcrawl.crawl import progress
-from webcrawl.crawl.hive.errors import ILLEGIBLE, ForeignMessage
-from webcrawl.crawl.hive.member import Post
-from webcrawl.crawl.hive.partition import Groups, SlotMap, Wanted
+from webcrawl.crawl.hive.errors import UNPACK_ERRORS, ForeignMessage
+from webcrawl.crawl.hive.member import DroneParts
+from webcrawl.crawl.hive.partition import Groups, SlotMap, WantedMembers
 from webcrawl.crawl.hive.registry import OVER, RELEASE
 from webcrawl.crawl.hive.transport import Beat, Transport
 from webcrawl.store.disk import rewrite
 from webcrawl.store.jobdir.figures import merged
 from webcrawl.store.jobdir.stats_file import plain
 
-LARGEST = 1 << 18  # bytes of a packed report; one of a long crawl has about 4,000
-LONGEST = 500  # characters of a text: what is in trouble may quote anything
-REFUSALS = 16  # that are told: those of a few beats, for whoever waits for one looks more often
+MAX_REPORT_BYTES = 1 << 18  # packed; the report of a long crawl has about 4,000
+MAX_TEXT_CHARS = 500  # of each text: what says why a drone is in trouble may quote anything
+# A report has the last refusals, those of a few beats: whoever waits for one reads reports more
+# often than that.
+MAX_REFUSALS = 16
 
 
 class DroneState(StrEnum):
@@ -78,7 +80,9 @@ class Report:
     idle: bool = False  # nothing to fetch, to decide, to read or to write, and no seeds left
     rests: bool = False  # nothing to do but to try hosts set aside, and that for long enough
     over: bool = False  # its crawl has ended with that of all
-    got: bool = True  # SeedFates.got; a drone of an earlier version does not tell it
+    got: bool = (
+        True  # SeedFates.got: it has got a page; a drone of an earlier version leaves it out
+    )
     # its last checkpoint has all of its activity: killed now, it comes back as it is
     saved: bool = False
     moving: tuple[int, ...] = ()  # drones with which it has slots to exchange still
@@ -96,7 +100,7 @@ class Report:
     host: str = ""  # name of its machine
     pid: int = 0
     trouble: str = ""  # why it fetches nothing, in a few words
-    figures: Mapping[str, Any] = field(default_factory=dict)  # numbers: Crawl.stats()
+    figures: Mapping[str, Any] = field(default_factory=dict)  # the numbers of Crawl.stats()
 
     @property
     def settled(self) -> bool:
@@ -116,7 +120,7 @@ class Report:
 
     def refusal(self, number: int) -> str:
         """Return the reason why this command was not carried out, or nothing if it was."""
-        if len(self.refusals) >= REFUSALS and number < self.refusals[0][0]:
+        if len(self.refusals) >= MAX_REFUSALS and number < self.refusals[0][0]:
             return "it is not known whether this command was refused: too many were refused since"
         return dict(self.refusals).get(number, "")
 
@@ -132,10 +136,14 @@ class Report:
         }
 
     def pack(self) -> bytes:
+        """Return the report as the server has it, with its texts cut to what a report may have."""
         values = asdict(self)
         values["state"] = str(self.state)
-        values["trouble"], values["stays"] = self.trouble[:LONGEST], self.stays[:LONGEST]
-        values["refusals"] = [(number, why[:LONGEST]) for number, why in self.refusals[-REFUSALS:]]
+        values["trouble"] = self.trouble[:MAX_TEXT_CHARS]
+        values["stays"] = self.stays[:MAX_TEXT_CHARS]
+        values["refusals"] = [
+            (number, why[:MAX_TEXT_CHARS]) for number, why in self.refusals[-MAX_REFUSALS:]
+        ]
         return bytes(msgpack.packb(values))
 
     @classmethod
@@ -145,10 +153,10 @@ class Report:
         Raise ForeignMessage for all else.
         """
         try:
-            if len(data) > LARGEST:
+            if len(data) > MAX_REPORT_BYTES:
                 raise ValueError(f"it has {len(data)} bytes, which is too many")
             report = msgspec.msgpack.decode(data, type=cls)
-        except ILLEGIBLE as error:
+        except UNPACK_ERRORS as error:
             raise ForeignMessage(f"a drone's report cannot be read: {error!r}") from error
         figures = {
             name: value for name, value in report.figures.items() if type(value) in (int, float)
@@ -161,33 +169,37 @@ AT_WORK = frozenset((DroneState.RUNNING, DroneState.DRAINING, DroneState.RETIRED
 
 logger = logging.getLogger(__name__)
 
-NAME = "hive-stats.json"
-WRITE, SAY = 10.0, 60.0  # seconds between two files, and two lines
-# seconds for which nothing more is said of a drone whose reports stay unreadable, whatever is in
-# them
-AGAIN = 60.0
-# seconds before it is said that a drone is away: when a hive starts, some come later than others
-GRACE = 10.0
-BEATS = 2  # after this many further ones a report was surely made after the look that saw the first
+STATS_NAME = "hive-stats.json"
+WRITE_SECONDS = 10.0  # between two versions of that file
+LOG_SECONDS = 60.0  # between two lines about the hive
+# Between two lines about a drone whose reports stay unreadable, whatever is in them
+UNREADABLE_LOG_SECONDS = 60.0
+# Before the log says that a drone is away: when a hive starts, some come later than others
+GRACE_SECONDS = 10.0
+# A report for which so many more beats were answered was surely made after the decision that used
+# the first one: see above.
+LATER_BEATS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """The acts due to the queen now."""
+    """What the queen has to do now."""
 
     over: bool = False  # the crawl has ended: all drones may be told to stop
-    gave_nothing: bool = False  # it has ended, and had seeds, but no drone has got anything
-    # no drone has anything left but hosts set aside: none has to try these any more
+    gave_nothing: bool = False  # it has ended, and had seeds, but no drone has got a page
+    # No drone has anything left but hosts set aside: none has to try these any more.
     rest: bool = False
-    map: SlotMap | None = None  # to be published, if nobody has published another one since
-    waits: str = ""  # for which drone a change of the members waits, and why; nothing if none does
-    # of these no slots come: they go to their new owners with nothing in them
+    map: SlotMap | None = None  # to be published, unless the server has a later one by then
+    waits: str = ""  # for which drone a change of the members waits, and why; empty if none does
+    # Given up with this map: their slots go to the new owners with nothing in them.
     lost: frozenset[int] = frozenset()
-    # lost, and nobody sends to them any more: others may get their numbers
+    # Lost, and no drone sends them anything any more: others may get their numbers.
     forgotten: frozenset[int] = frozenset()
-    released: frozenset[int] = frozenset()  # retired, and nobody has letters for them: they may go
-    # drones that are not heard of, and since when
-    away: Mapping[int, float] = field(default_factory=dict)
+    # Retired, and no drone has letters for them: they may go.
+    released: frozenset[int] = frozenset()
+    away: Mapping[int, float] = field(
+        default_factory=dict
+    )  # drones without a lease, and since when
     notices: tuple[str, ...] = ()  # for the log, once each
 
 
@@ -208,7 +220,7 @@ class _View:
         others = {*self.map.leaving, *self.reports} - retired
         return sorted({*self.map.drones, *others} - self.lost)
 
-    def heard(self) -> list[Report]:
+    def live_reports(self) -> list[Report]:
         """Return the reports of the drones that take part, without those of drones that are away."""
         return [
             self.reports[drone]
@@ -218,71 +230,72 @@ class _View:
 
 
 class Queen:
-    """Decides from reports what is to be done.
-
-    `groups`: the drones that each group of slots prefers.
-    """
+    """Decides from the drones' reports what is to be done."""
 
     def __init__(self, groups: Groups = ((),)) -> None:
+        """`groups`: the drones that each group of slots prefers (Partition.groups)."""
         self._groups = groups
-        self._quiet: dict[int, Report] = {}  # as they were when all became quiet
-        self._away: dict[int, float] = {}
-        self._told: set[int] = set()  # those of them of which it was said
+        self._first_quiet: dict[int, Report] = {}  # the reports with which all became quiet
+        self._away: dict[int, float] = {}  # drones without a lease, and since when
+        self._named_away: set[int] = set()  # those of them that a notice has named
 
-    def look(
+    def decide(
         self,
         now: float,
         reports: Mapping[int, Report],
         alive: Collection[int],
         slots: SlotMap,
-        wanted: Wanted | None = None,
+        wanted: WantedMembers | None = None,
         last_command: int = 0,
     ) -> Decisions:
-        """Return what is due now.
+        """Return what is to be done now.
 
         All arguments were read from the server in one piece; `now` is of a clock that only goes
-        forward. `alive` are the drones that hold a lease. `wanted` is None if nobody has asked for
-        a change. `last_command` is the number of the last command that was given.
+        forward. `alive` are the drones that hold a lease. `wanted` is None if no order for the
+        members was given. `last_command` is the number of the last command that was given.
         """
-        wanted = wanted or Wanted(frozenset(slots.drones))
+        wanted = wanted or WantedMembers(frozenset(slots.drones))
         view = _View(reports, alive, slots, wanted.lost)
-        heard = view.heard()
-        all_heard = len(heard) == len(view.taking_part())
-        released = _released(view)
-        is_due = _is_due(view, wanted)
-        following = None
-        waits = _awaited(view, wanted) if is_due else ""
-        if is_due and not waits:
-            following = view.map.resized(wanted.sharing, self._groups, wanted.lost)
-        over = self._over(view, heard if all_heard else [], last_command)
+        live = view.live_reports()
+        all_live = len(live) == len(view.taking_part())
+        over = self._is_over(view, live if all_live else [], last_command)
+        released = _releasable(view)
+        needs_members = _needs_other_members(view, wanted)
+        waits = _awaited(view, wanted) if needs_members else ""
+        next_map = None
+        if needs_members and not waits:
+            next_map = slots.resized(wanted.sharing, self._groups, wanted.lost)
         left = (released.difference(alive) | wanted.lost).intersection(slots.leaving)
-        if left and following is None:
-            following = slots.without(left)
-        may_forget = all_heard and _same_map(view)
+        if left and next_map is None:
+            next_map = slots.without(left)
+        may_forget = all_live and _have_same_map(view)
         return Decisions(
             over=over,
-            gave_nothing=over and _gave_nothing(heard, slots),
-            rest=all_heard and all(report.rests for report in heard),
-            map=following,
+            gave_nothing=over and _gave_nothing(live, slots),
+            rest=all_live and all(report.rests for report in live),
+            map=next_map,
             waits=waits,
-            lost=wanted.lost if following else frozenset(),
+            lost=wanted.lost if next_map else frozenset(),
             forgotten=wanted.lost.difference(slots.drones) if may_forget else frozenset(),
             released=released,
             notices=tuple(self._notices(now, view)),
             away=dict(self._away),
         )
 
-    def _over(self, view: _View, heard: list[Report], last_command: int) -> bool:
-        """Return whether the crawl is over (see above). `heard` is empty if a drone is missing."""
-        all_quiet = bool(heard) and all(_is_quiet(report, view, last_command) for report in heard)
-        is_slot_lost = not view.lost.isdisjoint(view.map.drones)
-        if not all_quiet or is_slot_lost:
-            self._quiet = {}
+    def _is_over(self, view: _View, reports: list[Report], last_command: int) -> bool:
+        """Return whether the crawl is over (see above). Without reports, a drone is missing."""
+        all_quiet = bool(reports) and all(
+            _is_quiet(report, view, last_command) for report in reports
+        )
+        has_lost_slots = not view.lost.isdisjoint(view.map.drones)
+        if not all_quiet or has_lost_slots:
+            self._first_quiet = {}
             return False
-        quiet = {report.drone: report for report in heard}
-        if not _are_idle(self._quiet, quiet):
-            self._quiet = quiet
-        return all(quiet[drone].beat >= self._quiet[drone].beat + BEATS for drone in quiet)
+        quiet = {report.drone: report for report in reports}
+        if not _have_done_nothing(self._first_quiet, quiet):
+            self._first_quiet = quiet
+        first = self._first_quiet
+        return all(quiet[drone].beat >= first[drone].beat + LATER_BEATS for drone in quiet)
 
     def _notices(self, now: float, view: _View) -> Iterator[str]:
         missing = [drone for drone in view.taking_part() if drone not in view.alive]
@@ -291,31 +304,32 @@ class Queen:
         yield from self._return_notices(returned, now, view)
 
     def _missing_notices(self, missing: Iterable[int], now: float, view: _View) -> Iterator[str]:
+        """Note since when drones are away; name those that have been away for too long."""
         for drone in missing:
             since = self._away.setdefault(drone, now)
-            if drone not in self._told and now - since >= GRACE:
-                self._told.add(drone)
+            if drone not in self._named_away and now - since >= GRACE_SECONDS:
+                self._named_away.add(drone)
                 yield _missing_notice(drone, view)
 
     def _return_notices(self, returned: Iterable[int], now: float, view: _View) -> Iterator[str]:
         """Forget since when drones were away; name those that are back, and not gone for good."""
         for drone in returned:
             seconds = now - self._away.pop(drone)
-            if drone in view.alive and drone in self._told:
-                yield f"{_named(drone, view)} is back after {seconds:.0f} s"
-            self._told.discard(drone)
+            if drone in view.alive and drone in self._named_away:
+                yield f"{_drone_name(drone, view)} is back after {seconds:.0f} s"
+            self._named_away.discard(drone)
 
 
-def _gave_nothing(heard: Iterable[Report], slots: SlotMap) -> bool:
-    """Return whether there were seeds, and no drone has got anything, or has a URL left to try.
+def _gave_nothing(reports: Iterable[Report], slots: SlotMap) -> bool:
+    """Return whether there were seeds, and no drone has got a page, or has a URL left to try.
 
-    A drone that has left the hive may have got something, and is not heard any more.
+    False for a hive whose members have changed: a drone that has left may have got one.
     """
-    if slots.generation > 1 or any(report.got for report in heard):
+    if slots.generation > 1 or any(report.got for report in reports):
         return False
-    if any(report.figures.get("queued") for report in heard):
+    if any(report.figures.get("queued") for report in reports):
         return False
-    return any(report.figures.get("seeds") for report in heard)
+    return any(report.figures.get("seeds") for report in reports)
 
 
 def _is_quiet(report: Report, view: _View, last_command: int) -> bool:
@@ -324,15 +338,15 @@ def _is_quiet(report: Report, view: _View, last_command: int) -> bool:
     return report.quiet and is_up_to_date
 
 
-def _are_idle(before: Mapping[int, Report], after: Mapping[int, Report]) -> bool:
+def _have_done_nothing(before: Mapping[int, Report], after: Mapping[int, Report]) -> bool:
     """Return whether these are the same drones, and none has done anything between the reports."""
     if before.keys() != after.keys():
         return False
-    return all(_is_idle(before[drone], after[drone]) for drone in after)
+    return all(_has_done_nothing(before[drone], after[drone]) for drone in after)
 
 
-def _is_idle(before: Report, after: Report) -> bool:
-    """Return whether a drone has done nothing between two reports."""
+def _has_done_nothing(before: Report, after: Report) -> bool:
+    """Return whether a drone has done nothing between two reports of the same run."""
     return (
         before.identity == after.identity
         and before.run == after.run
@@ -344,22 +358,23 @@ def _missing_notice(drone: int, view: _View) -> str:
     report = view.reports.get(drone)
     is_stopped = report is not None and report.state == DroneState.STOPPING
     why = "was stopped" if is_stopped else "has sent no sign of life"
-    return f"{_named(drone, view)} {why}; its hosts, and links to them, wait until it is back"
+    return f"{_drone_name(drone, view)} {why}; its hosts, and links to them, wait until it is back"
 
 
-def _named(drone: int, view: _View) -> str:
+def _drone_name(drone: int, view: _View) -> str:
+    """Return the drone's number, and its host and folder if a report says these."""
     report = view.reports.get(drone)
     if report is None or not report.jobdir:
         return f"drone {drone}"
     return f"drone {drone} ({report.host}:{report.jobdir})"
 
 
-def _same_map(view: _View) -> bool:
-    """Return whether all drones that are heard work by the latest map."""
-    return all(report.generation == view.map.generation for report in view.heard())
+def _have_same_map(view: _View) -> bool:
+    """Return whether all drones that take part, and are alive, work by the latest map."""
+    return all(report.generation == view.map.generation for report in view.live_reports())
 
 
-def _released(view: _View) -> frozenset[int]:
+def _releasable(view: _View) -> frozenset[int]:
     """Return the retired drones that no letters can reach any more.
 
     No drone has letters for them, nor may get any by a new map or a kill.
@@ -367,28 +382,27 @@ def _released(view: _View) -> frozenset[int]:
     retired = {
         drone for drone, report in view.reports.items() if report.state == DroneState.RETIRED
     }
-    others = view.heard()
+    others = view.live_reports()
     if not retired or len(others) < len(view.taking_part()):
         return frozenset()
-    if not _same_map(view):
+    if not _have_same_map(view):
         return frozenset()
-    return frozenset(retired).difference(
-        view.map.drones, *(report.towards + report.kept for report in others)
-    )
+    receivers = (report.towards + report.kept for report in others)
+    return frozenset(retired).difference(view.map.drones, *receivers)
 
 
-def _is_due(view: _View, wanted: Wanted) -> bool:
+def _needs_other_members(view: _View, wanted: WantedMembers) -> bool:
     """Return whether a map is needed: with other members, or to end the wait for a lost drone."""
     if not wanted.sharing:
         return False
-    has_other_members = wanted.sharing != {*view.map.drones}
-    waits_for_lost = any(
-        wanted.lost.intersection(report.moving + report.towards) for report in view.heard()
+    if wanted.sharing != {*view.map.drones}:
+        return True
+    return any(
+        wanted.lost.intersection(report.moving + report.towards) for report in view.live_reports()
     )
-    return has_other_members or waits_for_lost
 
 
-def _awaited(view: _View, wanted: Wanted) -> str:
+def _awaited(view: _View, wanted: WantedMembers) -> str:
     """Return which drone the next map waits for, and why.
 
     One change at a time: a slot that is on its way goes to where it was sent before anything else
@@ -397,17 +411,20 @@ def _awaited(view: _View, wanted: Wanted) -> str:
     for drone in sorted(view.lost.intersection(view.map.drones, view.alive)):
         return f"drone {drone}, which was given up but is running"
     drones = wanted.sharing.union(view.taking_part())
-    return unsettled(view.reports, view.alive, view.map, drones, view.lost)
+    return find_unsettled(view.reports, view.alive, view.map, drones, view.lost)
 
 
-def unsettled(
+def find_unsettled(
     reports: Mapping[int, Report],
     alive: Collection[int],
     slots: SlotMap,
     drones: Iterable[int],
     lost: Collection[int] = (),
 ) -> str:
-    """Return the first of these drones that is away, or still has slots to exchange."""
+    """Return the first of these drones that is away or still has slots to exchange, and which it is.
+
+    Return nothing if all are settled. Slots from and to `lost` drones do not count.
+    """
     for drone in sorted(drones):
         report = reports.get(drone)
         if report is None or drone not in alive:
@@ -417,15 +434,15 @@ def unsettled(
     return ""
 
 
-class Telling:
+class FiguresWriter:
     """Writes the figures of all drones into the queen's log, and a file of her JOBDIR."""
 
     def __init__(self, jobdir: Path) -> None:
-        self._path = jobdir / NAME
+        self._path = jobdir / STATS_NAME
         self._written_at = float("-inf")
-        self._said_at = float("-inf")
+        self._logged_at = float("-inf")
 
-    def tell(
+    def write_due(
         self,
         now: float,
         reports: Collection[Report],
@@ -433,46 +450,51 @@ class Telling:
         *,
         last: bool = False,
     ) -> None:
-        """Write both if it is time for it.
+        """Write the file if it is time for it, and the line in the log if it is time for that, too.
 
-        `away`: drones that are not heard of; `last`: the crawl is over.
+        `away` are the drones without a lease. If `last`, the crawl is over, and both are written.
         """
-        if not last and now - self._written_at < WRITE:
+        if not last and now - self._written_at < WRITE_SECONDS:
             return
-        found = merged(report.stats() for report in reports)
+        figures = merged(report.stats() for report in reports)
         self._written_at = now
         try:
-            rewrite(self._path, plain(found).encode())
+            rewrite(self._path, plain(figures).encode())
         except OSError as error:  # the figures are in the server, too
             logger.warning("%s: cannot be written: %s", self._path, error)
-        if last or now - self._said_at >= SAY:
-            self._said_at = now
-            trouble = f"{found['trouble']}, " if found.get("trouble") else ""
+        if last or now - self._logged_at >= LOG_SECONDS:
+            self._logged_at = now
+            trouble = f"{figures['trouble']}, " if figures.get("trouble") else ""
             drones = len({report.drone for report in reports}.union(away))
             gone = f", {len(away)} away" if away else ""
-            logger.info("the hive: %s%s, drones: %d%s", trouble, progress.line(found), drones, gone)
+            line = progress.line(figures)
+            logger.info("the hive: %s%s, drones: %d%s", trouble, line, drones, gone)
 
 
 class Reign:
-    """Publishes what the queen decides. Begins anew with each time that this drone is queen."""
+    """Publishes what the queen decides, while this drone is the queen.
+
+    What she remembers is forgotten when another drone becomes queen.
+    """
 
     def __init__(
-        self, me: int, server: Transport, post: Post, groups: Groups, telling: Telling
+        self, me: int, server: Transport, parts: DroneParts, groups: Groups, figures: FiguresWriter
     ) -> None:
+        """`groups`: the drones that each group of slots prefers (Partition.groups)."""
         self._me = me
         self._server = server
-        self._post = post
+        self._parts = parts
         self._groups = groups
-        self._telling = telling
+        self._figures = figures
         self._queen: Queen | None = None
-        self._released: set[int] = set()
-        self._waits = ""  # what was said of a change last
+        self._released: set[int] = set()  # drones that were told so, and are still alive
+        self._waits = ""  # what the log said last of a change of the members
         self._alive = 0
-        # drones: what was said of their reports, and when
+        # By drone: what the log said of its unreadable report, and when
         self._unreadable: dict[int, tuple[str, float]] = {}
 
-    async def heard(self, beat: Beat) -> None:
-        """Does what follows from this beat."""
+    async def act_on(self, beat: Beat) -> None:
+        """Decide from the news of a beat, and do what was decided, if this drone is the queen."""
         self._alive = len(beat.alive)
         if beat.queen != self._me:
             self._queen = None
@@ -480,17 +502,17 @@ class Reign:
             return
         if self._queen is None:
             self._queen = Queen(self._groups)
-        slots = self._post.drone.slots
-        obeyed = self._post.obeyed
+        slots = self._parts.drone.slots
+        obeyed = self._parts.obeyed
         now = time.monotonic()
-        reports = self._reports(beat, now)
-        decided = self._queen.look(now, reports, beat.alive, slots, obeyed.wanted, obeyed.number)
-        self._telling.tell(now, reports.values(), decided.away, last=decided.over)
-        await self._act(decided, beat)
+        reports = self._readable_reports(beat, now)
+        decided = self._queen.decide(now, reports, beat.alive, slots, obeyed.wanted, obeyed.number)
+        self._figures.write_due(now, reports.values(), decided.away, last=decided.over)
+        await self._carry_out(decided, beat)
 
     def figures(self) -> dict[str, float]:
         """Return the hive as this drone knows it; only the queen hears who is alive."""
-        slots = self._post.drone.slots
+        slots = self._parts.drone.slots
         return {
             "hive/members": len(slots.drones),
             "hive/generation": slots.generation,
@@ -499,26 +521,27 @@ class Reign:
             "hive/change_waits": bool(self._waits),
         }
 
-    async def _act(self, decided: Decisions, beat: Beat) -> None:
+    async def _carry_out(self, decided: Decisions, beat: Beat) -> None:
         """Do what was decided. A kill between two steps leaves the rest to the next queen.
 
         She decides it again, from the same reports. A drone that is cut off, and still takes itself
         for the queen, can change nothing: all that she does is done in the server, which she does
         not reach. And the server takes no map that is older than its own.
         """
-        self._tell_changes(decided)
+        self._log_changes(decided)
         if decided.map is not None:
             await self._publish(decided.map, decided.lost)
         await self._forget_lost(decided.forgotten.intersection(beat.members))
         if decided.rest:
             await self._server.let_rest()
-        # After the map: a released drone is forgotten, and no later look would find out that it
-        # has to leave the map.
+        # After the map: a released drone is forgotten, and no later decision would find out that
+        # it has to leave the map.
         await self._release(decided.released, beat)
         if decided.over:
-            await self._server.command(OVER, *([True] if decided.gave_nothing else []))
+            args = [True] if decided.gave_nothing else []
+            await self._server.command(OVER, *args)
 
-    def _tell_changes(self, decided: Decisions) -> None:
+    def _log_changes(self, decided: Decisions) -> None:
         for line in decided.notices:
             logger.warning("%s", line)
         if decided.waits and decided.waits != self._waits:
@@ -538,28 +561,34 @@ class Reign:
             await self._server.forget(drone)
 
     async def _release(self, drones: frozenset[int], beat: Beat) -> None:
-        """Ends drones that have nothing left, and forgets them when they are gone."""
-        there = sorted(drones.intersection(beat.alive) - self._released)
-        if there:
-            self._released.update(there)
-            await self._server.command(RELEASE, *there)
+        """Tell drones that have nothing left to end, and forget them when they are gone."""
+        untold = sorted(drones.intersection(beat.alive) - self._released)
+        if untold:
+            self._released.update(untold)
+            await self._server.command(RELEASE, *untold)
         for drone in sorted(drones.difference(beat.alive)):
             logger.info("drone %d has handed over all its hosts and left the hive", drone)
             self._released.discard(drone)
             await self._server.forget(drone)
 
-    def _reports(self, beat: Beat, now: float) -> dict[int, Report]:
-        """Return the readable reports; the log names an unreadable one once for each reason."""
-        reports, told = {}, {}
+    def _readable_reports(self, beat: Beat, now: float) -> dict[int, Report]:
+        """Return the readable reports. Log each unreadable one once, and again for another reason.
+
+        The log has at most a line a minute for each drone.
+        """
+        reports: dict[int, Report] = {}
+        unreadable: dict[int, tuple[str, float]] = {}
         for drone, data in beat.reports.items():
-            words, at = self._unreadable.get(drone, ("", float("-inf")))
+            reason, logged_at = self._unreadable.get(drone, ("", float("-inf")))
             try:
                 reports[drone] = Report.unpack(data)
-                words = ""
+                reason = ""
             except ForeignMessage as error:
-                if str(error) != words and now - at >= AGAIN:
-                    words, at = str(error), now
+                is_news = str(error) != reason
+                if is_news and now - logged_at >= UNREADABLE_LOG_SECONDS:
+                    reason = str(error)
+                    logged_at = now
                     logger.warning("drone %d: %s", drone, error)
-            told[drone] = words, at
-        self._unreadable = told
+            unreadable[drone] = reason, logged_at
+        self._unreadable = unreadable
         return reports

@@ -17,14 +17,19 @@ import msgpack
 from webcrawl.base.program import program
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.commands import checked
-from webcrawl.crawl.hive.errors import ANOTHER_HIVE, HiveError, NotNamed, legible
+from webcrawl.crawl.hive.errors import (
+    ANOTHER_HIVE,
+    HiveError,
+    UnknownDrone,
+    translate_unpack_errors,
+)
 from webcrawl.crawl.hive.partition import (
     EARLIER_SLOTS,
-    NOTHING_WANTED,
+    NO_ORDER,
     SLOTS,
     Groups,
     SlotMap,
-    Wanted,
+    WantedMembers,
 )
 from webcrawl.store.crawldb import CrawlDB, Part, SavedValue
 
@@ -40,7 +45,7 @@ KEY_BYTES = 16
 RESIZE = "resize"
 OVER = "over"  # the crawl of all has ended; with an argument: and no drone has got anything
 RELEASE = "release"  # these drones have given away all that they had, and may go
-AMONG_DRONES = (RESIZE, OVER, RELEASE)
+HIVE_COMMANDS = (RESIZE, OVER, RELEASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +59,7 @@ class Command:
     @property
     def lasts(self) -> bool:
         """Return whether drones that come later have to hear it, too."""
-        if self.name in AMONG_DRONES:
+        if self.name in HIVE_COMMANDS:
             return self.name == RESIZE
         try:
             return checked(self.name, *self.args).lasts(*self.args)
@@ -73,22 +78,22 @@ class Command:
         return cls(int(number), name, tuple(args))
 
 
-def number_of(data: bytes) -> int:
+def command_number(data: bytes) -> int:
     """Return the number of a packed command."""
     return int(data.partition(b" ")[0])
 
 
-def in_force(known: Iterable[bytes], heard: Iterable[bytes]) -> tuple[bytes, ...]:
+def lasting_commands(known: Iterable[bytes], heard: Iterable[bytes]) -> tuple[bytes, ...]:
     """Return the known commands and those heard that last, packed, in their order."""
     lasting = {*known, *(data for data in heard if Command.unpack(data).lasts)}
-    return tuple(sorted(lasting, key=number_of))
+    return tuple(sorted(lasting, key=command_number))
 
 
-def orders_in(commands: Iterable[bytes]) -> tuple[Wanted, ...]:
+def orders_in(commands: Iterable[bytes]) -> tuple[WantedMembers, ...]:
     """Return the orders for the members of the hive among these packed commands, in their order."""
     found = []
-    before = NOTHING_WANTED
-    for command in map(Command.unpack, sorted(commands, key=number_of)):
+    before = NO_ORDER
+    for command in map(Command.unpack, sorted(commands, key=command_number)):
         if command.name == RESIZE:
             members, lost = command.args
             before = before.followed_by(members, lost, command.number)
@@ -96,9 +101,9 @@ def orders_in(commands: Iterable[bytes]) -> tuple[Wanted, ...]:
     return tuple(found)
 
 
-def mark_of(name: str, args: tuple[Any, ...]) -> str:
+def command_prefix(name: str, args: tuple[Any, ...]) -> str:
     """Return a zero for orders, which are forgotten after a while (see steps.COMMAND)."""
-    return "" if name in AMONG_DRONES or Command(0, name, args).lasts else "0"
+    return "" if name in HIVE_COMMANDS or Command(0, name, args).lasts else "0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +188,7 @@ class Registry:
     @property
     def wanted(self) -> frozenset[int]:
         """Return the drones that shall be members by the last command that says so, if any."""
-        with legible():
+        with translate_unpack_errors():
             orders = orders_in(self.commands)
         return orders[-1].members if orders else frozenset()
 
@@ -192,7 +197,7 @@ class Registry:
 Entry = tuple[HiveRecord, SlotMap, dict[int, bytes]]
 
 
-def entered(registry: Registry, me: Member, heard: HiveRecord | None, now: float) -> Entry:
+def enter_registry(registry: Registry, me: Member, heard: HiveRecord | None, now: float) -> Entry:
     """Return the registry with this drone in it. Raise HiveError if the drone does not belong here.
 
     `heard` is the record of the hive that the drone has entered before, or tried to.
@@ -210,7 +215,7 @@ def entered(registry: Registry, me: Member, heard: HiveRecord | None, now: float
     if record is None or _gives_way(record, known, me):
         if me.key is None:
             _check_named(me, range(me.drones), registry)
-        record, known = _minted(me, heard, now), {}
+        record, known = _new_record(me, heard, now), {}
         slots = me.map or SlotMap.fair(range(me.drones), me.groups, slots=record.slots)
     else:
         _check(record, registry, me)
@@ -222,9 +227,11 @@ def entered(registry: Registry, me: Member, heard: HiveRecord | None, now: float
             }
     for drone in me.others.keys() & {*slots.drones, *slots.leaving}:
         known.setdefault(drone, msgpack.packb((me.others[drone], "", "", 0)))
-    known = {drone: identity for drone, identity in known.items() if state_of(identity) not in gone}
+    known = {
+        drone: identity for drone, identity in known.items() if state_id_of(identity) not in gone
+    }
     former = known.get(me.drone)
-    if former is not None and state_of(former) != me.state:
+    if former is not None and state_id_of(former) != me.state:
         state, jobdir, host, *_ = msgpack.unpackb(former)
         where = (
             f"{jobdir} on {host}"
@@ -242,12 +249,12 @@ def entered(registry: Registry, me: Member, heard: HiveRecord | None, now: float
     return record, slots, known
 
 
-def state_of(identity: bytes) -> str:
+def state_id_of(identity: bytes) -> str:
     """Return the id of a drone's state."""
     return str(msgpack.unpackb(identity)[0])
 
 
-def place_of(identity: bytes) -> tuple[str, int]:
+def host_and_pid(identity: bytes) -> tuple[str, int]:
     """Return the host and the process id of a drone."""
     _, _, host, pid, *_ = msgpack.unpackb(identity)
     return host, pid
@@ -269,17 +276,17 @@ def check_place(identity: bytes, me: Member) -> None:
     """
     if identity == me.identity:
         return
-    host, pid = place_of(identity)
-    is_known = state_of(identity) == me.state
+    host, pid = host_and_pid(identity)
+    is_known = state_id_of(identity) == me.state
     if host and is_known:
         raise HiveError(f"drone {me.drone} was started a second time, on {host} (process {pid})")
-    # A drone of another state that has entered: `entered` says which of the two belongs here. It may
+    # A drone of another state that has entered: `enter_registry` says which of the two belongs here. It may
     # be of a new hive that came first to an emptied server, and that gives way to this one.
     if not host and not is_known:
         raise HiveError(f"drone {me.drone} of this hive has its state in another folder")
 
 
-def _minted(me: Member, heard: HiveRecord | None, now: float) -> HiveRecord:
+def _new_record(me: Member, heard: HiveRecord | None, now: float) -> HiveRecord:
     """Return the record of a new hive: the one before, for a server that was emptied.
 
     Before its first checkpoint a drone keeps no key, and the answer to its entry may have been
@@ -354,7 +361,7 @@ def _where(registry: Registry) -> str:
 
 def _check_named(me: Member, drones: Collection[int], registry: Registry) -> None:
     if me.drone not in drones and me.drone not in registry.wanted:
-        raise NotNamed(me.drone, drones)
+        raise UnknownDrone(me.drone, drones)
 
 
 def _later(one: SlotMap | None, other: SlotMap | None) -> SlotMap:

@@ -16,12 +16,12 @@ from webcrawl.crawl.hive.outbox import Outbox
 from webcrawl.crawl.hive.partition import SLOTS, SlotMap
 from webcrawl.crawl.hive.slot_pieces import (
     NAME,
-    Coming,
     Deliver,
     Item,
     Leaves,
-    Leaving,
-    Parking,
+    ParkedItems,
+    SlotPacker,
+    SlotUnpacker,
     all_taken,
     as_it_is,
 )
@@ -38,7 +38,7 @@ NOBODY = -1
 SLICE = 500  # URLs moved at once by a drone that drains: about 2 ms
 
 
-class Moving(Part):
+class SlotMoves(Part):
     """A part of the checkpoint. Make it right after the frontier, before anything is taken there.
 
     All is called in the event loop's thread, and nothing waits.
@@ -83,10 +83,10 @@ class Moving(Part):
         self.portion: Callable[[float], bool] | None = None
         # queues pages that are to be fetched again, likewise
         self.again: Callable[[], bool] | None = None
-        self.coming = Coming(frontier.moves, seen, Parking(db), lost)
-        self.leaving: Leaving | None = None
+        self.coming = SlotUnpacker(frontier.moves, seen, ParkedItems(db), lost)
+        self.leaving: SlotPacker | None = None
         if isinstance(seen, ExportsKeys):
-            self.leaving = Leaving(
+            self.leaving = SlotPacker(
                 frontier.moves,
                 seen,
                 slot_of,

@@ -60,7 +60,7 @@ def all_taken(records: Iterable[Packed], leaves: Leaves) -> list[Packed]:
     return [taken for record in records if (taken := leaves(record)) is not None]
 
 
-class Leaving:
+class SlotPacker:
     """Packs frozen slots; one batch after the other, each in a single pass over the hosts.
 
     Per slot: own -> frozen (`add`) -> packed (its last item is `end`). A checkpoint keeps which
@@ -201,7 +201,7 @@ class Leaving:
         self._mark = self._seen.mark()
 
 
-class Parking:
+class ParkedItems:
     """A FIFO for each slot.
 
     A row `hive.parked.<slot>.<n>` of `meta` is the zstd frame of a msgpack array of items.
@@ -255,11 +255,15 @@ class Parking:
         self._held = 0
 
 
-class Coming:
+class SlotUnpacker:
     """Per slot: expected -> arriving (its `end` was read; parked items go in) -> own."""
 
     def __init__(
-        self, moves: HostHandover, seen: SeenStore, parking: Parking, lost: Callable[[str], None]
+        self,
+        moves: HostHandover,
+        seen: SeenStore,
+        parking: ParkedItems,
+        lost: Callable[[str], None],
     ) -> None:
         """`lost` is told in one line if a slot did not come whole."""
         self._moves = moves

@@ -6,7 +6,7 @@ Who belongs to a hive is decided without a server (`entered` in registry.py).
 
 Every call may raise Away or Full, which pass, and HiveError, which does not. If the streams have
 begun anew, it raises NewEpoch until `follow` says that the caller has begun anew, too. A place in a
-stream is text that the transport makes, and by which `order` in letter.py compares letters.
+stream is text that the transport makes, and by which `place_number` in letter.py compares letters.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Beat:
 
 
 @dataclass(frozen=True, slots=True)
-class ServerLook:
+class ServerView:
     """What the server knows at one moment."""
 
     registry: Registry
@@ -125,5 +125,5 @@ class Transport(Protocol):
     async def let_rest(self) -> None:
         """Tell all drones for some seconds that none has anything left but hosts set aside."""
 
-    async def look(self) -> ServerLook:
+    async def look(self) -> ServerView:
         """Return what the server knows, without joining or founding anything."""

@@ -18,7 +18,7 @@ from webcrawl.base.settings.setting_kinds import is_whole
 from webcrawl.base.system import can_choose_cores
 from webcrawl.crawl.control.command import NotRunning
 from webcrawl.crawl.hive.errors import Away, HiveError
-from webcrawl.crawl.hive.partition import MOST_DRONES
+from webcrawl.crawl.hive.partition import MAX_DRONES
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import is_crawl
 from webcrawl.tools.tool_command import (
@@ -108,7 +108,7 @@ class HiveRunning(HiveCommand):
         wanted = (
             0
             if opts.drones is None
-            else _number("-n", opts.drones, f"from 0 (one drone per core) to {MOST_DRONES}")
+            else _number("-n", opts.drones, f"from 0 (one drone per core) to {MAX_DRONES}")
         )
         plan = HivePlan(self.settings, args[0], _arguments(opts), wanted)
         return HiveRun(self.settings, plan, pin=opts.pin_cpus).run()
@@ -157,7 +157,7 @@ class HiveResize(HiveCommand):
         target = self.target(args)
         if opts.drones is None:
             raise usage_error(f"how many drones? {program()} hive resize JOBDIR|URL -n N")
-        return resize(target, _number("-n", opts.drones, f"from 1 to {MOST_DRONES}"), say)
+        return resize(target, _number("-n", opts.drones, f"from 1 to {MAX_DRONES}"), say)
 
 
 class HiveAdoption(HiveCommand):
@@ -197,7 +197,7 @@ class HiveAdoption(HiveCommand):
             )
         if opts.lost and opts.jobdir:
             raise usage_error("--lost, --jobdir: a drone whose JOBDIR is there is not lost")
-        drone = _number("--drone", opts.drone, f"from 0 to {MOST_DRONES - 1}")
+        drone = _number("--drone", opts.drone, f"from 0 to {MAX_DRONES - 1}")
         if opts.lost:
             return adopt_lost(target, drone, say, sure=opts.yes, now=opts.now)
         if not opts.jobdir:  # it runs, or is started elsewhere
@@ -277,7 +277,7 @@ def _add_drones(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def _found(jobdir: Path) -> SavedIdentity:
-    from webcrawl.crawl.hive.member import IDENTITY, KEY, unpacked  # noqa: PLC0415
+    from webcrawl.crawl.hive.member import IDENTITY, KEY, unpack_identity  # noqa: PLC0415
     from webcrawl.store.jobdir.snapshot import Snapshot  # noqa: PLC0415
     from webcrawl.tools.supervisor.member_changes import SavedIdentity  # noqa: PLC0415
 
@@ -285,12 +285,12 @@ def _found(jobdir: Path) -> SavedIdentity:
         raise CannotStart(f"--jobdir {jobdir}: no crawl has begun there")
     try:
         with Snapshot(jobdir / "state") as snapshot:
-            return SavedIdentity(jobdir, unpacked(snapshot.get(IDENTITY)), snapshot.get(KEY))
+            return SavedIdentity(jobdir, unpack_identity(snapshot.get(IDENTITY)), snapshot.get(KEY))
     except (StoreError, OSError) as error:
         raise CannotStart(f"--jobdir {jobdir}: {error}") from error
 
 
 def _number(option: str, text: str, allowed: str) -> int:
-    if not is_whole(text, 0, MOST_DRONES):
+    if not is_whole(text, 0, MAX_DRONES):
         raise CannotStart(f"{option} {text}: must be a whole number {allowed}")
     return int(text)

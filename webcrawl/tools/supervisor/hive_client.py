@@ -20,7 +20,7 @@ from webcrawl.crawl.control.commands import COMMANDS, checked
 from webcrawl.crawl.control.exclusions import dated
 from webcrawl.crawl.hive.errors import AnotherHive, Away, Full
 from webcrawl.crawl.hive.hive_folder import HiveFolder
-from webcrawl.crawl.hive.operator import HiveLook, Operator
+from webcrawl.crawl.hive.operator import HiveView, Operator
 from webcrawl.crawl.hive.partition import WAYS, partition_of
 from webcrawl.tools.supervisor.hive_status import hive_progress
 from webcrawl.tools.supervisor.servers import HiveTarget, MakeOperator
@@ -89,7 +89,7 @@ class HiveClient:
             ]
         }
 
-    def _ask_server(self) -> HiveLook:
+    def _ask_server(self) -> HiveView:
         """Return what the server knows. Raise NotRunning if none answers, or no drone is alive."""
         try:
             hive = self._target.ask_server()
@@ -103,14 +103,14 @@ class HiveClient:
             raise NotRunning(f"{self._target.text}: no drone of this hive is running")
         return hive
 
-    def _figures_of_former_drones(self, hive: HiveLook) -> list[dict[str, Any]]:
+    def _figures_of_former_drones(self, hive: HiveView) -> list[dict[str, Any]]:
         """Return the figures of drones that have left the hive: their pages stay the hive's."""
         folder = self._target.folder
         if folder is None:
             return []
         return [folder.figures(drone) for drone in folder.all_drones() if drone not in hive.drones]
 
-    def _give_order(self, hive: HiveLook, name: str, words: Sequence[str]) -> str:
+    def _give_order(self, hive: HiveView, name: str, words: Sequence[str]) -> str:
         """Give a command to all drones, and return what to tell the user.
 
         Raise NoAnswer if the crawl may carry the command out, or may not.
@@ -126,7 +126,7 @@ class HiveClient:
             self._check_members_heard(hive, name)
         return answer
 
-    def _check_members_heard(self, hive: HiveLook, name: str) -> None:
+    def _check_members_heard(self, hive: HiveView, name: str) -> None:
         """Raise NoAnswer if a member has not heard of an order that the hive's server has.
 
         That server forgets all if it is killed. The drones that answered have the order in their
@@ -149,7 +149,7 @@ class HiveClient:
 
     # -- which drone
 
-    def _owner_of(self, hive: HiveLook, word: str) -> int:
+    def _owner_of(self, hive: HiveView, word: str) -> int:
         """Return the drone to which a host belongs, or the host of a URL.
 
         Raise CommandError if the partition is not known here.
@@ -166,12 +166,12 @@ class HiveClient:
         partition = partition_of(way, RegisteredDomains()).dividing(hive.map)
         return hive.map.owners[partition.slot(host_named(word))]
 
-    def _drones_here(self, hive: HiveLook) -> list[int]:
+    def _drones_here(self, hive: HiveView) -> list[int]:
         """Return the drones that run on this machine, and in the hive's folder if that is given."""
         folder = self._target.folder
         return [drone for drone in sorted(hive.leases) if _jobdir_here(hive, drone, folder)]
 
-    def _client_of(self, hive: HiveLook, drone: int) -> Client:
+    def _client_of(self, hive: HiveView, drone: int) -> Client:
         """Return a client of this drone. Raise CommandError if the drone runs elsewhere."""
         jobdir = _jobdir_here(hive, drone, self._target.folder)
         if jobdir is None:
@@ -183,7 +183,7 @@ class HiveClient:
             )
         return Client(jobdir, self._patience)
 
-    def _spool_stdin(self, hive: HiveLook) -> str:
+    def _spool_stdin(self, hive: HiveView) -> str:
         """Write standard input to a file, and return its path.
 
         The file is in the hive's folder: a drone that joins later finds it too. Raise CommandError
@@ -197,7 +197,7 @@ class HiveClient:
         return spooled(folder.path, self._stdin)
 
 
-def _jobdir_here(hive: HiveLook, drone: int, folder: HiveFolder | None) -> Path | None:
+def _jobdir_here(hive: HiveView, drone: int, folder: HiveFolder | None) -> Path | None:
     """Return the drone's JOBDIR if it is on this machine, and in the hive's folder if one is given."""
     host, _ = hive.places.get(drone, ("", 0))
     report = hive.reports.get(drone)
@@ -248,7 +248,7 @@ async def order_drones(
     return f"{name}: done by {count(len(done), 'drone')}"
 
 
-async def _wait_for_answers(operator: Operator, name: str, number: int) -> HiveLook:
+async def _wait_for_answers(operator: Operator, name: str, number: int) -> HiveView:
     """Return what the server knows once all drones have answered the command of this number.
 
     Raise NoAnswer if a drone takes longer than ORDER_SECONDS.
@@ -267,7 +267,7 @@ async def _wait_for_answers(operator: Operator, name: str, number: int) -> HiveL
         await asyncio.sleep(LOOK_SECONDS)
 
 
-def _check_refusals(hive: HiveLook, number: int) -> None:
+def _check_refusals(hive: HiveView, number: int) -> None:
     """Raise CommandError if a drone has refused the command of this number."""
     refusals = []
     for drone, report in hive.reports.items():
@@ -291,11 +291,11 @@ async def _wait_for_end(folder: HiveFolder | None) -> bool:
     return not folder.supervised
 
 
-def _has_carried_out(hive: HiveLook, drone: int, number: int) -> bool:
+def _has_carried_out(hive: HiveView, drone: int, number: int) -> bool:
     return drone in hive.reports and hive.reports[drone].applied >= number
 
 
-def _is_missed(hive: HiveLook, drone: int, number: int) -> bool:
+def _is_missed(hive: HiveView, drone: int, number: int) -> bool:
     """Return whether a drone should have carried the command out, and has not.
 
     A drone that has left the hive, and given away all that it had, need not.

@@ -32,12 +32,12 @@ from webcrawl.base.readable import ReadableFormatter, count
 from webcrawl.base.system import usable_cores
 from webcrawl.crawl.checks import read
 from webcrawl.crawl.default_jobdir import default_jobdir
+from webcrawl.crawl.hive.drone_supervisor import Supervisor
 from webcrawl.crawl.hive.errors import AnotherHive, HiveError
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, saved
-from webcrawl.crawl.hive.operator import HiveLook
+from webcrawl.crawl.hive.operator import HiveView
 from webcrawl.crawl.hive.process import Child
 from webcrawl.crawl.hive.redis_server.embedded_server import EmbeddedServer
-from webcrawl.crawl.hive.supervising import Supervisor
 from webcrawl.crawl.hive.transport import stream_memory
 from webcrawl.crawl.job_folder import check_name
 from webcrawl.crawl.last_lines import last_lines, report_command
@@ -87,7 +87,7 @@ class HivePlan:
         self.folder = HiveFolder(Path(settings["JOBDIR"] or default_jobdir(spider)))
         check_name(self.folder.path)  # before a server is started in it
 
-    def founding(self, saved_founding: Founding | None, hive: HiveLook) -> Founding:
+    def founding(self, saved_founding: Founding | None, hive: HiveView) -> Founding:
         """Return the founding of this hive: the saved one, or a new one if no drone has begun.
 
         `hive`: its state by the checkpoints. Raise CannotStart if the command line names another
@@ -117,7 +117,7 @@ class HivePlan:
         return Founding(name, self._spider.name, partition, begun[-1] + 1, members)
 
     def _check_founding(
-        self, founding: Founding, hive: HiveLook, name: str, partition: str
+        self, founding: Founding, hive: HiveView, name: str, partition: str
     ) -> None:
         """Raise CannotStart unless the hive of this founding is the one that was asked for."""
         path = self.folder.path

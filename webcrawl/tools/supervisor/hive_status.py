@@ -11,7 +11,7 @@ from typing import Any
 from webcrawl.base.readable import count
 from webcrawl.crawl.hive.errors import AnotherHive, Away
 from webcrawl.crawl.hive.hive_folder import HiveFolder, total
-from webcrawl.crawl.hive.operator import HiveLook, waits_for
+from webcrawl.crawl.hive.operator import HiveView, waits_for
 from webcrawl.crawl.hive.queen import DroneState, Report
 from webcrawl.store.jobdir.figures import revisits
 from webcrawl.store.jobdir.revisit_figures import figures_of, in_words
@@ -86,7 +86,7 @@ def status_rows(target: HiveTarget) -> tuple[list[dict[str, Any]], dict[str, Any
     return [rows[drone] for drone in sorted(rows)], common
 
 
-def _two_looks(target: HiveTarget) -> tuple[HiveLook, HiveLook] | None:
+def _two_looks(target: HiveTarget) -> tuple[HiveView, HiveView] | None:
     """Return two looks at the server, or None if no server is known.
 
     They are RATE_SECONDS apart if a drone runs. Raise AnotherHive or Away.
@@ -123,7 +123,7 @@ def _state_by_locks(
     return {"state": RUNNING if running else state, "running": len(running)}
 
 
-def _state_by_server(hive: HiveLook, common: Mapping[str, Any]) -> dict[str, Any]:
+def _state_by_server(hive: HiveView, common: Mapping[str, Any]) -> dict[str, Any]:
     """Return the hive's state by its server, or that in `common` if no drone runs or has finished.
 
     Drones on other machines may run without the hive's process here.
@@ -151,21 +151,21 @@ def _state_by_server(hive: HiveLook, common: Mapping[str, Any]) -> dict[str, Any
     }
 
 
-def _pending_change(hive: HiveLook) -> str:
+def _pending_change(hive: HiveView) -> str:
     """Return, in words, what a change of the members waits for; empty if none is under way."""
     if hive.order is None or not hive.is_changing:
         return ""
     return waits_for(hive, hive.order.sharing, hive.order.lost)
 
 
-def _count_at_work(hive: HiveLook) -> int:
+def _count_at_work(hive: HiveView) -> int:
     """Return how many drones have a lease, and report that they crawl."""
     return sum(
         drone in hive.leases and report.state in AT_WORK for drone, report in hive.reports.items()
     )
 
 
-async def _look_twice(make_operator: MakeOperator) -> tuple[HiveLook, HiveLook]:
+async def _look_twice(make_operator: MakeOperator) -> tuple[HiveView, HiveView]:
     """Return two looks at the server. If no drone is alive, the second follows at once."""
     async with aclosing(make_operator()) as operator:
         before = await operator.look()
@@ -190,7 +190,7 @@ def _row_by_file(drone: int, figures: Mapping[str, Any], place: str) -> dict[str
     }
 
 
-def _row_by_report(drone: int, before: HiveLook, now: HiveLook) -> dict[str, Any]:
+def _row_by_report(drone: int, before: HiveView, now: HiveView) -> dict[str, Any]:
     """Return the values that the server has for a drone's row.
 
     Two looks at the server give the rate.
@@ -215,7 +215,7 @@ def _row_by_report(drone: int, before: HiveLook, now: HiveLook) -> dict[str, Any
     return row
 
 
-def _place_words(drone: int, report: Report, hive: HiveLook) -> str:
+def _place_words(drone: int, report: Report, hive: HiveView) -> str:
     """Return where a drone is: its machine if that is known, its folder, and its process."""
     host, pid = hive.places.get(drone, ("", 0))
     machine = report.host or host
@@ -240,7 +240,7 @@ def _rate(report: Report, earlier: Report) -> float:
     return rate
 
 
-def _state_of_absent(hive: HiveLook, drone: int) -> str:
+def _state_of_absent(hive: HiveView, drone: int) -> str:
     """Return the state of a drone that has no lease."""
     report = hive.reports.get(drone)
     is_released = hive.map is not None and drone not in {*hive.map.drones, *hive.map.leaving}
@@ -321,7 +321,7 @@ def _drone_numbers(common: Mapping[str, Any]) -> str:
     return f"{count(running, 'drone')} running{others}{change}"
 
 
-def hive_progress(hive: HiveLook, former: Sequence[Mapping[str, Any]] = ()) -> Mapping[str, Any]:
+def hive_progress(hive: HiveView, former: Sequence[Mapping[str, Any]] = ()) -> Mapping[str, Any]:
     """Return the answer to `ctl status`: the figures of the drones' last reports, and the sums.
 
     `former` are the figures of drones that have left the hive. The sums include them.
@@ -348,7 +348,7 @@ def _state_of_all(states: AbstractSet[DroneState]) -> DroneState:
     return DroneState.RUNNING
 
 
-def _progress_row(hive: HiveLook, drone: int) -> dict[str, Any]:
+def _progress_row(hive: HiveView, drone: int) -> dict[str, Any]:
     """Return the state and the figures of one drone. A drone without a report has zeros."""
     host, _ = hive.places.get(drone, ("", 0))
     report = hive.reports.get(drone)

@@ -12,11 +12,11 @@ from scrapy.settings import BaseSettings
 
 from webcrawl.adapter.extensions.progress import ProgressDisplay
 from webcrawl.base.readable import count
+from webcrawl.crawl.hive.drone_supervisor import Supervisor
 from webcrawl.crawl.hive.errors import Away, CannotRead, HiveError
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, saved, total
-from webcrawl.crawl.hive.operator import HiveLook, Operator
+from webcrawl.crawl.hive.operator import HiveView, Operator
 from webcrawl.crawl.hive.redis_server.embedded_server import EmbeddedServer
-from webcrawl.crawl.hive.supervising import Supervisor
 from webcrawl.tools.supervisor.servers import MakeOperator
 
 logger = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ WATCH_SECONDS = 1.0  # between two looks at the server
 def drones_to_run(
     folder: HiveFolder,
     founding: Founding,
-    hive: HiveLook,
+    hive: HiveView,
     ended: Collection[int] = (),
     lost: Collection[int] = (),
 ) -> list[int]:
@@ -141,7 +141,7 @@ class HiveWatch:
 
         While the server is away, the figures are those of the last checkpoints.
         """
-        hive = HiveLook()
+        hive = HiveView()
         try:
             hive = await operator.look()
             if hive.map is not None:  # else the server has been emptied
@@ -160,7 +160,7 @@ class HiveWatch:
             for drone in self._folder.all_drones()
         )
 
-    def _take_in(self, hive: HiveLook, founding: Founding, *, is_changing: bool) -> None:
+    def _take_in(self, hive: HiveView, founding: Founding, *, is_changing: bool) -> None:
         """Choose by the hive's state which drones are to run, and log when a change is complete."""
         self._hive = hive
         if hive.order is not None:

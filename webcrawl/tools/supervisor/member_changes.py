@@ -23,8 +23,8 @@ from webcrawl.crawl.control.command import NotRunning
 from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.hive_folder import HiveFolder
 from webcrawl.crawl.hive.member import Identity
-from webcrawl.crawl.hive.operator import HiveLook, Operator, waits_for
-from webcrawl.crawl.hive.partition import MOST_DRONES, NOTHING_WANTED, Wanted
+from webcrawl.crawl.hive.operator import HiveView, Operator, waits_for
+from webcrawl.crawl.hive.partition import MAX_DRONES, NO_ORDER, WantedMembers
 from webcrawl.crawl.hive.process import guarded, release
 from webcrawl.store.jobdir import stats_file
 from webcrawl.store.lock import is_held
@@ -50,8 +50,8 @@ def resize(target: HiveTarget, wanted: int, say: Say) -> int:
 
     Return the exit status. Raise CannotStart or NotRunning if the change cannot be made.
     """
-    if not 1 <= wanted <= MOST_DRONES:
-        raise CannotStart(f"-n {wanted}: must be a whole number from 1 to {MOST_DRONES}")
+    if not 1 <= wanted <= MAX_DRONES:
+        raise CannotStart(f"-n {wanted}: must be a whole number from 1 to {MAX_DRONES}")
     check_is_launched(target)
     return asyncio.run(
         _change_members(
@@ -95,7 +95,7 @@ def check_is_launched(target: HiveTarget) -> None:
         raise NotRunning(why_not_running(target.folder))
 
 
-def why_not_running(folder: HiveFolder, order: Wanted | None = None) -> str:
+def why_not_running(folder: HiveFolder, order: WantedMembers | None = None) -> str:
     """Return in words how a hive is that does not run, and what to do.
 
     `order`: a change under way; by default the one that the checkpoints have, if any.
@@ -110,7 +110,7 @@ def why_not_running(folder: HiveFolder, order: Wanted | None = None) -> str:
     return f"{folder.path}: the hive {state}, and {change}: start the hive again to complete it"
 
 
-def check_can_leave(hive: HiveLook, drone: int) -> None:
+def check_can_leave(hive: HiveView, drone: int) -> None:
     """Raise CannotStart if this drone is no member, nor is to be one, or if no other is."""
     placed = {*hive.map.drones, *hive.map.leaving} if hive.map is not None else set()
     members = sorted(placed | hive.sharing)
@@ -164,7 +164,7 @@ async def _change_members(
     return 0
 
 
-def _check_can_change(hive: HiveLook, lost: Collection[int]) -> None:
+def _check_can_change(hive: HiveView, lost: Collection[int]) -> None:
     """Raise NotRunning if no drone is there, or CannotStart if one cannot give slots away."""
     if not hive.leases:
         raise NotRunning("no drone of this hive is there")
@@ -178,8 +178,8 @@ def _check_can_change(hive: HiveLook, lost: Collection[int]) -> None:
 
 
 async def _give_order(
-    operator: Operator, hive: HiveLook, choose_members: ChooseMembers, lost: Collection[int]
-) -> Wanted:
+    operator: Operator, hive: HiveView, choose_members: ChooseMembers, lost: Collection[int]
+) -> WantedMembers:
     """Order the members that `choose_members` chooses, and return the order as the server has it.
 
     An order names all members. So it would undo another command's order that came between the look
@@ -205,7 +205,7 @@ async def _give_order(
         if order.number == number:
             return order
     # The server was emptied since. ChangeWaiter finds out whether a drone has the order.
-    return NOTHING_WANTED.followed_by(members, lost, number)
+    return NO_ORDER.followed_by(members, lost, number)
 
 
 class ChangeWaiter:
@@ -215,7 +215,7 @@ class ChangeWaiter:
         self,
         operator: Operator,
         folder: HiveFolder | None,
-        order: Wanted,
+        order: WantedMembers,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`folder`: of a hive that a launcher runs; None if only the hive's server is known."""
@@ -252,7 +252,7 @@ class ChangeWaiter:
             self.is_noted = bool(hive.leases)
         return waits_for(hive, self._order.sharing, self._order.lost)
 
-    def _drones_behind(self, hive: HiveLook) -> list[int]:
+    def _drones_behind(self, hive: HiveView) -> list[int]:
         """Return the drones that are there, and whose checkpoints do not have the order.
 
         An emptied server learns the order again from drones that have it. Raise CannotStart if no
@@ -283,7 +283,7 @@ class ChangeWaiter:
             return ""
         raise CannotStart(why_not_running(folder, self._order))
 
-    async def _ask_server(self) -> HiveLook | None:
+    async def _ask_server(self) -> HiveView | None:
         """Return what the server knows, or None while the launcher starts its server again.
 
         Raise Away or CannotStart if the change does not go on.
@@ -304,7 +304,7 @@ class ChangeWaiter:
         self._check_order(hive)
         return hive
 
-    def _check_order(self, hive: HiveLook) -> None:
+    def _check_order(self, hive: HiveView) -> None:
         """Raise CannotStart if another change was ordered after this one.
 
         An order for the same drones only takes the place of this one.
@@ -374,7 +374,7 @@ def _adopt_lost_of_stopped(folder: HiveFolder, drone: int, say: Say, *, sure: bo
 
 def _say_losses(
     say: Say,
-    hive: HiveLook,
+    hive: HiveView,
     drone: int,
     figures: Mapping[str, Any],
     place: str,
@@ -424,7 +424,7 @@ def _wait_for_fence(target: HiveTarget, drone: int, say: Say) -> None:
         _check_is_away(target.ask_server(), drone)
 
 
-def _seconds_to_fence(hive: HiveLook, drone: int) -> float:
+def _seconds_to_fence(hive: HiveView, drone: int) -> float:
     """Return for how many seconds a drone without a lease may still fetch.
 
     A server that has the drone's report had its lease too, and has let that run out. Without a
@@ -499,7 +499,7 @@ def _refuse_early_end(drone: int, status: int) -> NoReturn:
     )
 
 
-def _check_folder(name: str, hive: HiveLook, drone: int, saved: SavedIdentity) -> None:
+def _check_folder(name: str, hive: HiveView, drone: int, saved: SavedIdentity) -> None:
     """Raise CannotStart unless this is the JOBDIR of this drone, and no process runs the drone."""
     option = f"--jobdir {saved.jobdir}"
     identity = saved.identity
@@ -557,7 +557,7 @@ def adopted_drone_command(
     return crawl_command(spider, arguments, drone_settings)
 
 
-def _check_is_away(hive: HiveLook, drone: int) -> None:
+def _check_is_away(hive: HiveView, drone: int) -> None:
     """Raise CannotStart if the drone is alive: it needs no other process to give its slots away."""
     if drone in hive.leases:
         raise CannotStart(f"--drone {drone}: it {WAS_ALIVE} --lost it hands over everything itself")

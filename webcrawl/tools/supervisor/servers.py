@@ -12,9 +12,9 @@ from scrapy.settings import BaseSettings, Settings
 from webcrawl.adapter.server_settings import has_server, transport_maker
 from webcrawl.base.readable import url_without_credentials
 from webcrawl.crawl.control.command import NotRunning
-from webcrawl.crawl.hive.errors import Away, HiveError, reading
+from webcrawl.crawl.hive.errors import Away, HiveError, translate_os_errors
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
-from webcrawl.crawl.hive.operator import HiveLook, Operator
+from webcrawl.crawl.hive.operator import HiveView, Operator
 from webcrawl.crawl.hive.redis_server.embedded_server import UNIX, EmbeddedServer
 from webcrawl.crawl.hive.transport import Transport
 
@@ -34,7 +34,7 @@ def operator_maker_by_settings(
     make_transport = transport_maker(settings, name)
     asyncio.run(_check_answers(make_transport(), settings))
 
-    def is_meant(hive: HiveLook) -> bool:
+    def is_meant(hive: HiveView) -> bool:
         return folder is None or folder.is_of(hive.key, hive.states)
 
     return lambda: Operator(make_transport(), name, is_meant)
@@ -53,11 +53,11 @@ def own_server(folder: Path, memory: int) -> Iterator[EmbeddedServer]:
     The server may use so many bytes of `memory` for links in transit.
     """
     server = EmbeddedServer(folder, memory)
-    with reading(folder):
+    with translate_os_errors(folder):
         server.start()
     file = folder / URL_FILE
     try:
-        with reading(file):
+        with translate_os_errors(file):
             file.write_text(f"{server.url}\n", encoding="utf-8")
         yield server
     finally:
@@ -71,7 +71,7 @@ def own_server_url(folder: Path) -> str:
     The copy of a running hive's folder has the note, too. That leads to the original, and a command
     to the copy must not reach it.
     """
-    with reading(folder), suppress(FileNotFoundError):
+    with translate_os_errors(folder), suppress(FileNotFoundError):
         url = (folder / URL_FILE).read_text(encoding="utf-8").strip()
         is_original = Path(url.removeprefix(UNIX)).parent.samefile(folder)
         return url if is_original else ""
@@ -140,11 +140,11 @@ class HiveTarget:
             )
         return make_operator
 
-    def ask_server(self) -> HiveLook:
+    def ask_server(self) -> HiveView:
         """Return what the server knows of the hive now. Raise NotRunning if no server is known."""
         return asyncio.run(_ask_once(self.operator_maker()))
 
 
-async def _ask_once(make_operator: MakeOperator) -> HiveLook:
+async def _ask_once(make_operator: MakeOperator) -> HiveView:
     async with aclosing(make_operator()) as operator:
         return await operator.look()

@@ -21,7 +21,7 @@ from webcrawl.crawl.control.in_force import META as IN_FORCE
 from webcrawl.crawl.control.in_force import PausedHosts
 from webcrawl.crawl.control.sheets import BUDGET, OF_HOST, Sheets, without_conflict
 from webcrawl.crawl.hive.errors import HiveError
-from webcrawl.crawl.hive.member import IDENTITY, MAP, unpacked
+from webcrawl.crawl.hive.member import IDENTITY, MAP, unpack_identity
 from webcrawl.crawl.hive.partition import (
     Partition,
     SlotFingerprints,
@@ -303,7 +303,7 @@ class OpenedCrawl:
 
     def other_owner(self, url: str) -> int | None:
         """Return the drone to which the URL belongs, if that is known and is not this drone."""
-        identity = unpacked(self.snapshot.get(IDENTITY))
+        identity = unpack_identity(self.snapshot.get(IDENTITY))
         owner = self.owner(url) if url else None
         return None if identity is None or owner == identity.drone else owner
 

@@ -90,7 +90,7 @@ class OtherServer(Exception):  # noqa: N818 - never shown
     """A new connection leads to another server process than the one before."""
 
 
-class KeyOf:
+class CommandKeys:
     """Says which key a command of ours has: redis-py's own class asks a node, perhaps a dead one."""
 
     async def initialize(self, node: Any) -> None:
@@ -123,7 +123,7 @@ async def reached(client: Client) -> AnyClient:
     own_connect = pool.connection_kwargs.get("redis_connect_func")
     try:
         cluster = RedisCluster(**params)
-        cluster.commands_parser = KeyOf()  # type: ignore[assignment]
+        cluster.commands_parser = CommandKeys()  # type: ignore[assignment]
         cluster.get_connection_kwargs()["redis_connect_func"] = own_connect
         await cluster.initialize()
     except IndexError:
@@ -224,7 +224,7 @@ async def _asked(
 
 
 @contextmanager
-def translated() -> Iterator[None]:
+def translate_redis_errors() -> Iterator[None]:
     """Raise Away or Full for an error that may pass, and HiveError for one that will not."""
     try:
         yield

@@ -14,7 +14,7 @@ from typing import Any
 
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.hive.redis_server import clients
-from webcrawl.crawl.hive.redis_server.clients import Client, translated
+from webcrawl.crawl.hive.redis_server.clients import Client, translate_redis_errors
 
 BATCH = 500
 MOST_HELD = 200_000  # entries that no checkpoint has yet; more are not taken
@@ -31,7 +31,7 @@ return {found, redis.call('LLEN', KEYS[2])}
 """
 
 
-class Taking:
+class SeedTaker:
     """Takes seeds from the server.
 
     Call `turn` again and again, and `committed` after each checkpoint.
@@ -63,7 +63,7 @@ class Taking:
 
         May raise Away or HiveError.
         """
-        with translated():
+        with translate_redis_errors():
             if self._first is not None:
                 self._client = await clients.reached(self._first)
                 if self._client is not self._first:
@@ -113,7 +113,7 @@ class Taking:
 
     async def finish(self) -> None:
         """Removes what the last checkpoint has."""
-        with translated():
+        with translate_redis_errors():
             await self._remove()
 
     async def aclose(self) -> None:

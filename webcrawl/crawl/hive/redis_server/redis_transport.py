@@ -25,11 +25,23 @@ import msgpack
 from redis.asyncio import RedisCluster
 from redis.exceptions import RedisClusterException
 
-from webcrawl.crawl.hive.errors import Away, Full, HiveError, NewEpoch, PartAway, legible
-from webcrawl.crawl.hive.letter import BEGINNING, order
+from webcrawl.crawl.hive.errors import (
+    Away,
+    Full,
+    HiveError,
+    NewEpoch,
+    PartAway,
+    translate_unpack_errors,
+)
+from webcrawl.crawl.hive.letter import BEGINNING, place_number
 from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.crawl.hive.redis_server import clients, steps
-from webcrawl.crawl.hive.redis_server.clients import Client, MakeClient, OtherServer, translated
+from webcrawl.crawl.hive.redis_server.clients import (
+    Client,
+    MakeClient,
+    OtherServer,
+    translate_redis_errors,
+)
 from webcrawl.crawl.hive.registry import (
     Command,
     Entry,
@@ -37,15 +49,15 @@ from webcrawl.crawl.hive.registry import (
     Member,
     Registry,
     check_place,
-    entered,
-    in_force,
-    mark_of,
-    number_of,
-    place_of,
+    command_number,
+    command_prefix,
+    enter_registry,
+    host_and_pid,
+    lasting_commands,
     runs_elsewhere,
-    state_of,
+    state_id_of,
 )
-from webcrawl.crawl.hive.transport import Beat, ServerLook, stream_memory
+from webcrawl.crawl.hive.transport import Beat, ServerView, stream_memory
 
 FIELD = b"d"  # of an entry in a stream
 IS_OPEN = 5  # index, in what steps.BEAT returns: whether the drone has its stream
@@ -115,7 +127,7 @@ class RedisTransport:
 
     async def open(self) -> None:
         self._run_ids = None  # any: `join` agrees on an epoch with it
-        with translated():
+        with translate_redis_errors():
             await self._find_cluster()
             self._server_bytes = await clients.check(self._client)
 
@@ -132,7 +144,7 @@ class RedisTransport:
     async def join(self, member: Member, *, lease: float = 30.0) -> Member:
         await self.open()
         self.member = member
-        with translated():
+        with translate_redis_errors():
             await self._agree_and_enter(lease)
         self._epoch = self._me.epoch
         return self._me
@@ -184,7 +196,7 @@ class RedisTransport:
         try once more. Raise NewEpoch if the epoch is another one by then, and Away if the second
         try fails, too.
         """
-        with translated():
+        with translate_redis_errors():
             await self._find_cluster()
             for _ in range(2):
                 self._check_epoch()
@@ -294,7 +306,7 @@ class RedisTransport:
                     )
                 await self._pause(1.0)
                 continue
-            entry = entered(registry, me, self._known_record, self._clock())
+            entry = enter_registry(registry, me, self._known_record, self._clock())
             record, slots, drones = entry
             self._known_record = record
             is_written = await self._write(seen, registry, entry)
@@ -310,7 +322,7 @@ class RedisTransport:
             map=slots,
             founded=record.founded,
             fresh=record.fresh,
-            others={drone: state_of(identity) for drone, identity in drones.items()},
+            others={drone: state_id_of(identity) for drone, identity in drones.items()},
             gone=registry.gone | me.gone,
             epoch=_random_part(self._agreed),
         )
@@ -331,7 +343,7 @@ class RedisTransport:
             changed.append(steps.GONE)
         if changed:
             work.append(("CHANGED", self._keys.changes(_random_part(self._agreed)), *changed))
-        work += [("ZADD", self._keys.commands, number_of(data), data) for data in orders]
+        work += [("ZADD", self._keys.commands, command_number(data), data) for data in orders]
         return bool(await self._atomic(*work, seen=seen))
 
     def _registry_changes(
@@ -364,7 +376,7 @@ class RedisTransport:
         `former` is the identity that the registry has for the drone, if any.
         """
         me = self._me
-        if former is None or not runs_elsewhere(former, me) or state_of(former) != me.state:
+        if former is None or not runs_elsewhere(former, me) or state_id_of(former) != me.state:
             return False
         return bool(await self._client.exists(f"{self._keys.leases}{me.drone}"))
 
@@ -385,7 +397,7 @@ class RedisTransport:
         # Make the stream before the news are noted: what a beat has told is not told again.
         if not (answer[IS_OPEN] and has_stream):
             await self._do(lambda: self._open_stream(self._me.drone))
-        with legible():
+        with translate_unpack_errors():
             return self._note_news(answer)
 
     async def _ask_news(
@@ -436,7 +448,7 @@ class RedisTransport:
         members = dict[int, str]() if is_all else self._me.others
         if drones:
             members = _changed_members(members, drones)
-        lasting = in_force(self._me.commands, commands) if commands else self._me.commands
+        lasting = lasting_commands(self._me.commands, commands) if commands else self._me.commands
         states = self._me.gone if gone is None else frozenset(state.decode() for state in gone)
         self.member = replace(self._me, others=members, gone=states, commands=lasting)
         hungry_bits = hungry or b""
@@ -451,7 +463,7 @@ class RedisTransport:
         # A drone that has left has an empty place.
         places = {int(drone): place.decode() for drone, place in _pairs(acks) if place}
         for place in places.values():
-            order(place)  # raises ValueError if it is no place
+            place_number(place)  # raises ValueError if it is no place
         self._last_change = last.decode()
         return Beat(
             map=packed,
@@ -472,7 +484,7 @@ class RedisTransport:
         because it was emptied.
         """
         if identity is not None:
-            with legible():
+            with translate_unpack_errors():
                 check_place(identity, self._me)
         raise OtherServer
 
@@ -575,7 +587,7 @@ class RedisTransport:
     # -- what the queen or an operator tells all, and sees
 
     async def command(self, name: str, *args: Any) -> int:
-        values = (msgpack.packb((name, args)), mark_of(name, args), steps.KEPT)
+        values = (msgpack.packb((name, args)), command_prefix(name, args), steps.KEPT)
         return int(
             await self._do(
                 lambda: self._client.eval(steps.COMMAND, 1, self._keys.commands, *values)
@@ -593,7 +605,7 @@ class RedisTransport:
             identity: Any = await self._client.hget(self._keys.drones, str(drone))
             if identity:
                 await self._atomic(
-                    ("SADD", self._keys.gone, state_of(identity)),
+                    ("SADD", self._keys.gone, state_id_of(identity)),
                     ("CHANGED", self._keys.changes(self._epoch), steps.GONE),
                 )
 
@@ -636,10 +648,10 @@ class RedisTransport:
     async def let_rest(self) -> None:
         await self._do(lambda: self._client.set(self._keys.rest, 1, px=REST_MILLISECONDS))
 
-    async def look(self) -> ServerLook:
+    async def look(self) -> ServerView:
         return await self._do(self._read_all)
 
-    async def _read_all(self) -> ServerLook:
+    async def _read_all(self) -> ServerView:
         """Return what the server knows of the hive.
 
         The registry and the reports are of one moment. The leases are read after that.
@@ -655,8 +667,8 @@ class RedisTransport:
             for drone, milliseconds in zip(registry.drones, leases, strict=True)
             if milliseconds > 0
         }
-        with legible():
-            return ServerLook(
+        with translate_unpack_errors():
+            return ServerView(
                 registry,
                 {int(drone): report for drone, report in _pairs(reports) if drone.isdigit()},
                 seconds_left,
@@ -668,11 +680,11 @@ class RedisTransport:
 def _registry_of(values: Sequence[Any]) -> Registry:
     """Return the registry whose keys (`steps.Keys.registered`) have these values."""
     record, slots, drones, commands, *gone = values
-    with legible():
+    with translate_unpack_errors():
         return Registry(
             HiveRecord.unpack(record) if record else None,
             SlotMap.unpack(slots) if slots else None,
-            {int(drone): identity for drone, identity in _pairs(drones) if place_of(identity)},
+            {int(drone): identity for drone, identity in _pairs(drones) if host_and_pid(identity)},
             frozenset(state.decode() for states in gone for state in states),
             [data for data in commands if Command.unpack(data)],
         )
@@ -692,7 +704,7 @@ def _changed_members(members: Mapping[int, str], drones: Sequence[bytes]) -> dic
     states = dict(members)
     for drone, identity in _pairs(drones):
         if identity:
-            states[int(drone)] = state_of(identity)
+            states[int(drone)] = state_id_of(identity)
         else:
             states.pop(int(drone), None)
     return states

@@ -5,8 +5,8 @@ import signal
 
 import pytest
 
+from webcrawl.crawl.hive.drone_supervisor import MERCY, SAME, TOGETHER, TOLD, Supervisor
 from webcrawl.crawl.hive.process import HEALTHY, LONGEST_WAIT, TRIES, Process
-from webcrawl.crawl.hive.supervising import MERCY, SAME, TOGETHER, TOLD, Supervisor
 
 LINE = "2026-11-21 12:00:00 [webcrawl.net.dns] {}: no name server answers"
 

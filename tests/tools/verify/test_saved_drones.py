@@ -15,7 +15,7 @@ from tests.support.hive_jobs import hive, named
 from tests.support.saving import prepared
 from webcrawl.base.model import Link
 from webcrawl.crawl.hive import member as module
-from webcrawl.crawl.hive.drone_check import check_post, standing_of
+from webcrawl.crawl.hive.drone_check import check_channels, saved_drone_of
 from webcrawl.crawl.hive.letter import Inbox, Kind
 from webcrawl.crawl.hive.outbox import Outbox
 from webcrawl.crawl.hive.partition import SLOTS, SlotMap, partition_of
@@ -50,24 +50,24 @@ class Drone:
         """So many exact letters, in a checkpoint."""
         for number in range(many):
             self.outbox.put(other, Kind.QUEUED, [Link(f"http://a.test/{number}").pack()])
-            self.outbox.close(0, all=True)
+            self.outbox.close_all()
         self.checkpoint()
 
     def send(self, other, many):
         """The next so many letters, as the other gets them; it has taken no checkpoint yet."""
-        for letter in self.outbox.due(other.number, many):
+        for letter in self.outbox.due_letters(other.number, many):
             place = f"1-{letter.number}"
-            self.outbox.sent(other.number, letter, place)
-            other.inbox.received(place, letter.data)
+            self.outbox.note_sent(other.number, letter, place)
+            other.inbox.receive(place, letter.data)
 
     def heard(self, other):
         """What the other has acknowledged is forgotten, and the next checkpoint knows."""
-        self.outbox.acknowledged(other.number, other.inbox.committed_place)
+        self.outbox.acknowledge(other.number, other.inbox.committed_place)
         self.checkpoint()
 
     @property
     def standing(self):
-        return standing_of(self.folder)
+        return saved_drone_of(self.folder)
 
 
 @pytest.fixture(name="pair")
@@ -91,7 +91,7 @@ def _pair(tmp_path):
 def told(before, after=None):
     """What is wrong between these standings, without paths."""
     read = ({one.drone: one for one in each} for each in (before, after or before))
-    return [damage.why for damage in check_post(*read)]
+    return [damage.why for damage in check_channels(*read)]
 
 
 @pytest.fixture(name="sound", scope="module")

@@ -9,13 +9,18 @@ import pytest
 
 from tests.support.waiting import eventually
 from webcrawl.crawl.bound import CUT_OFF
-from webcrawl.crawl.hive import running as module
+from webcrawl.crawl.hive import drone_runner as module
+from webcrawl.crawl.hive.drone_runner import (
+    EARLY_SAVE_BYTES,
+    EARLY_SAVE_BYTES_WHEN_FILLING,
+    DroneRunner,
+    _cancel,
+)
 from webcrawl.crawl.hive.errors import Away
 from webcrawl.crawl.hive.letter import BEGINNING
-from webcrawl.crawl.hive.partition import SlotMap, Wanted
+from webcrawl.crawl.hive.partition import SlotMap, WantedMembers
 from webcrawl.crawl.hive.queen import Report
 from webcrawl.crawl.hive.registry import OVER, RELEASE, RESIZE, Command
-from webcrawl.crawl.hive.running import ENOUGH, LITTLE, Running, _ended
 from webcrawl.crawl.hive.transport import Beat
 
 
@@ -26,7 +31,7 @@ class Order:
         self.number, self.wanted, self.gave_nothing = 0, None, False
 
     def resize(self, members, lost=()):
-        self.wanted = Wanted(frozenset(members), frozenset(lost))
+        self.wanted = WantedMembers(frozenset(members), frozenset(lost))
 
 
 class Server:
@@ -73,18 +78,19 @@ class Drone:
             place="1-0",
             committed_place="1-0",
             epoch="",
-            senders=set(),
+            unsaved_senders=set(),
             committed=lambda: None,
             new_epoch=lambda _: None,
         )
         self.outbox = SimpleNamespace(
             stats=lambda: {"letters": 0},
             awaits_checkpoint=False,
-            kept=set(),
+            saved_receivers=set(),
             drones=dict,
             unacknowledged=0,
             age=-1.0,
-            close=lambda *_, **__: None,
+            close_old=lambda _: None,
+            close_all=lambda: None,
             committed=lambda: None,
             new_epoch=lambda _: None,
         )
@@ -119,7 +125,7 @@ class Drone:
             obeyed=self.obeyed,
             fence=fence,
         )
-        running = Running(
+        running = DroneRunner(
             post,
             self._server,
             self.crawling,
@@ -137,8 +143,8 @@ class Drone:
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
-    monkeypatch.setattr(module, "BEAT", 0.001)
-    monkeypatch.setattr(module, "PAUSE", -1.0)
+    monkeypatch.setattr(module, "BEAT_SECONDS", 0.001)
+    monkeypatch.setattr(module, "EARLY_SAVE_SECONDS", -1.0)
 
 
 def is_saved(
@@ -157,10 +163,10 @@ def is_saved(
             one.drone.slots = one.drone.slots.resized((0,))  # the last one is still waited for
         async with one.running() as running:
             one.drone.slots = SlotMap.fair((0,))
-            one.inbox.senders, one.outbox.kept = {*senders}, {*kept}
+            one.inbox.unsaved_senders, one.outbox.saved_receivers = {*senders}, {*kept}
             one.crawling.crawl.outlook.activity.return_value = activity
             one.obeyed.number = ordered
-            running.carrying.taken = taken
+            running.letters.unsaved_bytes = taken
             running.start()
             for _ in range(10):  # the server is away at once, and then it looks
                 await asyncio.sleep(0)
@@ -172,10 +178,10 @@ def is_saved(
 @pytest.mark.parametrize(
     ("taken", "filling", "early"),
     [
-        (ENOUGH, False, False),
-        (ENOUGH + 1, False, True),
-        (LITTLE, True, False),
-        (LITTLE + 1, True, True),
+        (EARLY_SAVE_BYTES, False, False),
+        (EARLY_SAVE_BYTES + 1, False, True),
+        (EARLY_SAVE_BYTES_WHEN_FILLING, True, False),
+        (EARLY_SAVE_BYTES_WHEN_FILLING + 1, True, True),
     ],
 )
 def test_letters_taken_in(taken, filling, early):
@@ -328,11 +334,11 @@ def test_a_server_that_keeps_a_drone_waiting(monkeypatch):
     async def absences():
         one, closed = Drone(server := Server()), []
         async with one.running() as running:
-            running._post.fence.is_closed = lambda: bool(closed)
+            running._parts.fence.is_closed = lambda: bool(closed)
             closed.append(True)
             before = running.absence()
             running.start()
-            await eventually(lambda: server.reports and running._heard_at is not None)
+            await eventually(lambda: server.reports and running._answered_at is not None)
             cut_off = running.absence()
             closed.clear()
             return before, cut_off.since, running.absence()
@@ -351,7 +357,7 @@ def test_a_loop_that_overhears_its_end_is_told_again():
     async def run():
         tasks = [asyncio.create_task(deaf()), asyncio.create_task(asyncio.sleep(60))]
         await asyncio.sleep(0)
-        await asyncio.wait_for(_ended(tasks), 120)
+        await asyncio.wait_for(_cancel(tasks), 120)
         return [task.cancelled() for task in tasks]
 
     assert asyncio.run(run()) == [True, True]
