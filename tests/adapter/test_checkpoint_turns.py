@@ -84,7 +84,7 @@ def test_nothing_is_done_after_the_last_checkpoint(last):
     found = []
 
     def cut():
-        found.append(keeping.over)
+        found.append(keeping.saves_no_more)
         yield
 
     crawl = MagicMock()
@@ -95,4 +95,4 @@ def test_nothing_is_done_after_the_last_checkpoint(last):
     asyncio.run(keeping.checkpoint(last=last))
 
     assert found == [last]
-    assert keeping.over is last
+    assert keeping.saves_no_more is last

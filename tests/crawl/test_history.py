@@ -42,7 +42,7 @@ def test_the_history_of_a_crawl(tmp_path, simweb):
 @pytest.mark.parametrize("over", [True, False])
 def test_no_line_after_the_last_checkpoint(over):
     """What no checkpoint has is taken for what a killed run has left."""
-    run = MagicMock(over=over, failed=None)
+    run = MagicMock(saves_no_more=over, failed=None)
     run.crawl.parts.statistics = SimpleNamespace(series=SimpleNamespace(start=0))
     with patch.multiple(history, line=MagicMock(), moment=MagicMock()):
         history.HistoryKeeper(lambda: run).look()

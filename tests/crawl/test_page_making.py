@@ -17,7 +17,7 @@ class StopError(Exception):
 
 
 def making(visit, follow=lambda _: None, look_ups=(), fail=None):
-    return PageMaking(SimpleNamespace(visit=visit), follow, look_ups, fail, ending=StopError)
+    return PageMaking(SimpleNamespace(visit=visit), follow, look_ups, fail, end_error=StopError)
 
 
 def trips(urls):

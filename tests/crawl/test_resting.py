@@ -9,7 +9,7 @@ from tests.support.clocks import SetByHand
 from tests.support.frontiers import add, make
 from webcrawl.base.model import Outcome, Status
 from webcrawl.crawl.crawl import Crawl
-from webcrawl.crawl.ending import CrawlEnd
+from webcrawl.crawl.crawl_end import CrawlEnd
 from webcrawl.crawl.hostless import Hostless
 from webcrawl.crawl.lost_requests import Refusals
 from webcrawl.crawl.moments import Moments
@@ -61,7 +61,7 @@ def _crawl(tmp_path, clock):
     parts |= {
         "seeding": SimpleNamespace(first=False, ended=True),
         "clock": clock,
-        "ending": CrawlEnd(WAIT),
+        "crawl_end": CrawlEnd(WAIT),
     }
     parts |= {"moments": Moments(), "uplink": SimpleNamespace(out=False)}
     parts["in_force"] = Holds()

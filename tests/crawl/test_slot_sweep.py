@@ -29,7 +29,7 @@ class Downloader:
         )
         self.clock = RunningClock(lambda: self.now)
         self.network = SimpleNamespace(
-            shortage=SimpleNamespace(paused=False),
+            shortage=SimpleNamespace(is_pausing=False),
             bandwidth=SimpleNamespace(held=False),
             clock=self.clock,
         )
@@ -115,7 +115,7 @@ def test_time_in_which_the_crawler_did_not_run_is_nobodys():
 def test_nothing_is_cut_while_no_connection_can_be_opened():
     """While this machine lacks sockets, a slot is of no use to anybody."""
     downloader = Downloader(1)
-    downloader.network.shortage.paused = True
+    downloader.network.shortage.is_pausing = True
     swept(downloader, Crawl(), *range(20))
 
     assert downloader.gone == []

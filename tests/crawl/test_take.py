@@ -132,7 +132,7 @@ def test_seeds_that_are_known_do_not_hold_up_the_others(tmp_path, seen):
     }
     nothing = SimpleNamespace(waiting=())
     parts |= {"portions": Portions(db, str), "refusals": nothing, "hostless": nothing}
-    parts |= {"ending": SimpleNamespace(after=lambda _: None), "clock": float}
+    parts |= {"crawl_end": SimpleNamespace(next_time=lambda _: None), "clock": float}
     parts["discovery"] = SimpleNamespace(submit_portion=lambda now, *, paced: False)
     crawl = Crawl(Parts(**parts))
 

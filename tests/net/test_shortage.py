@@ -142,7 +142,7 @@ class TestPauses:
 
         async def scenario():
             short, calls = Shortage(), []
-            short.on_end = lambda: calls.append(short.paused)
+            short.on_end = lambda: calls.append(short.is_pausing)
             short.begins("it is so")
             await short.end()
             short.close()
@@ -285,7 +285,7 @@ class TestNames:
             try:
                 with pytest.raises(NoSocket):
                     await Reach(access, Stream, "http").open("a.test", 80, Timings())
-                return short.paused
+                return short.is_pausing
             finally:
                 short.close()
 

@@ -52,7 +52,7 @@ class CommandedScheduler(Protocol):
     def failed(self) -> StoreError | None: ...
 
     @property
-    def over(self) -> bool: ...
+    def saves_no_more(self) -> bool: ...
 
     @property
     def rests(self) -> bool: ...
@@ -91,7 +91,7 @@ class CommandedCrawl:
             scheduler = self._scheduler_of(self._crawler)
         except NotConfigured as error:
             raise CommandError("the crawl is not running") from error
-        if scheduler.over or scheduler.failed is not None:
+        if scheduler.saves_no_more or scheduler.failed is not None:
             raise CommandError("the crawl has ended")
         return scheduler
 

@@ -186,7 +186,9 @@ class FrontierDownloader:
         return 0 < self.total_concurrency <= len(self.active)
 
     def needs_backout(self) -> bool:
-        self.turned_away = self.full or self.network.shortage.paused or self.network.bandwidth.held
+        self.turned_away = (
+            self.full or self.network.shortage.is_pausing or self.network.bandwidth.held
+        )
         return self.turned_away
 
     def close(self) -> None:

@@ -416,7 +416,7 @@ class FrontierScheduler:
     async def _close(self) -> None:
         """Take the last checkpoint: no request is under way any more."""
         # It could not be opened
-        if self.over:
+        if self.saves_no_more:
             return
         # Timers and loops stop first: nothing may change behind the last checkpoint
         self.run.stops.close()
@@ -433,7 +433,7 @@ class FrontierScheduler:
             self.fail(tamed(error))
         finally:
             RUNNING.discard(self._folder)
-            self.keeping.over = True
+            self.keeping.saves_no_more = True
             self.run.ends.close()
             try:
                 self.crawl.close()
@@ -535,9 +535,9 @@ class FrontierScheduler:
         return self.keeping.failed
 
     @property
-    def over(self) -> bool:
+    def saves_no_more(self) -> bool:
         """Return whether the last checkpoint was taken: what is done now is lost."""
-        return self.keeping.over
+        return self.keeping.saves_no_more
 
     @property
     def hurries(self) -> bool:

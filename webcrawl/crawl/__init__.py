@@ -7,7 +7,7 @@ that are fetched again, `metrics` for those who watch. All else is a part of the
 
 What a kill does to a half-finished page: `barrier`. Why no URL is fetched twice in a hive:
 `hive_parts`. What an output has to implement: `outputs.output_protocol`. When a crawl is over:
-`crawl.Crawl.pending`, and `ending` where hosts do not answer.
+`crawl.Crawl.pending`, and `crawl_end` where hosts do not answer.
 """
 
 import sys

@@ -15,7 +15,7 @@ from webcrawl.crawl.checks.names import NONE
 from webcrawl.crawl.control.exclusions import FileOptOuts
 from webcrawl.crawl.control.in_force import SCOPE, ordered
 from webcrawl.crawl.crawl import Crawl
-from webcrawl.crawl.ending import CrawlEnd
+from webcrawl.crawl.crawl_end import CrawlEnd
 from webcrawl.crawl.ground import ALONE, Ground, Surroundings, key_of, open_ground
 from webcrawl.crawl.hive.member import refuse_drone
 from webcrawl.crawl.host_orders import HostOrders
@@ -133,13 +133,13 @@ def _open(ground: Ground, kind: type[Crawl], opened: ExitStack) -> Parts:
     addresses = Addresses() if values["POLITENESS_PER_IP"] else None
     hooks = Hooks(filters.admission, addresses, dropped, awaited=lambda: seen.pending > 0)
     frontier = ground.frontier = open_frontier(ground, rules, hooks)
-    ending = CrawlEnd(values["OUTAGE_END_WAIT"], clock(), shortens=not ground.around.awaits_ends)
-    heed(ground.in_force, db, filters, frontier, robots.book, ending)
+    crawl_end = CrawlEnd(values["OUTAGE_END_WAIT"], clock(), shortens=not ground.around.awaits_ends)
+    heed(ground.in_force, db, filters, frontier, robots.book, crawl_end)
 
     saved, portions = SavedStatistics(db, ground.log, ground.key), Portions(db, ground.site_of)
     rename_answers(counters, saved.statistics)
     _features(ground, unkept, saved, rules.prioritizer)
-    ground.moments.next_due.append(ending.after)
+    ground.moments.next_due.append(crawl_end.next_time)
     drone = robots.drone = ground.drone
     uplink = Uplink(Detector(ground.domains), frontier, robots.book, clock, counters)
     hosts = HostOrders.open(ground, robots, saved.statistics, uplink)
@@ -182,7 +182,7 @@ def _open(ground: Ground, kind: type[Crawl], opened: ExitStack) -> Parts:
             rests=lambda: ground.in_force.rests,
             excludes=ground.excludes,
         ),
-        ending=ending,
+        crawl_end=crawl_end,
         uplink=uplink,
         statistics=saved.statistics,
         in_force=ground.in_force,

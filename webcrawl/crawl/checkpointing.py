@@ -43,8 +43,9 @@ class Checkpointing:
         """`end` ends the crawl, for the reason that it is given."""
         self._end = end
         self.failed: StoreError | None = None
-        # until it is opened, and once the last checkpoint was taken: what is done now is lost
-        self.over = True
+        # True until the crawl is opened, and once the last checkpoint was taken: what is done then
+        # is lost
+        self.saves_no_more = True
         self.waiters = CheckpointWaiters()
         self.taken: list[Callable[[], object]] = []  # called with each
         self.seconds = 0.0  # that the last regular one took
@@ -60,7 +61,7 @@ class Checkpointing:
         self._crawl = crawl
         self._barrier = barrier
         self._may_be_stuck = may_be_stuck
-        self.over = False
+        self.saves_no_more = False
         crawl.begin()
 
     def watch(self) -> None:
@@ -70,7 +71,7 @@ class Checkpointing:
 
     def unwatch(self) -> None:
         """Stop watching: the crawl is closed."""
-        self.over = True
+        self.saves_no_more = True
         if self._lacks is not None:
             self._lacks.unwatch()
 
@@ -78,7 +79,7 @@ class Checkpointing:
         """Write ahead in slices, then commit between two pages, in one turn of the event loop."""
         crawl, barrier = self._crawl, self._barrier
         async with self._saving:
-            if self.over:  # the last checkpoint was taken while this one waited
+            if self.saves_no_more:  # the last checkpoint was taken while this one waited
                 return
             if self.failed is not None:  # nothing more is kept
                 raise self.failed
@@ -95,7 +96,7 @@ class Checkpointing:
                 if self.failed is not None:
                     raise self.failed
                 crawl.checkpoint(last=last)
-                self.over = last
+                self.saves_no_more = last
                 self.waiters.tell()
                 self.saved = f"after the checkpoint of {time.strftime('%H:%M:%S')}"
                 for hear in self.taken:

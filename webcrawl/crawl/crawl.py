@@ -285,8 +285,10 @@ class Crawl:
         if not was_asked:
             parts.frontier.unasked(link, parts.clock())
             return True
-        if parts.ending.listens:
-            parts.ending.asked(answered=0 < outcome.status < TIMED_OUT and not outcome.wall)
+        if parts.crawl_end.needs_downloads:
+            parts.crawl_end.note_download(
+                answered=0 < outcome.status < TIMED_OUT and not outcome.wall
+            )
         return parts.frontier.done(link, outcome, parts.clock.at(outcome.ended))
 
     def _put_back(self, link: Link, outcome: Outcome) -> None:
@@ -386,11 +388,11 @@ class Crawl:
         # The network may be away, or the crawl held, for as long as it takes: no host could recover
         # meanwhile.
         if (parts.uplink.out or parts.in_force.held) and self._may_return():
-            parts.ending.begin_again()
+            parts.crawl_end.begin_again()
             return True
         resting = frontier.resting()
         may_recover = resting and frontier.may_recover()
-        return not parts.ending.reached(
+        return not parts.crawl_end.is_reached(
             parts.clock(), resting=resting, busy=busy, may_recover=may_recover
         )
 

@@ -177,13 +177,13 @@ def is_stored(crawl: Crawl) -> bool:
 
 def _left(figures: Mapping[str, float]) -> str:
     """Return what waits behind all others, and what would fetch it."""
-    over, folded = stats_file.over_budget(figures)
-    words = (
-        [f"{counted(over, 'URL')} over the budgets of domains (DOMAIN_BUDGET_PAGES)"]
-        if over
-        else []
-    )
-    words += [f"{counted(folded, 'folded URL')} (TRAP_RULES=0 fetches them)"] if folded else []
+    urls_over_budget, folded = stats_file.over_budget(figures)
+    words = []
+    if urls_over_budget:
+        urls = counted(urls_over_budget, "URL")
+        words.append(f"{urls} over the budgets of domains (DOMAIN_BUDGET_PAGES)")
+    if folded:
+        words.append(f"{counted(folded, 'folded URL')} (TRAP_RULES=0 fetches them)")
     return f"only {' and '.join(words)}" if words else "nothing"
 
 

@@ -37,7 +37,7 @@ class HistoryKeeper:
     def look(self) -> None:
         """Write a line of history if an interval is over."""
         run = self._run()
-        if run.over or run.failed is not None or time.monotonic() < self._due:
+        if run.saves_no_more or run.failed is not None or time.monotonic() < self._due:
             return
         crawl, now = run.crawl, time.time()
         begun = crawl.parts.statistics.series.start / 1000 or now

@@ -48,7 +48,7 @@ class HostOrders(HostInspector):
         domain: Callable[[str], str],
         *,
         sheets: Sheets,
-        paused: PausedHosts,
+        paused_hosts: PausedHosts,
         in_force: InForce,
         uplink: Uplink,
         rendered: Callable[[str], str] | None,
@@ -56,11 +56,11 @@ class HostOrders(HostInspector):
         """`rendered`: what rendering has shown of a host, in words, if pages are rendered."""
         super().__init__(frontier, robots, statistics, clock, domain, rendered)
         self._sheets = sheets
-        self._paused = paused
+        self._paused_hosts = paused_hosts
         self._in_force = in_force
         self._uplink = uplink
         self._steering = frontier.steering
-        self._steering.hold(paused.names, self.now())
+        self._steering.hold(paused_hosts.names, self.now())
         # One more than is logged, to see whether there are more: thousands of hosts may be paused.
         lines = [*islice(self.told(), LINES_SHOWN + 1)]
         for line in lines[:LINES_SHOWN]:
@@ -85,7 +85,7 @@ class HostOrders(HostInspector):
             ground.clock,
             ground.domains,
             sheets=sheets,
-            paused=PausedHosts(ground.db),
+            paused_hosts=PausedHosts(ground.db),
             in_force=in_force,
             uplink=uplink,
             rendered=rendering.in_words if rendering is not None else None,
@@ -93,7 +93,7 @@ class HostOrders(HostInspector):
 
     def told(self) -> Iterator[str]:
         """Yield a line for each command that is in force."""
-        yield from self._paused.told()
+        yield from self._paused_hosts.told()
         yield from self._sheets.told()
 
     # -- one host
@@ -108,7 +108,7 @@ class HostOrders(HostInspector):
         return {**found, "sheets": sheets} if sheets else found
 
     def pause(self, name: str) -> str:
-        if not self._paused.add(name):
+        if not self._paused_hosts.add(name):
             return f"{name} is paused already"
         self._steering.hold([name], self.now())
         return (
@@ -117,7 +117,7 @@ class HostOrders(HostInspector):
         )
 
     def resume(self, name: str) -> str:
-        if not self._paused.remove(name):
+        if not self._paused_hosts.remove(name):
             return f"{name} is not paused"
         self._steering.let_go(name, self.now())
         return f"{name} is no longer paused"
@@ -126,7 +126,7 @@ class HostOrders(HostInspector):
         """Have a host asked again as soon as politeness allows, and say when that is."""
         if self.frontier.core.is_foreign(name):
             return ELSEWHERE.format(name)
-        if name in self._paused.names:
+        if name in self._paused_hosts.names:
             raise CommandError(f"{name} is paused: resume it first")
         now = self.now()
         for origin in self.book.origins(name):

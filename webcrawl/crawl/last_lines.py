@@ -100,8 +100,8 @@ def _aside(figures: Mapping[str, Any]) -> Iterator[str]:
         )
         of = count(max(figures.get("hosts", 0), 1), "host")
         yield f"{what_is_left} of {of} left; the next is due at {due}, {waits.why}; run the same command to resume"
-    if paused := figures.get("hosts_paused"):
-        yield f"{count(paused, 'host')} paused by command; their URLs count as set aside"
+    if paused_hosts := figures.get("hosts_paused"):
+        yield f"{count(paused_hosts, 'host')} paused by command; their URLs count as set aside"
 
 
 def _at(moment: float) -> str:
@@ -125,14 +125,14 @@ def queued_urls(urls: int) -> str:
 
 def _held(figures: Mapping[str, Any]) -> list[str]:
     """Return how many of these wait behind all others, and why."""
-    over, folded = stats_file.over_budget(figures)
+    urls_over_budget, folded = stats_file.over_budget(figures)
     domains = count(figures.get("over_budget/domains", 0), "domain")
-    said = [f"{count(over, 'URL')} over the budget of {domains}"] if over else []
-    return (
-        [*said, f"{folded} folded by TRAP_RULES, because similar URLs brought nothing new"]
-        if folded
-        else said
-    )
+    said = []
+    if urls_over_budget:
+        said.append(f"{count(urls_over_budget, 'URL')} over the budget of {domains}")
+    if folded:
+        said.append(f"{folded} folded by TRAP_RULES, because similar URLs brought nothing new")
+    return said
 
 
 # -- commands

@@ -23,9 +23,9 @@ class PageMaking:
         look_ups: Sequence[Callable[[Page], object]],
         fail: Callable[[Exception], object],
         *,
-        ending: type[Exception],
+        end_error: type[Exception],
     ) -> None:
-        """`follow` may run code of the user's; `ending` is what it raises to end the crawl.
+        """`follow` may run code of the user's; `end_error` is what it raises to end the crawl.
 
         `look_ups` is read each time: outputs add to it as they open.
         """
@@ -33,7 +33,7 @@ class PageMaking:
         self._follow = follow
         self._look_ups = look_ups
         self._fail = fail
-        self._ending = ending
+        self._end_error = end_error
 
     def pages(self, trips: Sequence[Trip]) -> list[Iterable[Page] | Exception]:
         """Return for each answer its page, or why there is none."""
@@ -81,7 +81,7 @@ class PageMaking:
         if wrong is None:
             return [page]
         # before its links were chosen: the next run has the page again
-        if isinstance(wrong, self._ending):
+        if isinstance(wrong, self._end_error):
             trip.abandoned = True
             return wrong
         # a lack of ours: the page is not done

@@ -13,9 +13,9 @@ from webcrawl.crawl.admission import RobotsAdmission, RobotsAnswers
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.control.exclusions import FileOptOuts
 from webcrawl.crawl.control.in_force import InForce
+from webcrawl.crawl.crawl_end import CrawlEnd
 from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.crawl.discovery import Discovery
-from webcrawl.crawl.ending import CrawlEnd
 from webcrawl.crawl.host_orders import HostOrders
 from webcrawl.crawl.hostless import Hostless
 from webcrawl.crawl.inline import Halfway, InlineDownloads
@@ -111,7 +111,7 @@ class Parts:
     unkept: Unkept
     halfway: Halfway
     inline: InlineDownloads
-    ending: CrawlEnd
+    crawl_end: CrawlEnd
     uplink: Uplink
     statistics: Statistics
     in_force: InForce
@@ -141,4 +141,4 @@ class Parts:
     def begin_again(self) -> None:
         """Nothing was fetched for a while: that counts for nothing."""
         self.frontier.demand.paused_until(self.clock())
-        self.ending.begin_again()
+        self.crawl_end.begin_again()

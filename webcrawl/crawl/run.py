@@ -98,6 +98,6 @@ class Run:
         return tables if self.failed is None else self.keeping.kept.get("statistics", {})
 
     @property
-    def over(self) -> bool:
+    def saves_no_more(self) -> bool:
         """Return whether the last checkpoint was taken: what is done now is lost."""
-        return self.keeping.over
+        return self.keeping.saves_no_more

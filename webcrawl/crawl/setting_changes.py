@@ -15,7 +15,7 @@ from webcrawl.base.settings.checked_settings import CheckedSettings, with_values
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.in_force import OF_FILTERS, OF_FRONTIER, InForce
 from webcrawl.crawl.control.sheets import BUDGET, DEPTH, OF_HOST, PerHost, Sheets, without_conflict
-from webcrawl.crawl.ending import CrawlEnd
+from webcrawl.crawl.crawl_end import CrawlEnd
 from webcrawl.crawl.last_run import SCOPE, OtherTerms, Terms, refuse
 from webcrawl.crawl.rules import allowance_of, limits_of, own_of, politeness_of
 from webcrawl.crawl.url_filters import Filters
@@ -53,7 +53,7 @@ def heed(
     filters: Filters,
     frontier: AnyFrontier,
     book: RobotsBook,
-    ending: CrawlEnd,
+    crawl_end: CrawlEnd,
 ) -> None:
     """Have each part of the crawl hear of the settings that may change while it runs."""
     in_force.listen([SCOPE, *OF_FILTERS], filters.change, now=False)
@@ -71,7 +71,9 @@ def heed(
             ["DOMAIN_BUDGET_PAGES"], lambda now: queues.budgets.change(allowance_of(now)), now=False
         )
     in_force.listen(
-        ["OUTAGE_END_WAIT"], lambda now: setattr(ending, "wait", now["OUTAGE_END_WAIT"]), now=False
+        ["OUTAGE_END_WAIT"],
+        lambda now: setattr(crawl_end, "wait", now["OUTAGE_END_WAIT"]),
+        now=False,
     )
 
 

@@ -77,7 +77,7 @@ class Sweep:
         is_slowed = self._network.bandwidth.held  # by ourselves, so that it is no download's time
         self._count_time(0.0 if is_slowed else now - self._last)
         self._last = now
-        if self._network.shortage.paused or is_slowed:
+        if self._network.shortage.is_pausing or is_slowed:
             return
         # A download that was first seen in this look has 0 seconds.
         seen_before = [(trip, seconds) for trip, seconds in self._seconds.items() if seconds]

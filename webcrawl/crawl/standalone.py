@@ -194,7 +194,7 @@ class Standalone:
             whole=values.get("DOWNLOAD_FAIL_ON_DATALOSS", False),
             proxies=proxies,
         )
-        self.making = PageMaking(visitor, visitor.follow, run.at_hand, run.fail, ending=_Ended)
+        self.making = PageMaking(visitor, visitor.follow, run.at_hand, run.fail, end_error=_Ended)
         self.finish = end.finished
         self.hear = robots.pages_of
 
@@ -258,7 +258,7 @@ class Standalone:
         network, in_force = self.network, self.run.crawl.parts.in_force
         if self.is_full or in_force.held or self.run.failed:
             return False
-        return not (network.shortage.paused or network.bandwidth.held)
+        return not (network.shortage.is_pausing or network.bandwidth.held)
 
     def take(self) -> Trip | None:
         while True:
@@ -349,7 +349,7 @@ class Standalone:
     def _of_loop(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """End the crawl at a lack that no part has noticed: a page would count as done."""
         error = context.get("exception")
-        if isinstance(error, Exception) and lack(error) and not self.run.over:
+        if isinstance(error, Exception) and lack(error) and not self.run.saves_no_more:
             self.run.fail(error)
         else:
             loop.default_exception_handler(context)
@@ -431,7 +431,7 @@ class Standalone:
     def _close_parts(self, reason: str) -> None:
         """Close what the crawl has open, and write stats.json with the reason of its end."""
         run = self.run
-        run.keeping.over = True
+        run.keeping.saves_no_more = True
         run.ends.close()
         if self.driver is not None:
             self._stats.save(STORE_FAILED if run.failed is not None else reason)

@@ -11,7 +11,7 @@ from webcrawl.base.model import Link, Packed, Status, is_sitemap, unpack, url_of
 from webcrawl.base.url_text import host_of
 from webcrawl.frontier.addresses import Addresses
 from webcrawl.frontier.core import Core, Decision, OriginWait
-from webcrawl.frontier.families.shapes import CLOSE, WIDE, Families, shape_of
+from webcrawl.frontier.families.shapes import CLOSE, WIDE, FamilyNumbers, shape_of
 from webcrawl.frontier.front_end import Sift
 from webcrawl.frontier.health import MAX_ROW, ROW, errors_in_a_row
 from webcrawl.frontier.host_origins import turns
@@ -366,7 +366,7 @@ class UrlSelection:
         self._core.queued += 1
 
 
-def _index_of_other_kind(urls: Iterable[Families], failed: Sequence[Families]) -> int:
+def _index_of_other_kind(urls: Iterable[FamilyNumbers], failed: Sequence[FamilyNumbers]) -> int:
     """Return the index of the first URL of a wide family that has not failed.
 
     Without one, of the first of a close family that has not failed; 0 without that either.

@@ -145,7 +145,7 @@ class Shortage:
     """
 
     def __init__(self) -> None:
-        self.paused = False
+        self.is_pausing = False
         self.opened = False  # whether a connection opened since the last pause
         self.on_pause: Callable[[], None] = lambda: None  # gives up idle connections
         self.on_end: Callable[[], None] = lambda: None
@@ -156,7 +156,7 @@ class Shortage:
 
     def begins(self, why: object) -> NoSocket:
         """Start a pause unless there is one, and return the error to raise."""
-        if not self.paused:
+        if not self.is_pausing:
             if not self._pause.last:  # no shortage until now
                 logger.warning(
                     "this machine has no socket for another connection (%s): new connections wait",
@@ -164,7 +164,7 @@ class Shortage:
                 )
             if self.opened:
                 self._pause.reset()
-            self.paused = True
+            self.is_pausing = True
             self.opened = False
             self.count += 1
             self._after(self._pause.next(), self._end)
@@ -173,7 +173,7 @@ class Shortage:
 
     async def end(self) -> None:
         """Wait while there is a pause."""
-        while self.paused:
+        while self.is_pausing:
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiters.append(waiter)
             await waiter
@@ -181,11 +181,11 @@ class Shortage:
     def close(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        if self.paused:
+        if self.is_pausing:
             self._end(last=True)
 
     def _end(self, *, last: bool = False) -> None:
-        self.paused = False
+        self.is_pausing = False
         if not last:
             self._after(QUIET, self._over)
         waiters, self._waiters = self._waiters, []

@@ -56,7 +56,7 @@ class Watched:
             revisiting=None,
         )
         scheduler = SimpleNamespace(
-            over=False,
+            saves_no_more=False,
             end=SimpleNamespace(begun=begun),
             crawl=SimpleNamespace(outlook=self.outlook, parts=parts),
         )
@@ -65,7 +65,7 @@ class Watched:
             barrier=SimpleNamespace(inside=()),
             running=SimpleNamespace(all=tuple),
             network=SimpleNamespace(
-                shortage=SimpleNamespace(paused=False), bandwidth=SimpleNamespace(held=False)
+                shortage=SimpleNamespace(is_pausing=False), bandwidth=SimpleNamespace(held=False)
             ),
             capacity=SimpleNamespace(wanted=16),
             total_concurrency=16,

@@ -125,7 +125,7 @@ class Bound:
         begun = time.monotonic()
         spent = time.thread_time()
         # Nothing is counted that the last checkpoint lacks
-        ends = self._scheduler.end.begun or self._scheduler.over
+        ends = self._scheduler.end.begun or self._scheduler.saves_no_more
         if begun < self._due or ends:
             return
         look = self._look()
@@ -179,7 +179,7 @@ class Bound:
             seconds=used.seconds,
             trouble=stopped_by(crawl.outlook, no_way=self._no_way),
             has_lost_server=crawl.outlook.has_lost_server,
-            short=downloader.network.shortage.paused,
+            short=downloader.network.shortage.is_pausing,
             throttled=downloader.network.bandwidth.held,
             away=crawl.outlook.servers.names,
             slots=downloader.total_concurrency,

@@ -167,7 +167,7 @@ class WebSpider(Spider):
         # A page whose `links_to_follow` raises CloseSpider is left to the next run: its links would
         # be lost
         return PageMaking(
-            scheduler.visitor, follow, scheduler.run.at_hand, scheduler.fail, ending=CloseSpider
+            scheduler.visitor, follow, scheduler.run.at_hand, scheduler.fail, end_error=CloseSpider
         )
 
     def _follow_chosen(self, page: Page) -> None:

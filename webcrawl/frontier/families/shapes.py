@@ -20,7 +20,7 @@ MASK = "*"
 LEVELS = 4
 CLOSE, WIDE = range(2)  # of them: the closest, and all that has the same first segment
 
-Families = tuple[int, int, int, int]
+FamilyNumbers = tuple[int, int, int, int]  # of a URL's families, from the closest to the widest
 
 
 class UrlShape(NamedTuple):
@@ -30,7 +30,7 @@ class UrlShape(NamedTuple):
     that has the same first segment, the third all of the same depth, the widest the whole domain.
     """
 
-    families: Families
+    families: FamilyNumbers
     values: tuple[str, ...]
     all: tuple[str, ...]  # and what does not
     name: str  # the host's, without the last two labels
