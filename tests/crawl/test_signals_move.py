@@ -53,7 +53,7 @@ class Again(Drone):
         self.revisiting = Revisiting(
             self.db, clock, self.revisits, ("fixed", policy), *parts, on=True, new=True
         )
-        self.moving.again = self.revisiting.drain
+        self.slot_moves.queue_revisits = self.revisiting.drain
         unused = SimpleNamespace(forget=None, again=None)
         self.mailbox = Mailbox(unused, self.frontier, unused, clock, None, self.revisiting)
 
@@ -68,7 +68,7 @@ class Again(Drone):
         now = self.world.now
         self.learn()
         self.step(5)
-        if any(self.moving.owned):
+        if any(self.slot_moves.owned):
             self.revisiting.on_feed(now)
             link = self.frontier.take(now)
             if link is not None:
@@ -77,7 +77,7 @@ class Again(Drone):
                 self.frontier.done(link, outcome, now)
                 self.revisiting.on_ended(link, outcome, None)
         else:
-            self.moving.drain(now)
+            self.slot_moves.drain(now)
         self.checkpoint()
         self.box.send()
         while self.read():

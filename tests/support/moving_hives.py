@@ -174,7 +174,7 @@ class Drone:
         self.frontier = make(self.db, LIMITS, memory=4096, domain=domain_of, **options)
         self.box = Box(self.db, self.number, world.streams)
         self.prints = SlotFingerprints(bytes(16), slot_of)
-        self.moving = SlotMoves(
+        self.slot_moves = SlotMoves(
             self.db,
             self.number,
             self.frontier,
@@ -182,14 +182,14 @@ class Drone:
             slot_of,
             self.box,
             self.accept,
-            domains=self.domains,
-            lost=world.complaints.append,
+            moves_domains=self.domains,
+            complain=world.complaints.append,
         )
         self.links = {}  # in flight
         self.done_since = []
-        if self.moving.map is None:
-            self.moving.learn(world.maps[self.first])
-        self.box.generation = self.moving.map.generation
+        if self.slot_moves.map is None:
+            self.slot_moves.learn(world.maps[self.first])
+        self.box.generation = self.slot_moves.map.generation
 
     def close(self):
         self.seen.close()
@@ -199,7 +199,7 @@ class Drone:
 
     def accept(self, kind, items):
         for item in items:
-            assert self.moving.owned[self.moving.slot(kind, item)], (
+            assert self.slot_moves.owned[self.slot_moves.slot(kind, item)], (
                 "accepted, though its slot is not here"
             )
         if kind is Kind.QUEUED:
@@ -217,10 +217,10 @@ class Drone:
         """
         for url in urls:
             record, slot = Link(url, "L" if page else "", page).pack(), slot_of(host_of(url))
-            if self.moving.owned[slot]:
+            if self.slot_moves.owned[slot]:
                 self.submit([record])
             else:
-                self.moving.send(Kind.LINKS, slot, [record])
+                self.slot_moves.send(Kind.LINKS, slot, [record])
 
     def feed(self, *, merge=True):
         records = self.seen.take(5)
@@ -242,7 +242,7 @@ class Drone:
         if link is None:
             return
         host = host_of(link.url)
-        assert self.moving.owned[slot_of(host)], "asked, though its slot is not here"
+        assert self.slot_moves.owned[slot_of(host)], "asked, though its slot is not here"
         assert host not in world.flying, "two drones ask one host"
         assert world.now >= world.polite_at.get(host, 0.0), "asked too early"
         assert world.now >= world.told_at.get(host, 0.0), "asked before the time that it named"
@@ -266,10 +266,10 @@ class Drone:
 
     def learn(self):
         """Learn the next map, if there is one."""
-        later = [one for one in self.world.maps if one.generation > self.moving.map.generation]
+        later = [one for one in self.world.maps if one.generation > self.slot_moves.map.generation]
         if later:
-            self.moving.learn(later[0])
-            self.box.generation = self.moving.map.generation
+            self.slot_moves.learn(later[0])
+            self.box.generation = self.slot_moves.map.generation
 
     def reroute(self, gone):
         """Send what was for a drone that is lost to others, or take it back."""
@@ -279,9 +279,9 @@ class Drone:
         box.sent = box.ready = 0
         for letter in lost:
             for item in letter.items:
-                drone = self.moving.route(letter.kind, item)
+                drone = self.slot_moves.route(letter.kind, item)
                 if drone == self.number:
-                    self.moving.receive(letter.kind, [item], self.world.now)
+                    self.slot_moves.receive(letter.kind, [item], self.world.now)
                 else:
                     box.put(drone, letter.kind, [item])
 
@@ -289,14 +289,14 @@ class Drone:
         letter = self.box.receive()
         if letter is None:
             return False
-        while self.moving.map.generation < letter.generation:
+        while self.slot_moves.map.generation < letter.generation:
             self.learn()
-        self.moving.receive(letter.kind, letter.items, self.world.now)
+        self.slot_moves.receive(letter.kind, letter.items, self.world.now)
         return True
 
     def step(self, most=1):
         for _ in range(most):
-            self.moving.step(self.world.now)
+            self.slot_moves.step(self.world.now)
             while self.seen.busy:
                 time.sleep(0.0005)
 
@@ -341,8 +341,8 @@ def run(world, drones, rounds=3000):
         for drone in drones:
             drone.learn()
             drone.step(5)
-            if not any(drone.moving.owned):
-                drone.moving.drain(world.now)
+            if not any(drone.slot_moves.owned):
+                drone.slot_moves.drain(world.now)
             drone.feed()
             drone.take()
             for host in list(drone.links):
@@ -358,8 +358,8 @@ def run(world, drones, rounds=3000):
             )
             busy = (
                 busy
-                or not drone.moving.settled
-                or drone.moving.map.generation < world.maps[-1].generation
+                or not drone.slot_moves.is_settled
+                or drone.slot_moves.map.generation < world.maps[-1].generation
             )
         # not read yet
         busy = busy or any(drone.box.place < len(world.streams[drone.number]) for drone in drones)

@@ -61,8 +61,8 @@ def open_drone(
     cache, size = values["URL_CACHE"], cache_size(values["SEEN_MEMORY"] << 20)
     make_cache: Callable[[], UrlCache] = partial(made, "URL_CACHE", cache, UrlCache, size)
     drone = Drone(member.me, outbox, slot_of, make_cache, partial(keep_map, db), sound)
-    domains = member.partition.way != BY_HOST
-    drone.moving = SlotMoves(
+    moves_domains = member.partition.way != BY_HOST
+    drone.slot_moves = SlotMoves(
         db,
         member.me,
         frontier,
@@ -70,8 +70,8 @@ def open_drone(
         slot_of,
         outbox,
         drone.accept,
-        domains=domains,
-        leaves=sound.leaving,
+        moves_domains=moves_domains,
+        for_other_drone=sound.link_for_other_drone,
         slots=member.partition.slots,
     )
     drone.settle(member.slots)
@@ -91,9 +91,9 @@ def deliver(post: DroneParts, parts: Parts, robots: RobotsHeard) -> None:
     post.drone.home = Mailbox(
         parts.discovery, parts.frontier, parts.seeding, parts.clock, robots, revisiting
     )
-    post.drone.moving.portion = parts.discovery.submit_portion
+    post.drone.slot_moves.submit_portion = parts.discovery.submit_portion
     if revisiting is not None:
-        post.drone.moving.again = revisiting.drain
+        post.drone.slot_moves.queue_revisits = revisiting.drain
 
 
 class Mailbox:

@@ -71,7 +71,7 @@ def _drone(tmp_path, outbox):
             db, shape, Rules(ByDepth(8), Mercator(0, 0, 0), Limits(8, 8)), random=Random(0)
         )
         seen = MemorySeen(db, memory=1 << 20, cache=ClockCache(100))
-        drone.moving = SlotMoves(db, 0, frontier, seen, slot_of, outbox, drone.accept)
+        drone.slot_moves = SlotMoves(db, 0, frontier, seen, slot_of, outbox, drone.accept)
         drone.home = HomeCrawl()
         drone.settle(SlotMap.fair(range(3)))
         yield drone
@@ -226,7 +226,7 @@ class Owners:
     def owner(self, slot):
         return self.slots.owners[slot]
 
-    def had(self, slot):
+    def was_here(self, slot):
         return bool(self.owned[slot])
 
     def send(self, kind, slot, items):
@@ -235,7 +235,7 @@ class Owners:
 
 def drone_of(me=0, drones=range(3), size=1000):
     drone = Drone(me, None, Partition("domain", str).slot, lambda: ClockCache(size))
-    drone.moving = Owners(me, SlotMap.fair(drones))
+    drone.slot_moves = Owners(me, SlotMap.fair(drones))
     return drone
 
 
@@ -256,7 +256,7 @@ def test_every_link_has_one_owner():
         for number in (1, 2)
         if drones[number].is_ours(url)
     ]
-    assert sorted(drones[0].moving.sent) == sorted(others)
+    assert sorted(drones[0].slot_moves.sent) == sorted(others)
     assert len(ours) + len(others) == len(SITES)
 
 
@@ -277,10 +277,10 @@ def test_sent_once():
     """What was sent lately is not sent again, as long as the owners stay the same."""
     one = drone_of()
     one.keep_ours(KEYS, SITES, RECORDS)
-    before = list(one.moving.sent)
+    before = list(one.slot_moves.sent)
 
     one.keep_ours(KEYS, SITES, RECORDS)
-    assert one.moving.sent == before
+    assert one.slot_moves.sent == before
     assert (one.foreign, one.sent) == (2 * len(before), len(before))
 
 
@@ -299,7 +299,7 @@ def test_each_drone_keeps_its_own_seeds():
     keys, _ = one.keep_seeds(KEYS, SITES, RECORDS)
 
     assert keys == [at for at, url in enumerate(SITES) if one.is_ours(url)]
-    assert one.moving.sent == []
+    assert one.slot_moves.sent == []
 
 
 def test_sent_again_to_other_owners(drone, outbox):

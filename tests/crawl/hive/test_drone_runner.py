@@ -96,7 +96,7 @@ class Drone:
         )
         self.drone = SimpleNamespace(
             me=me,
-            moving=SimpleNamespace(settled=True, partners=(), stays=""),
+            slot_moves=SimpleNamespace(is_settled=True, partners=(), why_slots_stay=""),
             slots=SlotMap.fair(slots),
             rerouted={},
             reroute=lambda: False,

@@ -295,7 +295,7 @@ def test_what_may_leave():
         "http://a.test/robots.txt", "P", history="http://b.test", request="bad"
     ).pack()
 
-    assert [sound.leaving(one) for one in (LINK, ASKED, FORGED, bad_robots)] == [
+    assert [sound.link_for_other_drone(one) for one in (LINK, ASKED, FORGED, bad_robots)] == [
         LINK,
         ASKED,
         None,
@@ -313,7 +313,10 @@ def test_requests_that_fit_no_letter():
     told = []
     sound = LetterCheck(lose=lambda kind, line: told.append(line))
 
-    assert sound.leaving(Link("http://a.test/1", request="A" * MAX_ITEMS_BYTES).pack()) is None
+    assert (
+        sound.link_for_other_drone(Link("http://a.test/1", request="A" * MAX_ITEMS_BYTES).pack())
+        is None
+    )
     assert told == [
         (
             "http://a.test/1 cannot be sent to the drone that has its host: it is too long for a "

@@ -92,8 +92,8 @@ class HiveMachine(RuleBasedStateMachine):
 
     @rule(drone=DRONE)
     def drain(self, drone):
-        if not any(self.drones[drone].moving.owned):
-            self.drones[drone].moving.drain(self.world.now)
+        if not any(self.drones[drone].slot_moves.owned):
+            self.drones[drone].slot_moves.drain(self.world.now)
 
     @rule(drone=DRONE)
     def checkpoint(self, drone):
@@ -107,7 +107,8 @@ class HiveMachine(RuleBasedStateMachine):
         """The queen waits until all drones know the map, and all slots are where they belong."""
         last = self.world.maps[-1].generation
         return all(
-            drone.moving.settled and drone.moving.map.generation == last for drone in self.drones
+            drone.slot_moves.is_settled and drone.slot_moves.map.generation == last
+            for drone in self.drones
         )
 
     @rule(owners=st.lists(DRONE, min_size=SLOTS, max_size=SLOTS))
@@ -122,7 +123,7 @@ class HiveMachine(RuleBasedStateMachine):
     @invariant()
     def nobody_shares_a_slot(self):
         for slot in range(SLOTS):
-            assert sum(drone.moving.owned[slot] for drone in self.drones) <= 1
+            assert sum(drone.slot_moves.owned[slot] for drone in self.drones) <= 1
 
     @invariant()
     def slots_came_whole(self):
@@ -150,12 +151,12 @@ class HiveMachine(RuleBasedStateMachine):
         for url, count in world.fetched.items():
             assert count <= 1 + world.lost[url], f"{url} was fetched {count} times"
         for slot in range(SLOTS):
-            assert [drone.number for drone in self.drones if drone.moving.owned[slot]] == [
+            assert [drone.number for drone in self.drones if drone.slot_moves.owned[slot]] == [
                 world.maps[-1].owners[slot]
             ]
         for drone in self.drones:
             assert len(drone.frontier) == 0
-            assert drone.moving.settled
+            assert drone.slot_moves.is_settled
         self.slots_came_whole()
 
 

@@ -41,9 +41,9 @@ class TestMove:
 
             assert set(world.fetched) == set(PAGES)
             assert set(world.fetched.values()) == {1}
-            assert [sum(drone.moving.owned[:3]) for drone in drones] == [1, 2]
-            assert other.moving.stats()["slots/came"] == 2
-            assert one.moving.stats()["slots/left"] == 2
+            assert [sum(drone.slot_moves.owned[:3]) for drone in drones] == [1, 2]
+            assert other.slot_moves.stats()["slots/came"] == 2
+            assert one.slot_moves.stats()["slots/left"] == 2
             other.found(PAGES)
             run(world, drones)
             assert set(world.fetched.values()) == {1}
@@ -59,11 +59,11 @@ class TestMove:
             work(drones[0])
             pieces = [item for _, letter in drones[0].box.letters for item in letter.items]
             assert [piece[1] for piece in pieces] == ["host", "domain", "keys", "end"]
-            drones[1].moving.receive(Kind.SLOT, pieces[:1], world.now)
+            drones[1].slot_moves.receive(Kind.SLOT, pieces[:1], world.now)
             drones[1].checkpoint()
             drones[1].crash()  # which verifies the state
 
-            assert not drones[1].moving.settled
+            assert not drones[1].slot_moves.is_settled
 
     def test_a_request_in_flight_is_waited_for(self, tmp_path):
         """Nothing of the slots is packed before it has ended, whatever else leaves."""
@@ -79,7 +79,7 @@ class TestMove:
             drones[0].done(next(iter(drones[0].links)), Outcome(200, 0.1))
             work(drones[0])
 
-            assert drones[0].moving.settled
+            assert drones[0].slot_moves.is_settled
 
     def test_seeds_of_slots_that_were_here_are_sent_on(self, tmp_path):
         """A drone remembers which slots it had at any time, and no others."""
@@ -87,10 +87,10 @@ class TestMove:
             resize(world, drones, [1, 1, 0])
             run(world, drones)
 
-            assert [drones[0].moving.had(slot) for slot in range(3)] == [True, False, True]
-            assert [drones[1].moving.had(slot) for slot in range(3)] == [True, True, False]
+            assert [drones[0].slot_moves.was_here(slot) for slot in range(3)] == [True, False, True]
+            assert [drones[1].slot_moves.was_here(slot) for slot in range(3)] == [True, True, False]
             drones[0].crash()
-            assert drones[0].moving.had(0)
+            assert drones[0].slot_moves.was_here(0)
 
     def test_domains_stay_if_the_partition_is_by_host(self, tmp_path):
         """Budgets are not moved then; URLs over a budget go when it lets them go on."""
@@ -132,8 +132,8 @@ class TestStores:
                 drones[0].learn()
 
             assert "\n" not in str(told.value)
-            assert drones[0].moving.map == world.maps[0]
-            assert list(drones[0].moving.owned[:3]) == [1, 1, 1]
+            assert drones[0].slot_moves.map == world.maps[0]
+            assert list(drones[0].slot_moves.owned[:3]) == [1, 1, 1]
 
 
 class TestLoss:
@@ -145,8 +145,8 @@ class TestLoss:
         lost.close()
         resize(world, [0, 1, 2], owners)
         for drone in drones:
-            drone.moving.learn(world.maps[-1], lost=[number])
-            drone.box.generation = drone.moving.map.generation
+            drone.slot_moves.learn(world.maps[-1], lost=[number])
+            drone.box.generation = drone.slot_moves.map.generation
             drone.reroute(number)
         for host in lost.links:
             del world.flying[host]
@@ -170,7 +170,7 @@ class TestLoss:
 
             assert set(world.fetched) == set(PAGES)
             assert set(world.fetched.values()) == {1}
-            assert [drone.moving.settled for drone in drones] == [True, True]
+            assert [drone.slot_moves.is_settled for drone in drones] == [True, True]
 
     def test_slots_on_their_way_from_it_are_here(self, tmp_path):
         """What had come is kept, the rest is said in a line, and hosts that came without their
@@ -188,7 +188,7 @@ class TestLoss:
             ):
                 drones[1].step()
             assert pieces[0][:3] == [0, "urls", "d0.test"]
-            drones[0].moving.receive(Kind.SLOT, pieces[:1], world.now)
+            drones[0].slot_moves.receive(Kind.SLOT, pieces[:1], world.now)
             self.lose(world, drones, 1, [0, 2, 2])
             run(world, drones)
 
@@ -198,21 +198,21 @@ class TestLoss:
             assert world.complaints == [
                 f"slot 0 is lost with drone 1; only this had arrived: {came}"
             ]
-            assert all(drone.moving.settled for drone in drones)
+            assert all(drone.slot_moves.is_settled for drone in drones)
 
     def test_a_slot_that_does_not_come_whole_is_told(self, tmp_path):
         """The counts of both sides are compared; the slot is owned all the same."""
         with hive(tmp_path, [0, 0, 0]) as (world, drones):
             resize(world, drones, [1, 0, 0])
             drones[1].learn()
-            drones[1].moving.receive(Kind.SLOT, [[0, "end", "", [1, 2, 0, 3]]], world.now)
+            drones[1].slot_moves.receive(Kind.SLOT, [[0, "end", "", [1, 2, 0, 3]]], world.now)
 
             (line,) = world.complaints
             assert line.startswith(
                 "slot 0 did not arrive whole: 0 hosts, 0 URLs, 0 domains, 0 fingerprints arrived of "
             )
             assert line.endswith(" 1 host, 2 URLs, 0 domains, 3 fingerprints sent")
-            assert drones[1].moving.owned[0]
+            assert drones[1].slot_moves.owned[0]
 
     def test_a_host_whose_record_was_refused_is_asked_all_the_same(self, tmp_path):
         """Its URLs have come: they are fetched, and no hive waits for the record for ever."""

@@ -58,7 +58,7 @@ class Drone:
     """The crawl's `Elsewhere`, and the reader of its letters."""
 
     home: HomeCrawl
-    moving: SlotMoves
+    slot_moves: SlotMoves
 
     def __init__(
         self,
@@ -90,9 +90,9 @@ class Drone:
     @property
     def slots(self) -> SlotMap:
         """Return the slot map that the drone works by."""
-        if self.moving.map is None:
+        if self.slot_moves.map is None:
             raise HiveError("the drone has no slot map yet")
-        return self.moving.map
+        return self.slot_moves.map
 
     def learn(self, slots: SlotMap, lost: Iterable[int] = ()) -> None:
         """Takes a later map.
@@ -102,7 +102,7 @@ class Drone:
         while self.reroute():  # before anybody else gets the number
             pass
         gone = [drone for drone in lost if drone not in slots.drones]
-        self.moving.learn(slots, lost=gone)
+        self.slot_moves.learn(slots, lost=gone)
         self._outbox.generation = slots.generation
         self._keep(slots)
         self._sent_lately = self._make_cache()  # there are other owners
@@ -129,15 +129,15 @@ class Drone:
 
     def settle(self, slots: SlotMap) -> None:
         """Begin with the map of the last checkpoint, or with this one if there is none."""
-        if self.moving.map is None:
-            self.moving.learn(slots)
+        if self.slot_moves.map is None:
+            self.slot_moves.learn(slots)
         self._outbox.generation = self.slots.generation
         self._keep(self.slots)
 
     def stats(self) -> dict[str, int]:
         """Return the counters of this run, and of the slots."""
         counters = {"foreign": self.foreign, "sent": self.sent, "received": self.received}
-        return {**counters, "refused": self._sound.refused, **self.moving.stats()}
+        return {**counters, "refused": self._sound.refused, **self.slot_moves.stats()}
 
     # -- to others
 
@@ -152,7 +152,7 @@ class Drone:
         return slot
 
     def is_ours(self, url: str) -> bool:
-        return bool(self.moving.owned[self.slot(url)])
+        return bool(self.slot_moves.owned[self.slot(url)])
 
     def keep_ours(
         self, keys: Sequence[int], urls: Sequence[str], records: Sequence[bytes]
@@ -161,7 +161,7 @@ class Drone:
 
         They are given by fingerprint, URL and packed form.
         """
-        owned, slot_of = self.moving.owned, self.slot
+        owned, slot_of = self.slot_moves.owned, self.slot
         slots = [slot_of(url) for url in urls]
         away = [at for at, slot in enumerate(slots) if not owned[slot]]
         if not away:
@@ -177,7 +177,7 @@ class Drone:
 
         Those of slots that never were here are passed over.
         """
-        known = [at for at, url in enumerate(urls) if self.moving.had(self.slot(url))]
+        known = [at for at, url in enumerate(urls) if self.slot_moves.was_here(self.slot(url))]
         return self.keep_ours(
             [keys[at] for at in known], [urls[at] for at in known], [records[at] for at in known]
         )
@@ -192,10 +192,12 @@ class Drone:
             letters[slots[at]].append(records[at])
         for slot, some in letters.items():
             self.sent += len(some)
-            self.moving.send(Kind.LINKS, slot, some)
+            self.slot_moves.send(Kind.LINKS, slot, some)
 
     def request(self, link: Link, variants: Sequence[str], *, free: bool) -> None:
-        self.moving.send(Kind.REQUESTS, self.slot(link.url), [[link.pack(), list(variants), free]])
+        self.slot_moves.send(
+            Kind.REQUESTS, self.slot(link.url), [[link.pack(), list(variants), free]]
+        )
 
     def voted(self, source: str, url: str) -> bool:
         owner = self.owner(url)
@@ -204,8 +206,10 @@ class Drone:
         return owner != self.me
 
     def ask_robots(self, record: Packed) -> None:
-        self.moving.send(
-            Kind.LINKS, self.slot(_start(record)), [self._sound.leaving(record) or record]
+        self.slot_moves.send(
+            Kind.LINKS,
+            self.slot(_start(record)),
+            [self._sound.link_for_other_drone(record) or record],
         )
 
     def robots_answered(
@@ -229,12 +233,12 @@ class Drone:
 
     def owner(self, url: str) -> int:
         """Return the drone whose URL it is."""
-        return self.moving.owner(self.slot(url))
+        return self.slot_moves.owner(self.slot(url))
 
     def _route(self, kind: Kind, item: Any) -> int:
         """Return the owner of an item that was for a drone which is lost."""
         if kind in OF_SLOTS:
-            return self.moving.route(kind, item)
+            return self.slot_moves.route(kind, item)
         return self.owner(str(item[1]) if kind is Kind.VOTES else f"{unpack(item[0]).history}/")
 
     # -- from others
@@ -251,7 +255,7 @@ class Drone:
         kind = message.kind
         items = self._sound.items(kind, message.items, len(self.slots.owners))
         if kind in OF_SLOTS:
-            self.moving.receive(kind, items, self.home.now())
+            self.slot_moves.receive(kind, items, self.home.now())
         elif kind is Kind.VOTES:
             for source, url in items:
                 if not self.voted(source, url):

@@ -250,8 +250,8 @@ class DroneRunner:
             rests=self._crawl.rests,
             over=self._crawl.hive.others_done,
             got=self._crawl.got,
-            moving=drone.moving.partners,
-            stays=drone.moving.stays,
+            moving=drone.slot_moves.partners,
+            stays=drone.slot_moves.why_slots_stay,
             towards=self._reported({*outbox.drones()} - drone.rerouted.keys()),
             kept=self._reported(outbox.saved_receivers),
             saved=self._is_saved,
@@ -427,7 +427,7 @@ class DroneRunner:
         # A drone that leaves waits until the receivers' checkpoints have its letters.
         if self._parts.inbox.unsaved_senders.difference(members):
             return True
-        is_moving = not drone.moving.settled or not self._is_member
+        is_moving = not drone.slot_moves.is_settled or not self._is_member
         return not self._is_saved and (is_moving or self._is_idle)
 
     @property
@@ -457,9 +457,9 @@ class DroneRunner:
             if not self._crawl.crawl.parts.uplink.out:
                 if self._is_member:
                     self._is_drained = False
-                    is_moving = drone.moving.step(drone.home.now())
+                    is_moving = drone.slot_moves.step(drone.home.now())
                 else:
-                    self._is_drained = drone.moving.drain(drone.home.now())
+                    self._is_drained = drone.slot_moves.drain(drone.home.now())
                     is_moving = not self._is_drained
                 if is_moving:
                     has_more = True

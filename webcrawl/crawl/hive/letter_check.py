@@ -270,7 +270,7 @@ class LetterCheck:
 
     # -- what goes
 
-    def leaving(self, record: Packed) -> Packed | None:
+    def link_for_other_drone(self, record: Packed) -> Packed | None:
         """Return a link of ours as another drone takes it, or None if no drone would take it.
 
         The request of such a link is lost. A robots.txt needs nothing of the request that waits for

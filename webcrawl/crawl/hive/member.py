@@ -155,7 +155,7 @@ class DroneParts:
 
     def part(self) -> float:
         """Return the part of the hive's slots that is here."""
-        owned = self.drone.moving.owned
+        owned = self.drone.slot_moves.owned
         return owned.count(1) / len(owned) if owned else 1.0
 
     def stats(self) -> dict[str, int]:

@@ -1,8 +1,8 @@
 """What drones share in the server: who they are, the hive's record, and the commands to all.
 
-Who the drones are, the hive's record, and the commands to all of them can be lost at any time with
-the server, and are rebuilt from what the drones' checkpoints know. What that gives is decided here
-without a server.
+All of that can be lost at any time with the server, and is rebuilt from what the drones'
+checkpoints know. What the registry has once a drone has entered it is decided here without a
+server.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from webcrawl.crawl.hive.partition import (
 )
 from webcrawl.store.crawldb import CrawlDB, Part, SavedValue
 
-# of the registry, the letters and their meaning: drones of two formats do not work together
+# Of the registry, the letters and their meaning: drones of two formats do not work together.
 FORMAT = 2
-# says nothing of slots: a hive of an earlier version, whose server was not emptied since
+# The record of an earlier version, without the number of slots. A server that was not emptied since
+# may have one.
 FORMAT_WITHOUT_SLOTS = 1
 KEY_BYTES = 16
 
-# Those among the drones themselves; what else a crawl can be ordered is in
-# crawl/control/commands.py. its arguments: the drones that shall share the web; those of them whose
-# state is gone for good
+# Commands among the drones themselves. The others, to a crawl, are in crawl/control/commands.py.
+# Arguments: the drones that shall share the web, and drones whose states are gone for good
 RESIZE = "resize"
-OVER = "over"  # the crawl of all has ended; with an argument: and no drone has got anything
-RELEASE = "release"  # these drones have given away all that they had, and may go
+OVER = "over"  # the crawl of all has ended; with an argument: and no drone has got a page
+RELEASE = "release"  # the drones in its arguments have given away all that they had, and may go
 HIVE_COMMANDS = (RESIZE, OVER, RELEASE)
 
 
@@ -91,24 +91,27 @@ def lasting_commands(known: Iterable[bytes], heard: Iterable[bytes]) -> tuple[by
 
 def orders_in(commands: Iterable[bytes]) -> tuple[WantedMembers, ...]:
     """Return the orders for the members of the hive among these packed commands, in their order."""
-    found = []
-    before = NO_ORDER
+    orders = []
+    last = NO_ORDER
     for command in map(Command.unpack, sorted(commands, key=command_number)):
         if command.name == RESIZE:
             members, lost = command.args
-            before = before.followed_by(members, lost, command.number)
-            found.append(before)
-    return tuple(found)
+            last = last.followed_by(members, lost, command.number)
+            orders.append(last)
+    return tuple(orders)
 
 
 def command_prefix(name: str, args: tuple[Any, ...]) -> str:
-    """Return a zero for orders, which are forgotten after a while (see steps.COMMAND)."""
+    """Return what stands before a command's number in the server (see steps.COMMAND).
+
+    That is a zero if the server forgets the command after a while, and nothing otherwise.
+    """
     return "" if name in HIVE_COMMANDS or Command(0, name, args).lasts else "0"
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A drone that joins. One that has a state brings what it knows of the hive."""
+    """A drone that enters the registry, with what its state knows of the hive."""
 
     drone: int
     state: str  # random id of its state, in hex
@@ -121,13 +124,14 @@ class Member:
     map: SlotMap | None = None
     founded: float = 0.0
     others: Mapping[int, str] = field(default_factory=dict)  # drones and the ids of their states
-    gone: frozenset[str] = frozenset()  # states that are not to come back
-    commands: tuple[bytes, ...] = ()  # in force, of all that it has heard
+    gone: frozenset[str] = frozenset()  # ids of states that are not to come back
+    commands: tuple[bytes, ...] = ()  # those that last, packed, of all that it has heard
     groups: Groups = ((),)  # Partition.groups
-    # of all processes of one machine since it was started; several may have one host name
+    # The id of the machine's start: the same for all its processes, while several machines may have
+    # one host name
     machine: str = ""
     epoch: str = ""  # that it has joined
-    # the hive is being founded: a drone that has not come yet may know of an older one
+    # The hive is being founded: a drone that has not come yet may know of an older one.
     fresh: bool = False
     # digests of its seeds, in several ways: drones of one crawl have one in common; empty: unknown
     seeds: tuple[str, ...] = ()
@@ -138,7 +142,7 @@ class Member:
         fields = (self.state, self.jobdir, self.host, self.pid, self.machine, self.seeds)
         return bytes(msgpack.packb(fields))
 
-    def knowing(self, slots: SlotMap) -> Member:
+    def with_map(self, slots: SlotMap) -> Member:
         """Return the member with the later one of its map and this one."""
         is_later = self.map is None or self.map.generation < slots.generation
         return replace(self, map=slots) if is_later else self
@@ -177,17 +181,17 @@ class HiveRecord:
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """The server's record of a hive. `drones`: the identity of each."""
+    """All that the server knows of a hive and its drones."""
 
     record: HiveRecord | None
     map: SlotMap | None
-    drones: Mapping[int, bytes]
-    gone: frozenset[str] = frozenset()
-    commands: Sequence[bytes] = ()  # by their numbers
+    drones: Mapping[int, bytes]  # the identity of each (Member.identity)
+    gone: frozenset[str] = frozenset()  # ids of states that are not to come back
+    commands: Sequence[bytes] = ()  # packed, by their numbers
 
     @property
     def wanted(self) -> frozenset[int]:
-        """Return the drones that shall be members by the last command that says so, if any."""
+        """Return the drones that shall be members by the last order; none if there is no order."""
         with translate_unpack_errors():
             orders = orders_in(self.commands)
         return orders[-1].members if orders else frozenset()
@@ -197,10 +201,12 @@ class Registry:
 Entry = tuple[HiveRecord, SlotMap, dict[int, bytes]]
 
 
-def enter_registry(registry: Registry, me: Member, heard: HiveRecord | None, now: float) -> Entry:
+def enter_registry(
+    registry: Registry, me: Member, known_record: HiveRecord | None, now: float
+) -> Entry:
     """Return the registry with this drone in it. Raise HiveError if the drone does not belong here.
 
-    `heard` is the record of the hive that the drone has entered before, or tried to.
+    `known_record` is that of the hive which the drone has entered before, or tried to.
 
     A hive that was founded by a drone without a state, and that not all drones have joined yet,
     gives way to an older one: some drone had lost its state, and was the first to come after the
@@ -211,42 +217,47 @@ def enter_registry(registry: Registry, me: Member, heard: HiveRecord | None, now
         raise HiveError(
             f"{me.jobdir}: its drone was removed from the hive; to join again, start with an empty JOBDIR"
         )
-    record, known = registry.record, dict(registry.drones)
-    if record is None or _gives_way(record, known, me):
+    record = registry.record
+    drones = dict(registry.drones)
+    if record is None or _gives_way(record, drones, me):
         if me.key is None:
             _check_named(me, range(me.drones), registry)
-        record, known = _new_record(me, heard, now), {}
+        record = _new_record(me, known_record, now)
+        drones = {}
         slots = me.map or SlotMap.fair(range(me.drones), me.groups, slots=record.slots)
     else:
-        _check(record, registry, me)
-        slots = _later(registry.map, me.map)
-        # it has forgotten who has left
-        if registry.map is not None and registry.map.generation < slots.generation:
-            known = {
-                drone: known[drone] for drone in known.keys() & {*slots.drones, *slots.leaving}
-            }
+        _check_hive(record, registry, me)
+        slots = _later_map(registry.map, me.map)
+        is_behind = registry.map is not None and registry.map.generation < slots.generation
+        if is_behind:  # the server has forgotten who has left
+            there = {*slots.drones, *slots.leaving}
+            drones = {drone: drones[drone] for drone in drones.keys() & there}
     for drone in me.others.keys() & {*slots.drones, *slots.leaving}:
-        known.setdefault(drone, msgpack.packb((me.others[drone], "", "", 0)))
-    known = {
-        drone: identity for drone, identity in known.items() if state_id_of(identity) not in gone
+        drones.setdefault(drone, msgpack.packb((me.others[drone], "", "", 0)))
+    drones = {
+        drone: identity for drone, identity in drones.items() if state_id_of(identity) not in gone
     }
-    former = known.get(me.drone)
-    if former is not None and state_id_of(former) != me.state:
-        state, jobdir, host, *_ = msgpack.unpackb(former)
-        where = (
-            f"{jobdir} on {host}"
-            if host and jobdir != me.jobdir
-            else f"another folder (its state is {state})"
-        )
-        raise HiveError(
-            f"drone {me.drone} of this hive has its state in {where}, not in {me.jobdir}: start it there, or hand over "
-            f"its hosts to other drones first ({program()} hive adopt){ANOTHER_HIVE}"
-        )
-    known[me.drone] = me.identity
-    # nobody is left who could know of an older hive
-    if record.fresh and len(known) >= record.drones:
+    if me.drone in drones:
+        _check_state(drones[me.drone], me)
+    drones[me.drone] = me.identity
+    # Once all have come, no drone is left that could know of an older hive.
+    if record.fresh and len(drones) >= record.drones:
         record = replace(record, fresh=False)
-    return record, slots, known
+    return record, slots, drones
+
+
+def _check_state(identity: bytes, me: Member) -> None:
+    """Raise HiveError if the registry knows this drone with another state than that which enters."""
+    if state_id_of(identity) == me.state:
+        return
+    state, jobdir, host, *_ = msgpack.unpackb(identity)
+    where = f"another folder (its state is {state})"
+    if host and jobdir != me.jobdir:
+        where = f"{jobdir} on {host}"
+    raise HiveError(
+        f"drone {me.drone} of this hive has its state in {where}, not in {me.jobdir}: start it there, or hand over "
+        f"its hosts to other drones first ({program()} hive adopt){ANOTHER_HIVE}"
+    )
 
 
 def state_id_of(identity: bytes) -> str:
@@ -262,9 +273,10 @@ def host_and_pid(identity: bytes) -> tuple[str, int]:
 
 def runs_elsewhere(identity: bytes, me: Member) -> bool:
     """Return whether the process of this identity is known to be on another machine."""
-    _, _, host, _, *machine = msgpack.unpackb(identity)
-    if machine and machine[0] and me.machine:  # an earlier version has none
-        return bool(machine[0] != me.machine)
+    _, _, host, _, *machines = msgpack.unpackb(identity)
+    machine = machines[0] if machines else ""  # an earlier version has none
+    if machine and me.machine:
+        return bool(machine != me.machine)
     return host not in ("", me.host)
 
 
@@ -277,35 +289,49 @@ def check_place(identity: bytes, me: Member) -> None:
     if identity == me.identity:
         return
     host, pid = host_and_pid(identity)
-    is_known = state_id_of(identity) == me.state
-    if host and is_known:
+    is_same_state = state_id_of(identity) == me.state
+    if host and is_same_state:
         raise HiveError(f"drone {me.drone} was started a second time, on {host} (process {pid})")
     # A drone of another state that has entered: `enter_registry` says which of the two belongs here. It may
     # be of a new hive that came first to an emptied server, and that gives way to this one.
-    if not host and not is_known:
+    if not host and not is_same_state:
         raise HiveError(f"drone {me.drone} of this hive has its state in another folder")
 
 
-def _new_record(me: Member, heard: HiveRecord | None, now: float) -> HiveRecord:
-    """Return the record of a new hive: the one before, for a server that was emptied.
+def _new_record(me: Member, known_record: HiveRecord | None, now: float) -> HiveRecord:
+    """Return the record of a hive that this drone founds, or founds again after a server was emptied.
 
     Before its first checkpoint a drone keeps no key, and the answer to its entry may have been
-    lost.
+    lost. Then the key of the record that it has tried to enter with is used again: other drones may
+    have kept that.
     """
-    key = me.key or (heard.key if heard is not None else os.urandom(KEY_BYTES))
-    slots = heard.slots if heard is not None else SLOTS
+    key = me.key
+    slots = SLOTS
+    if known_record is not None:
+        key = key or known_record.key
+        slots = known_record.slots
     if me.map is not None:
         slots = me.map.slots_of(me.groups)
-    founded = me.founded or now
-    is_new = me.key is None
-    return HiveRecord(key, me.partition, me.drones, founded, me.drone, is_new, slots)
+    return HiveRecord(
+        key=key or os.urandom(KEY_BYTES),
+        partition=me.partition,
+        drones=me.drones,
+        founded=me.founded or now,
+        founder=me.drone,
+        fresh=me.key is None,
+        slots=slots,
+    )
 
 
-def _gives_way(record: HiveRecord, known: Mapping[int, bytes], me: Member) -> bool:
-    return me.key not in (None, record.key) and record.fresh and len(known) < record.drones
+def _gives_way(record: HiveRecord, drones: Mapping[int, bytes], me: Member) -> bool:
+    """Return whether a hive that is being founded gives way to the older one of this drone."""
+    is_of_other_hive = me.key not in (None, record.key)
+    is_being_founded = record.fresh and len(drones) < record.drones
+    return is_of_other_hive and is_being_founded
 
 
-def _check(record: HiveRecord, registry: Registry, me: Member) -> None:
+def _check_hive(record: HiveRecord, registry: Registry, me: Member) -> None:
+    """Raise HiveError unless the drone and its settings belong to the hive of this record."""
     if me.key not in (None, record.key):
         raise HiveError(
             f"{me.jobdir} does not belong to the hive that the server knows by this name{_where(registry)}. A hive "
@@ -321,7 +347,8 @@ def _check(record: HiveRecord, registry: Registry, me: Member) -> None:
             f"{me.jobdir} has a map of {me.map.slots_of(me.groups)} slots; the hive was founded with "
             f"{record.slots}"
         )
-    if me.key is not None or me.drone in registry.wanted:  # was in before, or is to come in
+    # A drone that was in the hive before, or that the last order names, may have another HIVE_DRONES.
+    if me.key is not None or me.drone in registry.wanted:
         return
     drones = registry.map.drones if registry.map else range(record.drones)
     _check_named(me, drones, registry)
@@ -360,19 +387,20 @@ def _where(registry: Registry) -> str:
 
 
 def _check_named(me: Member, drones: Collection[int], registry: Registry) -> None:
+    """Raise UnknownDrone if the drone is none of these, and the last order does not name it."""
     if me.drone not in drones and me.drone not in registry.wanted:
         raise UnknownDrone(me.drone, drones)
 
 
-def _later(one: SlotMap | None, other: SlotMap | None) -> SlotMap:
+def _later_map(one: SlotMap | None, other: SlotMap | None) -> SlotMap:
     """Return the later map. Raise HiveError if there is none: it cannot be computed once more."""
-    both = [slots for slots in (one, other) if slots]
-    if not both:
+    maps = [slots for slots in (one, other) if slots]
+    if not maps:
         raise HiveError(
             "the hive's server has lost the map of its slots, and this drone has none: "
             "start a drone that was in the hive before"
         )
-    return max(both, key=lambda slots: slots.generation)
+    return max(maps, key=lambda slots: slots.generation)
 
 
 COMPANIONS = "hive/companions"  # in the database
@@ -397,18 +425,16 @@ def with_command(saved: bytes, command: Command) -> bytes:
 
 
 class Companions(Part):
-    """Keeps what a drone knows of the others: who they are, who is gone, commands in force.
-
-    `member` returns what the drone knows now.
-    """
+    """Keeps what a drone knows of the others: who they are, who is gone, commands that last."""
 
     def __init__(self, db: CrawlDB, member: Callable[[], Member | None]) -> None:
+        """`member` returns what the drone knows now, or None before it has joined."""
         self._member = member
         self._saved = SavedValue(db, COMPANIONS)
         db.join(self)
 
     def known(self) -> dict[str, Any]:
-        """Return what a Member that joins knows: by the checkpoint, and what it has heard since."""
+        """Return the fields of a Member that joins: by the checkpoint, and what it has heard since."""
         me = self._member()
         heard = {} if me is None else {"commands": me.commands}
         if self._saved.data is None:
@@ -423,11 +449,9 @@ class Companions(Part):
         }
 
     def save(self) -> None:
+        """Write what the drone knows now, if that has changed."""
         me = self._member()
         if me is None or me.key is None:  # the server was not there in this run
             return
-        self._saved.save(
-            msgpack.packb(
-                (me.founded, dict(sorted(me.others.items())), sorted(me.gone), *me.commands)
-            )
-        )
+        others = dict(sorted(me.others.items()))
+        self._saved.save(msgpack.packb((me.founded, others, sorted(me.gone), *me.commands)))

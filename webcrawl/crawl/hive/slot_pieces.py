@@ -26,8 +26,9 @@ from webcrawl.store.crawldb import CrawlDB
 Item = list[Any]
 """Of a SLOT letter: slot, kind of piece, name, value. The kinds: those of frontier/host_handover.py, `keys`, `end`."""
 Counts = list[int]
-HOSTS, URLS, DOMAINS, KEYS = range(4)  # what is counted of a slot: both sides compare it at its end
-COUNTED = {
+"""Of a slot: its HOSTS, URLS, DOMAINS and KEYS. Both sides count them, and compare them at its end."""
+HOSTS, URLS, DOMAINS, KEYS = range(4)
+COUNTED_AS = {
     "host": HOSTS,
     "urls": URLS,
     "later": URLS,
@@ -35,29 +36,30 @@ COUNTED = {
     "domain": DOMAINS,
     "keys": KEYS,
 }
-PIECE_KEYS = 512  # fingerprints in one item: 4 KiB
-AT_ONCE = 16  # such items in a slice: two pages of a file
-SMALL_AT_ONCE = 16  # slots in a slice with one such item or none, or with nothing parked
+ITEM_KEYS = 512  # fingerprints in one item: 4 KiB
+SLICE_ITEMS = 16  # such items in a slice: two pages of a file
+SLICE_SLOTS = 16  # slots in a slice with one such item or none, or with nothing parked
 
-PARKED = "hive.parked."
-ROOM = 1 << 14  # items in memory, of all slots
-ROW = 256  # items of one row: they are dealt with at once
-END = "~"  # sorts behind all digits
-KNOWN = b""  # for the seen store: mark as seen, never return
-Deliver = Callable[[int, int, list[Any]], None]  # a Kind or NAME, a slot, items
-NAME = 0  # in the place of a Kind: what is parked is the name of a host that came
+ROWS = "hive.parked."  # the names of rows with parked items begin with it
+MAX_ITEMS_IN_MEMORY = 1 << 14  # of all slots
+ROW_ITEMS = 256  # of one row: they are dealt with at once
+AFTER_DIGITS = "~"  # sorts behind all digits
+MARK_SEEN = b""  # for the seen store, in the place of a link: mark as seen, never return
+Deliver = Callable[[int, int, list[Any]], None]  # a Kind or HOST_NAME, a slot, items
+HOST_NAME = 0  # in the place of a Kind: what is parked is the name of a host that came
 
-Leaves = Callable[[Packed], Packed | None]
+ForOtherDrone = Callable[[Packed], Packed | None]
+"""Returns a link as another drone takes it, or None if no drone would take it."""
 
 
-def as_it_is(record: Packed) -> Packed:
-    """Return the link itself: those of pages are taken by every drone as they are."""
+def unchanged(record: Packed) -> Packed:
+    """Return the link itself: every drone takes links of pages as they are."""
     return record
 
 
-def all_taken(records: Iterable[Packed], leaves: Leaves) -> list[Packed]:
-    """Return the links that other drones take, as they take them."""
-    return [taken for record in records if (taken := leaves(record)) is not None]
+def links_for_others(records: Iterable[Packed], for_other_drone: ForOtherDrone) -> list[Packed]:
+    """Return those of the links that other drones take, as they take them."""
+    return [link for record in records if (link := for_other_drone(record)) is not None]
 
 
 class SlotPacker:
@@ -74,127 +76,135 @@ class SlotPacker:
         seen: ExportsKeys,
         slot_of: Callable[[str], int],
         put: Callable[[int, Item], None],
-        packed: Callable[[int], None],
-        leaves: Leaves | None = None,
+        on_packed: Callable[[int], None],
+        for_other_drone: ForOtherDrone | None = None,
         *,
-        domains: bool,
+        moves_domains: bool,
         slots: int,
     ) -> None:
-        """`put` takes SLOT items for a drone, `packed` hears of each slot whose last one was put.
+        """`put` takes SLOT items for a drone; `on_packed` is called with each slot after its last.
 
-        `leaves`: a link as another drone takes it, if it does.
-
-        `domains`: a registered domain is in one slot, and moves with it. `slots`: of each group.
+        If `moves_domains`, a registered domain is in one slot, and moves with it. `slots` is the
+        number of slots of each group.
         """
         self._slots = slots
         self._moves = moves
         self._seen = seen
         self._slot_of = slot_of
         self._put = put
-        self._packed = packed
-        self._domains = domains
-        self._leaves = leaves or as_it_is
-        # all slots that are frozen and not yet packed, and who gets each
+        self._on_packed = on_packed
+        self._moves_domains = moves_domains
+        self._for_other_drone = for_other_drone or unchanged
+        # All slots that are frozen and not yet packed, and the drone that gets each
         self.targets: dict[int, int] = {}
-        self._batch: dict[int, Counts] = {}  # those that are being packed
-        # of these, the one whose fingerprints are going, and the next of them
+        self._batch: dict[int, Counts] = {}  # those of them that are being packed
+        # The slot whose fingerprints are being packed, and the first of them that is not
         self._cursor: dict[int, int] = {}
-        self._run: Iterator[bool] | None = None
+        self._pass: Iterator[bool] | None = None  # over the hosts, for the batch
         self._mark = 0  # in the seen store: what was submitted before has to be decided first
         self._now = 0.0
-        self.packed = 0  # slots
+        self.packed_slots = 0  # since the start
 
     def add(self, slot: int, target: int) -> None:
-        """Takes a slot, and who gets it.
-
-        The gate of the frontier keeps its hosts out from now on.
-        """
+        """Take a frozen slot for the drone `target`; the frontier's gate keeps its hosts out."""
         self.targets[slot] = target
         self._mark = self._seen.mark()
 
     def step(self, now: float) -> bool:
         """Do one slice, in a few ms; return whether there is more to do at once."""
         self._now = now
-        if self._run is None:
-            self._batch = self._batch or {slot: [0, 0, 0, 0] for slot in self.targets}
+        if self._pass is None:
+            if not self._batch:
+                self._batch = {slot: [0, 0, 0, 0] for slot in self.targets}
             if not self._batch:
                 return False
-            self._run = self._pack()
-        more = next(self._run, None)
-        if more is None:
-            self._run = None
-        return more is not False and bool(self.targets)
+            self._pass = self._pack_batch()
+        progress = next(self._pass, None)
+        if progress is None:
+            self._pass = None
+        must_wait = progress is False
+        return not must_wait and bool(self.targets)
 
-    def _pack(self) -> Iterator[bool]:
-        """Packs the batch; yields False while it has to wait for something."""
-        while self._moves.busy() or not self._decided():
+    def _pack_batch(self) -> Iterator[bool]:
+        """Pack the batch in slices; yield False while the batch has to wait for something."""
+        while self._moves.busy() or not self._is_decided():
             yield False
         for _ in self._moves.sweep():
             yield True
-        for pieces in self._moves.hosts(self._goes, lambda: self._now):
-            self._send(pieces)
+        for pieces in self._moves.hosts(self._is_in_batch, lambda: self._now):
+            self._put_pieces(pieces)
             yield True
-        for pieces in self._moves.domains(self._goes) if self._domains else ():
-            self._send(pieces)
-            yield True
-        keys = self._seen.sorted_keys()
-        batch = sorted(self._batch, key=lambda one: one not in self._cursor)
-        for packed, slot in enumerate(batch, 1):
-            low, high = range_of(slot, self._slots)
-            low = self._cursor.get(slot, low)
-            while len(found := keys.next(low, high, AT_ONCE * PIECE_KEYS)):
-                for at in range(0, len(found), PIECE_KEYS):
-                    some = found[at : at + PIECE_KEYS]
-                    self._item(slot, "keys", "", some.astype("<u8").tobytes(), len(some))
-                low = int(found[-1]) + 1
-                self._cursor = {slot: low}
-                if len(found) > PIECE_KEYS:
-                    yield True
-            self._end(slot)
-            if packed % SMALL_AT_ONCE == 0:
+        if self._moves_domains:
+            for pieces in self._moves.domains(self._is_in_batch):
+                self._put_pieces(pieces)
                 yield True
+        yield from self._pack_keys()
         yield True
 
-    def _decided(self) -> bool:
-        """Return whether all that was found before the freeze is known as new or not.
+    def _pack_keys(self) -> Iterator[bool]:
+        """Pack the fingerprints of each slot of the batch, and end the slot, in slices."""
+        keys = self._seen.sorted_keys()
+        # The slot at which the last pass was broken off comes first.
+        batch = sorted(self._batch, key=lambda slot: slot not in self._cursor)
+        for packed, slot in enumerate(batch, 1):
+            first, last = range_of(slot, self._slots)
+            first = self._cursor.get(slot, first)
+            while len(found := keys.next(first, last, SLICE_ITEMS * ITEM_KEYS)):
+                for start in range(0, len(found), ITEM_KEYS):
+                    some = found[start : start + ITEM_KEYS]
+                    self._put_item(slot, "keys", "", some.astype("<u8").tobytes(), len(some))
+                first = int(found[-1]) + 1
+                self._cursor = {slot: first}
+                if len(found) > ITEM_KEYS:
+                    yield True
+            self._end_slot(slot)
+            if packed % SLICE_SLOTS == 0:
+                yield True
 
-        Its keys go along.
+    def _is_decided(self) -> bool:
+        """Return whether the seen store has decided all that was found before the freeze.
+
+        What it finds to be new or seen goes along as a fingerprint.
         """
         if not self._seen.decided(self._mark):
             self._seen.merge()
         return self._seen.decided(self._mark)
 
-    def _goes(self, name: str) -> bool:
-        return self._slot_of(name) in self._batch
+    def _is_in_batch(self, host: str) -> bool:
+        return self._slot_of(host) in self._batch
 
-    def _send(self, pieces: list[Piece]) -> None:
-        for kind, name, found in pieces:
-            value = found
+    def _put_pieces(self, pieces: list[Piece]) -> None:
+        """Put the pieces of hosts or domains, without links that no other drone takes."""
+        for kind, name, packed in pieces:
+            value = packed
             if kind in ("urls", "held"):
-                value = all_taken(found, self._leaves)
+                value = links_for_others(packed, self._for_other_drone)
             elif kind == "later":
-                taken = [(waits, wait, self._leaves(record)) for waits, wait, record in found]
-                value = [[*one] for one in taken if one[2] is not None]
-            many = 1 if kind in ("host", "domain") else len(value)
-            self._item(self._slot_of(name), kind, name, value, many)
+                value = [
+                    [waits, wait, link]
+                    for waits, wait, record in packed
+                    if (link := self._for_other_drone(record)) is not None
+                ]
+            count = 1 if kind in ("host", "domain") else len(value)
+            self._put_item(self._slot_of(name), kind, name, value, count)
 
-    def _item(self, slot: int, kind: str, name: str, value: Any, count: int) -> None:
-        self._batch[slot][COUNTED[kind]] += count
+    def _put_item(self, slot: int, kind: str, name: str, value: Any, count: int) -> None:
+        self._batch[slot][COUNTED_AS[kind]] += count
         self._put(self.targets[slot], [slot, kind, name, value])
 
-    def _end(self, slot: int) -> None:
+    def _end_slot(self, slot: int) -> None:
         target = self.targets.pop(slot)
         self._cursor.pop(slot, None)
         self._put(target, [slot, "end", "", self._batch.pop(slot)])
-        self.packed += 1
-        self._packed(slot)
+        self.packed_slots += 1
+        self._on_packed(slot)
 
     def save(self) -> dict[str, Any]:
-        """Return the part of a checkpoint, as msgpack takes it."""
+        """Return what a checkpoint has of the slots that leave, as msgpack takes it."""
         return {"targets": self.targets, "batch": self._batch, "cursor": self._cursor}
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` has returned."""
+        """Resume from what `save` has returned."""
         self.targets = saved["targets"]
         self._batch = saved["batch"]
         self._cursor = saved["cursor"]
@@ -202,182 +212,194 @@ class SlotPacker:
 
 
 class ParkedItems:
-    """A FIFO for each slot.
+    """Items that wait until their slot is here: first in, first out, for each slot.
 
     A row `hive.parked.<slot>.<n>` of `meta` is the zstd frame of a msgpack array of items.
     """
 
     def __init__(self, db: CrawlDB) -> None:
         self._db = db
-        # behind the rows of the same slot
+        # By slot, the items that follow those in its rows
         self._items: defaultdict[int, list[Any]] = defaultdict(list)
-        self._held = 0
-        self._next = 1  # the number of the next row, of whatever slot
+        self._items_in_memory = 0
+        self._next_row = 1  # its number, of whatever slot
         for name, _ in db.query(
-            "SELECT name, crc FROM meta WHERE name >= ? AND name < ?", (PARKED, PARKED + END)
+            "SELECT name, crc FROM meta WHERE name >= ? AND name < ?", (ROWS, ROWS + AFTER_DIGITS)
         ):
-            self._next = max(self._next, int(name.rpartition(".")[2]) + 1)
+            self._next_row = max(self._next_row, int(name.rpartition(".")[2]) + 1)
 
     def put(self, slot: int, item: Any) -> None:
-        """Parks an item of plain values."""
+        """Park an item of plain values."""
         self._items[slot].append(item)
-        self._held += 1
-        if self._held >= ROOM:
+        self._items_in_memory += 1
+        if self._items_in_memory >= MAX_ITEMS_IN_MEMORY:
             self.save()
 
     def take(self, slot: int) -> list[Any]:
-        """Removes and returns the first items of a slot, those of one row; empty if there are none."""
-        first = f"{PARKED}{slot:05}."
+        """Remove and return the first items of a slot, those of one row; empty if there are none."""
+        prefix = f"{ROWS}{slot:05}."
         ((name,),) = self._db.query(
-            "SELECT min(name) FROM meta WHERE name >= ? AND name < ?", (first, first + END)
+            "SELECT min(name) FROM meta WHERE name >= ? AND name < ?",
+            (prefix, prefix + AFTER_DIGITS),
         )
         if name is None:
             items = self._items.pop(slot, [])
-            taken, rest = items[:ROW], items[ROW:]
+            taken, rest = items[:ROW_ITEMS], items[ROW_ITEMS:]
             if rest:
                 self._items[slot] = rest
-            self._held -= len(taken)
+            self._items_in_memory -= len(taken)
             return taken
         value = self._db.get(name)
         self._db.execute("DELETE FROM meta WHERE name = ?", (name,))
-        found: list[Any] = msgpack.unpackb(unpack(value or b""))
-        return found
+        stored: list[Any] = msgpack.unpackb(unpack(value or b""))
+        return stored
 
     def save(self) -> None:
-        """Writes what is in memory."""
+        """Write what is in memory."""
         for slot, items in self._items.items():
-            for at in range(0, len(items), ROW):
-                self._db.set(
-                    f"{PARKED}{slot:05}.{self._next:012}", pack(msgpack.packb(items[at : at + ROW]))
-                )
-                self._next += 1
+            for start in range(0, len(items), ROW_ITEMS):
+                row = pack(msgpack.packb(items[start : start + ROW_ITEMS]))
+                self._db.set(f"{ROWS}{slot:05}.{self._next_row:012}", row)
+                self._next_row += 1
         self._items.clear()
-        self._held = 0
+        self._items_in_memory = 0
 
 
 class SlotUnpacker:
-    """Per slot: expected -> arriving (its `end` was read; parked items go in) -> own."""
+    """Unpacks slots that come from other drones.
+
+    Per slot: expected -> arriving (its `end` was read; parked items go in) -> own.
+    """
 
     def __init__(
         self,
         moves: HostHandover,
         seen: SeenStore,
-        parking: ParkedItems,
-        lost: Callable[[str], None],
+        parked: ParkedItems,
+        complain: Callable[[str], None],
     ) -> None:
-        """`lost` is told in one line if a slot did not come whole."""
+        """`complain` is called with one line if a slot did not come whole."""
         self._moves = moves
         self._seen = seen
-        self._parking = parking
-        self._lost = lost
-        self.sources: dict[int, int] = {}  # slots that are expected, and from whom
-        # slots that are here, with something parked; in their order: there may be thousands
+        self._parked = parked
+        self._complain = complain
+        self.sources: dict[int, int] = {}  # slots that are expected, and the drone each comes from
+        # Slots that are here, and may have items parked; in their order: there may be thousands
         self.arriving: dict[int, None] = {}
         self._counts: dict[int, Counts] = {}
-        self.came = 0  # slots
-        self.torn = False  # slots are here whose last pieces never came, or were refused
+        self.came = 0  # slots, since the start
+        # Slots are here whose last pieces never came, or were refused
+        self.has_strays = False
 
     def expect(self, slot: int, source: int) -> None:
         """Expect a slot from a drone."""
         self.sources[slot] = source
 
-    def gone(self, drone: int) -> list[int]:
+    def forget_drone(self, drone: int) -> list[int]:
         """Expect nothing more from a lost drone; return the slots that were to come from it."""
         slots = [slot for slot, source in self.sources.items() if source == drone]
         for slot in slots:
             came = self._counts.pop(slot, [0, 0, 0, 0])
-            self._lost(
-                f"slot {slot} is lost with drone {drone}; only this had arrived: {_said(came)}"
+            self._complain(
+                f"slot {slot} is lost with drone {drone}; only this had arrived: {_in_words(came)}"
             )
-            self._arrived(slot)
+            self._let_arrive(slot)
         return slots
 
-    def strays(self, now: float) -> None:
-        """Lets hosts in whose slots are here, though their last pieces never came."""
+    def admit_strays(self, now: float) -> None:
+        """Let hosts in whose slots are here, though their last pieces never came."""
         for name in self._moves.strays():
             self._moves.arrive(name, now)
 
-    def unpack(self, slot: int) -> None:
+    def unpack_parked(self, slot: int) -> None:
         """Let a slot be unpacked, of which all pieces are parked here."""
         self.arriving[slot] = None
 
-    def piece(self, item: Item, now: float) -> int | None:
-        """Unpacks an item of a SLOT letter; returns its slot if it is whole now."""
+    def unpack_piece(self, item: Item, now: float) -> int | None:
+        """Unpack an item of a SLOT letter; return its slot if that is complete now, or else None."""
+        slot: int
         slot, kind, name, value = item
-        moves, count = self._moves, 1
-        if kind == "end":
-            return self._ended(slot, value)
-        if kind == "keys":
-            keys = np.frombuffer(value, "<u8").tolist()
-            count = len(keys)
-            self._seen.submit(keys, [KNOWN] * count)
-        elif kind == "host":
-            moves.host(value, now)
-            self.park(slot, NAME, name)
-            if slot not in self.sources:
-                self.arriving[slot] = None
-        elif kind == "domain":
-            moves.domain(name, value)
-        else:
-            count = len(value)
-            if kind == "urls":
+        moves = self._moves
+        count = 1
+        match kind:
+            case "end":
+                self._end_slot(slot, value)
+                return slot
+            case "keys":
+                keys = np.frombuffer(value, "<u8").tolist()
+                count = len(keys)
+                self._seen.submit(keys, [MARK_SEEN] * count)
+            case "host":
+                moves.host(value, now)
+                self.park(slot, HOST_NAME, name)
+                # The end of its slot does not come any more: deliver the name as it is.
+                if slot not in self.sources:
+                    self.arriving[slot] = None
+            case "domain":
+                moves.domain(name, value)
+            case "urls":
+                count = len(value)
                 moves.urls(name, value)
-            elif kind == "later":
+            case "later":
+                count = len(value)
                 moves.later(name, value, now)
-            else:
+            case _:
+                count = len(value)
                 moves.held(name, value)
-        self._counts.setdefault(slot, [0, 0, 0, 0])[COUNTED[kind]] += count
+        self._counts.setdefault(slot, [0, 0, 0, 0])[COUNTED_AS[kind]] += count
         return None
 
-    def _ended(self, slot: int, sent: Counts) -> int:
+    def _end_slot(self, slot: int, sent: Counts) -> None:
+        """Compare what came of a slot with what its sender has counted, and let the slot arrive."""
         came = self._counts.pop(slot, [0, 0, 0, 0])
         if came != sent:
-            self.torn = True
-            self._lost(
-                f"slot {slot} did not arrive whole: {_said(came)} arrived of {_said(sent)} sent"
+            self.has_strays = True
+            self._complain(
+                f"slot {slot} did not arrive whole: {_in_words(came)} arrived of "
+                f"{_in_words(sent)} sent"
             )
-        self._arrived(slot)
-        return slot
+        self._let_arrive(slot)
 
-    def _arrived(self, slot: int) -> None:
+    def _let_arrive(self, slot: int) -> None:
         self.sources.pop(slot, None)
         self.came += 1
         self.arriving[slot] = None
 
     def park(self, slot: int, kind: int, item: Any) -> None:
-        """Keeps an item until its slot is here."""
-        self._parking.put(slot, [int(kind), item])
+        """Keep an item until its slot is here. `kind` is a Kind, or HOST_NAME."""
+        self._parked.put(slot, [int(kind), item])
 
-    def step(self, may: Callable[[int], bool], deliver: Deliver) -> bool:
+    def step(self, may_deliver: Callable[[int], bool], deliver: Deliver) -> bool:
         """Deliver a slice of what was parked for slots that are here; return whether there is more.
 
-        `may` says for which slots `deliver` may be called now.
+        `may_deliver` says for which slots `deliver` may be called now.
         """
-        for slot in [*islice(filter(may, self.arriving), SMALL_AT_ONCE)]:
-            if items := self._parking.take(slot):
+        for slot in [*islice(filter(may_deliver, self.arriving), SLICE_SLOTS)]:
+            items = self._parked.take(slot)
+            if items:
                 self._deliver(slot, items, deliver)
                 break
             del self.arriving[slot]
-        return any(map(may, self.arriving))
+        return any(map(may_deliver, self.arriving))
 
     def _deliver(self, slot: int, items: list[Any], deliver: Deliver) -> None:
-        groups: defaultdict[int, list[Any]] = defaultdict(list)
+        items_by_kind: defaultdict[int, list[Any]] = defaultdict(list)
         for kind, item in items:
-            groups[kind].append(item)
-        for kind, some in groups.items():
+            items_by_kind[kind].append(item)
+        for kind, some in items_by_kind.items():
             deliver(kind, slot, some)
 
     def save(self) -> dict[str, Any]:
-        """Return the part of a checkpoint, as msgpack takes it."""
-        self._parking.save()
+        """Return what a checkpoint has of the slots that come, as msgpack takes it."""
+        self._parked.save()
         return {"sources": self.sources, "arriving": [*self.arriving], "counts": self._counts}
 
     def restore(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` has returned."""
+        """Resume from what `save` has returned."""
         self.sources = saved["sources"]
         self.arriving = dict.fromkeys(saved["arriving"])
         self._counts = saved["counts"]
 
 
-def _said(counts: Counts) -> str:
+def _in_words(counts: Counts) -> str:
     return ", ".join(map(readable.count, counts, ("host", "URL", "domain", "fingerprint")))

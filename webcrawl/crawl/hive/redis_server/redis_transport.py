@@ -457,7 +457,7 @@ class RedisTransport:
             self._hungry = frozenset(_set_bits(hungry_bits))
         self._is_queen = int(queen) == self._me.drone
         if packed:
-            self.member = self._me.knowing(SlotMap.unpack(packed))
+            self.member = self._me.with_map(SlotMap.unpack(packed))
         self._stream_bytes = int(stream_bytes or 0)
         self._sent_bytes = 0
         # A drone that has left has an empty place.
@@ -597,7 +597,7 @@ class RedisTransport:
     async def publish_map(self, slots: SlotMap) -> bool:
         values = (slots.generation, slots.pack())
         done = await self._do(lambda: self._client.eval(steps.PUBLISH, 1, self._keys.map, *values))
-        self.member = self._me.knowing(slots)
+        self.member = self._me.with_map(slots)
         return bool(done)
 
     async def give_up(self, drone: int) -> None:
