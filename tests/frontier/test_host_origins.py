@@ -397,7 +397,7 @@ def test_it_goes_to_another_drone_with_its_host(tmp_path):
 
         other = Web(there, dead(DEAD), now=50.0)
         letter = msgpack.unpackb(msgpack.packb([[0, *piece] for piece in pieces]))
-        sound = LetterCheck().items(Kind.SLOT, letter, 1)
+        sound = LetterCheck().sound_items(Kind.SLOT, letter, 1)
         assert len(sound) == len(pieces)
         for _, kind, name, value in sound:
             if kind == "urls":

@@ -69,7 +69,7 @@ def test_it_moves_with_the_host(db):
     assert not here.http2
     merge_host(here, record, 0.0)
     assert here.http2
-    assert LetterCheck(print).items(Kind.SLOT, [[0, "host", name, record]], 1024) == [
+    assert LetterCheck(print).sound_items(Kind.SLOT, [[0, "host", name, record]], 1024) == [
         [0, "host", name, record]
     ]
 

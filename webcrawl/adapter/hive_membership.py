@@ -197,7 +197,7 @@ class HiveEntry:
 
     def running(self, scheduler: CommandedScheduler) -> DroneRunner:
         """Return the loops, once there is a crawl."""
-        post = scheduler.crawl.parts.post
+        post = scheduler.crawl.parts.drone_parts
         if post is None:
             raise HiveError("this crawl was not opened as a drone")
         identity = self._identity

@@ -84,7 +84,7 @@ class RequestIntake:
 
     def _held_for(self, request: Request) -> HeldValues | None:
         """Return what keeps values in memory, or None if another drone fetches the URL."""
-        post = self._parts.post
+        post = self._parts.drone_parts
         if post is None or needs_no_host(request.url):
             return self.held
         return self.held if post.drone.is_ours(canonical(request.url)) else None

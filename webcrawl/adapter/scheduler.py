@@ -475,7 +475,7 @@ class FrontierScheduler:
     @property
     def is_of_empty_hive(self) -> bool:
         """Return whether this is a drone of a hive that has ended, and no drone has got a page."""
-        post = self.crawl.parts.post
+        post = self.crawl.parts.drone_parts
         return post is not None and post.obeyed.gave_nothing
 
     def _awaits(self) -> bool:

@@ -87,10 +87,10 @@ def assemble(
         crawl = kind(parts)
         opened.callback(crawl.close)
         visitor = open_visitor(values, parts, key_of(db), rereads=kind.rereads)
-        if parts.post is not None:
+        if parts.drone_parts is not None:
             from webcrawl.crawl.hive_parts import deliver  # noqa: PLC0415 - other crawls need nothing of a hive
 
-            deliver(parts.post, parts, visitor.robots_told)
+            deliver(parts.drone_parts, parts, visitor.robots_told)
         opened.pop_all()
         return crawl, visitor
 
@@ -190,7 +190,7 @@ def _open(ground: Ground, kind: type[Crawl], opened: ExitStack) -> Parts:
         about=About(discovery, seeding, frontier, drone),
         new_body=frontier.domains.new_body if kind.has_budgets else _no_budget,
         hosts=hosts,
-        post=ground.post,
+        drone_parts=ground.drone_parts,
         signalling=ground.signalling,
         revisiting=ground.revisiting,
         rendering=ground.rendering,
@@ -206,7 +206,7 @@ def _features(
     if member is not None and frontier is not None:
         from webcrawl.crawl.hive_parts import open_drone  # noqa: PLC0415
 
-        ground.post = open_drone(ground, member, frontier, unkept.add)
+        ground.drone_parts = open_drone(ground, member, frontier, unkept.add)
     if values["RENDER"] != OFF:
         from webcrawl.crawl.rendering.deciding import Deciding  # noqa: PLC0415
 

@@ -94,7 +94,7 @@ class Ground:
     seen: SeenStore = field(init=False)
     frontier: Frontier = field(init=False)
     # Features that the parts know, too
-    post: DroneParts | None = None  # if this is one drone of a hive
+    drone_parts: DroneParts | None = None  # if this is one drone of a hive
     rendering: Deciding | None = None  # if a browser renders the pages that need it
     revisiting: Revisiting | None = None  # if pages are fetched again
     # what sitemaps, feeds and hubs say of pages that are fetched again
@@ -113,7 +113,7 @@ class Ground:
     @property
     def drone(self) -> Drone | None:
         """Return the part of a drone that talks to the others of its hive."""
-        return self.post.drone if self.post is not None else None
+        return self.drone_parts.drone if self.drone_parts is not None else None
 
     def site_of(self, url: str) -> str:
         """Return the registered domain of a URL."""

@@ -49,18 +49,18 @@ RobotsHeard = Callable[[Link, int, bytes, str, str], None]
 def open_drone(
     ground: Ground, member: Membership, frontier: Frontier, lose: Callable[[str, str], None]
 ) -> DroneParts:
-    """Return the drone with its letters for the others, and its state from the crawl's.
+    """Return the parts of this drone, with what the crawl's last checkpoint has of them.
 
-    `lose` is told of requests that no other drone would take.
+    `lose` is called with a kind and a line for each request that no other drone would take.
     """
     db, values, seen = ground.db, ground.values, ground.seen
     slot_of = member.partition.slot
     mark = hive_id(member.key)
     outbox = Outbox(db, member.me, mark)
-    sound = LetterCheck(partial(check_link, takes=ground.around.takes), lose)
+    letter_check = LetterCheck(partial(check_link, takes=ground.around.takes), lose)
     cache, size = values["URL_CACHE"], cache_size(values["SEEN_MEMORY"] << 20)
     make_cache: Callable[[], UrlCache] = partial(made, "URL_CACHE", cache, UrlCache, size)
-    drone = Drone(member.me, outbox, slot_of, make_cache, partial(keep_map, db), sound)
+    drone = Drone(member.me, outbox, slot_of, make_cache, partial(keep_map, db), letter_check)
     moves_domains = member.partition.way != BY_HOST
     drone.slot_moves = SlotMoves(
         db,
@@ -71,33 +71,36 @@ def open_drone(
         outbox,
         drone.accept,
         moves_domains=moves_domains,
-        for_other_drone=sound.link_for_other_drone,
+        for_other_drone=letter_check.link_for_other_drone,
         slots=member.partition.slots,
     )
     drone.settle(member.slots)
     fence = Fence(values["HIVE_FENCE"] or values["HIVE_LEASE"])
     ground.in_force.is_cut_off = fence.is_closed
     frontier.domains.votes_go(drone.voted)
-    post = DroneParts(drone, outbox, Inbox(db, mark, drone.take), ObeyedCommands(db), fence)
+    drone_parts = DroneParts(drone, outbox, Inbox(db, mark, drone.take), ObeyedCommands(db), fence)
     ground.moments.next_figures.append(
-        lambda: {f"hive/{name}": value for name, value in post.stats().items()}
+        lambda: {f"hive/{name}": value for name, value in drone_parts.stats().items()}
     )
-    return post
+    return drone_parts
 
 
-def deliver(post: DroneParts, parts: Parts, robots: RobotsHeard) -> None:
-    """Has what comes from other drones enter this crawl; `robots` takes what came of a robots.txt."""
+def deliver(drone_parts: DroneParts, parts: Parts, robots: RobotsHeard) -> None:
+    """Let what comes from other drones enter this crawl.
+
+    `robots` takes the answer to a robots.txt that another drone fetched.
+    """
     revisiting = parts.revisiting
-    post.drone.home = Mailbox(
+    drone_parts.drone.home = Mailbox(
         parts.discovery, parts.frontier, parts.seeding, parts.clock, robots, revisiting
     )
-    post.drone.slot_moves.submit_portion = parts.discovery.submit_portion
+    drone_parts.drone.slot_moves.submit_portion = parts.discovery.submit_portion
     if revisiting is not None:
-        post.drone.slot_moves.queue_revisits = revisiting.drain
+        drone_parts.drone.slot_moves.queue_revisits = revisiting.drain
 
 
 class Mailbox:
-    """The crawl as `hive.drone.HomeCrawl`."""
+    """Gives the parts of this crawl what letters bring: the crawl as `hive.drone.HomeCrawl`."""
 
     def __init__(
         self,
@@ -108,7 +111,6 @@ class Mailbox:
         robots: RobotsHeard,
         revisiting: Revisiting | None = None,
     ) -> None:
-        """The parts of a drone that letters of other drones reach."""
         self._revisiting = revisiting
         self._discovery = discovery
         self._frontier = frontier

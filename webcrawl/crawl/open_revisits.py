@@ -73,8 +73,8 @@ def open_revisiting(ground: Ground, frontier: Frontier) -> tuple[Revisiting, Sig
         frontier.revisits.set_share(share)
 
     ground.in_force.listen(OF_REVISITS, change)
-    if ground.post is not None:
-        split.part = ground.post.part
+    if ground.drone_parts is not None:
+        split.part = ground.drone_parts.share_of_slots
     _tell(len(revisits), on=on, late=data is None and counters["answers"] > 0)
     if revisiting.signals is None:
         return revisiting, None

@@ -120,7 +120,7 @@ class Parts:
     # hears of each answer with a body that was not seen before
     new_body: Callable[[Link, bytes], object]
     hosts: HostOrders | None  # with our frontier
-    post: DroneParts | None = None  # if this is one drone of a hive
+    drone_parts: DroneParts | None = None  # if this is one drone of a hive
     # what sitemaps, feeds and hubs say of pages that are fetched again
     signalling: Signalling | None = None
     revisiting: Revisiting | None = None  # if pages are fetched again

@@ -34,7 +34,7 @@ def test_a_host_of_another_drone(crawl, monkeypatch, line):
     refused if it is for this one.
     """
     post = SimpleNamespace(drone=SimpleNamespace(me=0, owner={"http://a.org/": 1}.get))
-    monkeypatch.setattr(crawl.crawl, "parts", replace(crawl.crawl.parts, post=post))
+    monkeypatch.setattr(crawl.crawl, "parts", replace(crawl.crawl.parts, drone_parts=post))
 
     with pytest.raises(CommandError, match=r"^a\.org: belongs to drone 1 of this hive; give the"):
         crawl.order(line)

@@ -117,7 +117,7 @@ class Drone:
     @asynccontextmanager
     async def running(self):
         """Its loops run; a checkpoint has all that was before."""
-        fence = SimpleNamespace(seconds=30.0, now=lambda: 0.0, answered=lambda _: False)
+        fence = SimpleNamespace(seconds=30.0, now=lambda: 0.0, note_answer=lambda _: False)
         post = SimpleNamespace(
             drone=self.drone,
             inbox=self.inbox,

@@ -5,8 +5,19 @@ import signal
 
 import pytest
 
-from webcrawl.crawl.hive.drone_supervisor import MERCY, SAME, TOGETHER, TOLD, Supervisor
-from webcrawl.crawl.hive.process import HEALTHY, LONGEST_WAIT, TRIES, Process
+from webcrawl.crawl.hive.drone_supervisor import (
+    MERCY_SECONDS,
+    REPEAT_SECONDS,
+    SAME_SIGNAL_SECONDS,
+    TOGETHER_SECONDS,
+    Supervisor,
+)
+from webcrawl.crawl.hive.process import (
+    HEALTHY_SECONDS,
+    LONGEST_WAIT,
+    MAX_FAILED_STARTS,
+    RestartedProgram,
+)
 
 LINE = "2026-11-21 12:00:00 [webcrawl.net.dns] {}: no name server answers"
 
@@ -73,11 +84,11 @@ def waits(*lives):
     such a status.
     """
     now = 0.0
-    process = Process(lambda: FakeProcess(0), lambda: now)
+    process = RestartedProgram(lambda: FakeProcess(0), lambda: now)
     for status, lived in lives:
         process.begin()
         now += lived
-        yield process.died(status)
+        yield process.note_death(status)
 
 
 class TestRestarts:
@@ -89,7 +100,7 @@ class TestRestarts:
 
     def test_health_is_rewarded(self):
         """After a minute of life the wait is a second again."""
-        assert [*waits(*[(-9, 0.0)] * 5, (-9, HEALTHY))][-1] == 1
+        assert [*waits(*[(-9, 0.0)] * 5, (-9, HEALTHY_SECONDS))][-1] == 1
 
     def test_what_is_no_longer_wanted(self, scene, caplog):
         """The refusal of a drone that was to come in, and no longer is, is no alarm, and it is not
@@ -126,7 +137,11 @@ class TestRestarts:
         """A drone that gives up by itself soon after its start, three times in a row, is not
         started again.
         """
-        assert [wait is None for wait in waits(*[(1, 0.5)] * TRIES)] == [False, False, True]
+        assert [wait is None for wait in waits(*[(1, 0.5)] * MAX_FAILED_STARTS)] == [
+            False,
+            False,
+            True,
+        ]
 
     def test_a_signal_says_nothing_of_the_next_start(self):
         """A drone that the kernel kills, for want of memory perhaps, is tried for ever; it breaks
@@ -163,7 +178,7 @@ class TestDeaths:
         status is 1.
         """
         _, other = scene.begin(2)
-        for _ in range(TRIES):
+        for _ in range(MAX_FAILED_STARTS):
             refusing = next(one for one in reversed(scene.started) if one.number == 0)
             refusing.said = ["SETTING = 1: must be 2"]
             scene.end(refusing, 1)
@@ -194,7 +209,7 @@ class TestLeftovers:
     def test_it_is_said_and_no_reason_to_start_again(self, scene, caplog):
         """The others are left alone, and the exit status is 1."""
         first, second = scene.begin(2)
-        scene.now += HEALTHY
+        scene.now += HEALTHY_SECONDS
         scene.reasons[0] = "finished"
         scene.end(first, 1)
         scene.after(LONGEST_WAIT)
@@ -211,7 +226,7 @@ class TestLeftovers:
         first, second = scene.begin(2)
         scene.reasons[0] = "closespider_pagecount"
         scene.end(first, 1)
-        scene.after(TOGETHER)
+        scene.after(TOGETHER_SECONDS)
 
         assert second.heard == [signal.SIGTERM]
 
@@ -262,7 +277,7 @@ class TestEnds:
         """A drone that ends before the crawl does ends the others: they would wait for it in vain."""
         first, second = scene.begin(2)
         scene.end(first, 0, "closespider_pagecount")
-        scene.after(TOGETHER - 1)
+        scene.after(TOGETHER_SECONDS - 1)
         assert second.heard == []
         scene.after(1)
 
@@ -321,7 +336,7 @@ class TestSignals:
         """A terminal and `timeout` may both signal within half a second: that is one signal."""
         (drone,) = scene.begin(1)
         scene.supervisor.signalled()
-        scene.now += SAME - 0.01
+        scene.now += SAME_SIGNAL_SECONDS - 0.01
         scene.supervisor.signalled()
 
         assert drone.heard == [signal.SIGTERM]
@@ -332,9 +347,9 @@ class TestSignals:
         """
         (drone,) = scene.begin(1)
         scene.supervisor.signalled()
-        scene.now += SAME
+        scene.now += SAME_SIGNAL_SECONDS
         scene.supervisor.signalled()
-        scene.after(MERCY - 0.1)
+        scene.after(MERCY_SECONDS - 0.1)
         assert drone.heard == [signal.SIGTERM] * 2
         scene.after(0.1)
 
@@ -431,7 +446,7 @@ class TestOutput:
             drone.said = [LINE.format("WARNING")] * 2
         scene.supervisor.step()
         second.said = [LINE.format("WARNING")]
-        scene.after(TOLD)
+        scene.after(REPEAT_SECONDS)
 
         assert caplog.messages == [
             f"drone {n}: [webcrawl.net.dns] no name server answers" for n in (0, 1)

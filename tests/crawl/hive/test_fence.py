@@ -18,7 +18,7 @@ def test_it_is_closed_until_the_server_has_answered():
     fence = Fence(30, Watch())
 
     assert fence.is_closed()
-    assert fence.answered(100.0)
+    assert fence.note_answer(100.0)
     assert not fence.is_closed()
 
 
@@ -28,9 +28,9 @@ def test_it_closes_so_long_after_the_question():
     """
     watch = Watch()
     fence = Fence(30, watch)
-    fence.answered(100.0)
+    fence.note_answer(100.0)
     watch.time = 120.0
-    assert not fence.answered(110.0), "it was open"
+    assert not fence.note_answer(110.0), "it was open"
 
     watch.time = 139.9
     assert not fence.is_closed()
@@ -43,4 +43,4 @@ def test_an_answer_that_comes_too_late():
     watch = Watch()
     watch.time = 140.0
 
-    assert not Fence(30, watch).answered(100.0)
+    assert not Fence(30, watch).note_answer(100.0)

@@ -168,7 +168,7 @@ def check(link):
 def test_what_drones_send(kind):
     """All that a drone writes is taken in as it is."""
     sound = LetterCheck(check)
-    assert sound.items(kind, [*SOUND[kind]], SLOTS) == SOUND[kind]
+    assert sound.sound_items(kind, [*SOUND[kind]], SLOTS) == SOUND[kind]
     assert sound.refused == 0
 
 
@@ -191,9 +191,9 @@ def test_a_host_of_which_everything_is_known():
     (record,) = msgpack.unpackb(msgpack.packb([pack_host(host, 5.0)]))
     sound, piece = LetterCheck(check), [0, "host", "a.test", record]
 
-    assert sound.items(Kind.SLOT, [piece], SLOTS) == [piece]
+    assert sound.sound_items(Kind.SLOT, [piece], SLOTS) == [piece]
     assert (
-        sound.items(
+        sound.sound_items(
             Kind.SLOT, [[0, "host", "a.test", [*HOST[:5], [*HOST[5], ["x"]], *HOST[6:]]]], SLOTS
         )
         == []
@@ -210,8 +210,8 @@ def test_urls_that_have_met_a_wall():
         [0, "host", "a.test", walled],
     ]
 
-    assert LetterCheck().items(Kind.SLOT, pieces, SLOTS) == pieces
-    assert LetterCheck().items(Kind.QUEUED, [met], SLOTS) == [met]
+    assert LetterCheck().sound_items(Kind.SLOT, pieces, SLOTS) == pieces
+    assert LetterCheck().sound_items(Kind.QUEUED, [met], SLOTS) == [met]
 
 
 def test_whatever_host_a_crawl_takes():
@@ -224,7 +224,7 @@ def test_whatever_host_a_crawl_takes():
     ]
 
     assert b"http://a{b.test/    0   " in links
-    assert LetterCheck().items(Kind.LINKS, links, SLOTS) == links
+    assert LetterCheck().sound_items(Kind.LINKS, links, SLOTS) == links
 
 
 @pytest.mark.parametrize("kind", Kind)
@@ -235,7 +235,7 @@ def test_a_bad_item_loses_no_other(kind):
     good = SOUND[kind][0]
     for item in UNSOUND[kind]:
         sound = LetterCheck(check)
-        assert sound.items(kind, [good, item, good], SLOTS) == [good, good], item
+        assert sound.sound_items(kind, [good, item, good], SLOTS) == [good, good], item
         assert sound.refused == 1
 
 
@@ -247,7 +247,7 @@ def test_a_bad_link_in_a_piece_of_a_slot():
         [1, "later", "a.test", [[True, 1.0, FORGED], [True, 1.0, LINK]]],
     ]
 
-    assert sound.items(Kind.SLOT, pieces, SLOTS) == [
+    assert sound.sound_items(Kind.SLOT, pieces, SLOTS) == [
         [1, "urls", "a.test", [LINK]],
         [1, "later", "a.test", [[True, 1.0, LINK]]],
     ]
@@ -257,7 +257,7 @@ def test_a_bad_link_in_a_piece_of_a_slot():
 def test_it_is_told_once(caplog):
     """The first one has a line, which says why; all are counted."""
     sound = LetterCheck(check)
-    sound.items(Kind.LINKS, [FORGED, b"x", FORGED], SLOTS)
+    sound.sound_items(Kind.LINKS, [FORGED, b"x", FORGED], SLOTS)
 
     (line,) = caplog.messages
     assert line.startswith("an item of a letter was refused: no good request: bad (")
@@ -268,7 +268,9 @@ def test_it_is_told_once(caplog):
 @given(st.sampled_from(Kind), st.lists(values, max_size=3))
 def test_any_items(kind, items):
     """Whatever the items are, those that are taken in can be packed, and nothing is raised."""
-    msgpack.packb(LetterCheck(check).items(kind, items, SLOTS), unicode_errors="surrogatepass")
+    msgpack.packb(
+        LetterCheck(check).sound_items(kind, items, SLOTS), unicode_errors="surrogatepass"
+    )
 
 
 @given(
@@ -283,7 +285,7 @@ def test_a_link_with_other_bytes_must_unpack(kind, more):
         LINK[:9] + more + LINK[9:],
         LINK[:40] + more + LINK[40:],
     ):
-        for one in LetterCheck(check).items(kind, [record], SLOTS):
+        for one in LetterCheck(check).sound_items(kind, [record], SLOTS):
             unpack(one)
 
 

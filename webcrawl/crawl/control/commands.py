@@ -308,7 +308,7 @@ def _by_and_most(*words: str) -> tuple[str, int]:
 
 def _refuse_elsewhere(order: Commanded, word: str) -> None:
     """Raise CommandError if the host belongs to another drone of the hive."""
-    post = order.crawl.parts.post
+    post = order.crawl.parts.drone_parts
     if post is None:
         return
     owner = post.drone.owner(url_named(word))

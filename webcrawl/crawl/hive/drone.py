@@ -1,8 +1,8 @@
-"""One drone of a hive, without a network: whose a URL is, what is sent, what has come.
+"""One drone of a hive, without a network: which drone owns a URL, what is sent, what has come.
 
-What pages link to is divided: what is ours stays, and what belongs to another drone goes to it,
-once. In front of the wire stands a URL cache (Broder, Najork, Wiener, section 2): a link that was
-sent lately is not sent again.
+The links of pages are divided: what this drone owns stays, and what belongs to another drone is
+sent there, once. In front of the wire stands a URL cache (Broder, Najork, Wiener, section 2): a
+link that was sent recently is not sent again.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from webcrawl.crawl.hive.slot_moves import SlotMoves
 from webcrawl.frontier.seen.caches import UrlCache
 from webcrawl.net.robots import LIMIT
 
-KNOWN = 1 << 16  # authorities whose slots are remembered
-OF_SLOTS = frozenset((Kind.LINKS, Kind.REQUESTS, Kind.QUEUED, Kind.SLOT))
+MAX_AUTHORITIES = 1 << 16  # whose slots are remembered
+# Kinds whose items belong to a slot. Those of VOTES and ROBOTS belong to a drone.
+SLOT_KINDS = frozenset((Kind.LINKS, Kind.REQUESTS, Kind.QUEUED, Kind.SLOT))
 
 
 class HomeCrawl(Protocol):
@@ -45,17 +46,20 @@ class HomeCrawl(Protocol):
         """Take links that are known to be new."""
 
     def robots(self, link: Link, status: int, body: bytes, location: str, chain: str) -> None:
-        """Takes what came of a robots.txt that another drone fetched for us."""
+        """Take the answer to a robots.txt that another drone fetched for this one."""
 
     def forget(self) -> None:
-        """Forget what was submitted lately, which may have new owners, to submit it again."""
+        """Forget the recently submitted links, which may have new owners, to submit them again."""
 
     def seeds_again(self) -> None:
-        """Reads all seeds once more: some have become ours."""
+        """Read all seeds once more: some have become this drone's."""
 
 
 class Drone:
-    """The crawl's `Elsewhere`, and the reader of its letters."""
+    """Sends what other drones own, and takes their letters.
+
+    It is the crawl's `Elsewhere`. `home` and `slot_moves` are set once their parts are open.
+    """
 
     home: HomeCrawl
     slot_moves: SlotMoves
@@ -67,24 +71,24 @@ class Drone:
         slot_of: Callable[[str], int],
         make_cache: Callable[[], UrlCache],
         keep: Callable[[SlotMap], None] = lambda _: None,
-        sound: LetterCheck | None = None,
+        letter_check: LetterCheck | None = None,
     ) -> None:
-        """`slot_of` names the slot of a host; `make_cache` makes a cache of links sent to others.
+        """`slot_of` returns the slot of a host, and `keep` puts a later map into the state.
 
-        `keep` puts a later map into the state; `sound` knows what may come in a letter, and go.
+        `make_cache` makes a cache of links that were sent to other drones.
         """
         self.me = me
         self._outbox = outbox
         self._keep = keep
         self._slot_of = slot_of
         self._make_cache = make_cache
-        self._sent_lately = make_cache()
+        self._recently_sent = make_cache()
         self._slots: dict[str, int] = {}  # by authority
-        self._sound = sound or LetterCheck()
-        self.received = 0
-        self.foreign = 0  # links to hosts of others
-        self.sent = 0  # those of them that were not sent lately
-        # for drones that are gone: slices of the work
+        self._letter_check = letter_check or LetterCheck()
+        self.received = 0  # items of letters
+        self.foreign = 0  # links to hosts of other drones
+        self.sent = 0  # those of them that were not sent recently
+        # By drones that are gone: what reroutes their letters, a letter in each step
         self.rerouted: dict[int, Iterator[None]] = {}
 
     @property
@@ -95,17 +99,14 @@ class Drone:
         return self.slot_moves.map
 
     def learn(self, slots: SlotMap, lost: Iterable[int] = ()) -> None:
-        """Takes a later map.
-
-        Of drones that are lost nothing comes; what was for them goes to others.
-        """
-        while self.reroute():  # before anybody else gets the number
+        """Take a later map. Send what was for the `lost` drones, which give nothing, to others."""
+        while self.reroute():  # before another drone gets the number of one that is gone
             pass
         gone = [drone for drone in lost if drone not in slots.drones]
         self.slot_moves.learn(slots, lost=gone)
         self._outbox.generation = slots.generation
         self._keep(slots)
-        self._sent_lately = self._make_cache()  # there are other owners
+        self._recently_sent = self._make_cache()  # there are other owners
         self.home.forget()
         for drone in gone:
             self.part_from(drone)
@@ -113,12 +114,15 @@ class Drone:
             self.home.seeds_again()
 
     def part_from(self, drone: int) -> None:
-        """Give letters for a drone that is gone to others; its successor's are numbered from 1."""
+        """Begin to give letters for a drone that is gone to others, unless that is under way.
+
+        `reroute` does it. A drone that gets the number later is sent letters from number 1 on.
+        """
         if drone not in self.slots.drones and drone not in self.rerouted:
-            self.rerouted[drone] = self._outbox.reroute(drone, self._route)
+            self.rerouted[drone] = self._outbox.reroute(drone, self._new_receiver)
 
     def reroute(self) -> bool:
-        """Give a letter for such drones to others, in 0.3 ms; return whether there is more to do."""
+        """Give one letter for such drones to others, in 0.3 ms; return whether there was any left."""
         for drone, slices in self.rerouted.items():
             try:
                 next(slices)
@@ -137,7 +141,7 @@ class Drone:
     def stats(self) -> dict[str, int]:
         """Return the counters of this run, and of the slots."""
         counters = {"foreign": self.foreign, "sent": self.sent, "received": self.received}
-        return {**counters, "refused": self._sound.refused, **self.slot_moves.stats()}
+        return {**counters, "refused": self._letter_check.refused, **self.slot_moves.stats()}
 
     # -- to others
 
@@ -146,7 +150,7 @@ class Drone:
         authority = url.split("/", 3)[2]
         slot = self._slots.get(authority)
         if slot is None:
-            if len(self._slots) >= KNOWN:
+            if len(self._slots) >= MAX_AUTHORITIES:
                 self._slots.clear()
             slot = self._slots[authority] = self._slot_of(host_of(url))
         return slot
@@ -157,42 +161,48 @@ class Drone:
     def keep_ours(
         self, keys: Sequence[int], urls: Sequence[str], records: Sequence[bytes]
     ) -> tuple[Sequence[int], Sequence[bytes]]:
-        """Return those of these links that are ours; send the others.
+        """Return those of these links that this drone owns, and send the others to their owners.
 
         They are given by fingerprint, URL and packed form.
         """
+        # Called for the links of each page: local names save two look-ups for each link.
         owned, slot_of = self.slot_moves.owned, self.slot
         slots = [slot_of(url) for url in urls]
-        away = [at for at, slot in enumerate(slots) if not owned[slot]]
-        if not away:
+        foreign = [number for number, slot in enumerate(slots) if not owned[slot]]
+        if not foreign:
             return keys, records
-        self._send(away, slots, keys, records)
-        mine = [at for at, slot in enumerate(slots) if owned[slot]]
-        return [keys[at] for at in mine], [records[at] for at in mine]
+        self._send_links(foreign, slots, keys, records)
+        ours = [number for number, slot in enumerate(slots) if owned[slot]]
+        return [keys[number] for number in ours], [records[number] for number in ours]
 
     def keep_seeds(
         self, keys: Sequence[int], urls: Sequence[str], records: Sequence[bytes]
     ) -> tuple[Sequence[int], Sequence[bytes]]:
-        """Return those of these seeds, which all drones read, that are ours.
+        """Return those of these seeds, which all drones read, that this drone owns.
 
-        Those of slots that never were here are passed over.
+        Seeds of slots that never were here are skipped.
         """
-        known = [at for at, url in enumerate(urls) if self.slot_moves.was_here(self.slot(url))]
+        known = [
+            number for number, url in enumerate(urls) if self.slot_moves.was_here(self.slot(url))
+        ]
         return self.keep_ours(
-            [keys[at] for at in known], [urls[at] for at in known], [records[at] for at in known]
+            [keys[number] for number in known],
+            [urls[number] for number in known],
+            [records[number] for number in known],
         )
 
-    def _send(
-        self, away: list[int], slots: list[int], keys: Sequence[int], records: Sequence[bytes]
+    def _send_links(
+        self, foreign: list[int], slots: list[int], keys: Sequence[int], records: Sequence[bytes]
     ) -> None:
-        self.foreign += len(away)
-        letters: defaultdict[int, list[bytes]] = defaultdict(list)
-        for missed in self._sent_lately.misses([keys[at] for at in away]):
-            at = away[missed]
-            letters[slots[at]].append(records[at])
-        for slot, some in letters.items():
-            self.sent += len(some)
-            self.slot_moves.send(Kind.LINKS, slot, some)
+        """Send the links with these numbers to the owners of their slots, unless sent recently."""
+        self.foreign += len(foreign)
+        links_by_slot: defaultdict[int, list[bytes]] = defaultdict(list)
+        for missed in self._recently_sent.misses([keys[number] for number in foreign]):
+            number = foreign[missed]
+            links_by_slot[slots[number]].append(records[number])
+        for slot, links in links_by_slot.items():
+            self.sent += len(links)
+            self.slot_moves.send(Kind.LINKS, slot, links)
 
     def request(self, link: Link, variants: Sequence[str], *, free: bool) -> None:
         self.slot_moves.send(
@@ -206,22 +216,18 @@ class Drone:
         return owner != self.me
 
     def ask_robots(self, record: Packed) -> None:
-        self.slot_moves.send(
-            Kind.LINKS,
-            self.slot(_start(record)),
-            [self._sound.link_for_other_drone(record) or record],
-        )
+        link = self._letter_check.link_for_other_drone(record) or record
+        self.slot_moves.send(Kind.LINKS, self.slot(_authority_url(record)), [link])
 
     def robots_answered(
         self, link: Link, status: int, body: bytes, location: str | None, chain: str
     ) -> bool:
         owner = self.owner(f"{link.history}/")
         if owner != self.me:
-            # who gets it reads no more, and is to see whether there was more
-            read = body[: LIMIT + 1]
-            self._outbox.put(
-                owner, Kind.ROBOTS, [[link.pack(), int(status), read, location or "", chain]]
-            )
+            # The receiver reads LIMIT bytes, and has to see whether there were more.
+            start = body[: LIMIT + 1]
+            answer = [link.pack(), int(status), start, location or "", chain]
+            self._outbox.put(owner, Kind.ROBOTS, [answer])
         return owner != self.me
 
     def robots_gone(self, link: Link) -> bool:
@@ -232,29 +238,34 @@ class Drone:
         return self.robots_answered(link, Status.TIMEOUT, b"", None, "")
 
     def owner(self, url: str) -> int:
-        """Return the drone whose URL it is."""
+        """Return the drone that owns a URL by the latest map."""
         return self.slot_moves.owner(self.slot(url))
 
-    def _route(self, kind: Kind, item: Any) -> int:
-        """Return the owner of an item that was for a drone which is lost."""
-        if kind in OF_SLOTS:
+    def _new_receiver(self, kind: Kind, item: Any) -> int:
+        """Return the drone for an item that was for a drone which is gone."""
+        if kind in SLOT_KINDS:
             return self.slot_moves.route(kind, item)
-        return self.owner(str(item[1]) if kind is Kind.VOTES else f"{unpack(item[0]).history}/")
+        if kind is Kind.VOTES:
+            _, url = item
+            return self.owner(str(url))
+        record, *_ = item
+        return self.owner(f"{unpack(record).history}/")  # the origin whose robots.txt it is
 
     # -- from others
 
-    def take(self, message: Letter) -> None:
-        """Books a letter. What is not ours goes on to its owner.
+    def take(self, letter: Letter) -> None:
+        """Book a letter, and send on what another drone owns.
 
-        Raise LaterMapNeeded: nothing was booked. By our map the pieces of a slot that is now ours would go back
-        to their sender, and those that come later would be here before them.
+        Raise LaterMapNeeded, and book nothing, if the sender knows a later map. By the map here the
+        pieces of a slot that has moved here would go back to their sender, and later ones would
+        arrive before them.
         """
-        if message.generation > self.slots.generation:
+        if letter.generation > self.slots.generation:
             raise LaterMapNeeded
-        self.received += len(message.items)
-        kind = message.kind
-        items = self._sound.items(kind, message.items, len(self.slots.owners))
-        if kind in OF_SLOTS:
+        self.received += len(letter.items)
+        kind = letter.kind
+        items = self._letter_check.sound_items(kind, letter.items, len(self.slots.owners))
+        if kind in SLOT_KINDS:
             self.slot_moves.receive(kind, items, self.home.now())
         elif kind is Kind.VOTES:
             for source, url in items:
@@ -267,7 +278,7 @@ class Drone:
                     self.home.robots(link, status, body, location, chain)
 
     def accept(self, kind: Kind, items: Sequence[Any]) -> None:
-        """Takes in what is ours."""
+        """Have the crawl take LINKS, QUEUED or REQUESTS items that this drone owns."""
         if kind is Kind.LINKS:
             self.home.links(items)
         elif kind is Kind.QUEUED:
@@ -277,6 +288,6 @@ class Drone:
                 self.home.request(unpack(record), variants, free=free)
 
 
-def _start(record: Packed) -> str:
-    """Return as much of a packed link's URL as says whose it is."""
+def _authority_url(record: Packed) -> str:
+    """Return as much of a packed link's URL as decides its slot."""
     return f"//{authority_of(record)}/"

@@ -19,9 +19,9 @@ from webcrawl.store.jobdir.meta_row import UNREADABLE, read_terms
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.urls.host_names import RegisteredDomains
 
-# of exact letters from one drone to another: an identifier, and the last number
 Channel = tuple[int, int]
-NEVER: Channel = 0, 0
+"""Of exact letters from one drone to another: an identifier, and the number of the last letter."""
+NO_CHANNEL: Channel = 0, 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,18 +48,20 @@ def saved_drone_of(crawl: Path) -> SavedDrone | None:
     """
     with Snapshot(crawl / "state") as snapshot:
         try:
-            standing = _standing(snapshot)
+            drone = _read_drone(snapshot)
         except UNREADABLE:
             return None
         snapshot.check_still()
-    return standing
+    return drone
 
 
-def _standing(snapshot: Snapshot) -> SavedDrone | None:
+def _read_drone(snapshot: Snapshot) -> SavedDrone | None:
+    """Return what a state says of its drone, or None if it is no drone's, or was never let in."""
     identity = member.unpack_identity(snapshot.get(member.IDENTITY))
-    slots, key = snapshot.get(member.MAP), snapshot.get(member.KEY)
-    # it was refused when it came, and has done nothing
-    if identity is None or (slots is None and key is None):
+    slots = snapshot.get(member.MAP)
+    key = snapshot.get(member.KEY)
+    was_never_let_in = slots is None and key is None
+    if identity is None or was_never_let_in:
         return None
     terms = read_terms(snapshot.get("terms") or b"{}")
     _, _, received = letter.read_inbox(snapshot.get(letter.INBOX))
@@ -83,45 +85,37 @@ def _standing(snapshot: Snapshot) -> SavedDrone | None:
 
 def check_identities(crawls: Mapping[Path, SavedDrone]) -> Iterator[DamagedFile]:
     """Check that each drone lies in its own folder, and that all are of one hive."""
-    first = next(iter(crawls.values()), None)
-    for crawl, one in crawls.items():
-        if one.drone != number_of(crawl):
-            yield DamagedFile(
-                one.path,
-                0,
-                f"table meta, {member.IDENTITY}: this is the state of drone {one.drone}",
-            )
-        if first is not None and one.hive != first.hive:
-            why = f"belongs to the hive {one.hive}, but {first.path.parent.parent.name} belongs to {first.hive}"
-            yield DamagedFile(one.path, 0, f"table meta, {member.IDENTITY}: {why}")
-        elif first is not None and one.key != first.key:
-            yield DamagedFile(
-                one.path,
-                0,
-                f"table meta, key: differs from that of {first.path.parent.parent.name}",
-            )
+    if not crawls:
+        return
+    first = next(iter(crawls.values()))
+    first_name = first.path.parent.parent.name
+    for crawl, drone in crawls.items():
+        if drone.drone != number_of(crawl):
+            why = f"this is the state of drone {drone.drone}"
+            yield DamagedFile(drone.path, 0, f"table meta, {member.IDENTITY}: {why}")
+        if drone.hive != first.hive:
+            why = f"belongs to the hive {drone.hive}, but {first_name} belongs to {first.hive}"
+            yield DamagedFile(drone.path, 0, f"table meta, {member.IDENTITY}: {why}")
+        elif drone.key != first.key:
+            yield DamagedFile(drone.path, 0, f"table meta, key: differs from that of {first_name}")
 
 
 def check_strangers(crawls: Iterable[Path], drones: Iterable[SavedDrone]) -> Iterator[DamagedFile]:
     """Check drones that were never let in. A state elsewhere may already have their number."""
-    known = {number: state for one in drones for number, state in one.others.items()}
+    states = {number: state for drone in drones for number, state in drone.others.items()}
     for crawl in crawls:
         number = number_of(crawl)
         with Snapshot(crawl / "state") as snapshot:
-            who = snapshot.get(member.IDENTITY)
-        if number in known and who is not None and _state(who) not in (known[number], None):
-            yield DamagedFile(
-                crawl / STATE,
-                0,
-                f"this drone was never let in: the state of drone {number}, {known[number]}, is "
-                "in another folder",
-            )
+            state = _state_id(snapshot.get(member.IDENTITY))
+        if number in states and state not in (states[number], None):
+            why = f"the state of drone {number}, {states[number]}, is in another folder"
+            yield DamagedFile(crawl / STATE, 0, f"this drone was never let in: {why}")
 
 
-def _state(who: bytes) -> str | None:
-    """Return the id of a drone's state, or None if its row is damaged, as reported."""
+def _state_id(saved_identity: bytes | None) -> str | None:
+    """Return the id of a drone's state, or None if it has none, or a damaged one, as reported."""
     try:
-        identity = member.unpack_identity(who)
+        identity = member.unpack_identity(saved_identity)
     except UNREADABLE:
         return None
     return identity.id if identity is not None else None
@@ -130,61 +124,62 @@ def _state(who: bytes) -> str | None:
 def check_channels(
     before: Mapping[int, SavedDrone], after: Mapping[int, SavedDrone]
 ) -> Iterator[DamagedFile]:
-    """Check that a sender still has each exact letter that its receiver lacks.
+    """Check that no exact letter between two drones is lost, and that none was received unsent.
 
-    And that each letter that a receiver has was sent.
-
-    What was read `before` and `after` differs in a running hive. A sender has forgotten only what a
-    receiver that is read later has, and a receiver has only what a sender that is read later has
-    sent.
+    `before` and `after` are the same drones, read twice. In a running hive they differ: a sender
+    has forgotten only what a receiver that is read later has, and a receiver has only what a sender
+    that is read later has sent.
     """
     both = before.keys() & after.keys()
     for number in sorted(both):
         sender = before[number]
-        for other, (channel, last) in sender.sent.items():
-            now = after[number].sent.get(other, NEVER)
-            if other not in both or now[0] != channel:  # lost, or begun anew
+        for other, (channel, last_sent) in sender.sent.items():
+            later_channel, last_sent_later = after[number].sent.get(other, NO_CHANNEL)
+            if other not in both or later_channel != channel:  # lost, or begun anew
                 continue
             receiver = after[other]
-            first, has = (
-                last - sender.kept.get(other, 0) + 1,
-                _number(receiver.received, number, channel),
-            )
-            if has < first - 1:
+            first_kept = last_sent - sender.kept.get(other, 0) + 1
+            last_received = _last_received(receiver, number, channel)
+            if last_received < first_kept - 1:
                 why = (
-                    f"letters {has + 1} to {first - 1} of drone {number} are lost: neither sender nor "
-                    "receiver has them"
+                    f"letters {last_received + 1} to {first_kept - 1} of drone {number} are lost: neither sender "
+                    "nor receiver has them"
                 )
                 yield DamagedFile(receiver.path, 0, f"table meta, {letter.INBOX}: {why}")
-            had = _number(before[other].received, number, channel)
-            if had > now[1]:
+            received_before = _last_received(before[other], number, channel)
+            if received_before > last_sent_later:
                 why = (
-                    f"letter {had} of drone {number} has arrived, but it has sent only {now[1]}: one of "
-                    "the two is an older copy"
+                    f"letter {received_before} of drone {number} has arrived, but it has sent only "
+                    f"{last_sent_later}: one of the two is an older copy"
                 )
                 yield DamagedFile(receiver.path, 0, f"table meta, {letter.INBOX}: {why}")
 
 
-def _number(received: Mapping[int, Channel], sender: int, channel: int) -> int:
-    known, number = received.get(sender, NEVER)
-    return number if known == channel else 0
+def _last_received(receiver: SavedDrone, sender: int, channel: int) -> int:
+    """Return the number of the last exact letter that a drone has of this channel; 0 if none."""
+    known_channel, number = receiver.received.get(sender, NO_CHANNEL)
+    return number if known_channel == channel else 0
 
 
-KNOWN = 1 << 16  # authorities whose owners are remembered
+MAX_AUTHORITIES = 1 << 16  # whose owners are remembered
 Owner = Callable[[bytes], int]
+"""Returns the drone that has always owned a URL, or UNKNOWN."""
 UNKNOWN = -1  # the owner of what has no host
 
 
 def owner_of(drones: Iterable[SavedDrone]) -> Owner | None:
-    """Return a function that tells which drone has always owned a URL.
+    """Return a function that names the drone which has always owned a URL.
 
     Return None if owners have changed or depend on a file.
     """
     first = next(iter(drones), None)
-    ways = {one.partition for one in drones}
-    if first is None or first.slots is None or len(ways) > 1 or not ways <= set(WAYS):
+    if first is None or first.slots is None:
         return None
-    if any(one.slots is None or one.slots.generation > 1 for one in drones):
+    partitions = {drone.partition for drone in drones}
+    depends_on_file = not partitions <= set(WAYS)
+    if len(partitions) > 1 or depends_on_file:
+        return None
+    if any(drone.slots is None or drone.slots.generation > 1 for drone in drones):
         return None
     try:
         slot = partition_of(first.partition, RegisteredDomains()).dividing(first.slots).slot
@@ -192,22 +187,23 @@ def owner_of(drones: Iterable[SavedDrone]) -> Owner | None:
         return None
     owners = first.slots.owners
 
-    @lru_cache(KNOWN)
-    def of_authority(start: bytes) -> int:
+    @lru_cache(MAX_AUTHORITIES)
+    def owner_of_authority(start: bytes) -> int:
         try:
             return owners[slot(host_of(f"{start.decode()}/"))]
         except (IndexError, UnicodeDecodeError):
             # of a damaged line, which was reported with its drone
             return UNKNOWN
 
-    return lambda url: of_authority(b"/".join(url.split(b"/", 3)[:3]))
+    return lambda url: owner_of_authority(b"/".join(url.split(b"/", 3)[:3]))
 
 
 def check_owners(
     drone: int, urls: Iterable[tuple[bytes, Path, int]], owner: Owner
 ) -> Iterator[DamagedFile]:
-    """Yield each URL of this drone's log that is another's."""
-    for url, path, at in urls:
-        theirs = owner(url)
-        if theirs not in (drone, UNKNOWN):
-            yield DamagedFile(path, at, f"{url.decode(errors='replace')} belongs to drone {theirs}")
+    """Yield the place of each URL of this drone's log that another drone owns."""
+    for url, path, offset in urls:
+        actual = owner(url)
+        if actual not in (drone, UNKNOWN):
+            why = f"{url.decode(errors='replace')} belongs to drone {actual}"
+            yield DamagedFile(path, offset, why)

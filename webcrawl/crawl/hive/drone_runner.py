@@ -227,7 +227,7 @@ class DroneRunner:
         )
         self._answered_beats += 1  # not before it was answered: see Report
         self._answered_at = time.time()
-        if fence.answered(asked_at):
+        if fence.note_answer(asked_at):
             self._crawl.crawl.parts.begin_again()
             self._crawl.wake()
         return beat

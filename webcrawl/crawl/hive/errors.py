@@ -10,10 +10,10 @@ import msgpack
 
 from webcrawl.base.program import program
 
-MAX_NAMED_DRONES = 20  # drones in a line
-# behind what is wrong with a drone that may have come to the wrong hive
+MAX_NAMED_DRONES = 20  # in a line; of more only the first and the last are named
+# Follows what is wrong with a drone that may have come to the wrong hive
 ANOTHER_HIVE = "; if that is another hive, set HIVE_NAME"
-# What is raised when bytes that are no drone's are unpacked and read
+# What is raised when bytes that no drone has packed are unpacked and read
 UNPACK_ERRORS = (ValueError, TypeError, LookupError, AttributeError, msgpack.UnpackException)
 
 
@@ -27,7 +27,7 @@ class CannotRead(HiveError):  # noqa: N818 - reads as what it is
 
 @contextmanager
 def translate_os_errors(file: Path) -> Iterator[None]:
-    """Has CannotRead say what the system refuses: of the file that it names, or else of this one."""
+    """Raise CannotRead for an OSError; it names the error's file, or this one if that has none."""
     try:
         yield
     except OSError as error:
@@ -36,7 +36,7 @@ def translate_os_errors(file: Path) -> Iterator[None]:
 
 @contextmanager
 def translate_unpack_errors() -> Iterator[None]:
-    """Raise HiveError, in one line, for what cannot be read: others may write to the server, too."""
+    """Raise HiveError for data of the server that cannot be read: others may write to it, too."""
     try:
         yield
     except UNPACK_ERRORS as error:
@@ -49,7 +49,11 @@ class AnotherHive(HiveError):  # noqa: N818 - reads as what it is
     """The server knows another hive by this name, which an operator must not see or command."""
 
     def __init__(self, name: str, where: str, *, gives_way: bool = False) -> None:
-        """`where`: one of its drones is. `gives_way`: to the first drone of an older hive."""
+        """`where` names one of its drones, in brackets, or is empty.
+
+        `gives_way` is True if that hive is being founded, and gives way to the first drone of an
+        older hive.
+        """
         super().__init__(
             f"the server already has another hive named {name}{where}: set a different HIVE_NAME; a hive that has "
             "begun keeps its name, and needs another server or database in REDIS_URL"
@@ -61,11 +65,11 @@ class UnknownDrone(HiveError):  # noqa: N818 - reads as what it is
     """No slot map and no order names a drone of this number: it has to wait for one that does."""
 
     def __init__(self, drone: int, drones: Iterable[int]) -> None:
-        """`drones`: those that the hive has."""
-        there = sorted(drones)
-        named = ", ".join(map(str, there))
-        if len(there) > MAX_NAMED_DRONES:
-            named = f"{there[0]} to {there[-1]}"
+        """`drones`: the numbers that the hive has."""
+        numbers = sorted(drones)
+        named = ", ".join(map(str, numbers))
+        if len(numbers) > MAX_NAMED_DRONES:
+            named = f"{numbers[0]} to {numbers[-1]}"
         super().__init__(
             f"HIVE_DRONE = {drone}: the hive has the drones {named}; this one waits until "
             f"`{program()} hive resize -n {drone + 1}` lets it in{ANOTHER_HIVE}"
@@ -77,9 +81,9 @@ class ForeignMessage(HiveError):  # noqa: N818 - reads as what it is
 
 
 class LaterMapNeeded(Exception):  # noqa: N818
-    """A letter was addressed using a later slot map than ours. We must learn that map first.
+    """A letter was sent by a later slot map than this drone's, which has to learn that map first.
 
-    Nothing was done with it.
+    Nothing was done with the letter.
     """
 
 

@@ -13,11 +13,11 @@ def _since_boot() -> float:
 
 
 class Fence:
-    """Is closed unless the server has answered a sign of life of the last so many seconds.
+    """Says whether a drone may fetch: only if the server answered a recent sign of life.
 
     A drone's lease begins when its sign of life reaches the server, so a fence of the same length
-    is closed before anybody can take the drone for lost. The clock is read at each question: a
-    process that was stopped, and goes on, has not noticed yet that time has passed.
+    is closed before the drone can be given up. The clock is read at each question: a process that
+    was stopped, and goes on, has not noticed yet that time has passed.
     """
 
     def __init__(self, seconds: float, clock: Callable[[], float] = _since_boot) -> None:
@@ -25,10 +25,10 @@ class Fence:
         self.now = clock
         self._closes_at: float | None = None  # None: the server has not answered in this run
 
-    def answered(self, asked_at: float) -> bool:
-        """Open the fence: a sign of life that was made at `asked_at` was answered.
+    def note_answer(self, asked_at: float) -> bool:
+        """Open the fence, for `seconds` from when the answered sign of life was made.
 
-        Return whether it was closed.
+        Return whether that has opened it: it was closed before, and is not closed again by now.
         """
         was_closed = self.is_closed()
         self._closes_at = asked_at + self.seconds

@@ -35,7 +35,7 @@ from webcrawl.crawl.hive.letter import (
     read_letter,
 )
 from webcrawl.crawl.hive.outbox import ROWS_BEGIN, ROWS_END, RowName, parse_row_name
-from webcrawl.frontier.host_origins import MAX_ORIGINS as RECORDS
+from webcrawl.frontier.host_origins import MAX_ORIGINS
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.host_row import PLAIN_FIELDS as NUMBERS
 from webcrawl.store.jobdir.queue_row import link_flaw
@@ -43,7 +43,8 @@ from webcrawl.store.jobdir.snapshot import Snapshot
 
 logger = logging.getLogger(__name__)
 
-HOST = rb"[A-Za-z0-9_.~!$&'()*+,;=%\"`{}\x80-\xff-]++"  # such as {site}, of a broken template
+# Links on pages have hosts such as {site}, of a broken template.
+HOST = rb"[A-Za-z0-9_.~!$&'()*+,;=%\"`{}\x80-\xff-]++"
 AUTHORITY = rb"(?:https?|ftp|gopher)://(?:" + HOST + rb"|\[[0-9a-f:.]++\])(?::\d{1,5}+)?"
 WORD = rb"[!-~\x80-\xff]*+"
 URL = AUTHORITY + b"/" + WORD
@@ -51,26 +52,28 @@ PLAIN = re.compile(URL + rb" [A-Za-z]*+ " + WORD + b" " + WORD + rb" \d{1,9}+(?:
 """A packed link with nothing behind the number of its attempts: nearly all are, and a match takes 0.35 us."""
 RECORD = re.compile(PLAIN.pattern[:-2] + WORD + b" " + WORD + b" " + WORD)
 PAGE = re.compile(AUTHORITY.decode("latin-1") + "/[^\0- \x7f]*")
-MOST = 10**12  # of any number in a record
-OLDEST = 5  # fields of a host's failures: so many has one of a drone of the first version
-# bytes of a link: beside it there is what a letter, or a piece of a slot, has with it
-LONGEST = MAX_ITEMS_BYTES - (1 << 16)
+MAX_NUMBER = 10**12  # of any number in a record
+MIN_FAILURE_FIELDS = 5  # so many has the record of a host's failures from the first version
+# Beside a link there is what a letter, or a piece of a slot, has with it.
+MAX_LINK_BYTES = MAX_ITEMS_BYTES - (1 << 16)
 KEY_BYTES = 8  # of one fingerprint
 
-# epoch, place, numbers
-KEPT_BY_INBOX = tuple[str, str, list[tuple[int, int, Annotated[int, Meta(gt=0)]]]]
-ROWS = "SELECT name, value FROM meta WHERE name > ? AND name < ? ORDER BY name"
+# Of INBOX: epoch, place; sender, channel and number of the last exact letters
+SavedInbox = tuple[str, str, list[tuple[int, int, Annotated[int, Meta(gt=0)]]]]
+SELECT_LETTERS = "SELECT name, value FROM meta WHERE name > ? AND name < ? ORDER BY name"
 
-Number = Annotated[float, Meta(ge=0, le=MOST)]
-Whole = Annotated[int, Meta(ge=-MOST, le=MOST)]
-Count = Annotated[int, Meta(ge=0, le=MOST)]
-Signed = Annotated[float, Meta(ge=-MOST, le=MOST)] | bool
+Number = Annotated[float, Meta(ge=0, le=MAX_NUMBER)]
+Whole = Annotated[int, Meta(ge=-MAX_NUMBER, le=MAX_NUMBER)]
+Count = Annotated[int, Meta(ge=0, le=MAX_NUMBER)]
+Signed = Annotated[float, Meta(ge=-MAX_NUMBER, le=MAX_NUMBER)] | bool
 Request = tuple[bytes, list[str], bool]  # record, variants, free
 Vote = tuple[str, str]  # of a page's domain for a URL
-Waits = tuple[bool, Annotated[float, Meta(ge=-MOST, le=MOST)], bytes]
+Waits = tuple[bool, Annotated[float, Meta(ge=-MAX_NUMBER, le=MAX_NUMBER)], bytes]
 Ends = tuple[int, int, int, int]
 Domain = tuple[Signed, Signed, Signed, Signed, bytes]
-Failures = Annotated[list[Signed | list[Signed]], Meta(min_length=OLDEST, max_length=NUMBERS + 1)]
+Failures = Annotated[
+    list[Signed | list[Signed]], Meta(min_length=MIN_FAILURE_FIELDS, max_length=NUMBERS + 1)
+]
 Origin = tuple[Whole, str, Number, Whole, Whole, Failures | None]
 Wall = tuple[str, Number, Whole, list[bytes]]
 Pages = tuple[Annotated[int, Meta(ge=0)], Annotated[int, Meta(ge=0)]]  # linked to, and listed
@@ -103,7 +106,7 @@ class HostRecord(Struct, array_like=True):
     missing: Annotated[bytes, Meta(max_length=FORM.size)] = b""
     http2: bool = False
     listed: Listed | None = None
-    origins: Annotated[list[Origin], Meta(max_length=RECORDS + 1)] = []
+    origins: Annotated[list[Origin], Meta(max_length=MAX_ORIGINS + 1)] = []
 
 
 class Piece(Struct, array_like=True, forbid_unknown_fields=True):
@@ -115,19 +118,19 @@ class Piece(Struct, array_like=True, forbid_unknown_fields=True):
     value: Any
 
 
-PIECES: dict[str, Any] = {  # what the value of each is
+PIECE_VALUES: dict[str, Any] = {  # the type of `value`, by the kind of the piece
     **dict.fromkeys(("urls", "held", "later"), list),
     "keys": bytes,
     "end": Ends,
     "host": HostRecord,
     "domain": Domain,
 }
-# fields of a record that ends where none does
-WITHOUT_MISSING = HostRecord.__struct_fields__.index("missing")
+# Every version that sends a host's `wall` sends `missing` too: no record ends between the two.
+FIELDS_WITHOUT_MISSING = HostRecord.__struct_fields__.index("missing")
 
 
 class UnsoundError(ValueError):
-    """Says in a few words what an item is not."""
+    """An item is not of the closed form. Its message says in a few words what the item is not."""
 
 
 def _typed(item: Any, kind: Any) -> Any:
@@ -139,116 +142,130 @@ def _typed(item: Any, kind: Any) -> Any:
 
 
 class LetterCheck:
-    """Drops items of letters that are not of the closed form.
-
-    `check` raises ValueError if what a link brings beside its URL is not of the closed form. `lose`
-    is told the kind and a line of each request of our own spider that no other drone would take.
-    """
+    """Drops items of letters that are not of the closed form."""
 
     def __init__(
         self,
-        check: Callable[[Link], None] = lambda _: None,
+        check_link: Callable[[Link], None] = lambda _: None,
         lose: Callable[[str, str], None] = lambda _kind, _line: None,
-        tell: Callable[..., None] = logger.warning,
+        warn: Callable[..., None] = logger.warning,
     ) -> None:
-        self._check = check
+        """`warn` is called as `logger.warning` is, for the first item that is refused.
+
+        `check_link` raises ValueError if what a link brings beside its URL is not of the closed
+        form. `lose` is called with a kind and a line for each request of our own spider that no
+        other drone would take.
+        """
+        self._check_link = check_link
         self._lose = lose
-        self._tell = tell
+        self._warn = warn
         self.refused = 0  # items
-        self._told = False
+        self._has_warned = False
         self._checks: dict[Kind, Callable[[Any], None]] = {
-            Kind.REQUESTS: self._request,
-            Kind.VOTES: self._vote,
-            Kind.ROBOTS: self._robots,
+            Kind.REQUESTS: self._check_request,
+            Kind.VOTES: self._check_vote,
+            Kind.ROBOTS: self._check_robots,
         }
 
     # -- what comes
 
-    def items(self, kind: Kind, items: list[Any], slots: int) -> list[Any]:
-        """Return the items that are sound; `slots` is the number of slots in all."""
+    def sound_items(self, kind: Kind, items: list[Any], slots: int) -> list[Any]:
+        """Return the items that are sound; `slots` is the number of slots of all groups."""
         if kind in LINK_KINDS:
-            return self._records(items)
-        check = partial(self._piece, slots=slots) if kind is Kind.SLOT else self._checks[kind]
-        return [item for item in items if self._is(check, item)]
+            return self._sound_records(items)
+        check = partial(self._check_piece, slots=slots) if kind is Kind.SLOT else self._checks[kind]
+        return [item for item in items if self._is_sound(check, item)]
 
-    def _records(self, records: list[Any]) -> list[Any]:
+    def _sound_records(self, records: list[Any]) -> list[Any]:
+        """Return the packed links that are sound."""
+        # Nearly all letters have only plain links, and a single look at each suffices.
         try:
             if all(map(PLAIN.fullmatch, records)) and b"".join(records).isascii():
                 return records
         except TypeError:  # there is something else among them
             pass
-        return [record for record in records if self._is(self._record, record)]
+        return [record for record in records if self._is_sound(self._check_record, record)]
 
-    def _is(self, check: Callable[[Any], None], item: Any) -> bool:
+    def _is_sound(self, check: Callable[[Any], None], item: Any) -> bool:
+        """Return whether a check raises no error; count the item as refused if it does."""
         try:
             check(item)
         except (ValueError, TypeError, RecursionError) as error:
-            return self._refuse(error, item)
+            self._refuse(error, item)
+            return False
         return True
 
-    def _refuse(self, error: Exception, item: Any) -> bool:
+    def _refuse(self, error: Exception, item: Any) -> None:
+        """Count an item that is not sound; log the first one."""
         self.refused += 1
-        if not self._told:
-            self._told = True
+        if not self._has_warned:
+            self._has_warned = True
             shown = f"{item!r:.120}"
-            self._tell(
+            self._warn(
                 "an item of a letter was refused: %s (%s); further ones are counted, but not logged",
                 error,
                 shown,
             )
-        return False
 
-    def _record(self, record: Any) -> None:
+    # Each of these raises ValueError or TypeError for an item that is not sound.
+
+    def _check_record(self, record: Any) -> None:
+        """Check a packed link, and what it brings beside its URL."""
         if not isinstance(record, bytes):
             raise UnsoundError("not a packed link")
         if not record.isascii():
-            record.decode()
+            record.decode()  # raises ValueError if it is not UTF-8
         if PLAIN.fullmatch(record):
             return
         if not RECORD.fullmatch(record):
             raise UnsoundError("not a packed link")
-        self._check(unpack(record))
+        self._check_link(unpack(record))
 
-    def _request(self, item: Any) -> None:
+    def _check_request(self, item: Any) -> None:
         record, _, _ = _typed(item, Request)
-        self._record(record)
+        self._check_record(record)
 
-    def _vote(self, item: Any) -> None:
+    def _check_vote(self, item: Any) -> None:
         _, url = _typed(item, Vote)
         if not PAGE.fullmatch(url):  # by hand: as a pattern of the type it takes ten times as long
             raise UnsoundError("not a link between two pages")
 
-    def _robots(self, item: Any) -> None:
+    def _check_robots(self, item: Any) -> None:
         robots = _typed(item, RobotsLetter)
-        self._record(robots.record)
+        self._check_record(robots.record)
         if not is_prerequisite(robots.record):
             raise UnsoundError("not an answer to a request for robots.txt")
         if robots.chain:
-            self._check(Link("http://a/", chain=robots.chain))
+            self._check_link(Link("http://a/", chain=robots.chain))
 
-    def _piece(self, item: Any, slots: int) -> None:
-        """Check a piece of a slot; of a list of URLs the sound ones stay."""
+    def _check_piece(self, item: Any, slots: int) -> None:
+        """Check a piece of a slot. Remove unsound links from a list of URLs, which stays otherwise."""
         piece = _typed(item, Piece)
         if piece.slot >= slots:
             raise UnsoundError("not a slot of this hive")
-        value = _typed(piece.value, PIECES[piece.kind])
+        value = _typed(piece.value, PIECE_VALUES[piece.kind])
         match piece.kind:
             case "urls" | "held":
-                item[3] = self._records(piece.value)
+                item[3] = self._sound_records(piece.value)
             case "later":
-                item[3] = [waiting for waiting in piece.value if self._is(self._waiting, waiting)]
+                item[3] = [
+                    waiting
+                    for waiting in piece.value
+                    if self._is_sound(self._check_waiting, waiting)
+                ]
             case "keys" if len(value) % KEY_BYTES:
                 raise UnsoundError("not a list of fingerprints")
-            case "host" if len(piece.value) == WITHOUT_MISSING:
+            case "host" if len(piece.value) == FIELDS_WITHOUT_MISSING:
                 raise UnsoundError("not valid data about a host's rendering")
             case "host":
-                self._host(value)
+                self._check_host(value)
 
-    def _waiting(self, item: Any) -> None:
+    def _check_waiting(self, item: Any) -> None:
         _, _, record = _typed(item, Waits)
-        self._record(record)
+        self._check_record(record)
 
-    def _host(self, host: HostRecord) -> None:
+    def _check_host(self, host: HostRecord) -> None:
+        """Check what the types of a host's record leave open."""
         if len(host.missing) not in (0, FORM.size):
             raise UnsoundError("not valid data about a host's rendering")
         if host.row is not None:
@@ -259,29 +276,26 @@ class LetterCheck:
             if origin and not _is_origin_of(host.name, origin):
                 raise UnsoundError("an origin of another host")
         if host.wall is not None:
-            *_, links = host.wall
-            self._links_of(host.name, links)
-
-    def _links_of(self, host: str, records: list[bytes]) -> None:
-        for record in records:
-            self._record(record)
-            if host_of(unpack(record).url) != host:
-                raise UnsoundError("a link of another host")
+            *_, records = host.wall
+            for record in records:
+                self._check_record(record)
+                if host_of(unpack(record).url) != host.name:
+                    raise UnsoundError("a link of another host")
 
     # -- what goes
 
     def link_for_other_drone(self, record: Packed) -> Packed | None:
         """Return a link of ours as another drone takes it, or None if no drone would take it.
 
-        The request of such a link is lost. A robots.txt needs nothing of the request that waits for
-        it.
+        The request of a link that no drone takes is lost, and `lose` is called. A robots.txt is
+        sent without the request that waits for it, if that is not of the closed form.
         """
-        if record.endswith(b" "):
+        if record.endswith(b" "):  # without a request, as the links of pages are
             return record
         link = unpack(record)
         try:
-            self._check(link)
-            if len(record) > LONGEST:
+            self._check_link(link)
+            if len(record) > MAX_LINK_BYTES:
                 raise UnsoundError(
                     f"it is too long for a letter (limit {MAX_ITEMS_BYTES >> 20} MiB)"
                 )
@@ -298,9 +312,9 @@ class LetterCheck:
 
 def _check_failures(row: list[Any]) -> None:
     """Raise UnsoundError unless a row has a list behind its numbers, and nowhere else."""
-    for at, value in enumerate(row):
-        is_behind = at >= NUMBERS
-        if isinstance(value, list) is not is_behind:
+    for field_number, value in enumerate(row):
+        must_be_list = field_number >= NUMBERS
+        if isinstance(value, list) is not must_be_list:
             raise UnsoundError("not a valid record of a host's failures")
 
 
@@ -310,70 +324,77 @@ def _is_origin_of(host: str, text: str) -> bool:
 
 
 def check_letters(snapshot: Snapshot, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Read every letter once, and count letters and their items; yield what is damaged.
+    """Read every letter in a crawl's state once; yield what is damaged.
 
-    A crawl that is in no hive has none.
+    Count letters and their items in `found`. A crawl that is in no hive has none.
     """
-    yield from _inbox(snapshot)
-    numbers = _Numbers(_channels(snapshot))
-    for name, value in snapshot.rows(ROWS, (ROWS_BEGIN, ROWS_END)):
+    yield from _check_inbox(snapshot)
+    sequence = _LetterSequence(_channels(snapshot))
+    for name, value in snapshot.rows(SELECT_LETTERS, (ROWS_BEGIN, ROWS_END)):
         found["letters"] += 1
         try:
             row = parse_row_name(name)
-            gap = numbers.gap(row)
-            hive, message = read_letter(value)
-            flaw = gap or numbers.flaw(row, hive, message) or _links_flaw(message)
-            found["items"] += len(message.items)
+            gap = sequence.gap(row)
+            hive, letter = read_letter(value)
+            flaw = gap or sequence.flaw(row, hive, letter) or _links_flaw(letter)
+            found["items"] += len(letter.items)
         except (ForeignMessage, ValueError, TypeError, AttributeError) as error:
             flaw = str(error)
         if flaw:
             yield snapshot.damaged(f"table meta, {name}: {flaw}", value=value)
-    for drone, last in numbers.ends():
+    for drone, last in sequence.incomplete():
         yield snapshot.damaged(
             f"table meta, {outbox.OUTBOX}: the last exact letter for drone {drone} should be {last}, but is not"
         )
 
 
-def _links_flaw(message: Letter) -> str:
-    return (
-        next(filter(None, map(link_flaw, message.items)), "") if message.kind in LINK_KINDS else ""
-    )
+def _links_flaw(letter: Letter) -> str:
+    """Return what is wrong with the first damaged link of a letter, or nothing."""
+    if letter.kind not in LINK_KINDS:
+        return ""
+    return next(filter(None, map(link_flaw, letter.items)), "")
 
 
 @dataclass(slots=True)
-class _Numbers:
-    """The numbers of letters, and what all must have in common."""
+class _LetterSequence:
+    """Checks that letters follow each other in their lanes, and are all of one hive and drone."""
 
-    channels: dict[int, tuple[int, int]]
-    seen: dict[tuple[int, bool], int] = field(default_factory=dict)  # the last number of each lane
-    author: tuple[bytes, int] | None = None  # the hive and the sender of all
+    channels: dict[int, tuple[int, int]]  # by drone: the channel, and its last number
+    last_numbers: dict[tuple[int, bool], int] = field(default_factory=dict)  # by lane
+    author: tuple[bytes, int] | None = None  # the hive and the sender of the first letter
 
     def gap(self, row: RowName) -> str:
         """Return what is wrong if the number does not follow the previous one of its lane."""
-        before = self.seen.get((row.drone, row.exact), row.number - 1)
-        self.seen[row.drone, row.exact] = row.number
+        lane = row.drone, row.exact
+        before = self.last_numbers.get(lane, row.number - 1)
+        self.last_numbers[lane] = row.number
         return "" if row.number == before + 1 else f"follows letter {before}"
 
-    def flaw(self, row: RowName, hive: bytes, message: Letter) -> str:
+    def flaw(self, row: RowName, hive: bytes, letter: Letter) -> str:
         """Return the reason why this letter does not belong here, or nothing if it does."""
-        self.author = self.author or (hive, message.sender)
-        if self.author != (hive, message.sender):
+        if self.author is None:
+            self.author = hive, letter.sender
+        if self.author != (hive, letter.sender):
             return "it is a letter of another drone"
-        if row.exact != (message.kind in EXACT_KINDS):
-            return f"a letter of kind {message.kind.name} is in the wrong lane"
+        if row.exact != (letter.kind in EXACT_KINDS):
+            return f"a letter of kind {letter.kind.name} is in the wrong lane"
         channel, _ = self.channels.get(row.drone, (0, 0))
-        if row.exact and (message.number, message.channel) != (row.number, channel):
-            return f"has number {message.number} of channel {message.channel}, but belongs to channel {channel}"
+        if row.exact and (letter.number, letter.channel) != (row.number, channel):
+            return f"has number {letter.number} of channel {letter.channel}, but belongs to channel {channel}"
         return ""
 
-    def ends(self) -> Iterator[tuple[int, int]]:
-        """Yield drones whose last exact letter is not the last that was numbered."""
+    def incomplete(self) -> Iterator[tuple[int, int]]:
+        """Yield the drones whose last exact letter is missing, each with the letter's number."""
         for drone, (_, last) in self.channels.items():
-            if self.seen.get((drone, True), last) != last:
+            if self.last_numbers.get((drone, True), last) != last:
                 yield drone, last
 
 
 def _channels(snapshot: Snapshot) -> dict[int, tuple[int, int]]:
+    """Return the channel and the last number of the exact letters to each drone.
+
+    Raise DamagedFile if the state does not say so.
+    """
     value = snapshot.get(outbox.OUTBOX)
     try:
         return outbox.channels_of(value)
@@ -381,12 +402,13 @@ def _channels(snapshot: Snapshot) -> dict[int, tuple[int, int]]:
         raise snapshot.damaged(f"table meta, {outbox.OUTBOX}: {error!r}", value=value) from error
 
 
-def _inbox(snapshot: Snapshot) -> Iterator[DamagedFile]:
+def _check_inbox(snapshot: Snapshot) -> Iterator[DamagedFile]:
+    """Yield the damage if what a state has as INBOX is none."""
     value = snapshot.get(INBOX)
     if value is None:
         return
     try:
-        _, place, _ = msgspec.msgpack.decode(value, type=KEPT_BY_INBOX)
+        _, place, _ = msgspec.msgpack.decode(value, type=SavedInbox)
         place_number(place)
     except ValueError as error:
         yield snapshot.damaged(f"table meta, {INBOX}: {error!r}", value=value)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,7 +31,7 @@ IDENTITY, MAP, KEY = "hive/identity", "hive/map", "key"
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Identifies a drone's state. The id is random, chosen when the state is created."""
+    """Identifies a drone's state. The id is random, drawn when the state is created."""
 
     id: str
     name: str  # of the hive
@@ -49,20 +49,22 @@ def take_identity(db: CrawlDB, name: str, drone: int) -> Identity:
     """
     before = identity_of(db)
     jobdir = db.folder.parent
-    if before is None and db.get(KEY) is not None:
+    has_key = db.get(KEY) is not None
+    if before is None and has_key:
         raise HiveError(
             f"{jobdir}: holds a crawl that is not part of a hive and cannot become a drone: use another JOBDIR"
         )
-    if before is not None and before.name != name and db.get(KEY) is None:
+    if before is not None and before.name != name and not has_key:
         before = None  # that hive has never let it in
-    if before is not None and (before.name, before.drone) != (name, drone):
+    if before is None:
+        identity = Identity(os.urandom(8).hex(), name, drone, 1)
+    elif (before.name, before.drone) == (name, drone):
+        identity = replace(before, run=before.run + 1)
+    else:
         raise HiveError(
             f"{jobdir}: belongs to drone {before.drone} of the hive {before.name}, not to drone "
             f"{drone} of {name}: use another JOBDIR"
         )
-    identity = Identity(
-        before.id if before else os.urandom(8).hex(), name, drone, before.run + 1 if before else 1
-    )
     db.set(IDENTITY, identity.pack())
     db.checkpoint()
     return identity
@@ -79,7 +81,7 @@ def unpack_identity(data: bytes | None) -> Identity | None:
 
 
 def refuse_drone(db: CrawlDB) -> None:
-    """Raises HiveError if this is a drone's state: alone it would take all hosts for its own."""
+    """Raise HiveError if this is a drone's state: alone it would take all hosts for its own."""
     identity = identity_of(db)
     if identity is not None:
         jobdir: Path = db.folder.parent
@@ -112,8 +114,9 @@ class ObeyedCommands(Part):
 
     def __init__(self, db: CrawlDB) -> None:
         self.number = 0
-        self.wanted: WantedMembers | None = None  # None: nobody has asked for a change
-        self.gave_nothing = False  # the crawl of all has ended in this run, and no drone got a page
+        self.wanted: WantedMembers | None = None  # by the last order; None: there was none
+        # The crawl of all drones has ended in this run, and none has got a page.
+        self.gave_nothing = False
         self._saved = SavedValue(db, OBEYED)
         if self._saved.data is not None:
             self.number, wanted = msgpack.unpackb(self._saved.data)
@@ -145,7 +148,7 @@ class Membership:
 
 @dataclass(frozen=True, slots=True)
 class DroneParts:
-    """A drone with its letters."""
+    """The parts of a crawl that is a drone, beside those that every crawl has."""
 
     drone: Drone
     outbox: Outbox
@@ -153,8 +156,8 @@ class DroneParts:
     obeyed: ObeyedCommands
     fence: Fence
 
-    def part(self) -> float:
-        """Return the part of the hive's slots that is here."""
+    def share_of_slots(self) -> float:
+        """Return the share of the hive's slots that is here, from 0 to 1."""
         owned = self.drone.slot_moves.owned
         return owned.count(1) / len(owned) if owned else 1.0
 

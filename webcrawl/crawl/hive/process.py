@@ -15,29 +15,31 @@ from webcrawl.base.program import environment
 from webcrawl.base.system import run_on
 from webcrawl.store.disk import appending, regular
 
-MOST = 1 << 20  # bytes of a process's output that are looked at in one turn
-LONGEST_LINE = 1 << 13  # bytes
-LAST_LINES = 10
+MAX_READ_BYTES = 1 << 20  # of a process's output that are read in one turn
+MAX_LINE_BYTES = 1 << 13
+LAST_LINES = 10  # that are kept, to be shown when a process is given up
 
-FIRST, LONGEST_WAIT = 1.0, 60.0  # seconds until it is started again, doubled each time
-HEALTHY = 60.0  # seconds of life after which all is forgotten
-TRIES = 3  # starts in a row that it gave up by itself: it cannot start, and will not
+# Seconds until it is started again, doubled each time
+FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
+HEALTHY_SECONDS = 60.0  # of life after which earlier deaths count no more
+MAX_FAILED_STARTS = 3  # in a row that ended by themselves: it cannot start, and will not
 
-# A shell that waits beside the program, with its number, until its parent has ended: then nobody
-# writes the line
+# A shell that waits beside the program until its parent has ended. It sends the signal `$0` to the
+# program, which keeps the process id `$$`, unless it reads a line first: see `release_guard`.
 GUARD = 'exec 3<&0; (read line <&3 || kill -"$0" $$) & exec "$@" 3<&- </dev/null'
 
 
-def guarded(command: Sequence[str], number: signal.Signals) -> list[str]:
-    """Return a command that gets this signal when its standard input closes, even by kill -9.
+def guard_command(command: Sequence[str], at_end: signal.Signals) -> list[str]:
+    """Return a command that gets the signal `at_end` when its standard input closes.
 
-    Call `release` when the command has ended.
+    That also happens if its parent is killed with kill -9. Call `release_guard` when the command
+    has ended.
     """
-    return ["/bin/sh", "-c", GUARD, str(number.value), *command]
+    return ["/bin/sh", "-c", GUARD, str(at_end.value), *command]
 
 
-def release(process: subprocess.Popen[bytes]) -> None:
-    """Ends the guard of a process that has ended, whose number may be another's from now on."""
+def release_guard(process: subprocess.Popen[bytes]) -> None:
+    """End the guard of a process that has ended, whose id may be another's from now on."""
     if process.stdin is not None and not process.stdin.closed:
         with suppress(OSError):
             process.stdin.write(b"\n")
@@ -47,8 +49,8 @@ def release(process: subprocess.Popen[bytes]) -> None:
 class Child:
     """One start of a program in a session of its own, which the terminal's Ctrl-C spares.
 
-    What it prints is appended to a file, which outlives whoever started the process. When that one
-    is gone, it gets the signal `at_end`.
+    What it prints is appended to a file, which outlives the process that started it. When that
+    process is gone, the program gets the signal `at_end`.
     """
 
     def __init__(
@@ -60,16 +62,21 @@ class Child:
         folder: Path | None = None,
         at_end: signal.Signals = signal.SIGTERM,
     ) -> None:
+        """Start the program. Raise OSError if the machine has nothing to start it with.
+
+        `core` is the processor core that it may use; None for all. `folder` is its working folder.
+        """
         log.parent.mkdir(exist_ok=True)
-        # inherited until a crawl listens; it would end it
+        # SIGUSR1 asks a crawl for a checkpoint, and would end one that does not listen yet. What is
+        # ignored here is ignored in the child, too.
         before = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
         try:
             with appending(log) as output, ExitStack() as opened:
-                # First: no process may run that nobody watches, for want of a descriptor
+                # Before the start: for want of a descriptor a process could run unwatched.
                 self._output = opened.enter_context(regular(log))
                 self._output.seek(output.tell())
                 self._process = subprocess.Popen(  # noqa: S603 - this very program, or the wheel's server
-                    guarded(command, at_end),
+                    guard_command(command, at_end),
                     cwd=folder,
                     stdin=subprocess.PIPE,
                     stdout=output,
@@ -83,7 +90,7 @@ class Child:
         if core is not None:  # before it has threads, which inherit it
             with suppress(ProcessLookupError):
                 run_on(self._process.pid, core)
-        self._rest = b""
+        self._incomplete_line = b""
 
     @property
     def pid(self) -> int:
@@ -93,106 +100,111 @@ class Child:
         """Return the exit status once the process has ended, negative if a signal ended it."""
         status = self._process.poll()
         if status is not None:
-            release(self._process)
+            release_guard(self._process)
         return status
 
     def send(self, number: int) -> None:
-        """Sends a signal; does nothing once the process has ended."""
+        """Send a signal; do nothing once the process has ended."""
         self._process.send_signal(number)
 
     def end(self, patience: float) -> None:
-        """Has ended when this returns: by SIGTERM, or killed after so many seconds."""
+        """End the process by SIGTERM, or kill it after so many seconds; return when it has ended."""
         self._process.terminate()
         try:
             self._process.wait(patience)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        release(self._process)
+        release_guard(self._process)
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines printed since the last call, and the rest once the end is known.
+        """Yield the lines printed since the last call; after `poll` has seen the end, the last one.
 
-        Read it to the end.
+        Read it to the end. A line of more than MAX_LINE_BYTES is cut.
         """
         if self._output.closed:
             return
-        *whole, self._rest = (self._rest + self._output.read(MOST)).split(b"\n")
+        output = self._incomplete_line + self._output.read(MAX_READ_BYTES)
+        *lines, self._incomplete_line = output.split(b"\n")
         if self._process.returncode is not None:
             self._output.close()
-        if self._output.closed or len(self._rest) > LONGEST_LINE:
-            whole, self._rest = [*whole, *filter(None, [self._rest])], b""
-        for line in whole:
-            yield line[:LONGEST_LINE].decode(errors="replace")
+        is_cut = self._output.closed or len(self._incomplete_line) > MAX_LINE_BYTES
+        if is_cut and self._incomplete_line:
+            lines.append(self._incomplete_line)
+            self._incomplete_line = b""
+        for line in lines:
+            yield line[:MAX_LINE_BYTES].decode(errors="replace")
 
 
-class Process:
+class RestartedProgram:
     """A program that is started again when it has died: one rule for all that a hive keeps alive.
 
     A signal, or a start for which the machine has no memory or no processes, says nothing of the
-    next start, however often it comes. What gives up by itself soon after each start is given up.
+    next start, however often it comes. What ends by itself soon after each start is given up.
     """
 
     def __init__(
         self, start: Callable[[], Child], clock: Callable[[], float] = time.monotonic
     ) -> None:
+        """Start nothing yet: the program is due at once. `start` starts it."""
         self._start = start
         self._clock = clock
         self.child: Child | None = None  # while it runs
-        self.due: float | None = clock()  # when to start it; None: it runs, or is not to be started
-        self.begun: float | None = None  # when it was last started, or could not be
-        self.said: deque[str] = deque(maxlen=LAST_LINES)
-        self._wait = DoublingWait(FIRST, LONGEST_WAIT)
-        self._refusals = 0
+        # When to start it; None: it runs, or is not to be started
+        self.due_at: float | None = clock()
+        self.begun_at: float | None = None  # when it was last started, or could not be
+        self.last_lines: deque[str] = deque(maxlen=LAST_LINES)  # since that start
+        self._wait = DoublingWait(FIRST_WAIT, LONGEST_WAIT)
+        self._failed_starts = 0  # in a row
 
     @property
-    def runs(self) -> bool:
+    def is_running(self) -> bool:
         return self.child is not None
 
     @property
-    def waits(self) -> bool:
+    def is_waiting(self) -> bool:
         """Return whether it is to be started, for the first time or again."""
-        return self.child is None and self.due is not None
+        return self.child is None and self.due_at is not None
 
     @property
     def is_due(self) -> bool:
         """Return whether it is to be started now."""
-        return self.due is not None and self.due <= self._clock()
+        return self.due_at is not None and self.due_at <= self._clock()
 
     def begin(self) -> None:
-        """Starts it. OSError: the machine has nothing to start it with; then it is due later."""
-        self.begun = self._clock()
+        """Start it. Raise OSError if the machine has nothing to start it with: it is due later."""
+        self.begun_at = self._clock()
         try:
             self.child = self._start()
         except OSError:
-            self.due = self.begun + self._wait.next()
+            self.due_at = self.begun_at + self._wait.next()
             raise
-        self.due = None
-        self.said.clear()
+        self.due_at = None
+        self.last_lines.clear()
 
-    def look(self) -> tuple[list[str], int | None]:
-        """Return the lines printed since the last look, and the exit status if it has ended."""
+    def read(self) -> tuple[list[str], int | None]:
+        """Return the lines printed since the last call, and the exit status if it has ended."""
         if self.child is None:
             return [], None
         status = self.child.poll()
         lines = [*self.child.lines()]
-        self.said.extend(lines)
+        self.last_lines.extend(lines)
         if status is not None:
             self.child = None
         return lines, status
 
-    def died(self, status: int) -> float | None:
+    def note_death(self, status: int) -> float | None:
         """Return the seconds until it is due again, or None if it is given up.
 
         `status` is negative for a signal.
         """
         now = self._clock()
-        if self.begun is not None and now - self.begun >= HEALTHY:
+        if self.begun_at is not None and now - self.begun_at >= HEALTHY_SECONDS:
             self._wait.reset()
-            self._refusals = 0
-        self._refusals = self._refusals + 1 if status > 0 else 0
-        if self._refusals >= TRIES:
+            self._failed_starts = 0
+        self._failed_starts = self._failed_starts + 1 if status > 0 else 0
+        if self._failed_starts >= MAX_FAILED_STARTS:
             return None
         wait = self._wait.next()
-        self.due = now + wait
+        self.due_at = now + wait
         return wait

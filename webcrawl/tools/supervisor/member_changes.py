@@ -25,7 +25,7 @@ from webcrawl.crawl.hive.hive_folder import HiveFolder
 from webcrawl.crawl.hive.member import Identity
 from webcrawl.crawl.hive.operator import HiveView, Operator, waits_for
 from webcrawl.crawl.hive.partition import MAX_DRONES, NO_ORDER, WantedMembers
-from webcrawl.crawl.hive.process import guarded, release
+from webcrawl.crawl.hive.process import guard_command, release_guard
 from webcrawl.store.jobdir import stats_file
 from webcrawl.store.lock import is_held
 from webcrawl.tools.supervisor.hive_run import command_line_options, crawl_command
@@ -459,7 +459,7 @@ def adopt(
     check_can_leave(hive, drone)
     _check_folder(target.name, hive, drone, saved)
     stats_before = stats_file.read(saved.jobdir)
-    drone_command = guarded(command, signal.SIGTERM)
+    drone_command = guard_command(command, signal.SIGTERM)
     with subprocess.Popen(drone_command, stdin=subprocess.PIPE, env=environment()) as process:  # noqa: S603 - this program
 
         def check_going() -> None:
@@ -488,7 +488,7 @@ def adopt(
             raise
         finally:
             process.wait()
-            release(process)
+            release_guard(process)
         return process.returncode
 
 

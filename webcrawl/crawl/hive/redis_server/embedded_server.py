@@ -20,7 +20,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from webcrawl.crawl.hive.errors import HiveError
-from webcrawl.crawl.hive.process import Child, Process
+from webcrawl.crawl.hive.process import Child, RestartedProgram
 
 SOCKET = "valkey.sock"  # of the server
 LOG = "valkey.log"
@@ -45,7 +45,7 @@ class EmbeddedServer:
         self._memory = min(memory, _machine_memory() // 4)
         self._clock = clock
         self._binary = binary or find_binary()
-        self._process = Process(self._launch, clock)
+        self._process = RestartedProgram(self._launch, clock)
         self._path = ""
 
     @property
@@ -78,8 +78,8 @@ class EmbeddedServer:
             if self._may_be_reached():
                 return False
             child.end(PATIENCE)
-        _, status = self._process.look()
-        if status is not None and self._process.died(status) is None:
+        _, status = self._process.read()
+        if status is not None and self._process.note_death(status) is None:
             raise HiveError(f"the hive's server keeps crashing: {self._last_words()}")
         if not self._process.is_due:
             return False
@@ -88,14 +88,14 @@ class EmbeddedServer:
 
     def _may_be_reached(self) -> bool:
         """Return False if its socket is gone, or has not come for too long."""
-        is_young = self._clock() - (self._process.begun or 0.0) < PATIENCE
+        is_young = self._clock() - (self._process.begun_at or 0.0) < PATIENCE
         return is_young or (self._folder / SOCKET).exists()
 
     def stop(self) -> None:
         """Ends the server."""
         if self._process.child is not None:
             self._process.child.end(PATIENCE)
-        self._process.look()
+        self._process.read()
 
     def _launch(self) -> Child:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # it may have been removed
@@ -126,7 +126,7 @@ class EmbeddedServer:
 
     def _last_words(self) -> str:
         return next(
-            (line.strip() for line in reversed(self._process.said) if line.strip()),
+            (line.strip() for line in reversed(self._process.last_lines) if line.strip()),
             "it printed nothing",
         )
 
