@@ -257,7 +257,7 @@ def test_killed_while_it_shrinks(start, server, tmp_path):
     assert status == 0, said
     assert (len(found), max(found.values())) == (64, 1)
     folder = HiveFolder(job)
-    assert (folder.known().drones, folder.is_changing(folder.look())) == ((0,), False)
+    assert (folder.known().drones, folder.is_changing(folder.read_checkpoints())) == ((0,), False)
     assert "web: finished, 1 drone; " in hive("status", job)[1]
     assert hive("resize", job, "-n", 2)[2] == f"{job}: the hive has finished: start it first\n"
     assert command("scrapy", "verify", job).returncode == 0
@@ -285,7 +285,7 @@ def test_a_drone_that_is_given_up_while_nothing_runs(start, server, tmp_path, ki
     assert status == 0, said
     assert "resumed by 1 drone" in said
     assert not (job / "drone-1").exists()
-    assert HiveFolder(job).look().map.drones == HiveFolder(job).known().drones == (0,)
+    assert HiveFolder(job).read_checkpoints().map.drones == HiveFolder(job).known().drones == (0,)
     hosts = {url.split("/")[2] for url in crawled(job)}
     assert len(hosts) == 8
     assert command("scrapy", "verify", job).returncode == 0

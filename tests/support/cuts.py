@@ -125,7 +125,7 @@ def _member(values, db):
     if identity is None:
         return None
     slots = saved_map(db)
-    partition = partition_of(values["HIVE_PARTITION"], RegisteredDomains()).dividing(slots)
+    partition = partition_of(values["HIVE_PARTITION"], RegisteredDomains()).with_slots_of(slots)
     return Membership(identity.drone, identity.name, db.get("key"), slots, partition)
 
 

@@ -126,7 +126,7 @@ class Scripted:
     def __init__(self, *looks):
         self._looks = [*looks]
 
-    async def look(self):
+    async def read_hive(self):
         if self._looks:
             return self._looks.pop(0)
         raise Away("closed")

@@ -72,7 +72,7 @@ async def refuse_known(settings: BaseSettings, values: CheckedSettings, name: st
     hive = values["HIVE_NAME"] or name
     transport = transport_maker(settings, hive)()
     try:
-        known = await transport.look()
+        known = await transport.read_server()
     except Away as error:
         raise HiveError(f"REDIS_URL: the hive's server is {error.state}: {error}") from error
     finally:
@@ -135,7 +135,7 @@ class HiveEntry:
         # All drones of a hive hash by this key
         self.db.set(KEY, key)
         keep_map(self.db, slots)
-        partition = self._partition.dividing(slots)
+        partition = self._partition.with_slots_of(slots)
         return Membership(self._identity.drone, self._name, key, slots, partition)
 
     async def _named(self) -> None:

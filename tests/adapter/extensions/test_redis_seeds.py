@@ -87,7 +87,7 @@ def test_more_than_may_be_held():
     class Full:
         is_full = True
 
-        async def turn(self):
+        async def take_batch(self):
             return 0
 
     seeds = RedisSeeds(

@@ -25,7 +25,7 @@ from tests.support.redis_server import (
 )
 from webcrawl.crawl.hive.errors import Away, Full, HiveError, NewEpoch, PartAway
 from webcrawl.crawl.hive.letter import BEGINNING
-from webcrawl.crawl.hive.redis_server.clients import ANSWERS
+from webcrawl.crawl.hive.redis_server.clients import NODE_SECONDS
 from webcrawl.crawl.hive.redis_server.pushed_seeds import SeedTaker
 from webcrawl.crawl.hive.redis_server.redis_transport import KEEP_MILLISECONDS
 from webcrawl.crawl.hive.redis_server.steps import Keys
@@ -117,7 +117,7 @@ class TestOneNodeIsKilled:
                     await one.send(1, [b"a"])
                 assert len(await one.send(0, [b"a"])) == 1
                 assert (await beat(one)).queen == 0
-                assert time.monotonic() - begun < 3 * ANSWERS
+                assert time.monotonic() - begun < 3 * NODE_SECONDS
             finally:
                 node.process.send_signal(signal.SIGCONT)
             await patiently(beat, other)
@@ -269,15 +269,15 @@ async def test_pushed_seeds(cluster, name, source):
         lost = SeedTaker(clients(cluster.url)(), source, Keys(name).taken(1), lambda _: None)
         if source == "a{}b":
             with pytest.raises(HiveError, match="must not have such braces"):
-                await lost.turn()
+                await lost.take_batch()
             await lost.aclose()
             return
-        assert await lost.turn() == 500
+        assert await lost.take_batch() == 500
         await lost.aclose()
         await one.give_up(1)
         await one.forget(1)
         heir = SeedTaker(clients(cluster.url)(), source, Keys(name).taken(0), found.append)
-        while await heir.turn():
+        while await heir.take_batch():
             pass
         assert sorted(map(bytes.decode, found)) == sorted(pushed)
         heir.committed()
@@ -318,9 +318,9 @@ async def test_the_rights_that_suffice(cluster, name):
     await server.command("pause")
     for _ in range(3):
         await beat(server)
-    await server.look()
+    await server.read_server()
     seeds = SeedTaker(clients(cluster.url, **login)(), "seeds", Keys(name).taken(0), lambda _: None)
-    assert await seeds.turn() == 1
+    assert await seeds.take_batch() == 1
     await server.forget(1)
     await seeds.aclose()
     await server.close()

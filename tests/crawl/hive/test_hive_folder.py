@@ -88,7 +88,7 @@ def test_no_descriptors_while_the_hive_is_watched(tmp_path, monkeypatch, caplog)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
-    operator = Mock(look=AsyncMock(side_effect=Away), aclose=AsyncMock())
+    operator = Mock(read_hive=AsyncMock(side_effect=Away), aclose=AsyncMock())
     with monkeypatch.context() as plenty:
         plenty.setattr(hive_folder, "regular", disk.regular)
         plenty.setattr(crawls, "regular", disk.regular)
@@ -104,7 +104,7 @@ def test_no_descriptors_while_the_hive_is_watched(tmp_path, monkeypatch, caplog)
 def test_the_look_at_the_checkpoints(tmp_path):
     """The latest map counts, and all orders that any drone has heard of, in their order."""
     folder, first = HiveFolder(tmp_path), SlotMap.fair(range(4))
-    assert folder.look() == HiveView()
+    assert folder.read_checkpoints() == HiveView()
 
     shrinks, lost = (7, (0, 1), ()), (9, (0, 1), (3,))
     checkpoint(folder, 0, first, shrinks)
@@ -113,7 +113,7 @@ def test_the_look_at_the_checkpoints(tmp_path):
     (folder.drone(3) / "state").mkdir(parents=True)
     (folder.drone(3) / "state/crawl.db").write_text("damaged")
 
-    look = folder.look()
+    look = folder.read_checkpoints()
     assert look.map == first.resized(range(2))
     assert [order.number for order in look.orders] == [7, 9]
     assert (look.order.members, look.order.lost) == ({0, 1}, {3})
@@ -137,7 +137,7 @@ def test_a_change_that_is_not_complete(tmp_path, slots, order, ended, changes):
         folder.drone(drone).mkdir()
         (folder.drone(drone) / "stats.json").write_text('{"reason": "finished"}')
 
-    assert folder.is_changing(folder.look()) is changes
+    assert folder.is_changing(folder.read_checkpoints()) is changes
 
 
 class TestOrder:
@@ -160,7 +160,7 @@ class TestOrder:
         folder.order((0, 1), (2,))
 
         order = WantedMembers(frozenset({0, 1}), frozenset({2}), ahead + 1)
-        assert folder.look().order == order
+        assert folder.read_checkpoints().order == order
         with closing(CrawlDB(folder.drone(2) / "state")) as db:
             assert len(saved_commands(db.get(COMPANIONS))) == 1
         with closing(CrawlDB(folder.drone(1) / "state")) as db:
@@ -183,7 +183,7 @@ class TestOrder:
         with pytest.raises(KeyboardInterrupt):
             folder.order((0, 1), (2,))
 
-        assert folder.look().order.members == {0, 1}
+        assert folder.read_checkpoints().order.members == {0, 1}
 
     def test_no_drone_can_take_it(self, tmp_path):
         """Without a checkpoint that a hive has let in, the order is refused."""
@@ -214,10 +214,10 @@ class TestEarlierVersion:
         folder.write(replace(self.ABOUT, lost=lost, wanted=wanted))
         before = folder.known()
 
-        after = [folder.take_over_orders(before, folder.look()) for _ in range(2)]
+        after = [folder.take_over_orders(before, folder.read_checkpoints()) for _ in range(2)]
 
         assert after == [self.ABOUT] * 2
-        orders = folder.look().orders
+        orders = folder.read_checkpoints().orders
         assert len(orders) == (members is not None)
         assert [(one.members, one.lost) for one in orders] == [(members, given_up)][: len(orders)]
 
@@ -227,9 +227,9 @@ class TestEarlierVersion:
         checkpoint(folder, 0, SlotMap.fair(range(3)), (7, (0, 1), (2,)))
 
         before = replace(self.ABOUT, lost=(2,), wanted=(0, 1))
-        after = folder.take_over_orders(before, folder.look())
+        after = folder.take_over_orders(before, folder.read_checkpoints())
 
-        assert (after, len(folder.look().orders)) == (self.ABOUT, 1)
+        assert (after, len(folder.read_checkpoints().orders)) == (self.ABOUT, 1)
 
     def test_a_hive_that_no_drone_has_entered(self, tmp_path):
         """It is founded with the drones that were wanted."""
@@ -245,7 +245,7 @@ def test_a_full_disk_while_the_members_are_noted(tmp_path, monkeypatch, caplog):
     folder, tries = HiveFolder(tmp_path), []
     folder.write(Founding("web", "web", "domain", 2, (0, 1)))
     look = HiveView(map=SlotMap.fair(range(3)))
-    operator = Mock(look=AsyncMock(return_value=look), aclose=AsyncMock())
+    operator = Mock(read_hive=AsyncMock(return_value=look), aclose=AsyncMock())
 
     def full(_):
         tries.append(folder.known().drones)

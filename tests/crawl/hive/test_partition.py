@@ -188,17 +188,19 @@ class TestPartition:
     def test_as_the_hive_was_founded(self):
         """A hive divides hosts among as many slots as its map has."""
         partition = Partition("domain", RegisteredDomains(), {"de": (0,)})
-        earlier = partition.dividing(SlotMap.fair((0,), partition.groups, slots=EARLIER_SLOTS))
+        earlier = partition.with_slots_of(SlotMap.fair((0,), partition.groups, slots=EARLIER_SLOTS))
 
         assert earlier.slots == EARLIER_SLOTS
         assert EARLIER_SLOTS <= earlier.slot("example.de") < 2 * EARLIER_SLOTS
-        assert partition.dividing(SlotMap.fair((0,), partition.groups)) is partition
+        assert partition.with_slots_of(SlotMap.fair((0,), partition.groups)) is partition
 
     @pytest.mark.parametrize("slots", [0, 4, EARLIER_SLOTS - 1, EARLIER_SLOTS + SLOTS, 3 * SLOTS])
     def test_a_map_of_another_partition(self, slots):
         """A map whose slots are not those of the partition's groups is refused."""
         with pytest.raises(HiveError, match="HIVE_PARTITION = domain: the hive was founded with"):
-            partition_of("domain", RegisteredDomains()).dividing(SlotMap.fair((0,), slots=slots))
+            partition_of("domain", RegisteredDomains()).with_slots_of(
+                SlotMap.fair((0,), slots=slots)
+            )
 
 
 KEY = bytes(range(16))

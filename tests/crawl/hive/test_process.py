@@ -278,9 +278,9 @@ def test_one_that_is_slow(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "exists", lambda _: False)
 
     assert server.check()
-    now += embedded.PATIENCE / 2
+    now += embedded.START_SECONDS / 2
     assert not server.check()
-    now += embedded.PATIENCE
+    now += embedded.START_SECONDS
     assert not server.check()
     now += 1
     assert server.check()

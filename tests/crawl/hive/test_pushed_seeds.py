@@ -8,7 +8,7 @@ from redis import Redis
 
 from tests.support.redis_server import Cable, OwnServer, clients, drones
 from webcrawl.crawl.hive.errors import Away, HiveError
-from webcrawl.crawl.hive.redis_server.pushed_seeds import BATCH, SeedTaker
+from webcrawl.crawl.hive.redis_server.pushed_seeds import BATCH_ENTRIES, SeedTaker
 from webcrawl.crawl.hive.redis_server.steps import Keys
 
 OWN = "webcrawl:{test}:taken:0"
@@ -36,7 +36,7 @@ def left(url, key=OWN):
 
 
 async def all_of(one):
-    while await one.turn():
+    while await one.take_batch():
         pass
 
 
@@ -46,26 +46,26 @@ async def test_a_list(url):
     pushed(url, "a", "b", "c")
 
     async with taking(url, found.append) as one:
-        assert [await one.turn(), await one.turn()] == [3, 0]
+        assert [await one.take_batch(), await one.take_batch()] == [3, 0]
 
     assert found == [b"a", b"b", b"c"]
 
 
 async def test_as_many_as_may_be_held(url, monkeypatch):
     """No more are taken, and that is told, until a checkpoint has them."""
-    monkeypatch.setattr("webcrawl.crawl.hive.redis_server.pushed_seeds.MOST_HELD", 2)
+    monkeypatch.setattr("webcrawl.crawl.hive.redis_server.pushed_seeds.MAX_UNSAVED", 2)
 
     async with taking(url, lambda _: None) as one:
         for _ in range(2):
             pushed(url, "a", "b")
             assert not one.is_full
-            assert await one.turn() == 2
+            assert await one.take_batch() == 2
             pushed(url, "c")
-            assert (await one.turn(), one.is_full) == (0, True)
+            assert (await one.take_batch(), one.is_full) == (0, True)
             one.committed()
-            assert (await one.turn(), one.is_full) == (1, False)
+            assert (await one.take_batch(), one.is_full) == (1, False)
             one.committed()
-            assert await one.turn() == 0
+            assert await one.take_batch() == 0
 
 
 @pytest.mark.parametrize("how", ["sadd", "rpush"])
@@ -86,7 +86,7 @@ async def test_a_sorted_set(url):
     pushed(url, {"low": 1, "high": 10, "middle": 5}, how="zadd")
 
     async with taking(url, found.append) as one:
-        await one.turn()
+        await one.take_batch()
 
     assert found == [b"high", b"middle", b"low"]
 
@@ -97,7 +97,7 @@ async def test_something_else(url):
 
     async with taking(url, print) as one:
         with pytest.raises(HiveError, match="seeds: is a string in the server"):
-            await one.turn()
+            await one.take_batch()
 
 
 async def test_what_a_checkpoint_has_is_removed(url):
@@ -105,13 +105,13 @@ async def test_what_a_checkpoint_has_is_removed(url):
     pushed(url, "a", "b")
 
     async with taking(url, lambda _: None) as one:
-        await one.turn()
+        await one.take_batch()
         pushed(url, "c")
         one.committed()
         assert left(url) == [b"a", b"b"]
-        await one.turn()
+        await one.take_batch()
         assert left(url) == [b"c"]
-        await one.turn()
+        await one.take_batch()
         assert left(url) == [b"c"]
         one.committed()
         await one.finish()
@@ -124,10 +124,10 @@ async def test_a_kill_loses_none(url):
     pushed(url, "a", "b", "a")
 
     async with taking(url, lambda _: None) as killed:
-        await killed.turn()
+        await killed.take_batch()
     pushed(url, "c")
     async with taking(url, again.append) as one:
-        await one.turn()
+        await one.take_batch()
         one.committed()
         await one.finish()
 
@@ -138,14 +138,14 @@ async def test_a_kill_loses_none(url):
 async def test_two_drones_share(url):
     """Each entry is taken by one of them."""
     found, other = [], []
-    pushed(url, *map(str, range(4 * BATCH)))
+    pushed(url, *map(str, range(4 * BATCH_ENTRIES)))
 
     async with taking(url, found.append) as one, taking(url, other.append, OWN + "1") as two:
-        await asyncio.gather(one.turn(), two.turn())
-        assert (len(found), len(other)) == (BATCH, BATCH)
+        await asyncio.gather(one.take_batch(), two.take_batch())
+        assert (len(found), len(other)) == (BATCH_ENTRIES, BATCH_ENTRIES)
         await asyncio.gather(all_of(one), all_of(two))
 
-    assert sorted(map(int, found + other)) == list(range(4 * BATCH))
+    assert sorted(map(int, found + other)) == list(range(4 * BATCH_ENTRIES))
 
 
 async def test_a_lost_answer(tmp_path):
@@ -159,13 +159,13 @@ async def test_a_lost_answer(tmp_path):
         async with Cable(theirs.url) as cable, taking(cable.url, found.append) as one:
             # what the server did without our knowing
             async with taking(theirs.url, lambda _: None) as unheard:
-                await unheard.turn()
+                await unheard.take_batch()
             await cable.cut()
             with pytest.raises(Away):
-                await one.turn()
+                await one.take_batch()
             await cable.mend()
-            assert await one.turn() == 2
-            assert await one.turn() == 0
+            assert await one.take_batch() == 2
+            assert await one.take_batch() == 0
 
     assert found == [b"a", b"b"]
 
@@ -177,12 +177,12 @@ async def test_seeds_of_a_drone_that_was_given_up(url):
 
     async with drones(url) as (one, _):
         async with taking(url, lambda _: None, keys.taken(1)) as lost:
-            await lost.turn()
+            await lost.take_batch()
         async with taking(url, found.append, keys.taken(0)) as mine:
-            await mine.turn()
+            await mine.take_batch()
             await one.give_up(1)
             await one.forget(1)
-            await mine.turn()
+            await mine.take_batch()
 
     assert found == [b"a", b"b"]
     assert left(url, keys.taken(1)) == []
@@ -195,7 +195,7 @@ async def test_nothing_is_handed_on_after_the_end(url):
 
     async with taking(url, found.append) as one:
         one.stopped = True
-        await one.turn()
+        await one.take_batch()
         one.committed()
         await one.finish()
 

@@ -100,7 +100,7 @@ async def test_the_rights_that_suffice(url):
     for push in ("rpush", "sadd", "zadd"):
         with Redis.from_url(url) as client:
             getattr(client, push)("test:start_urls", {"a": 1} if push == "zadd" else "a")
-        assert await seeds.turn() == 1
+        assert await seeds.take_batch() == 1
     seeds.committed()
     await seeds.finish()
     await taker.aclose()
@@ -245,7 +245,7 @@ async def test_what_cannot_be_read(url, forge, told):
             "queen": beat(queen),
             "drone": beat(drone),
             "joins": joins(url, member()),
-            "looks": operator.look(),
+            "looks": operator.read_hive(),
         }
         for who, ask in asks.items():
             try:

@@ -39,7 +39,7 @@ async def looked(url):
     """What the server knows."""
     looking = transport(url)
     try:
-        return await looking.look()
+        return await looking.read_server()
     finally:
         await looking.close()
 

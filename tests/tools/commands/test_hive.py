@@ -115,7 +115,7 @@ class TestStart:
 
         said = process.ended()
         assert "resumed by 2 drones with 0 pages; the change to 1 drone continues" in said
-        assert (folder.look().order.members, folder.known().wanted) == ({0}, ())
+        assert (folder.read_checkpoints().order.members, folder.known().wanted) == ({0}, ())
 
     def test_a_drone_that_was_given_up(self, hive):
         """It is not started, though the map of the checkpoints has it."""

@@ -65,7 +65,7 @@ class Target:
 
     is_changing = finished
 
-    def look(self):
+    def read_checkpoints(self):
         return HiveView()
 
     def known(self):
@@ -96,7 +96,7 @@ class Looking:
     def __init__(self, seen):
         self._seen = seen
 
-    async def look(self):
+    async def read_hive(self):
         return self._seen
 
     async def aclose(self):
@@ -344,7 +344,7 @@ def test_hive_status_while_the_server_is_away(tmp_path):
 
     target = Target(tmp_path, {"pages": 3}, {})
     target.known_operator_maker = lambda: (
-        lambda: SimpleNamespace(look=away, aclose=Looking({}).aclose)
+        lambda: SimpleNamespace(read_hive=away, aclose=Looking({}).aclose)
     )
     target.running = lambda drone: drone == 0
     found, common = status_rows(target)

@@ -124,9 +124,9 @@ class Looks(Scripted):
 
     over = False
 
-    async def look(self):
+    async def read_hive(self):
         self.over = not self._looks
-        return await super().look()
+        return await super().read_hive()
 
 
 def watched(folder, *looks):
@@ -187,7 +187,7 @@ class Cut:
     def __init__(self):
         self.asked = asyncio.Event()
 
-    async def look(self):
+    async def read_hive(self):
         self.asked.set()
         try:
             await asyncio.sleep(3600)

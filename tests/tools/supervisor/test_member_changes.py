@@ -41,7 +41,7 @@ def target(server, folder=None):
     """A hive with this server."""
     return SimpleNamespace(
         operator_maker=lambda: lambda: server,
-        ask_server=lambda: asyncio.run(server.look()),
+        ask_server=lambda: asyncio.run(server.read_hive()),
         folder=folder,
     )
 
@@ -85,7 +85,7 @@ class Server:
         self._next()
         return self.order(members, lost)
 
-    async def look(self):
+    async def read_hive(self):
         self._next()
         about = {"identity": "x", "run": 1, "beat": 3, "generation": self.slots.generation}
         state = dict.fromkeys(range(2), DroneState.RETIRED) | dict.fromkeys(
@@ -150,7 +150,7 @@ class TestTwoAtOnce:
         server = Server(*happens)
         order = asyncio.run(
             member_changes._give_order(
-                server, asyncio.run(server.look()), partial(member_changes.all_but, 1), ()
+                server, asyncio.run(server.read_hive()), partial(member_changes.all_but, 1), ()
             )
         )
 
@@ -333,7 +333,7 @@ class TestAdopt:
         done = hive("adopt", folder.path, "--drone", 1, "--lost", "--yes")
 
         assert (done.returncode, done.stderr) == (0, "")
-        order = folder.look().order
+        order = folder.read_checkpoints().order
         assert (order.members, order.lost, folder.known().drones) == ({0}, {1}, (0,))
         assert (
             refused("adopt", folder.path, "--drone", 1, "--lost")
@@ -353,7 +353,7 @@ class TestAdopt:
             done.stdout.splitlines()[-1]
             == "the other drones take over its hosts when the hive is started, with 2 drones"
         )
-        order = folder.look().order
+        order = folder.read_checkpoints().order
         assert (order.members, order.lost, folder.known().drones) == ({0, 2}, {1}, (0,))
         checkpoint(folder, 0, FIRST, (7, (1,), ()))
         assert (
@@ -567,7 +567,7 @@ class TestAdopt:
         again = hive("adopt", folder.path, "--drone", 3, "--lost", "--yes")
 
         assert done.returncode == 0, done.stderr
-        order = folder.look().order
+        order = folder.read_checkpoints().order
         assert (order.members, order.lost, folder.known().drones) == ({0, 1}, {2}, (0, 1))
         assert again.stderr == "--drone 3: this hive has no such drone\n"
 

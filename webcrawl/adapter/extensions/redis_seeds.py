@@ -245,7 +245,7 @@ class RedisSeeds:
 
     async def _turn(self, scheduler: FrontierScheduler) -> float:
         try:
-            taken = await self._taking.turn()
+            taken = await self._taking.take_batch()
         except Away as error:
             self._looked = False
             if not self._away:

@@ -182,7 +182,7 @@ def owner_of(drones: Iterable[SavedDrone]) -> Owner | None:
     if any(drone.slots is None or drone.slots.generation > 1 for drone in drones):
         return None
     try:
-        slot = partition_of(first.partition, RegisteredDomains()).dividing(first.slots).slot
+        slot = partition_of(first.partition, RegisteredDomains()).with_slots_of(first.slots).slot
     except HiveError:  # a damaged map, or another partition than that of the founding
         return None
     owners = first.slots.owners

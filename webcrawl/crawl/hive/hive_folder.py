@@ -40,10 +40,11 @@ from webcrawl.store.jobdir.figures import merged
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.lock import Lock, is_held
 
-OF_EARLIER_VERSIONS = ("lost", "wanted")  # fields of hive.json
+EARLIER_FIELDS = ("lost", "wanted")  # of hive.json, that only an earlier version wrote
 Text = Annotated[str, Meta(min_length=1)]
 Number = Annotated[int, Meta(ge=0, le=MAX_DRONES)]
-NEEDED = dict.fromkeys(("pages", "answers", "queued", "hosts", "failures", "bytes"), 0)
+# The figures that every crawl has, before anything was counted
+ZERO_FIGURES = dict.fromkeys(("pages", "answers", "queued", "hosts", "failures", "bytes"), 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +68,13 @@ class HiveFolder:
     """`JOBDIR` of a hive: each drone has an ordinary JOBDIR below it."""
 
     def __init__(self, path: Path) -> None:
+        """Read nothing yet: the folder need not exist."""
         self.path = path
-        self.server = path / "server"
+        self.server = path / "server"  # the folder of the hive's own server
         self.stats = path / stats_file.NAME
 
     def drone(self, number: int) -> Path:
+        """Return the JOBDIR of a drone."""
         return folder_of(self.path, number)
 
     def log(self, number: int) -> Path:
@@ -88,7 +91,7 @@ class HiveFolder:
     def read(self) -> Founding | None:
         """Return the facts of the hive, or None if there is no hive yet.
 
-        Raise HiveError for all else.
+        Raise HiveError if hive.json is damaged, or if the folder is that of a single process.
         """
         file = self.path / HIVE
         try:
@@ -109,12 +112,12 @@ class HiveFolder:
         """Return the drones that a start begins with, and those that were there once."""
         try:
             with translate_os_errors(self.path):
-                found = hive_of(self.path)
+                hive = hive_of(self.path)
         except StoreError as error:
             raise CannotRead(str(error)) from error
-        return found.drones if found else ()
+        return hive.drones if hive else ()
 
-    def look(self) -> HiveView:
+    def read_checkpoints(self) -> HiveView:
         """Return what the checkpoints here know of the members: the latest map, and all orders."""
         maps: list[SlotMap] = []
         commands: set[bytes] = set()
@@ -125,7 +128,7 @@ class HiveFolder:
                     maps.append(SlotMap.unpack(slots))
                 commands.update(saved_commands(companions))
             except (StoreError, OSError, *UNPACK_ERRORS):
-                # this drone says itself what is wrong when it is started
+                # When this drone is started, it says what is wrong with its state.
                 continue
         latest = max(maps, key=lambda slots: slots.generation, default=None)
         return HiveView(map=latest, orders=orders_in(commands))
@@ -139,36 +142,42 @@ class HiveFolder:
 
         The first drone that enters the server brings the order there, and the others hear of it. So
         a kill between two drones leaves the order in force. Raise HiveError if no drone can take
-        it. The caller has the folder's lock.
+        the order, or if one runs. The caller has the folder's lock.
         """
         given_up = sorted(lost)
-        there = sorted(filter(self.has, self._with_state()))
-        numbers = [number for number in there if number not in given_up]
-        for number in filter(self.running, numbers):
-            raise HiveError(f"{self.drone(number)}: another process is using this drone's state")
-        command = Command(self._next_number(numbers), RESIZE, (sorted(members), given_up))
-        told = 0
+        numbers = [
+            number
+            for number in sorted(filter(self.has, self._with_state()))
+            if number not in given_up
+        ]
+        for number in numbers:
+            if self.running(number):
+                raise HiveError(
+                    f"{self.drone(number)}: another process is using this drone's state"
+                )
+        command = Command(self._next_command_number(numbers), RESIZE, (sorted(members), given_up))
+        receivers = 0
         for number in numbers:
             try:
                 with closing(CrawlDB(self.drone(number) / "state")) as db:
-                    known = db.get(COMPANIONS)
-                    if known is not None:  # else no hive has let it in
-                        db.set(COMPANIONS, with_command(known, command))
+                    companions = db.get(COMPANIONS)
+                    if companions is not None:  # else no hive has let this drone in
+                        db.set(COMPANIONS, with_command(companions, command))
                         db.checkpoint()
-                        told += 1
+                        receivers += 1
             except DamagedFile:  # this drone cannot start, and may be given up next
                 continue
             except StoreError as error:
                 raise HiveError(str(error)) from error
-        if not told:
+        if not receivers:
             raise HiveError(f"{self.path}: no drone has taken a checkpoint yet: start the hive")
 
-    def _next_number(self, drones: Iterable[int]) -> int:
+    def _next_command_number(self, drones: Iterable[int]) -> int:
         """Return a number for a command above those of all commands that these drones know.
 
         Numbers are the server's time in milliseconds, and its clock may be ahead of ours.
         """
-        last = max((order.number for order in self.look().orders), default=0)
+        last = max((order.number for order in self.read_checkpoints().orders), default=0)
         for drone in drones:
             with suppress(StoreError, OSError, *UNPACK_ERRORS):
                 (obeyed,) = self._saved(drone, OBEYED)
@@ -178,20 +187,20 @@ class HiveFolder:
     def take_over_orders(self, founding: Founding, look: HiveView) -> Founding:
         """Return the facts without the orders that only an earlier version wrote to hive.json.
 
-        The checkpoints get an order that they do not know by this look; a kill before hive.json is
-        written repeats this.
+        `look` is what `read_checkpoints` returns. If the checkpoints do not know the orders, write
+        them there. A kill before the caller writes hive.json repeats this.
         """
         lost = {*founding.lost}.difference(founding.drones, founding.wanted)
         members = founding.wanted or founding.drones
         order = look.order or NO_ORDER
-        are_lost = order.lost >= lost
-        are_wanted = not founding.wanted or order.members == {*founding.wanted}
+        knows_lost = order.lost >= lost
+        knows_members = not founding.wanted or order.members == {*founding.wanted}
         after = replace(founding, lost=(), wanted=())
-        if are_lost and are_wanted:
+        if knows_lost and knows_members:
             return after
         if not self.begun():  # no drone was in the hive: it is founded with the members wanted
-            number = max(members) + 1
-            return replace(after, founders=number, drones=tuple(range(number)))
+            founders = max(members) + 1
+            return replace(after, founders=founders, drones=tuple(range(founders)))
         self.order(members, lost)
         return after
 
@@ -200,6 +209,7 @@ class HiveFolder:
         return tuple(sorted(number for number in self._with_state() if not self._is_empty(number)))
 
     def _with_state(self) -> Iterator[int]:
+        """Yield the numbers of the drones that have a state here."""
         numbers = (number_of(folder.parent) for folder in self.path.glob("drone-*/state"))
         return (number for number in numbers if number is not None)
 
@@ -214,7 +224,10 @@ class HiveFolder:
             return [snapshot.get(name) for name in names]
 
     def _is_empty(self, number: int) -> bool:
-        """Return whether no checkpoint of this drone has anything of a hive."""
+        """Return whether no hive has let this drone in: no checkpoint has anything of one.
+
+        A state that cannot be read is not empty.
+        """
         if self.figures(number) or not self.has(number):
             return False
         try:
@@ -226,35 +239,35 @@ class HiveFolder:
     def is_of(self, key: bytes, states: Collection[str]) -> bool:
         """Return whether this folder is that of the hive with this key and these states' ids.
 
-        Before its first checkpoint a drone has only its id. A state that cannot be read may be of
-        any hive.
+        Both are compared: before its first checkpoint a drone has its id, and no key. A state that
+        cannot be read may be of any hive.
         """
         return any(self._is_drone_of(number, key, states) for number in self._with_state())
 
     def _is_drone_of(self, number: int, key: bytes, states: Collection[str]) -> bool:
         try:
-            who, its_key = self._saved(number, IDENTITY, KEY)
-            identity = unpack_identity(who)
+            saved_identity, saved_key = self._saved(number, IDENTITY, KEY)
+            identity = unpack_identity(saved_identity)
         except (StoreError, OSError):
             return True
-        return its_key == key or (identity is not None and identity.id in states)
+        return saved_key == key or (identity is not None and identity.id in states)
 
     def known(self) -> Founding:
-        """Reads the folder; HiveError if there is no hive."""
+        """Return the facts of the hive. Raise HiveError if there is no hive here."""
         founding = self.read()
         if founding is None:
             raise HiveError(f"{self.path}: is not a hive: {HIVE} is missing")
         return founding
 
     def write(self, founding: Founding) -> None:
-        """Replaces hive.json as a whole, for good. HiveError: it cannot be written.
+        """Replace hive.json as a whole, and sync it. Raise HiveError if it cannot be written.
 
         The caller has the folder's lock.
         """
         file = self.path / HIVE
         disk = Disk()
         values = {"version": VERSION, **asdict(founding)}
-        for name in OF_EARLIER_VERSIONS:
+        for name in EARLIER_FIELDS:
             if not values[name]:
                 del values[name]
         try:
@@ -270,9 +283,9 @@ class HiveFolder:
             self.write(replace(known, drones=slots.drones))
 
     def lock(self) -> Lock:
-        """Makes the folder if need be; held until it is closed.
+        """Return the folder's lock, held until it is closed; make the folder if need be.
 
-        HiveError: another process has it.
+        Raise HiveError if another process has it.
         """
         try:
             with translate_os_errors(self.path):
@@ -290,7 +303,7 @@ class HiveFolder:
     def finished(self, look: HiveView) -> bool:
         """Return whether all members have crawled to the end, as of their last checkpoints.
 
-        `look`: what `look` returns, which reads the checkpoints of all drones.
+        `look` is what `read_checkpoints` returns.
         """
         members = {*(look.map.drones if look.map is not None else self.known().drones)}
         if look.order is not None:
@@ -304,7 +317,8 @@ class HiveFolder:
     def is_changing(self, look: HiveView) -> bool:
         """Return whether the checkpoints have an order that is not carried out.
 
-        A drone that has given away all has ended, though a map may still have it among the leaving.
+        `look` is what `read_checkpoints` returns. A drone that has given away all has ended, though
+        a map may still have it among the leaving.
         """
         if look.map is None:
             return False
@@ -322,26 +336,29 @@ class HiveFolder:
         return stats_file.read(self.drone(number))
 
 
-def _founding(file: Path, found: Any) -> Founding:
-    if not isinstance(found, Mapping):
+def _founding(file: Path, values: Any) -> Founding:
+    """Return the facts that hive.json has. Raise HiveError if it is of another form or version."""
+    if not isinstance(values, Mapping):
         raise HiveError(f"{file}: damaged: it is not a JSON object")
-    if found.get("version") != VERSION:
+    if values.get("version") != VERSION:
         raise HiveError(
-            f"{file}: has version {found.get('version')!r}, but this program reads "
+            f"{file}: has version {values.get('version')!r}, but this program reads "
             f"version {VERSION}"
         )
     try:
-        founding = msgspec.convert(found, Founding)
+        founding = msgspec.convert(values, Founding)
     except msgspec.ValidationError as error:
         raise HiveError(f"{file}: damaged: {error}") from error
     return replace(founding, drones=tuple(sorted(founding.drones)))
 
 
-def saved(folder: HiveFolder) -> dict[str, Any]:
+def saved_figures(folder: HiveFolder) -> dict[str, Any]:
     """Return the figures of all drones by their stats.json, former members included."""
-    return total({"drone": number, **folder.figures(number)} for number in folder.all_drones())
+    return merged_figures(
+        {"drone": number, **folder.figures(number)} for number in folder.all_drones()
+    )
 
 
-def total(stats: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def merged_figures(stats: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the figures of all drones as those of one crawl, whatever they have counted so far."""
-    return {**NEEDED, **merged(stats)}
+    return {**ZERO_FIGURES, **merged(stats)}

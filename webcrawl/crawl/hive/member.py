@@ -113,6 +113,7 @@ class ObeyedCommands(Part):
     """Keeps the number of the last command that was carried out, and who shall share the web."""
 
     def __init__(self, db: CrawlDB) -> None:
+        """Resume from what the last checkpoint has, if it has anything."""
         self.number = 0
         self.wanted: WantedMembers | None = None  # by the last order; None: there was none
         # The crawl of all drones has ended in this run, and none has got a page.

@@ -17,7 +17,7 @@ from webcrawl.crawl.hive.transport import ServerView, Transport
 
 @dataclass(frozen=True, slots=True)
 class HiveView:
-    """The server's knowledge at one moment."""
+    """What is known of a hive at one moment: by its server, or by the checkpoints in its folder."""
 
     map: SlotMap | None = None
     # of each drone: its host and process
@@ -86,11 +86,7 @@ class HiveView:
 
 
 class Operator:
-    """Asks and commands. Every method may raise Away or HiveError.
-
-    `is_meant` tells a hive from another one of its name; without it whichever the server knows is
-    meant.
-    """
+    """Reads what a hive's server knows, and gives orders. Every method may raise Away or HiveError."""
 
     def __init__(
         self,
@@ -98,23 +94,27 @@ class Operator:
         name: str,
         is_meant: Callable[[HiveView], bool] = lambda _: True,
     ) -> None:
+        """`is_meant` tells the hive from another one of its name.
+
+        Without it the operator means the hive that the server knows.
+        """
         self._name = name
         self._is_meant = is_meant
-        self._meant = b""  # the key of the hive that is
+        self._accepted_key = b""  # of the hive that was found to be meant
         self.command = transport.command
         self.aclose = transport.close
-        self._look = transport.look
+        self._read_server = transport.read_server
 
-    async def look(self) -> HiveView:
-        """Return what the server knows. Raise AnotherHive if that is only of another hive."""
-        known = await self._look()
+    async def read_hive(self) -> HiveView:
+        """Return what the server knows. Raise AnotherHive if that is of a hive that is not meant."""
+        server = await self._read_server()
         with translate_unpack_errors():
-            found = _hive_look(known)
-        if found.key and found.key != self._meant:
-            if not self._is_meant(found):
-                raise AnotherHive(self._name, _where(found), gives_way=found.gives_way)
-            self._meant = found.key
-        return found
+            hive = _hive_view(server)
+        if hive.key and hive.key != self._accepted_key:
+            if not self._is_meant(hive):
+                raise AnotherHive(self._name, _where(hive), gives_way=hive.gives_way)
+            self._accepted_key = hive.key
+        return hive
 
     async def resize(self, members: Collection[int], lost: Collection[int] = ()) -> int:
         """Order that these drones have all slots from now on; return the command's number.
@@ -125,60 +125,59 @@ class Operator:
         return await self.command(RESIZE, sorted(members), sorted(lost))
 
 
-def _hive_look(found: ServerView) -> HiveView:
-    registry = found.registry
-    founding = registry.record
+def _hive_view(server: ServerView) -> HiveView:
+    """Return what the server knows, without the reports that cannot be read."""
+    registry = server.registry
+    record = registry.record
     return HiveView(
         map=registry.map,
         places={drone: host_and_pid(identity) for drone, identity in registry.drones.items()},
         states=frozenset(map(state_id_of, registry.drones.values())),
-        reports=_reports(found.reports),
-        leases=found.leases,
-        key=founding.key if founding else b"",
-        partition=founding.partition if founding else "",
-        founders=founding.drones if founding else 0,
-        fresh=founding is not None and founding.fresh,
-        queen=found.queen,
-        bytes=found.bytes,
+        reports=_readable_reports(server.reports),
+        leases=server.leases,
+        key=record.key if record else b"",
+        partition=record.partition if record else "",
+        founders=record.drones if record else 0,
+        fresh=record is not None and record.fresh,
+        queen=server.queen,
+        bytes=server.bytes,
         orders=orders_in(registry.commands),
     )
 
 
 def _where(look: HiveView) -> str:
-    """Return where one of its drones is, by which its operator may know the hive."""
-    return next(
-        (
-            f" (drone {drone} in {one.jobdir} on {one.host})"
-            for drone, one in sorted(look.reports.items())
-        ),
-        "",
-    )
+    """Return where the first of its drones is, in brackets, by which its operator may know the hive."""
+    if not look.reports:
+        return ""
+    drone, report = min(look.reports.items())
+    return f" (drone {drone} in {report.jobdir} on {report.host})"
 
 
-def _reports(packed: Mapping[int, bytes]) -> dict[int, Report]:
+def _readable_reports(packed: Mapping[int, bytes]) -> dict[int, Report]:
     """Return the reports that can be read: a drone of another version is shown without its figures."""
-    found: dict[int, Report] = {}
+    reports: dict[int, Report] = {}
     for drone, data in packed.items():
         try:
-            found[drone] = Report.unpack(data)
+            reports[drone] = Report.unpack(data)
         except ForeignMessage:
             continue
-    return found
+    return reports
 
 
 def waits_for(look: HiveView, members: Collection[int], lost: Collection[int] = ()) -> str:
-    """Names what a change of members still waits for; nothing once all slots are where they belong."""
+    """Return what a change to these members waits for; nothing once all slots are where they belong."""
     slots = look.map
     if slots is None:
         return "the new map"
     drones = ({*members} | look.leases.keys()).difference(lost)
-    if waits := find_unsettled(look.reports, look.leases, slots, drones, lost):
-        return waits
+    unsettled = find_unsettled(look.reports, look.leases, slots, drones, lost)
+    if unsettled:
+        return unsettled
     if {*slots.drones} != {*members}:
         return "the new map"
     for drone in sorted(drones.difference(members)):
         if look.reports[drone].state != DroneState.RETIRED:
             return f"drone {drone}, which is handing over its hosts"
     # A kill of all drones would bring back one that the map still has.
-    left = {*slots.leaving}.difference(lost)
-    return f"drone {min(left)}, which is leaving the hive" if left else ""
+    leaving = {*slots.leaving}.difference(lost)
+    return f"drone {min(leaving)}, which is leaving the hive" if leaving else ""

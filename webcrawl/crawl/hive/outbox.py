@@ -508,6 +508,7 @@ class Outbox:
         return self._reroute_letters(gone, route)
 
     def _reroute_letters(self, gone: int, route: Callable[[Kind, Any], int]) -> Iterator[None]:
+        """Put the items of each letter into others, a letter in each step; then drop the lanes."""
         for lane, exact in list(self._lanes_of(gone)):
             while lane:
                 ((_, data),) = lane.read(lane.first, lane.first + 1)

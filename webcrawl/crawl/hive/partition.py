@@ -28,8 +28,8 @@ SLOTS = 1 << 14  # of each group, in a hive that is founded now
 # In hives of an earlier version. Fingerprints begin with the slot: a hive keeps its number of slots
 EARLIER_SLOTS = 1 << 10
 MAX_DRONES = (1 << 16) - 1  # owners are of 16 bits, in maps and in letters
-NOBODY = MAX_DRONES  # in the place of an owner
-MAX_OWNERS_BYTES = 1 << 24  # bytes of a packed map's owners: of 512 groups
+NO_OWNER = MAX_DRONES  # in the place of an owner
+MAX_OWNERS_BYTES = 1 << 24  # of a map, unpacked: of 512 groups
 ZSTD = b"\x28\xb5\x2f\xfd"  # a frame begins with it; as owners these are drones 46,376 and 64,815
 Groups = Sequence[Sequence[int]]  # the drones that each group prefers; () for all
 
@@ -55,19 +55,24 @@ class SlotMap:
         generation: int = 1,
         slots: int = SLOTS,
     ) -> SlotMap:
-        """Return a map: members of a group share its slots; if there is none, all drones do."""
-        nobody = cls(generation - 1, (), array("H", [NOBODY]) * (slots * len(groups)))
-        return nobody.resized(drones, groups)
+        """Return the map of a new hive, in which the drones have equal shares of the slots.
+
+        The slots of a group are shared by those of the drones that it prefers, or by all if none of
+        these is there. `slots` is the number of slots of each group.
+        """
+        unowned = cls(generation - 1, (), array("H", [NO_OWNER]) * (slots * len(groups)))
+        return unowned.resized(drones, groups)
 
     def resized(
         self, drones: Iterable[int], groups: Groups = ((),), lost: Collection[int] = ()
     ) -> SlotMap:
         """Return the next map, with these members; no more slots move than must.
 
-        Nothing is awaited of those that are lost.
+        Drones that are `lost` are not among the leaving ones: they give nothing away. Raise
+        ValueError if the members are no numbers of drones.
         """
-        there = set(drones)
-        members = tuple(sorted(there))
+        member_set = set(drones)
+        members = tuple(sorted(member_set))
         if not members or not 0 <= members[0] <= members[-1] < MAX_DRONES:
             raise ValueError(
                 f"drones = {members}: must be one or more numbers from 0 to {MAX_DRONES - 1}"
@@ -76,8 +81,8 @@ class SlotMap:
         slots = self.slots_of(groups)
         for number, preferred in enumerate(groups):
             before = self.owners[number * slots : (number + 1) * slots]
-            able = [drone for drone in dict.fromkeys(preferred) if drone in there] or members
-            owners.extend(_shared(before, able))
+            sharing = [drone for drone in dict.fromkeys(preferred) if drone in member_set]
+            owners.extend(_share_slots(before, sharing or members))
         leaving = {*self.drones, *self.leaving}.difference(members, lost)
         return SlotMap(self.generation + 1, members, owners, tuple(sorted(leaving)))
 
@@ -102,7 +107,7 @@ class SlotMap:
         ]
 
     def pack(self) -> bytes:
-        """Return the map as it is kept and sent: 4 KB of 1,000 drones, as neighbours have one owner."""
+        """Return the map as it is saved and sent: 4 KB for 1,000 drones, as neighbours share an owner."""
         owners = zstd_frame.pack(self.owners.tobytes())
         return bytes(msgpack.packb((self.generation, self.drones, owners, self.leaving)))
 
@@ -115,28 +120,33 @@ class SlotMap:
         return cls(generation, tuple(drones), array("H", owners), *map(tuple, leaving))
 
 
-def _shared(before: Sequence[int], able: Sequence[int]) -> list[int]:
-    """Return the owners of a group's slots: those before, within their shares."""
-    owned: dict[int, list[int]] = {drone: [] for drone in able}
-    free: list[int] = []
+def _share_slots(before: Sequence[int], drones: Sequence[int]) -> list[int]:
+    """Return the owner of each slot of a group, if these drones have equal shares of the slots.
+
+    Shares differ by one slot at most. A slot stays with its owner `before` unless that one is not
+    among the drones, or has more than its share.
+    """
+    slots_by_drone: dict[int, list[int]] = {drone: [] for drone in drones}
+    free_slots: list[int] = []
     for slot, drone in enumerate(before):
-        owned.get(drone, free).append(slot)
-    share, more = divmod(len(before), len(able))
-    shares = dict.fromkeys(able, share)
-    # where the fewest have to move
-    for drone in sorted(able, key=lambda drone: -len(owned[drone]))[:more]:
+        slots_by_drone.get(drone, free_slots).append(slot)
+    share, remainder = divmod(len(before), len(drones))
+    shares = dict.fromkeys(drones, share)
+    # The slots that are left over go to the drones with the most: there the fewest have to move.
+    by_most_slots = sorted(drones, key=lambda drone: -len(slots_by_drone[drone]))
+    for drone in by_most_slots[:remainder]:
         shares[drone] += 1
-    for drone, slots in owned.items():
-        free += slots[shares[drone] :]
+    for drone, slots in slots_by_drone.items():
+        free_slots += slots[shares[drone] :]
         del slots[shares[drone] :]
-    free.sort()
+    free_slots.sort()
     given = 0
-    for drone, slots in owned.items():
+    for drone, slots in slots_by_drone.items():
         missing = shares[drone] - len(slots)
-        slots.extend(free[given : given + missing])
+        slots.extend(free_slots[given : given + missing])
         given += missing
-    owners = [NOBODY] * len(before)
-    for drone, slots in owned.items():
+    owners = [NO_OWNER] * len(before)
+    for drone, slots in slots_by_drone.items():
         for slot in slots:
             owners[slot] = drone
     return owners
@@ -169,16 +179,22 @@ NO_ORDER = WantedMembers(frozenset())  # before the first order
 
 BY_DOMAIN, BY_HOST, BY_TLD = "domain", "host", "tld"
 WAYS = (BY_DOMAIN, BY_HOST, BY_TLD)
-PARTS = b"webcrawl's parts"  # the same in all drones
-CACHED = 1 << 16  # hosts
+HASH_KEY = b"webcrawl's parts"  # the same in all drones, for all must find the same slot
+CACHED_HOSTS = 1 << 16
 
-# a slash from here on ends the host of a URL; one that ends a shorter URL's earlier is passed over
-AUTHORITY = 9
+# A slash from this offset on ends the host of a URL. If the host of a short URL ends before it, a
+# later slash is found, and `host_of` finds the host all the same.
+MIN_HOST_END = 9
 CACHED_ORIGINS = 1 << 16  # beginnings of URLs, one per scheme and host
 
 
 class Partition:
-    """The slot of a host. `groups` says which drones a region prefers (SlotMap.fair)."""
+    """Divides hosts among slots: `slot` returns a host's.
+
+    There is a group of slots for each region, and one for all other hosts. `groups` has the drones
+    that each group prefers (see SlotMap.fair), and `essence` is the text by which drones compare
+    their partitions.
+    """
 
     def __init__(
         self,
@@ -187,9 +203,9 @@ class Partition:
         regions: Mapping[str, Sequence[int]] | None = None,
         slots: int = SLOTS,
     ) -> None:
-        """`regions`: suffixes such as `de` or `co.uk`, and their drones; `way` divides each.
+        """`way`, one of WAYS, says which hosts have the same slot; `slots` is their number per group.
 
-        `slots`: of each group.
+        `regions` has suffixes such as `de` or `co.uk`, and the drones that each prefers.
         """
         keys: dict[str, Callable[[str], str]] = {
             BY_DOMAIN: domain_of,
@@ -201,21 +217,23 @@ class Partition:
         self.slots = slots
         self._domain_of = domain_of
         self._regions = regions = regions or {}
-        self._numbers = {suffix: number for number, suffix in enumerate(regions, 1)}
+        self._group_numbers = {suffix: number for number, suffix in enumerate(regions, 1)}
         self.groups: tuple[tuple[int, ...], ...] = (
             (),
             *(tuple(drones) for drones in regions.values()),
         )
-        self.essence = f"{way} {' '.join(f'{suffix}={list(drones)}' for suffix, drones in regions.items())}".strip()
-        self.slot: Callable[[str], int] = lru_cache(CACHED)(self._draw)
+        region_words = [f"{suffix}={list(drones)}" for suffix, drones in regions.items()]
+        self.essence = " ".join((way, *region_words))
+        self.slot: Callable[[str], int] = lru_cache(CACHED_HOSTS)(self._slot_of)
 
-    def dividing(self, slots: SlotMap) -> Partition:
+    def with_slots_of(self, slots: SlotMap) -> Partition:
         """Return this partition with as many slots as the hive of this map was founded with.
 
         Raise HiveError if the map is of a hive that is divided in another way.
         """
         each = slots.slots_of(self.groups)
-        if each * len(self.groups) != len(slots.owners) or each not in (EARLIER_SLOTS, SLOTS):
+        is_divisible = each * len(self.groups) == len(slots.owners)
+        if not is_divisible or each not in (EARLIER_SLOTS, SLOTS):
             raise HiveError(
                 f"HIVE_PARTITION = {self.essence}: the hive was founded with another one: its map "
                 f"has {len(slots.owners)} slots, which are not those of {len(self.groups)} groups"
@@ -224,31 +242,35 @@ class Partition:
             return self
         return Partition(self.way, self._domain_of, self._regions, each)
 
-    def _draw(self, host: str) -> int:
-        return self._group(host) * self.slots + siphash(PARTS, self._key(host)) % self.slots
+    def _slot_of(self, host: str) -> int:
+        first_of_group = self._group_of(host) * self.slots
+        return first_of_group + siphash(HASH_KEY, self._key(host)) % self.slots
 
-    def _group(self, host: str) -> int:
-        """Return the group by the registered domain; the longest suffix decides.
+    def _group_of(self, host: str) -> int:
+        """Return the number of the group with a host; 0 if it is in no region.
 
-        So all hosts of a domain are in the same group.
+        The longest suffix of its registered domain decides, so that all hosts of a domain are in
+        the same group.
         """
-        rest = self._domain_of(host) if self._numbers else ""
-        while rest:
-            if rest in self._numbers:
-                return self._numbers[rest]
-            rest = rest.partition(".")[2]
+        suffix = self._domain_of(host) if self._group_numbers else ""
+        while suffix:
+            if suffix in self._group_numbers:
+                return self._group_numbers[suffix]
+            suffix = suffix.partition(".")[2]
         return 0
 
 
 def _last_label(name: str) -> str:
+    """Return the last label of a domain, or the whole name if it is an address."""
     label = name.rpartition(".")[2]
-    return name if label.isdecimal() or name[0] == "[" else label
+    is_address = label.isdecimal() or name[0] == "["
+    return name if is_address else label
 
 
 def read_regions(path: Path) -> dict[str, tuple[int, ...]]:
     """Read a file with a line for each region: a suffix, and its drones: `de 0,1`.
 
-    `#` begins a comment.
+    `#` begins a comment. Raise HiveError if the file cannot be read, or has another line.
     """
     regions: dict[str, tuple[int, ...]] = {}
     try:
@@ -262,7 +284,8 @@ def read_regions(path: Path) -> dict[str, tuple[int, ...]]:
         if not words:
             continue
         drones = words[1].split(",") if len(words) == 2 else []
-        if not drones or not all(one.isdecimal() and int(one) < MAX_DRONES for one in drones):
+        are_numbers = all(drone.isdecimal() and int(drone) < MAX_DRONES for drone in drones)
+        if not drones or not are_numbers:
             raise HiveError(
                 f"{path}, line {number}: expected a domain ending and numbers of drones, such as: de 0,1"
             )
@@ -283,33 +306,39 @@ def _hash_bits(slots: int) -> int:
 
 
 class SlotFingerprints(Fingerprints):
-    """The slot in the upper bits, 14 of 16,384 slots, and the hash in those below.
+    """Fingerprints of URLs in a hive: a slot in the upper bits, and a hash in those below.
 
-    Slots of the same number in several groups share a range.
+    With 16,384 slots the slot takes 14 bits of 64. Slots of the same number in several groups share
+    a range.
     """
 
     def __init__(self, key: bytes, slot_of: Callable[[str], int], slots: int = SLOTS) -> None:
-        """`slot_of` names the slot of a host; each group has so many `slots`."""
+        """`slot_of` returns the slot of a host; each group has so many `slots`."""
         super().__init__(key)
-        bits = self._bits = _hash_bits(slots)
+        hash_bits = _hash_bits(slots)
+        self._slot_bits = 64 - hash_bits
 
-        def above(start: str) -> int:
-            return slot_of(host_of(f"{start}/")) % slots << bits
+        def upper_bits(origin: str) -> int:
+            return slot_of(host_of(f"{origin}/")) % slots << hash_bits
 
-        self._above = lru_cache(CACHED_ORIGINS)(above)
+        self._upper_bits = lru_cache(CACHED_ORIGINS)(upper_bits)
 
     def __call__(self, urls: Iterable[str], asked: Iterable[str] = ()) -> list[int]:
-        """Return the slot of a URL as it is requested: the caller has to know the fingerprint."""
-        key, above = self._key, self._above
-        low = 64 - self._bits
+        """Return the fingerprints of URLs. `asked` has each URL as it is requested.
+
+        The slot is that of the requested URL: its drone must know the fingerprint.
+        """
+        # Called for each link: local names, and a slice of the URL in place of a parsed one.
+        key, upper_bits, slot_bits = self._key, self._upper_bits, self._slot_bits
         return [
-            above(url[: url.find("/", AUTHORITY)]) | siphash(key, compared) >> low
+            upper_bits(url[: url.find("/", MIN_HOST_END)]) | siphash(key, compared) >> slot_bits
             for compared, url in zip(urls, asked, strict=True)
         ]
 
 
 def range_of(slot: int, slots: int = SLOTS) -> tuple[int, int]:
     """Return the first and the last fingerprint of a URL in this slot, of so many in each group."""
-    bits = _hash_bits(slots)
-    low = slot % slots << bits
-    return low, low | (1 << bits) - 1
+    hash_bits = _hash_bits(slots)
+    first = slot % slots << hash_bits
+    last = first | (1 << hash_bits) - 1
+    return first, last

@@ -69,7 +69,7 @@ class SlotMoves(Part):
         """
         self._for_other_drone = for_other_drone
         self.map: SlotMap | None = None  # the latest that was learned
-        # By slot: 1 if it is here, so that its links are submitted and its hosts asked
+        # By slot: 1 if it is here, so that its links are submitted and its hosts requested
         self.owned = bytearray()
         self._was_here = bytearray()  # by slot: 1 if it is here, or was once
         self._db = db

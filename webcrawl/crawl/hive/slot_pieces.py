@@ -218,6 +218,7 @@ class ParkedItems:
     """
 
     def __init__(self, db: CrawlDB) -> None:
+        """Resume with the rows that the database has."""
         self._db = db
         # By slot, the items that follow those in its rows
         self._items: defaultdict[int, list[Any]] = defaultdict(list)

@@ -18,30 +18,31 @@ from typing import Any, Protocol
 from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.crawl.hive.registry import Command, Member, Registry
 
-# Bytes of links on their way that the server holds, at least and per drone. Letters stay there
-# until a checkpoint of their reader has them: 6 MiB hold 60 s at full speed. What is more waits on
-# the senders' disks, and nothing is lost.
-LEAST_MEMORY, DRONE_MEMORY = 64 << 20, 6 << 20
+# Bytes of letters on their way that the server holds. Letters stay there until a checkpoint of
+# their reader has them: 6 MiB per drone hold 60 s at full speed. Further letters wait on the
+# senders' disks, and nothing is lost.
+MIN_STREAM_BYTES = 64 << 20
+DRONE_STREAM_BYTES = 6 << 20
 
 
 def stream_memory(drones: int) -> int:
-    """Bytes that the streams of so many drones may have together."""
-    return max(LEAST_MEMORY, drones * DRONE_MEMORY)
+    """Return the bytes that the streams of so many drones may have together."""
+    return max(MIN_STREAM_BYTES, drones * DRONE_STREAM_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """The news that a drone is told once a second."""
+    """The news that a drone gets once a second."""
 
     map: bytes | None  # packed; None: the one that the drone knows
-    # up to which place a drone's checkpoint has its stream, of drones for which that has changed
+    # By drones for which this has changed: the place up to which its checkpoint has its stream
     acks: Mapping[int, str]
     members: Mapping[int, str]  # all drones and the ids of their states
     hungry: frozenset[int]  # drones that have nothing to do
-    alive: frozenset[int]  # only for the queen
+    alive: frozenset[int]  # drones that hold a lease; only for the queen
     queen: int
-    commands: Sequence[Command]
-    reports: Mapping[int, bytes]  # only for the queen
+    commands: Sequence[Command]  # that the drone does not know
+    reports: Mapping[int, bytes]  # packed; only for the queen
     all_rest: bool  # no drone has anything left but hosts set aside
 
 
@@ -50,7 +51,7 @@ class ServerView:
     """What the server knows at one moment."""
 
     registry: Registry
-    reports: Mapping[int, bytes]
+    reports: Mapping[int, bytes]  # packed
     leases: Mapping[int, float]  # seconds left, of drones that are alive
     queen: int | None
     bytes: int  # of all streams
@@ -71,7 +72,8 @@ class Transport(Protocol):
     async def join(self, member: Member, *, lease: float = 30.0) -> Member:
         """Enter the registry, founding it if need be, follow its epoch, and return what is known.
 
-        A drone whose state was alive on another machine less than `lease` seconds ago waits.
+        A drone whose state was alive on another machine less than `lease` seconds ago waits. Raise
+        HiveError if the drone does not belong to the hive, or is still alive there after the wait.
         """
 
     def follow(self, epoch: str) -> None:
@@ -101,7 +103,7 @@ class Transport(Protocol):
     async def read(self, after: str, most: int, wait: float) -> list[tuple[str, bytes]]:
         """Return up to `most` letters behind a place, in order; wait up to `wait` s for the first.
 
-        What has no letter in it, because others put it there, is an empty one.
+        An entry without a letter, which another program has put there, is returned as an empty one.
         """
 
     async def acknowledge(self, place: str) -> None:
@@ -117,13 +119,13 @@ class Transport(Protocol):
         """Keep the state of a lost drone from coming back."""
 
     async def forget(self, drone: int) -> None:
-        """Remove a drone from the registry to which nothing is sent; its number is free again.
+        """Remove a drone from the registry, to which nothing is sent any more; free its number.
 
-        Seeds that it had taken, and that no checkpoint of it had, are this drone's from now on.
+        Take over the seeds that it had taken, and that no checkpoint of it had.
         """
 
     async def let_rest(self) -> None:
         """Tell all drones for some seconds that none has anything left but hosts set aside."""
 
-    async def look(self) -> ServerView:
+    async def read_server(self) -> ServerView:
         """Return what the server knows, without joining or founding anything."""

@@ -163,7 +163,7 @@ class HiveClient:
                 f"{word}: the server does not tell which drone has it; give the folder of a drone, on "
                 "its machine"
             )
-        partition = partition_of(way, RegisteredDomains()).dividing(hive.map)
+        partition = partition_of(way, RegisteredDomains()).with_slots_of(hive.map)
         return hive.map.owners[partition.slot(host_named(word))]
 
     def _drones_here(self, hive: HiveView) -> list[int]:
@@ -255,7 +255,7 @@ async def _wait_for_answers(operator: Operator, name: str, number: int) -> HiveV
     """
     end = time.monotonic() + ORDER_SECONDS
     while True:
-        hive = await operator.look()
+        hive = await operator.read_hive()
         waiting = hive.behind(number)
         if not waiting:
             return hive

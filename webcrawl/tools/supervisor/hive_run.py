@@ -34,7 +34,7 @@ from webcrawl.crawl.checks import read
 from webcrawl.crawl.default_jobdir import default_jobdir
 from webcrawl.crawl.hive.drone_supervisor import Supervisor
 from webcrawl.crawl.hive.errors import AnotherHive, HiveError
-from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, saved
+from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, saved_figures
 from webcrawl.crawl.hive.operator import HiveView
 from webcrawl.crawl.hive.process import Child
 from webcrawl.crawl.hive.redis_server.embedded_server import EmbeddedServer
@@ -291,7 +291,7 @@ class HiveRun:
             if is_new_folder and {*self._folder.path.iterdir()} <= {self._folder.path / LOCK}:
                 on_refusal.callback(shutil.rmtree, self._folder.path, ignore_errors=True)
             saved_founding = self._folder.read()
-            hive = self._folder.look()
+            hive = self._folder.read_checkpoints()
             founding = self._plan.founding(saved_founding, hive)
             is_new = founding is not saved_founding
             drones = drones_to_run(self._folder, founding, hive)
@@ -354,7 +354,7 @@ class HiveRun:
         Return the exit status.
         """
         begun = time.monotonic()
-        pages_before = int(saved(self._folder)["pages"])
+        pages_before = int(saved_figures(self._folder)["pages"])
         drones = DroneStarts(self._plan, founding, server.own_url, self._cores)
         supervisor = Supervisor(drones.start, drones.end_reason)
         watch = HiveWatch(self._folder, server.make_operator, server.own, lambda: supervisor.ended)
@@ -363,7 +363,7 @@ class HiveRun:
         asyncio.run(self._supervise(supervisor, watch))
         for number in STOP_SIGNALS:  # no drone is left that one could stop
             signal.signal(number, signal.SIG_IGN)
-        figures = saved(self._folder)
+        figures = saved_figures(self._folder)
         if not figures["drones"]:
             logger.critical(
                 "%s was moved or removed; its drones have everything up to their last checkpoints",
@@ -419,7 +419,7 @@ class HiveRun:
         """
         try:
             async with aclosing(make_operator()) as operator:
-                await operator.look()
+                await operator.read_hive()
         except AnotherHive as error:
             if not (error.gives_way and self._folder.begun()):
                 raise
@@ -461,7 +461,7 @@ class HiveRun:
         except OSError as error:
             logger.warning("%s: cannot be written: %s", self._folder.stats, error)
         try:
-            self._folder.note_members(self._folder.look().map)
+            self._folder.note_members(self._folder.read_checkpoints().map)
         except HiveError as error:
             logger.warning("%s", error)
 

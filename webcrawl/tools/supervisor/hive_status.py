@@ -10,7 +10,7 @@ from typing import Any
 
 from webcrawl.base.readable import count
 from webcrawl.crawl.hive.errors import AnotherHive, Away
-from webcrawl.crawl.hive.hive_folder import HiveFolder, total
+from webcrawl.crawl.hive.hive_folder import HiveFolder, merged_figures
 from webcrawl.crawl.hive.operator import HiveView, waits_for
 from webcrawl.crawl.hive.queen import DroneState, Report
 from webcrawl.store.jobdir.figures import revisits
@@ -99,7 +99,7 @@ def _state_by_checkpoints(folder: HiveFolder | None) -> dict[str, Any]:
     """Return the hive's state by its folder: how many drones are meant, and whether that changes."""
     if folder is None:
         return {"state": STOPPED, "running": 0, "meant": 0, "changing": False}
-    hive = folder.look()
+    hive = folder.read_checkpoints()
     if folder.supervised:
         state = RUNNING
     elif folder.finished(hive):
@@ -168,10 +168,10 @@ def _count_at_work(hive: HiveView) -> int:
 async def _look_twice(make_operator: MakeOperator) -> tuple[HiveView, HiveView]:
     """Return two looks at the server. If no drone is alive, the second follows at once."""
     async with aclosing(make_operator()) as operator:
-        before = await operator.look()
+        before = await operator.read_hive()
         if before.leases:
             await asyncio.sleep(RATE_SECONDS)
-        return before, await operator.look()
+        return before, await operator.read_hive()
 
 
 def _row_by_file(drone: int, figures: Mapping[str, Any], place: str) -> dict[str, Any]:
@@ -328,7 +328,7 @@ def hive_progress(hive: HiveView, former: Sequence[Mapping[str, Any]] = ()) -> M
     """
     status_rows = [_progress_row(hive, drone) for drone in hive.drones]
     reports = [hive.reports[drone].figures for drone in hive.drones if drone in hive.reports]
-    sums = total([*reports, *former])
+    sums = merged_figures([*reports, *former])
     numbers = {name: value for name, value in sums.items() if isinstance(value, (int, float))}
     states = {DroneState(row["state"]) for row in status_rows if row["drone"] in hive.leases}
     return {

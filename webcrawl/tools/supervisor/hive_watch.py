@@ -14,7 +14,7 @@ from webcrawl.adapter.extensions.progress import ProgressDisplay
 from webcrawl.base.readable import count
 from webcrawl.crawl.hive.drone_supervisor import Supervisor
 from webcrawl.crawl.hive.errors import Away, CannotRead, HiveError
-from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, saved, total
+from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder, merged_figures, saved_figures
 from webcrawl.crawl.hive.operator import HiveView, Operator
 from webcrawl.crawl.hive.redis_server.embedded_server import EmbeddedServer
 from webcrawl.tools.supervisor.servers import MakeOperator
@@ -83,13 +83,13 @@ class HiveWatch:
         self._server = server
         self._ended_drones = ended_drones
         self._given_up: frozenset[int] = frozenset()  # drones, by any order that was heard of
-        saved_hive = folder.look()
+        saved_hive = folder.read_checkpoints()
         is_changing = folder.is_changing(saved_hive)
         # how many drones a change under way leads to; 0: none is under way
         self.intended_count = len(saved_hive.sharing) if is_changing else 0
         self.drones: list[int] = []
         self._take_in(saved_hive, folder.known(), is_changing=is_changing)
-        self.figures: Mapping[str, Any] = saved(folder)
+        self.figures: Mapping[str, Any] = saved_figures(folder)
         # warnings of the last look and of this one: what lasts is said once
         self._warned_before: set[str] = set()
         self._warned: set[str] = set()
@@ -143,7 +143,7 @@ class HiveWatch:
         """
         hive = HiveView()
         try:
-            hive = await operator.look()
+            hive = await operator.read_hive()
             if hive.map is not None:  # else the server has been emptied
                 self._take_in(hive, self._folder.known(), is_changing=hive.is_changing)
                 self._folder.note_members(hive.map)
@@ -153,7 +153,7 @@ class HiveWatch:
             pass
         except HiveError as error:  # a right is missing, or the disk is full, perhaps
             self._warn(str(error))
-        self.figures = total(
+        self.figures = merged_figures(
             hive.reports[drone].stats()
             if drone in hive.reports
             else {"drone": drone, **self._folder.figures(drone)}

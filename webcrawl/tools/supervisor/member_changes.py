@@ -100,7 +100,7 @@ def why_not_running(folder: HiveFolder, order: WantedMembers | None = None) -> s
 
     `order`: a change under way; by default the one that the checkpoints have, if any.
     """
-    hive = folder.look()
+    hive = folder.read_checkpoints()
     state = "has finished" if folder.finished(hive) else "is not running"
     if order is None and folder.is_changing(hive):
         order = hive.order
@@ -145,7 +145,7 @@ async def _change_members(
     advice = ""
     try:
         async with aclosing(make_operator()) as operator:
-            hive = await operator.look()
+            hive = await operator.read_hive()
             _check_can_change(hive, lost)
             advice = MAY_BE_UNHEARD
             order = await _give_order(operator, hive, choose_members, lost)
@@ -191,7 +191,7 @@ async def _give_order(
     while True:
         number = await operator.resize(members, lost)
         our_numbers.add(number)
-        hive = await operator.look()
+        hive = await operator.read_hive()
         theirs = [order for order in hive.orders if order.number not in our_numbers]
         before_ours = [order for order in theirs if order.number < number]
         if not before_ours or before_ours[-1] == heeded:
@@ -272,7 +272,7 @@ class ChangeWaiter:
         # one more as they end.
         if any(map(folder.running, folder.all_drones())):
             return "the drones, which are ending"
-        hive = folder.look()
+        hive = folder.read_checkpoints()
         if hive.order is None or hive.order.number < self._order.number:
             raise CannotStart(
                 f"{folder.path}: the hive ended before a drone had noted the change: start it, and "
@@ -289,7 +289,7 @@ class ChangeWaiter:
         Raise Away or CannotStart if the change does not go on.
         """
         try:
-            hive = await self._operator.look()
+            hive = await self._operator.read_hive()
         except Away:
             if self._folder is None or self._is_silent():
                 raise
@@ -354,7 +354,7 @@ def adopt_lost(target: HiveTarget, drone: int, say: Say, *, sure: bool, now: boo
 def _adopt_lost_of_stopped(folder: HiveFolder, drone: int, say: Say, *, sure: bool) -> int:
     """Do what `adopt_lost` does, for a hive that does not run: its drones hear of it as they start."""
     with closing(folder.lock()):
-        hive = folder.look()
+        hive = folder.read_checkpoints()
         if hive.order is not None and drone in hive.order.lost:
             raise CannotStart(f"--drone {drone}: was given up already: start the hive")
         all_but(drone, hive.sharing)
@@ -363,7 +363,7 @@ def _adopt_lost_of_stopped(folder: HiveFolder, drone: int, say: Say, *, sure: bo
             say(UNCHANGED)
             return 1
         founding = folder.take_over_orders(folder.known(), hive)
-        members = all_but(drone, folder.look().sharing)
+        members = all_but(drone, folder.read_checkpoints().sharing)
         folder.order(members, (drone,))
         noted = tuple(member for member in founding.drones if member != drone)
         folder.write(replace(founding, drones=noted))

@@ -147,4 +147,4 @@ class HiveTarget:
 
 async def _ask_once(make_operator: MakeOperator) -> HiveView:
     async with aclosing(make_operator()) as operator:
-        return await operator.look()
+        return await operator.read_hive()

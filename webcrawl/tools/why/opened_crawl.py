@@ -313,7 +313,7 @@ class OpenedCrawl:
         Raise DamagedFile if the map has another number of slots than HIVE_PARTITION says.
         """
         try:
-            return partition_of(self.values["HIVE_PARTITION"], self.domains).dividing(slots)
+            return partition_of(self.values["HIVE_PARTITION"], self.domains).with_slots_of(slots)
         except HiveError as error:
             raise self.snapshot.damaged(f"table meta, {MAP}: {error}") from error
 

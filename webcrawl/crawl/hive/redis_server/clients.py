@@ -23,8 +23,8 @@ from redis.crc import key_slot
 from webcrawl.base.readable import url_without_credentials
 from webcrawl.crawl.hive.errors import Away, Full, HiveError
 
-OLDEST = (6, 2)  # XTRIM MINID, XADD NOMKSTREAM
-CLUSTERS = 8  # redis-py from which on clusters work
+MIN_REDIS = (6, 2)  # XTRIM MINID, XADD NOMKSTREAM
+MIN_REDIS_PY_FOR_CLUSTERS = 8  # earlier clients of clusters fail with one node
 # Patterns of redis-py's exceptions, and of words that servers of some versions say instead; looked
 # for in this order
 REFUSALS = {
@@ -40,33 +40,37 @@ NOT_NOW = (
     "ReadOnlyError|READONLY|MISCONF|LOADING|MASTERDOWN|MasterDown|CLUSTERDOWN|ClusterDown|TRYAGAIN|TryAgain"
     "|BUSY|NOREPLICAS|UNBLOCKED|MovedError|AskError"
 )
-# in what uvloop raises if a connection ends between two steps, which redis-py passes on; and of what
-# the latter misses where another task has closed a connection to a cluster
+# Errors of a connection that has ended: what uvloop raises if it ends between two steps, which
+# redis-py passes on; and attributes that redis-py misses where another task has closed it
 CLOSED = re.compile(r"closed|'NoneType' .* '(writelines|drain|read\w+|at_eof|_buffer)'")
-# after which command it was, with the beginning of its letter
+# redis-py names the command that failed, with the beginning of its letter, before these words
 PIPELINED = "of pipeline caused error: "
 TUPLE = re.compile(r"""\((["'])(.*)\1,\)""")
-# answers are bytes, and of one form, whatever the server
-OURS = {"decode_responses": False, "protocol": 2}
+# Answers are bytes, and of one form, whatever the server.
+FIXED_OPTIONS = {"decode_responses": False, "protocol": 2}
 Client = Redis
 AnyClient = Redis | RedisCluster
 MakeClient = Callable[..., Client]
-ANSWERS, LONGEST = 3.0, 10.0  # seconds for a node of a cluster: others may be there
+# For an answer of a node of a cluster, when others may answer in its place
+NODE_SECONDS = 3.0
+MAX_NODE_SECONDS = 10.0  # for any answer of a node
 
 
 def client_maker(params: Mapping[str, Any]) -> MakeClient:
-    """Return a maker of clients that do not connect anew within a command. Raise HiveError.
+    """Return a maker of clients that do not connect anew within a command.
 
-    `params`: those of scrapy-redis, among them a `url` and the user's class.
+    `params` are those of scrapy-redis, among them a `url` and the user's class. Raise HiveError if
+    no client can be made of them.
     """
-    others = {**params, **OURS}
+    others = {**params, **FIXED_OPTIONS}
     others.pop("retry_on_timeout", None)
-    # the caller decides, and looks whether it is still the same server
+    # The caller decides whether to try again, after a look whether it is still the same server.
     others["retry"] = Retry(NoBackoff(), 0)
     url = others.pop("url", None)
-    named = others.pop("redis_cls", None)
-    # a class that blocks is for scrapy-redis' own parts
-    client_class = named if isinstance(named, type) and issubclass(named, Redis) else Redis
+    own_class = others.pop("redis_cls", None)
+    # A class that blocks is for scrapy-redis' own parts.
+    is_asynchronous = isinstance(own_class, type) and issubclass(own_class, Redis)
+    client_class = own_class if is_asynchronous else Redis
 
     def make(**more: Any) -> Client:
         parameters = {**others, **more}
@@ -97,34 +101,39 @@ class CommandKeys:
         """Learn nothing."""
 
     async def get_keys(self, command: str, *args: Any) -> Sequence[Any]:
-        """Return the key that decides about the node."""
-        at = args.index(b"STREAMS") + 1 if command == "XREAD" else 0
-        return args[at : at + 1]
+        """Return the key that decides about the node, alone in a list."""
+        key_index = args.index(b"STREAMS") + 1 if command == "XREAD" else 0
+        return args[key_index : key_index + 1]
 
 
-async def reached(client: Client) -> AnyClient:
-    """Return a client of the whole cluster, if the server is a node of one; or else this client."""
+async def cluster_or_same(client: Client) -> AnyClient:
+    """Return a client of the whole cluster, if the server is a node of one; or else this client.
+
+    Close this client if it is not returned. Raise HiveError if redis-py is too old for a cluster,
+    and Away if no node has slots.
+    """
     server = await client.info("server")
     if server.get("redis_mode", server.get("server_mode")) != "cluster":
         return client
-    # earlier clients of clusters fail with one node
-    if int(redis.__version__.partition(".")[0]) < CLUSTERS:
+    redis_py = int(redis.__version__.partition(".")[0])
+    if redis_py < MIN_REDIS_PY_FOR_CLUSTERS:
         raise HiveError(
-            f"REDIS_URL: the server is part of a cluster; pip install 'redis>={CLUSTERS}'"
+            f"REDIS_URL: the server is part of a cluster; pip install 'redis>={MIN_REDIS_PY_FOR_CLUSTERS}'"
         )
     pool = client.connection_pool
     known = inspect.signature(RedisCluster).parameters
     params = {name: value for name, value in pool.connection_kwargs.items() if name in known}
     params |= {"retry": Retry(NoBackoff(), 0), "require_full_coverage": False}
     params["ssl"] = issubclass(pool.connection_class, SSLConnection)
-    # any node is asked who has what, also one that is down
-    params["socket_connect_timeout"] = ANSWERS
-    params["socket_timeout"] = min(params.get("socket_timeout") or LONGEST, LONGEST)
-    own_connect = pool.connection_kwargs.get("redis_connect_func")
+    # Any node is asked which node has which slots, also one that is down.
+    params["socket_connect_timeout"] = NODE_SECONDS
+    own_timeout = params.get("socket_timeout") or MAX_NODE_SECONDS
+    params["socket_timeout"] = min(own_timeout, MAX_NODE_SECONDS)
+    connect = pool.connection_kwargs.get("redis_connect_func")
     try:
         cluster = RedisCluster(**params)
         cluster.commands_parser = CommandKeys()  # type: ignore[assignment]
-        cluster.get_connection_kwargs()["redis_connect_func"] = own_connect
+        cluster.get_connection_kwargs()["redis_connect_func"] = connect
         await cluster.initialize()
     except IndexError:
         raise Away("no node of the cluster has slots") from None
@@ -133,8 +142,8 @@ async def reached(client: Client) -> AnyClient:
     return cluster
 
 
-async def closed(client: AnyClient) -> None:
-    """Close all connections, those too of a cluster whose nodes are looked for just now."""
+async def close(client: AnyClient) -> None:
+    """Close all connections, also those of a cluster's nodes that are just being found."""
     with suppress(OSError, exceptions.RedisError):
         await client.aclose()
         if isinstance(client, RedisCluster):
@@ -142,50 +151,59 @@ async def closed(client: AnyClient) -> None:
             await client.nodes_manager.aclose("startup_nodes")
 
 
-async def infos(client: AnyClient, section: str) -> list[Mapping[str, Any]]:
-    """Return what the server says of itself, or each node of a cluster that answers."""
+async def server_infos(client: AnyClient, section: str) -> list[Mapping[str, Any]]:
+    """Return this section of the server's INFO, or of that of each node of a cluster that answers."""
     if not isinstance(client, RedisCluster):
         return [await client.info(section)]
     await client.initialize()
     await client.nodes_manager.initialize()
-    asks = (client.info(section, target_nodes=node) for node in client.get_primaries())
-    soon = (asyncio.wait_for(ask, ANSWERS) for ask in asks)
-    found = await asyncio.gather(*soon, return_exceptions=True)
-    return [one for one in found if isinstance(one, Mapping)]
+    calls = (
+        asyncio.wait_for(client.info(section, target_nodes=node), NODE_SECONDS)
+        for node in client.get_primaries()
+    )
+    answers = await asyncio.gather(*calls, return_exceptions=True)
+    return [answer for answer in answers if isinstance(answer, Mapping)]
 
 
-def beside(source: str, own: str) -> str:
-    """Return a key for `own` that lies on the same node of a cluster as the user's key `source`."""
-    tag, is_closed, _ = source.partition("{")[2].partition("}")
+def key_beside(source: str, own: str) -> str:
+    """Return a key for `own` that lies on the same node of a cluster as the user's key `source`.
+
+    Raise HiveError if `source` has braces for which there is none.
+    """
+    # What is in the first braces of a key decides its node, or all of a key without such braces.
+    in_braces, closing, _ = source.partition("{")[2].partition("}")
+    tag = in_braces if closing and in_braces else source
     plain = own.removeprefix("webcrawl:").replace("{", "").replace("}", "")
-    key = f"webcrawl:{{{tag if is_closed and tag else source}}}:{plain}"
+    key = f"webcrawl:{{{tag}}}:{plain}"
     if key_slot(key.encode()) != key_slot(source.encode()):
         raise HiveError(f"{source}: in a cluster a key of seeds must not have such braces")
     return key
 
 
-async def gathered(
+async def execute_all(
     client: AnyClient, commands: Sequence[tuple[Any, ...]], needed: int = 0
 ) -> list[Any]:
-    """Return the answers to commands, or the errors, in one round trip to each node.
+    """Return the answer to each command, or its error, in one round trip to each node.
 
-    The errors of the first ones, which are `needed`, are raised, and some of all.
+    Raise the error of a command that is among the first `needed` ones. Raise OtherServer and
+    NoPermissionError whichever command has them.
     """
     if isinstance(client, RedisCluster):
         await client.initialize()
-    parts = _by_node(client, commands)
-    work = []
-    for part in parts:
-        limit = None if part[0] < needed else ANSWERS
-        work.append(_asked(client, [commands[number] for number in part], limit))
+    numbers_by_node = _by_node(client, commands)
+    calls = []
+    for numbers in numbers_by_node:
+        limit = None if numbers[0] < needed else NODE_SECONDS
+        calls.append(_execute(client, [commands[number] for number in numbers], limit))
     answers: list[Any] = [None] * len(commands)
-    for part, found in zip(parts, await asyncio.gather(*work), strict=True):
-        for number, answer in zip(part, found, strict=True):
+    answers_by_node = await asyncio.gather(*calls)
+    for numbers, node_answers in zip(numbers_by_node, answers_by_node, strict=True):
+        for number, answer in zip(numbers, node_answers, strict=True):
             answers[number] = answer
     has_errors = any(isinstance(answer, Exception) for answer in answers)
     if has_errors and isinstance(client, RedisCluster):
         with suppress(Exception):  # another node may be in its place
-            async with asyncio.timeout(ANSWERS):
+            async with asyncio.timeout(NODE_SECONDS):
                 await client.nodes_manager.initialize()
     for number, answer in enumerate(answers):
         is_always_raised = isinstance(answer, (OtherServer, exceptions.NoPermissionError))
@@ -197,11 +215,11 @@ async def gathered(
 
 def _by_node(client: AnyClient, commands: Sequence[tuple[Any, ...]]) -> list[list[int]]:
     """Return the numbers of the commands for each node, by their keys."""
-    parts: dict[str, list[int]] = defaultdict(list)
+    numbers: dict[str, list[int]] = defaultdict(list)
     for number, command in enumerate(commands):
         key = command[3] if command[0] == "EVAL" else command[1]
-        parts[node_of(client, key)].append(number)
-    return [*parts.values()]
+        numbers[node_of(client, key)].append(number)
+    return [*numbers.values()]
 
 
 def node_of(client: AnyClient, key: Any) -> str:
@@ -210,9 +228,10 @@ def node_of(client: AnyClient, key: Any) -> str:
     return node.name if node else ""
 
 
-async def _asked(
+async def _execute(
     client: AnyClient, commands: Sequence[tuple[Any, ...]], limit: float | None
 ) -> list[Any]:
+    """Return the answers of one node, within `limit` seconds; its error for each if it has none."""
     pipe = client.pipeline(transaction=False)
     for command in commands:
         pipe.execute_command(*command)
@@ -234,11 +253,11 @@ def translate_redis_errors() -> Iterator[None]:
         OSError,
         TimeoutError,
     ) as error:
-        wraps = isinstance(error, (exceptions.ConnectionError, exceptions.RedisClusterException))
-        cause = error.__cause__ if wraps else None
-        # heard at a Unix socket while logging in
-        told = cause if isinstance(cause, exceptions.RedisError) else error
-        raise _meaning(told, _words(told)) from error
+        # An error while logging in, at a Unix socket, is only the cause of the one that is raised.
+        may_wrap = isinstance(error, (exceptions.ConnectionError, exceptions.RedisClusterException))
+        cause = error.__cause__ if may_wrap else None
+        actual = cause if isinstance(cause, exceptions.RedisError) else error
+        raise _own_error(actual, _words(actual)) from error
     except (RuntimeError, AttributeError) as error:
         if not CLOSED.search(str(error)):
             raise
@@ -252,8 +271,8 @@ def _words(error: Exception) -> str:
     return found[2] if found else words
 
 
-def _meaning(error: Exception, words: str) -> Exception:
-    """Return the error of ours for one of the server's, whose own words these are."""
+def _own_error(error: Exception, words: str) -> Exception:
+    """Return the HiveError, Away or Full for an error of redis-py; `words` are the server's."""
     text = f"{type(error).__name__} {words}"
     for pattern, meaning in REFUSALS.items():
         if re.search(pattern, text):
@@ -265,20 +284,20 @@ def _meaning(error: Exception, words: str) -> Exception:
     return Away(f"{type(error).__name__}: {words}")
 
 
-async def check(client: AnyClient) -> int:
+async def check_server(client: AnyClient) -> int:
     """Return the bytes that letters may take in this server, or in all nodes of the cluster.
 
     Raise HiveError, in one line, if it cannot carry a hive.
     """
-    for server in await infos(client, "server"):
-        found = tuple(int(part) for part in str(server["redis_version"]).split(".")[:2])
-        if found < OLDEST:
+    for server in await server_infos(client, "server"):
+        version = tuple(int(part) for part in str(server["redis_version"]).split(".")[:2])
+        if version < MIN_REDIS:
             raise HiveError(
                 f"REDIS_URL: the server is Redis {server['redis_version']}, but must be Redis 6.2 or "
                 "later, or Valkey"
             )
-    room = 0
-    for memory in await infos(client, "memory"):
+    letter_bytes = 0
+    for memory in await server_infos(client, "memory"):
         limit: int = memory.get("maxmemory", 0)
         policy = str(memory.get("maxmemory_policy", "noeviction"))
         if limit and policy.startswith("allkeys"):
@@ -287,5 +306,8 @@ async def check(client: AnyClient) -> int:
             )
         # What is left is for the registry and for what clients are about to get; in a server without
         # a limit, for other programs too
-        room += limit * 4 // 5 if limit else int(memory.get("total_system_memory", 0)) // 2
-    return room
+        if limit:
+            letter_bytes += limit * 4 // 5
+        else:
+            letter_bytes += int(memory.get("total_system_memory", 0)) // 2
+    return letter_bytes

@@ -25,13 +25,14 @@ from webcrawl.crawl.hive.process import Child, RestartedProgram
 SOCKET = "valkey.sock"  # of the server
 LOG = "valkey.log"
 UNIX = "unix://"  # and the socket's path
-LONGEST_PATH = 100  # bytes of a socket's path
-OVERHEAD = 64 << 20  # for the registry, and for what clients are about to get
-PATIENCE = 10.0  # seconds until it answers
+MAX_PATH_BYTES = 100  # of a socket's path: the system takes 108
+OVERHEAD_BYTES = 64 << 20  # for the registry, and for what clients are about to get
+START_SECONDS = 10.0  # until it answers
+STOP_SECONDS = 10.0  # until it is killed
 
 
 class EmbeddedServer:
-    """Starts, watches and stops it. Call `check` about once a second."""
+    """Starts, watches and stops the server of a hive. Call `check` about once a second."""
 
     def __init__(
         self,
@@ -59,25 +60,25 @@ class EmbeddedServer:
         return self._process.child.pid if self._process.child else 0
 
     def start(self) -> None:
-        """Returns when the server answers."""
+        """Start the server, and return when it answers. Raise HiveError if it does not."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._folder.chmod(0o700)
-        self._path = _short(self._folder)
+        self._path = _socket_path(self._folder)
         self._process.begin()
         if not self._answers_soon():
             self.stop()
             raise HiveError(f"the hive's server did not start: {self._last_words()}")
 
     def check(self) -> bool:
-        """Return whether the server was dead or out of reach, and was started again, empty.
+        """Start the server again, empty, if it is dead or out of reach; return whether it was.
 
-        It answers later; nobody waits for it here.
+        Do not wait until it answers. Raise HiveError if it keeps crashing.
         """
         child = self._process.child
         if child is not None and child.poll() is None:
             if self._may_be_reached():
                 return False
-            child.end(PATIENCE)
+            child.end(STOP_SECONDS)
         _, status = self._process.read()
         if status is not None and self._process.note_death(status) is None:
             raise HiveError(f"the hive's server keeps crashing: {self._last_words()}")
@@ -88,13 +89,13 @@ class EmbeddedServer:
 
     def _may_be_reached(self) -> bool:
         """Return False if its socket is gone, or has not come for too long."""
-        is_young = self._clock() - (self._process.begun_at or 0.0) < PATIENCE
+        is_young = self._clock() - (self._process.begun_at or 0.0) < START_SECONDS
         return is_young or (self._folder / SOCKET).exists()
 
     def stop(self) -> None:
-        """Ends the server."""
+        """End the server, and return when it has ended."""
         if self._process.child is not None:
-            self._process.child.end(PATIENCE)
+            self._process.child.end(STOP_SECONDS)
         self._process.read()
 
     def _launch(self) -> Child:
@@ -105,7 +106,8 @@ class EmbeddedServer:
         return Child(command, self._folder / LOG, folder=self._folder, at_end=signal.SIGKILL)
 
     def _arguments(self) -> list[str]:
-        limit = str(self._memory * 5 // 4 + OVERHEAD)
+        # Letters may have four fifths of the limit (clients.check_server).
+        limit = str(self._memory * 5 // 4 + OVERHEAD_BYTES)
         return [
             *("--port", "0", "--unixsocket", SOCKET, "--unixsocketperm", "600"),
             *("--save", "", "--appendonly", "no", "--daemonize", "no"),
@@ -113,22 +115,20 @@ class EmbeddedServer:
         ]
 
     def _answers_soon(self) -> bool:
-        end = self._clock() + PATIENCE
-        while (
-            self._clock() < end
-            and self._process.child is not None
-            and self._process.child.poll() is None
-        ):
+        """Wait until the server answers; return False if it takes too long, or ends."""
+        gives_up_at = self._clock() + START_SECONDS
+        while self._clock() < gives_up_at:
+            child = self._process.child
+            if child is None or child.poll() is not None:
+                return False
             if _answers(self._path):
                 return True
             time.sleep(0.02)
         return False
 
     def _last_words(self) -> str:
-        return next(
-            (line.strip() for line in reversed(self._process.last_lines) if line.strip()),
-            "it printed nothing",
-        )
+        lines = map(str.strip, reversed(self._process.last_lines))
+        return next(filter(None, lines), "it printed nothing")
 
 
 def _machine_memory() -> int:
@@ -148,25 +148,30 @@ def find_binary() -> str:
     return str(found[0])
 
 
-def _short(folder: Path) -> str:
-    """Return a path of the socket that is short enough, if need be through a link that is ours."""
+def _socket_path(folder: Path) -> str:
+    """Return a path of the socket that is short enough, if need be through a link that is ours.
+
+    Raise HiveError if there is none.
+    """
     path = str(folder / SOCKET)
     name = f"webcrawl-{os.getuid()}-{hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]}"
     for place in (tempfile.gettempdir(), "/tmp"):  # noqa: S108 - only a link that is checked to be ours
-        if len(os.fsencode(path)) <= LONGEST_PATH:
+        if len(os.fsencode(path)) <= MAX_PATH_BYTES:
             break
         with suppress(OSError):
-            path = str(_link(Path(place) / name, folder) / SOCKET)
-    if len(os.fsencode(path)) > LONGEST_PATH:
+            path = str(_make_link(Path(place) / name, folder) / SOCKET)
+    if len(os.fsencode(path)) > MAX_PATH_BYTES:
         raise HiveError(f"{path}: too long for a socket; set TMPDIR to a folder with a short path")
     return path
 
 
-def _link(link: Path, folder: Path) -> Path:
+def _make_link(link: Path, folder: Path) -> Path:
+    """Return a link to a folder: this one, or one with another name if this one is not ours."""
     with suppress(FileExistsError):
         link.symlink_to(folder)
-    if not link.is_symlink() or link.lstat().st_uid != os.getuid() or link.readlink() != folder:
-        # somebody was there first
+    # Anyone may make a link in the temporary folder, which would lead clients to another server.
+    is_own = link.is_symlink() and link.lstat().st_uid == os.getuid()
+    if not is_own or link.readlink() != folder:
         link = Path(tempfile.mkdtemp(prefix="webcrawl-", dir=link.parent)) / "s"
         link.symlink_to(folder)
     return link

@@ -16,8 +16,8 @@ from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.hive.redis_server import clients
 from webcrawl.crawl.hive.redis_server.clients import Client, translate_redis_errors
 
-BATCH = 500
-MOST_HELD = 200_000  # entries that no checkpoint has yet; more are not taken
+BATCH_ENTRIES = 500  # taken in one call
+MAX_UNSAVED = 200_000  # entries that no checkpoint has yet; more are not taken
 TAKE = """-- Moves the next entries to the end of the drone's own list, whatever they stand in.
 local kind, found = redis.call('TYPE', KEYS[1]).ok, {}
 if kind == 'list' then found = redis.call('LPOP', KEYS[1], ARGV[1])
@@ -32,90 +32,96 @@ return {found, redis.call('LLEN', KEYS[2])}
 
 
 class SeedTaker:
-    """Takes seeds from the server.
+    """Takes the seeds that users push into the server.
 
-    Call `turn` again and again, and `committed` after each checkpoint.
+    Call `take_batch` again and again, and `committed` after each checkpoint.
     """
 
     def __init__(
         self, client: Client, source: str, own: str, hand_on: Callable[[bytes], None]
     ) -> None:
-        """`source`: the user's key; `own`: the drone's, which in a cluster lies beside the former.
+        """`source` is the user's key, and `own` that of the drone's list.
 
-        `hand_on` takes an entry into the crawl, and never waits.
+        In a cluster the list lies on the node of the user's key. `hand_on` takes an entry into the
+        crawl, and never waits.
         """
         self._client: clients.AnyClient = client
+        # None once it is known whether the server is part of a cluster
         self._first: Client | None = client
         self._source = source
         self._own = own
         self._hand_on = hand_on
-        self._held: deque[bytes] = deque()  # handed on and still in the drone's list
-        self._safe = 0  # as many of them a checkpoint has
+        self._handed_on: deque[bytes] = deque()  # entries that are still in the drone's list
+        self._saved = 0  # how many of them, from the first, a checkpoint has
         self.stopped = False
 
     @property
     def is_full(self) -> bool:
         """Return whether no more seeds are taken before the next checkpoint."""
-        return len(self._held) >= MOST_HELD
+        return len(self._handed_on) >= MAX_UNSAVED
 
-    async def turn(self) -> int:
-        """Takes the next entries and hands them on; returns how many these were.
+    async def take_batch(self) -> int:
+        """Take the next entries and hand them on; return how many these were.
 
-        May raise Away or HiveError.
+        Raise Away if the server does not answer, and HiveError if the user's key has no seeds in it.
         """
         with translate_redis_errors():
             if self._first is not None:
-                self._client = await clients.reached(self._first)
+                self._client = await clients.cluster_or_same(self._first)
                 if self._client is not self._first:
-                    self._own = clients.beside(self._source, self._own)
+                    self._own = clients.key_beside(self._source, self._own)
                 self._first = None
-            await self._remove()
+            await self._remove_saved()
             if self.is_full:
                 return 0
-            answer = await self._client.eval(TAKE, 2, self._source, self._own, BATCH)
+            answer = await self._client.eval(TAKE, 2, self._source, self._own, BATCH_ENTRIES)
             if isinstance(answer, bytes):
                 kind = answer.decode()
                 raise HiveError(
                     f"{self._source}: is a {kind} in the server; seeds must be in a list, set or sorted set"
                 )
-            found, length = answer
-            # of a former run, of a lost drone, or the answer was lost
-            if length != len(self._held) + len(found):
-                found = await self._unknown()
-        return self._hand(found)
+            entries, list_length = answer
+            # Other entries in the list are of a former run or a lost drone, or an answer was lost.
+            if list_length != len(self._handed_on) + len(entries):
+                entries = await self._entries_not_handed_on()
+        return self._hand_on_all(entries)
 
-    async def _unknown(self) -> list[bytes]:
+    async def _entries_not_handed_on(self) -> list[bytes]:
         entries: Any = await self._client.lrange(self._own, 0, -1)
-        return list((Counter(entries) - Counter(self._held)).elements())
+        return list((Counter(entries) - Counter(self._handed_on)).elements())
 
-    def _hand(self, found: list[bytes]) -> int:
-        for number, entry in enumerate(found):
+    def _hand_on_all(self, entries: list[bytes]) -> int:
+        """Hand entries on until this is stopped; return how many were handed on."""
+        for number, entry in enumerate(entries):
             if self.stopped:
                 return number
             self._hand_on(entry)
-            self._held.append(entry)
-        return len(found)
+            self._handed_on.append(entry)
+        return len(entries)
 
     def committed(self) -> None:
         """Note that a checkpoint has all that was handed on."""
-        self._safe = len(self._held)
+        self._saved = len(self._handed_on)
 
-    async def _remove(self) -> None:
-        """Remove what is safe, by value: a command whose answer was lost may have been carried out."""
-        done = self._safe
-        if not done:
+    async def _remove_saved(self) -> None:
+        """Remove from the drone's list what a checkpoint has.
+
+        By value, and not by number: a command whose answer was lost may have been carried out.
+        """
+        count = self._saved
+        if not count:
             return
-        work = [("LREM", self._own, 1, entry) for entry in islice(self._held, done)]
-        await clients.gathered(self._client, work, needed=done)
-        for _ in range(done):
-            self._held.popleft()
-        self._safe -= done
+        work = [("LREM", self._own, 1, entry) for entry in islice(self._handed_on, count)]
+        await clients.execute_all(self._client, work, needed=count)
+        for _ in range(count):
+            self._handed_on.popleft()
+        self._saved -= count
 
     async def finish(self) -> None:
-        """Removes what the last checkpoint has."""
+        """Remove from the drone's list what the last checkpoint has."""
         with translate_redis_errors():
-            await self._remove()
+            await self._remove_saved()
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await clients.closed(self._client)
+        await clients.close(self._client)

@@ -59,7 +59,7 @@ from webcrawl.crawl.hive.registry import (
 )
 from webcrawl.crawl.hive.transport import Beat, ServerView, stream_memory
 
-FIELD = b"d"  # of an entry in a stream
+FIELD = b"d"  # of an entry in a stream: the letter
 IS_OPEN = 5  # index, in what steps.BEAT returns: whether the drone has its stream
 # A read may wait for so many seconds. A network that fails is not noticed meanwhile.
 MAX_READ_SECONDS = 5.0
@@ -129,15 +129,15 @@ class RedisTransport:
         self._run_ids = None  # any: `join` agrees on an epoch with it
         with translate_redis_errors():
             await self._find_cluster()
-            self._server_bytes = await clients.check(self._client)
+            self._server_bytes = await clients.check_server(self._client)
 
     async def _find_cluster(self) -> None:
         """Use a client of the whole cluster if the server is part of one. Ask the server once."""
         if self._first is None:
             return
-        self._client = await clients.reached(self._first)
+        self._client = await clients.cluster_or_same(self._first)
         if self._client is not self._first:
-            await clients.closed(self._reader)
+            await clients.close(self._reader)
             self._reader = self._client
         self._first = None
 
@@ -163,7 +163,7 @@ class RedisTransport:
             async with asyncio.timeout(LEAVE_SECONDS):
                 await self._leave()
         for client in (self._client, self._reader):
-            await clients.closed(client)
+            await clients.close(client)
 
     async def _leave(self) -> None:
         if self.member is not None:
@@ -245,7 +245,7 @@ class RedisTransport:
         node_ids = ""
         if isinstance(self._client, RedisCluster):
             # A node that does not answer is missing here: the next connection to it will notice.
-            infos = await clients.infos(self._client, "server")
+            infos = await clients.server_infos(self._client, "server")
             node_ids = ",".join(info["run_id"] for info in infos)
         values = (
             *(new_epoch, keys.streams(""), keys.acks("")),
@@ -268,7 +268,7 @@ class RedisTransport:
                 drones.update(self.member.others)
             streams += [keys.stream(drone, _random_part(former)) for drone in drones]
         if streams:
-            await clients.gathered(self._client, [("UNLINK", stream) for stream in streams])
+            await clients.execute_all(self._client, [("UNLINK", stream) for stream in streams])
 
     async def _atomic(self, *commands: Sequence[Any], seen: str = "") -> Any:
         """Carry out commands in one step; return their answers, and a digest of the registry.
@@ -391,6 +391,7 @@ class RedisTransport:
         after: int = 0,
         hungry: bool = False,
     ) -> Beat:
+        """Give a sign of life, and return the news (see `Transport.beat`)."""
         answer, has_stream = await self._do(
             lambda: self._ask_news(report, lease, generation, after, int(hungry))
         )
@@ -430,7 +431,7 @@ class RedisTransport:
             *(("MEMORY USAGE", stream) for stream in streams),
             *(("PEXPIRE", stream, KEEP_MILLISECONDS) for stream in streams),
         ]
-        answer, has_stream, *others = await clients.gathered(self._client, work, needed=2)
+        answer, has_stream, *others = await clients.execute_all(self._client, work, needed=2)
         # the streams of a node that is away are not measured
         sizes = [size for size in others[: len(streams)] if isinstance(size, int)]
         self._measured_bytes = sum(sizes) if self._is_queen else None
@@ -502,6 +503,11 @@ class RedisTransport:
         return min(wanted, self._server_bytes or wanted)
 
     async def send(self, drone: int, letters: Sequence[bytes]) -> list[str]:
+        """Put letters into a drone's stream, all or none of them, and return their places.
+
+        Raise Full if the streams have no room for them, and PartAway if the node of the cluster
+        with the stream does not answer.
+        """
         letter_bytes = sum(map(len, letters))
         limit = self._stream_limit
         held = self._stream_bytes + self._sent_bytes
@@ -552,6 +558,7 @@ class RedisTransport:
             raise OtherServer
 
     async def read(self, after: str, most: int, wait: float) -> list[tuple[str, bytes]]:
+        """Return up to `most` letters behind a place (see `Transport.read`)."""
         stream = self._keys.stream(self._me.drone, self._epoch)
         milliseconds = int(min(wait, MAX_READ_SECONDS) * 1000)
         block = milliseconds or None  # Redis takes 0 for a wait without end
@@ -580,7 +587,7 @@ class RedisTransport:
         script_keys = (keys.epoch, keys.acks(epoch), keys.changes(epoch))
         note = ("EVAL", steps.ACKNOWLEDGE, 3, *script_keys, self._agreed, drone, place)
         trim = ("XTRIM", keys.stream(drone, epoch), "MINID", "=", next_place)
-        is_noted, _ = await clients.gathered(self._client, [note, trim], needed=2)
+        is_noted, _ = await clients.execute_all(self._client, [note, trim], needed=2)
         if not is_noted:
             raise OtherServer
 
@@ -601,6 +608,8 @@ class RedisTransport:
         return bool(done)
 
     async def give_up(self, drone: int) -> None:
+        """Keep the state of a lost drone from coming back, and let all drones know."""
+
         async def note_gone() -> None:
             identity: Any = await self._client.hget(self._keys.drones, str(drone))
             if identity:
@@ -612,6 +621,11 @@ class RedisTransport:
         await self._do(note_gone)
 
     async def forget(self, drone: int) -> None:
+        """Remove a drone from the registry (see `Transport.forget`).
+
+        In a cluster these steps are on several nodes. After a kill between two of them the queen
+        repeats them all.
+        """
         keys = self._keys
         epoch = self._epoch
         stream = keys.stream(drone, epoch)
@@ -640,15 +654,15 @@ class RedisTransport:
             await self._client.eval(steps.ADOPT, 2, theirs, ours)
             return
         # In a cluster they lie on the node of the user's key of seeds, which is not known here.
-        pattern = clients.beside("*", theirs)
+        pattern = clients.key_beside("*", theirs)
         async for key in self._client.scan_iter(match=pattern, count=10_000):
             source = key.decode().partition("{")[2].partition("}")[0]
-            await self._client.eval(steps.ADOPT, 2, key, clients.beside(source, ours))
+            await self._client.eval(steps.ADOPT, 2, key, clients.key_beside(source, ours))
 
     async def let_rest(self) -> None:
         await self._do(lambda: self._client.set(self._keys.rest, 1, px=REST_MILLISECONDS))
 
-    async def look(self) -> ServerView:
+    async def read_server(self) -> ServerView:
         return await self._do(self._read_all)
 
     async def _read_all(self) -> ServerView:
@@ -661,7 +675,7 @@ class RedisTransport:
         *answers, reports, queen, stream_bytes, _ = await self._atomic(*keys.registered, *reads)
         registry = _registry_of(answers)
         lease_reads = [("PTTL", f"{keys.leases}{drone}") for drone in registry.drones]
-        leases = await clients.gathered(self._client, lease_reads, needed=len(lease_reads))
+        leases = await clients.execute_all(self._client, lease_reads, needed=len(lease_reads))
         seconds_left = {
             drone: milliseconds / 1000
             for drone, milliseconds in zip(registry.drones, leases, strict=True)

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 
 class Keys:
-    """The keys of the hive of this name."""
+    """The names of a hive's keys in the server."""
 
     def __init__(self, name: str) -> None:
+        """`name` is HIVE_NAME; what is behind a key stands beside it."""
         self._name = name
         registry = self._registry = f"webcrawl:{{{name}}}:"
         self.epoch = registry + "epoch"  # "<run_id of the server>:<random>"
-        self.hive = registry + "hive"  # what all drones share (Record)
+        self.hive = registry + "hive"  # what all drones share (HiveRecord)
         self.map = registry + "map"  # generation, slots
         self.drones = registry + "drones"  # drone: who it is (Member.identity)
         self.gone = registry + "gone"  # ids of states that are not to come back
@@ -29,6 +30,7 @@ class Keys:
         self.bytes = registry + "bytes"  # of all streams
         self.hungry = registry + "hungry"  # a bit for each drone: it has nothing to do
         self.leases = registry + "lease:"  # and the drone: its state's id
+        # The commands that read the registry; redis_transport._registry_of takes their answers
         self.registered = (
             *(("GET", self.hive), ("HGET", self.map, "slots")),
             *(("HGETALL", self.drones), ("ZRANGE", self.commands, "0", "-1")),
