@@ -168,7 +168,7 @@ def grown(job, status, said):
     found = crawled(job)
     assert status == 0, said
     assert (len(found), max(found.values())) == (64, 1)
-    assert HiveFolder(job).known().drones == (0, 1, 2)
+    assert HiveFolder(job).founding().drones == (0, 1, 2)
     assert json.loads((job / "drone-2/stats.json").read_text())["hive/slots"] > 1024 // 4
 
 
@@ -212,7 +212,7 @@ def test_all_killed_after_it_has_shrunk(start, server, tmp_path, moment):
 
     assert status == 0, said
     assert len(crawled(job)) == 64
-    assert HiveFolder(job).known().drones == (0, 1)
+    assert HiveFolder(job).founding().drones == (0, 1)
 
 
 def test_its_server_killed_while_it_grows(grows, tmp_path):
@@ -257,7 +257,10 @@ def test_killed_while_it_shrinks(start, server, tmp_path):
     assert status == 0, said
     assert (len(found), max(found.values())) == (64, 1)
     folder = HiveFolder(job)
-    assert (folder.known().drones, folder.is_changing(folder.read_checkpoints())) == ((0,), False)
+    assert (folder.founding().drones, folder.is_changing(folder.read_checkpoints())) == (
+        (0,),
+        False,
+    )
     assert "web: finished, 1 drone; " in hive("status", job)[1]
     assert hive("resize", job, "-n", 2)[2] == f"{job}: the hive has finished: start it first\n"
     assert command("scrapy", "verify", job).returncode == 0
@@ -285,7 +288,9 @@ def test_a_drone_that_is_given_up_while_nothing_runs(start, server, tmp_path, ki
     assert status == 0, said
     assert "resumed by 1 drone" in said
     assert not (job / "drone-1").exists()
-    assert HiveFolder(job).read_checkpoints().map.drones == HiveFolder(job).known().drones == (0,)
+    assert (
+        HiveFolder(job).read_checkpoints().map.drones == HiveFolder(job).founding().drones == (0,)
+    )
     hosts = {url.split("/")[2] for url in crawled(job)}
     assert len(hosts) == 8
     assert command("scrapy", "verify", job).returncode == 0
@@ -306,7 +311,7 @@ def test_the_folder_of_another_crawl(start, server, tmp_path):
     why = "holds a crawl that is not part of a hive, not drone 0 of the hive web"
     assert (status, said) == (1, f"--jobdir {single.jobdir}: {why}\n")
     assert ended(process)[0] == 0
-    assert (len(crawled(tmp_path / "job")), HiveFolder(tmp_path / "job").known().drones) == (
+    assert (len(crawled(tmp_path / "job")), HiveFolder(tmp_path / "job").founding().drones) == (
         64,
         (0, 1),
     )
@@ -336,4 +341,4 @@ def test_a_hive_that_cannot_change(start, server, tmp_path):
 
     assert status == 0, said
     assert (len(crawled(job)), max(crawled(job).values())) == (64, 1)
-    assert HiveFolder(job).known().drones == (0, 1)
+    assert HiveFolder(job).founding().drones == (0, 1)

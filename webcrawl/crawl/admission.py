@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from webcrawl.base.model import Link, Packed, Status, url_of
 from webcrawl.base.url_text import Ports, host_of
-from webcrawl.crawl.discovery import Elsewhere
+from webcrawl.crawl.discovery import OtherDrones
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.frontier.core import Admission, Decision, OriginWait
 from webcrawl.frontier.host_rows import RobotsRows
@@ -62,7 +62,7 @@ class RobotsAdmission:
 
     def __init__(self, book: RobotsBook, ports: Ports | None = None) -> None:
         self.book = book
-        self.drone: Elsewhere | None = None  # set once the crawl has joined its hive
+        self.drone: OtherDrones | None = None  # set once the crawl has joined its hive
         self._ports = ports or Ports()
         self._chases: dict[str, Chase] = {}
         # by request: how often its proxy did not reach a robots.txt, and when to try again
@@ -201,7 +201,9 @@ class RobotsAdmission:
 
         If it was a robots.txt on another host, nothing waits for that any more.
         """
-        if not link.is_prerequisite or (self.drone is not None and self.drone.robots_gone(link)):
+        if not link.is_prerequisite or (
+            self.drone is not None and self.drone.send_robots_failure(link)
+        ):
             return
         chase = self._chases.get(link.history)
         if chase is not None:
@@ -249,13 +251,13 @@ class RobotsAnswers:
         robots: RobotsAdmission,
         uplink: Uplink,
         frontier: Frontier,
-        elsewhere: Elsewhere | None,
+        other_drones: OtherDrones | None,
     ) -> None:
-        """`elsewhere`: other drones, which may have asked for a robots.txt, or None."""
+        """`other_drones` may have asked for a robots.txt; None if the crawl is in no hive."""
         self._robots = robots
         self._uplink = uplink
         self._frontier = frontier
-        self._elsewhere = elsewhere
+        self._other_drones = other_drones
 
     def answered(
         self,
@@ -271,7 +273,7 @@ class RobotsAnswers:
 
         `location` is where it redirects to.
         """
-        if self._elsewhere is not None and self._elsewhere.robots_answered(
+        if self._other_drones is not None and self._other_drones.send_robots_answer(
             link, status, body, location, chain
         ):
             return ()
@@ -290,7 +292,7 @@ class RobotsAnswers:
 
     def _expedite(self, record: Packed) -> None:
         """Has a robots.txt on another host fetched before all else of that host."""
-        if self._elsewhere is None or self._elsewhere.is_ours(url_of(record)):
+        if self._other_drones is None or self._other_drones.is_ours(url_of(record)):
             self._frontier.expedite(record)
         else:
-            self._elsewhere.ask_robots(record)
+            self._other_drones.ask_robots(record)

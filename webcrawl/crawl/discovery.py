@@ -41,8 +41,8 @@ class Offered(Enum):
     SUBMITTED = "submitted"
 
 
-class Elsewhere(Protocol):
-    """The part of the crawl that other drones have."""
+class OtherDrones(Protocol):
+    """The other drones of a hive, as far as the crawl of this one sends them anything."""
 
     def is_ours(self, url: str) -> bool:
         """Return whether a canonical URL is for this drone to fetch."""
@@ -50,7 +50,7 @@ class Elsewhere(Protocol):
     def keep_ours(
         self, keys: Sequence[int], urls: Sequence[str], records: Sequence[bytes]
     ) -> tuple[Sequence[int], Sequence[bytes]]:
-        """Return those of these links that are ours; send the others.
+        """Return those of these links that this drone owns, and send the others to their owners.
 
         They are given by fingerprint, URL and packed form.
         """
@@ -61,24 +61,27 @@ class Elsewhere(Protocol):
         """Like `keep_ours`, for seeds, which all drones read."""
 
     def request(self, link: Link, variants: Sequence[str], *, free: bool) -> None:
-        """Sends a request of the spider to the owner of its URL; `free`: without the seen test."""
+        """Send a request of the spider to the owner of its URL; `free`: without the seen test."""
 
-    def voted(self, source: str, url: str) -> bool:
-        """Tells the owner of a URL that this domain links to it; False if that is this drone."""
+    def send_vote(self, source: str, url: str) -> bool:
+        """Tell the owner of a URL that this domain links to it; return False if that is this drone."""
 
     def ask_robots(self, record: Packed) -> None:
-        """Has the owner of another host fetch a robots.txt that was redirected there."""
+        """Have the owner of another host fetch a robots.txt that redirects there."""
 
-    def robots_gone(self, link: Link) -> bool:
+    def send_robots_failure(self, link: Link) -> bool:
         """Tell the drone that waits for a robots.txt that it does not come.
 
         Return False if that is this drone.
         """
 
-    def robots_answered(
+    def send_robots_answer(
         self, link: Link, status: int, body: bytes, location: str | None, chain: str
     ) -> bool:
-        """Tells the drone that asked for a robots.txt what came of it; False if that is this drone."""
+        """Send the answer to a robots.txt to the drone that asked for it.
+
+        Return False if that is this drone.
+        """
 
 
 class Discovery:
@@ -93,7 +96,7 @@ class Discovery:
         site_of: Callable[[str], str],
         counters: Counter[str],
         frontier: Frontier,
-        elsewhere: Elsewhere | None = None,
+        other_drones: OtherDrones | None = None,
         heard: Heard | None = None,
         leave: Callable[[Sequence[bytes]], None] | None = None,
     ) -> None:
@@ -111,7 +114,7 @@ class Discovery:
         self._site_of = site_of
         self._counters = counters
         self._frontier = frontier
-        self._other_drones = elsewhere
+        self._other_drones = other_drones
         self._leave_unfollowed = leave
 
     def discover(

@@ -17,7 +17,7 @@ from webcrawl.base.url_text import host_of
 from webcrawl.crawl.admission import RobotsAdmission
 from webcrawl.crawl.clock import CrawlClock
 from webcrawl.crawl.crawl_log import CrawlLog, count_known, note_of
-from webcrawl.crawl.discovery import Elsewhere
+from webcrawl.crawl.discovery import OtherDrones
 from webcrawl.crawl.uplink import Uplink
 from webcrawl.frontier.core import Decision
 from webcrawl.frontier.protocol import Lends
@@ -105,7 +105,7 @@ class InlineDownloads:
         log: CrawlLog,
         counters: Counter[str],
         halfway: Halfway,
-        elsewhere: Elsewhere | None = None,
+        other_drones: OtherDrones | None = None,
         *,
         uplink: Uplink,
         rests: Callable[[], bool],
@@ -115,7 +115,7 @@ class InlineDownloads:
 
         `excludes`: whether a rule refuses a URL by now.
         """
-        self._elsewhere = elsewhere
+        self._other_drones = other_drones
         self._uplink = uplink
         self.rests = rests
         self.excludes = excludes
@@ -132,7 +132,7 @@ class InlineDownloads:
         A callback waits for the answer. So a link whose robots.txt was unreachable several times is
         refused, where a link in a queue would wait.
         """
-        if self._elsewhere is not None and not self._elsewhere.is_ours(link.url):
+        if self._other_drones is not None and not self._other_drones.is_ours(link.url):
             return Status.OUT_OF_SCOPE  # two drones must not ask one host
         now = self._clock()
         # Without a network one goes out in 20 seconds, as a probe: pages that wait may have all

@@ -16,7 +16,7 @@ from webcrawl.base.readable import count
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.admission import RobotsAdmission
 from webcrawl.crawl.clock import CrawlClock
-from webcrawl.crawl.discovery import Discovery, Elsewhere
+from webcrawl.crawl.discovery import Discovery, OtherDrones
 from webcrawl.crawl.seeding import Seeding
 from webcrawl.frontier.frontier import Frontier
 from webcrawl.frontier.host_facts import HostFacts, OriginFacts
@@ -329,13 +329,13 @@ class About:
         discovery: Discovery,
         seeding: Seeding,
         frontier: AnyFrontier,
-        elsewhere: Elsewhere | None,
+        other_drones: OtherDrones | None,
     ) -> None:
-        """Take the parts that know what becomes of a URL; `elsewhere` is None without a hive."""
+        """Take the parts that know what becomes of a URL; `other_drones` is None without a hive."""
         self._discovery = discovery
         self._seeding = seeding
         self._frontier = frontier
-        self._elsewhere = elsewhere
+        self._other_drones = other_drones
         # for how long a host was left alone before a request made now, and why
         self.pause = frontier.look.pause
 
@@ -346,7 +346,7 @@ class About:
         it is being fetched. `wait`: seconds for which its host is left alone before a request, as
         things are now; `rule`: the rule that says so.
         """
-        ours = self._elsewhere is None or self._elsewhere.is_ours(url)
+        ours = self._other_drones is None or self._other_drones.is_ours(url)
         wait, rule = self.pause(host_of(url))
         return {
             "known": ours and (self._discovery.heard_of(url) or url in self._seeding.lately),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import msgpack
 
 from webcrawl.base.model import Link
-from webcrawl.crawl.discovery import Elsewhere
+from webcrawl.crawl.discovery import OtherDrones
 from webcrawl.crawl.rules import needs_all_seeds
 from webcrawl.frontier.seen.protocol import SeenStore
 from webcrawl.store.crawldb import CrawlDB, Part
@@ -89,7 +89,7 @@ class Seeding(Part):
         all_first: bool = False,
         in_turns: bool = False,
         longest: int = MAX_LENGTH,
-        elsewhere: Elsewhere | None = None,
+        other_drones: OtherDrones | None = None,
     ) -> None:
         """Go on to read seeds where the last checkpoint was.
 
@@ -117,7 +117,7 @@ class Seeding(Part):
         if seeds is not None and position is not None:
             seeds.resume(position, in_turns=in_turns)
         self._all_first = all_first
-        self._elsewhere = elsewhere
+        self._other_drones = other_drones
         self._restore()
         self._seeds = self._next_source()
         self.ended = self._seeds is None
@@ -135,7 +135,7 @@ class Seeding(Part):
             all_first=around.frontier is not None or needs_all_seeds(values),
             in_turns=not values["URL_FOLLOW"],
             longest=values["URL_MAX_LENGTH"],
-            elsewhere=ground.drone,
+            other_drones=ground.drone,
         )
 
     def _restore(self) -> None:
@@ -161,7 +161,7 @@ class Seeding(Part):
     def _seeds_of(self, source: str) -> Seeds:
         if source.startswith(BELOW_JOBDIR):
             jobdir, place = self._db.folder.parent, source.removeprefix(BELOW_JOBDIR)
-            if self._elsewhere is not None and not (jobdir / place).exists():
+            if self._other_drones is not None and not (jobdir / place).exists():
                 jobdir = jobdir.parent  # the hive's, for all of its drones
             source = str(jobdir / place)
         return Seeds(source, None, self._longest)
@@ -246,8 +246,8 @@ class Seeding(Part):
             keys = [*keys, *self._pipeline.keys([link.url for link in of_segment])]
         urls = [link.url for link in links]
         records: Sequence[bytes] = [link.pack() for link in links]
-        if self._elsewhere is not None:  # each drone reads all, and keeps its own
-            keys, records = self._elsewhere.keep_seeds(keys, urls, records)
+        if self._other_drones is not None:  # each drone reads all, and keeps its own
+            keys, records = self._other_drones.keep_seeds(keys, urls, records)
         self._seen.submit(keys, records)
         self.lately.add(urls)
         return bool(seeds)

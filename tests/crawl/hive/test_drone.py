@@ -161,8 +161,8 @@ class TestToOthers:
         """
         other = ours(drone, wanted=False)
 
-        assert not drone.voted("a.test", ours(drone))
-        assert drone.voted("a.test", other)
+        assert not drone.send_vote("a.test", ours(drone))
+        assert drone.send_vote("a.test", other)
         assert outbox.letters == [(owner(drone, other), Kind.VOTES, ["a.test", other])]
 
     def test_robots(self, drone, outbox):
@@ -175,8 +175,8 @@ class TestToOthers:
         assert outbox.letters == [(owner(drone, other), Kind.LINKS, asked.pack())]
 
         for_other = Link(f"{ours(drone)}robots.txt", "P", history=other[:-1])
-        assert drone.robots_gone(for_other)
-        assert not drone.robots_gone(asked)
+        assert drone.send_robots_failure(for_other)
+        assert not drone.send_robots_failure(asked)
         assert outbox.letters[1:] == [
             (owner(drone, other), Kind.ROBOTS, [for_other.pack(), Status.TIMEOUT, b"", "", ""])
         ]
@@ -186,7 +186,7 @@ class TestToOthers:
         more.
         """
         for_other = Link(f"{ours(drone)}robots.txt", "P", history=ours(drone, wanted=False)[:-1])
-        drone.robots_answered(for_other, 200, b"#" * (20 << 20), None, "")
+        drone.send_robots_answer(for_other, 200, b"#" * (20 << 20), None, "")
         ((_, _, (_, _, body, _, _)),) = outbox.letters
 
         assert LIMIT < len(body) < MAX_ITEMS_BYTES

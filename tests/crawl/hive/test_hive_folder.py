@@ -157,7 +157,7 @@ class TestOrder:
         (folder.drone(3) / "state/crawl.db").write_text("damaged" * 99)
         folder.drone(4).mkdir()
 
-        folder.order((0, 1), (2,))
+        folder.give_order((0, 1), (2,))
 
         order = WantedMembers(frozenset({0, 1}), frozenset({2}), ahead + 1)
         assert folder.read_checkpoints().order == order
@@ -181,14 +181,14 @@ class TestOrder:
 
         monkeypatch.setattr(hive_folder, "CrawlDB", killed)
         with pytest.raises(KeyboardInterrupt):
-            folder.order((0, 1), (2,))
+            folder.give_order((0, 1), (2,))
 
         assert folder.read_checkpoints().order.members == {0, 1}
 
     def test_no_drone_can_take_it(self, tmp_path):
         """Without a checkpoint that a hive has let in, the order is refused."""
         with pytest.raises(HiveError, match="no drone has taken a checkpoint yet: start the hive"):
-            HiveFolder(tmp_path).order((0,), ())
+            HiveFolder(tmp_path).give_order((0,), ())
 
 
 class TestEarlierVersion:
@@ -212,7 +212,7 @@ class TestEarlierVersion:
         for drone in range(2):
             checkpoint(folder, drone, SlotMap.fair(range(3)))
         folder.write(replace(self.ABOUT, lost=lost, wanted=wanted))
-        before = folder.known()
+        before = folder.founding()
 
         after = [folder.take_over_orders(before, folder.read_checkpoints()) for _ in range(2)]
 
@@ -248,7 +248,7 @@ def test_a_full_disk_while_the_members_are_noted(tmp_path, monkeypatch, caplog):
     operator = Mock(read_hive=AsyncMock(return_value=look), aclose=AsyncMock())
 
     def full(_):
-        tries.append(folder.known().drones)
+        tries.append(folder.founding().drones)
         raise OSError(errno.ENOSPC, "No space left on device")
 
     async def run():
@@ -256,7 +256,7 @@ def test_a_full_disk_while_the_members_are_noted(tmp_path, monkeypatch, caplog):
         with monkeypatch.context() as disks:
             disks.setattr(os, "fsync", full)
             await eventually(lambda: len(tries) > 1)
-        await eventually(lambda: folder.known().drones == (0, 1, 2))
+        await eventually(lambda: folder.founding().drones == (0, 1, 2))
         task.cancel()
         await asyncio.wait({task})
 

@@ -115,7 +115,7 @@ class TestStart:
 
         said = process.ended()
         assert "resumed by 2 drones with 0 pages; the change to 1 drone continues" in said
-        assert (folder.read_checkpoints().order.members, folder.known().wanted) == ({0}, ())
+        assert (folder.read_checkpoints().order.members, folder.founding().wanted) == ({0}, ())
 
     def test_a_drone_that_was_given_up(self, hive):
         """It is not started, though the map of the checkpoints has it."""
@@ -363,7 +363,7 @@ class TestRefusals:
                 take_identity(db, "web", number)
 
         assert hive.run("-n", 3, HIVE_NAME="other").returncode == 0
-        assert (folder.known().name, folder.known().drones) == ("other", (0, 1, 2))
+        assert (folder.founding().name, folder.founding().drones) == ("other", (0, 1, 2))
 
     def test_a_drone_that_was_never_let_in(self, tmp_path):
         """The state of a drone that no hive has let in may become that of another hive's; any other

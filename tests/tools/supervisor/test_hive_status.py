@@ -58,26 +58,26 @@ class Target:
 
     def __init__(self, folder, *figures):
         self.name, self.folder, self._figures, self._path = "web", self, figures, folder
-        self.supervised = False
+        self.is_supervised = False
 
-    def finished(self, _look):
+    def is_finished(self, _look):
         return False
 
-    is_changing = finished
+    is_changing = is_finished
 
     def read_checkpoints(self):
         return HiveView()
 
-    def known(self):
+    def founding(self):
         return Founding("web", "web", "domain", 2, tuple(self.all_drones()))
 
     def known_operator_maker(self):
         return None
 
-    def running(self, _drone):
+    def is_running(self, _drone):
         return False
 
-    def begun(self):
+    def drones_let_in(self):
         return (0,)
 
     def all_drones(self):
@@ -346,13 +346,13 @@ def test_hive_status_while_the_server_is_away(tmp_path):
     target.known_operator_maker = lambda: (
         lambda: SimpleNamespace(read_hive=away, aclose=Looking({}).aclose)
     )
-    target.running = lambda drone: drone == 0
+    target.is_running = lambda drone: drone == 0
     found, common = status_rows(target)
 
     assert [row["state"] for row in found] == ["running", "stopped"]
     assert "web: 1 drone running, 2 intended; 3 pages" in status_table(found, common)[-1]
     assert "the hive's server does not answer now" in status_table(found, common)[-1]
-    target.running = lambda drone: False
+    target.is_running = lambda drone: False
     assert (
         status_table(*status_rows(target))[-1]
         == "web: stopped, 2 drones; 3 pages (0.0/s), 0 queued"

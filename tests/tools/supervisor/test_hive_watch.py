@@ -148,11 +148,11 @@ def test_hive_json_notes_the_members(folder, monkeypatch):
     """It has the members of the map, for programs that do not read checkpoints, and no order."""
     monkeypatch.setattr(hive_watch, "WATCH_SECONDS", 0)
     watched(folder, look((0, 1, 2), (0, 1, 2), (0, 1)))
-    assert folder.known().drones == (0, 1, 2)
+    assert folder.founding().drones == (0, 1, 2)
 
     watched(folder, look((0, 1), (0, 1, 2), (0, 1), (2,)))
 
-    assert folder.known() == FOUNDED
+    assert folder.founding() == FOUNDED
     assert "wanted" not in json.loads((folder.path / "hive.json").read_text())
 
 

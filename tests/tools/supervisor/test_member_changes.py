@@ -225,10 +225,10 @@ class TestResize:
         """The drones are told, the wait is shown, and hive.json has the new drones for the next
         start.
         """
-        folder.write(replace(folder.known(), drones=(0, 1, 2)))
+        folder.write(replace(folder.founding(), drones=(0, 1, 2)))
         with served(folder, url), Members(url, 3) as members:
             done = hive("resize", folder.path, "-n", 2)
-            wait_until(lambda: folder.known().drones == (0, 1))
+            wait_until(lambda: folder.founding().drones == (0, 1))
 
         assert done.returncode == 0, done.stderr
         assert done.stdout.splitlines()[-1] == "the hive now has 2 drones"
@@ -253,7 +253,7 @@ class TestResize:
     def test_a_second_time(self, folder, url):
         """Who asks for another number ends the wait of the first."""
         with served(folder, url), Members(url, 2), resizing(folder, 4) as first:
-            wait_until(lambda: folder.known().drones == (0, 1, 2, 3))
+            wait_until(lambda: folder.founding().drones == (0, 1, 2, 3))
             second = hive("resize", folder.path, "-n", 2)
             _, said = first.communicate()
 
@@ -326,7 +326,7 @@ class TestAdopt:
         """
         checkpoint(folder, 0, FIRST)
         asked = hive("adopt", folder.path, "--drone", 1, "--lost")
-        assert (asked.returncode, folder.known().drones) == (1, (0, 1))
+        assert (asked.returncode, folder.founding().drones) == (1, (0, 1))
         assert "drone 1 owns 8192 of 16384 parts of the web; the following is lost" in asked.stdout
         assert "  3 URLs queued for 1 host\n  7 pages in its archive, " in asked.stdout
 
@@ -334,7 +334,7 @@ class TestAdopt:
 
         assert (done.returncode, done.stderr) == (0, "")
         order = folder.read_checkpoints().order
-        assert (order.members, order.lost, folder.known().drones) == ({0}, {1}, (0,))
+        assert (order.members, order.lost, folder.founding().drones) == ({0}, {1}, (0,))
         assert (
             refused("adopt", folder.path, "--drone", 1, "--lost")
             == "--drone 1: was given up already: start the hive"
@@ -354,7 +354,7 @@ class TestAdopt:
             == "the other drones take over its hosts when the hive is started, with 2 drones"
         )
         order = folder.read_checkpoints().order
-        assert (order.members, order.lost, folder.known().drones) == ({0, 2}, {1}, (0,))
+        assert (order.members, order.lost, folder.founding().drones) == ({0, 2}, {1}, (0,))
         checkpoint(folder, 0, FIRST, (7, (1,), ()))
         assert (
             refused("adopt", folder.path, "--drone", 1, "--lost")
@@ -568,7 +568,7 @@ class TestAdopt:
 
         assert done.returncode == 0, done.stderr
         order = folder.read_checkpoints().order
-        assert (order.members, order.lost, folder.known().drones) == ({0, 1}, {2}, (0, 1))
+        assert (order.members, order.lost, folder.founding().drones) == ({0, 1}, {2}, (0, 1))
         assert again.stderr == "--drone 3: this hive has no such drone\n"
 
     def test_one_that_leaves_and_is_lost(self):

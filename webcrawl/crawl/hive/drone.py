@@ -58,7 +58,7 @@ class HomeCrawl(Protocol):
 class Drone:
     """Sends what other drones own, and takes their letters.
 
-    It is the crawl's `Elsewhere`. `home` and `slot_moves` are set once their parts are open.
+    It is the crawl's `OtherDrones`. `home` and `slot_moves` are set once their parts are open.
     """
 
     home: HomeCrawl
@@ -209,7 +209,7 @@ class Drone:
             Kind.REQUESTS, self.slot(link.url), [[link.pack(), list(variants), free]]
         )
 
-    def voted(self, source: str, url: str) -> bool:
+    def send_vote(self, source: str, url: str) -> bool:
         owner = self.owner(url)
         if owner != self.me:
             self._outbox.put(owner, Kind.VOTES, [[source, url]])
@@ -219,7 +219,7 @@ class Drone:
         link = self._letter_check.link_for_other_drone(record) or record
         self.slot_moves.send(Kind.LINKS, self.slot(_authority_url(record)), [link])
 
-    def robots_answered(
+    def send_robots_answer(
         self, link: Link, status: int, body: bytes, location: str | None, chain: str
     ) -> bool:
         owner = self.owner(f"{link.history}/")
@@ -230,12 +230,12 @@ class Drone:
             self._outbox.put(owner, Kind.ROBOTS, [answer])
         return owner != self.me
 
-    def robots_gone(self, link: Link) -> bool:
+    def send_robots_failure(self, link: Link) -> bool:
         """Tell the drone that waits for a robots.txt that it does not come.
 
         Return False if that is this drone.
         """
-        return self.robots_answered(link, Status.TIMEOUT, b"", None, "")
+        return self.send_robots_answer(link, Status.TIMEOUT, b"", None, "")
 
     def owner(self, url: str) -> int:
         """Return the drone that owns a URL by the latest map."""
@@ -269,12 +269,12 @@ class Drone:
             self.slot_moves.receive(kind, items, self.home.now())
         elif kind is Kind.VOTES:
             for source, url in items:
-                if not self.voted(source, url):
+                if not self.send_vote(source, url):
                     self.home.vote(source, url)
         else:
             for record, status, body, location, chain in items:
                 link = unpack(record)
-                if not self.robots_answered(link, status, body, location, chain):
+                if not self.send_robots_answer(link, status, body, location, chain):
                     self.home.robots(link, status, body, location, chain)
 
     def accept(self, kind: Kind, items: Sequence[Any]) -> None:

@@ -137,7 +137,7 @@ class HiveFolder:
         """Return whether this drone has a state here."""
         return is_crawl(self.drone(number))
 
-    def order(self, members: Iterable[int], lost: Iterable[int]) -> None:
+    def give_order(self, members: Iterable[int], lost: Iterable[int]) -> None:
         """Give an order for the members to a hive that does not run: into its drones' checkpoints.
 
         The first drone that enters the server brings the order there, and the others hear of it. So
@@ -151,7 +151,7 @@ class HiveFolder:
             if number not in given_up
         ]
         for number in numbers:
-            if self.running(number):
+            if self.is_running(number):
                 raise HiveError(
                     f"{self.drone(number)}: another process is using this drone's state"
                 )
@@ -184,27 +184,28 @@ class HiveFolder:
                 last = max(last, obeyed_number(obeyed))
         return max(time.time_ns() // 1_000_000, last + 1)
 
-    def take_over_orders(self, founding: Founding, look: HiveView) -> Founding:
+    def take_over_orders(self, founding: Founding, view: HiveView) -> Founding:
         """Return the facts without the orders that only an earlier version wrote to hive.json.
 
-        `look` is what `read_checkpoints` returns. If the checkpoints do not know the orders, write
+        `view` is what `read_checkpoints` returns. If the checkpoints do not know the orders, write
         them there. A kill before the caller writes hive.json repeats this.
         """
         lost = {*founding.lost}.difference(founding.drones, founding.wanted)
         members = founding.wanted or founding.drones
-        order = look.order or NO_ORDER
+        order = view.order or NO_ORDER
         knows_lost = order.lost >= lost
         knows_members = not founding.wanted or order.members == {*founding.wanted}
         after = replace(founding, lost=(), wanted=())
         if knows_lost and knows_members:
             return after
-        if not self.begun():  # no drone was in the hive: it is founded with the members wanted
+        # If no drone was in the hive, it is founded with the members that the order names.
+        if not self.drones_let_in():
             founders = max(members) + 1
             return replace(after, founders=founders, drones=tuple(range(founders)))
-        self.order(members, lost)
+        self.give_order(members, lost)
         return after
 
-    def begun(self) -> tuple[int, ...]:
+    def drones_let_in(self) -> tuple[int, ...]:
         """Return the drones that have a state here, without those that were never let in."""
         return tuple(sorted(number for number in self._with_state() if not self._is_empty(number)))
 
@@ -252,8 +253,8 @@ class HiveFolder:
             return True
         return saved_key == key or (identity is not None and identity.id in states)
 
-    def known(self) -> Founding:
-        """Return the facts of the hive. Raise HiveError if there is no hive here."""
+    def founding(self) -> Founding:
+        """Return the facts of the hive. Raise HiveError if there is no hive here (see `read`)."""
         founding = self.read()
         if founding is None:
             raise HiveError(f"{self.path}: is not a hive: {HIVE} is missing")
@@ -278,9 +279,9 @@ class HiveFolder:
 
     def note_members(self, slots: SlotMap | None) -> None:
         """Note in hive.json which drones are members by this map, if the file says otherwise."""
-        known = self.known()
-        if slots is not None and slots.drones != known.drones:
-            self.write(replace(known, drones=slots.drones))
+        founding = self.founding()
+        if slots is not None and slots.drones != founding.drones:
+            self.write(replace(founding, drones=slots.drones))
 
     def lock(self) -> Lock:
         """Return the folder's lock, held until it is closed; make the folder if need be.
@@ -295,37 +296,37 @@ class HiveFolder:
             raise HiveError(f"{self.path}: another process runs this hive") from error
 
     @property
-    def supervised(self) -> bool:
+    def is_supervised(self) -> bool:
         """Return whether a process runs this hive on this machine."""
         with translate_os_errors(self.path):
             return is_held(self.path)
 
-    def finished(self, look: HiveView) -> bool:
+    def is_finished(self, view: HiveView) -> bool:
         """Return whether all members have crawled to the end, as of their last checkpoints.
 
-        `look` is what `read_checkpoints` returns.
+        `view` is what `read_checkpoints` returns.
         """
-        members = {*(look.map.drones if look.map is not None else self.known().drones)}
-        if look.order is not None:
-            members -= look.order.lost
+        members = {*(view.map.drones if view.map is not None else self.founding().drones)}
+        if view.order is not None:
+            members -= view.order.lost
         return bool(members) and all(map(self.has_ended, members))
 
     def has_ended(self, number: int) -> bool:
         """Return whether nothing was left to do for this drone when it last ran."""
         return self.figures(number).get("reason") == stats_file.FINISHED
 
-    def is_changing(self, look: HiveView) -> bool:
+    def is_changing(self, view: HiveView) -> bool:
         """Return whether the checkpoints have an order that is not carried out.
 
-        `look` is what `read_checkpoints` returns. A drone that has given away all has ended, though
+        `view` is what `read_checkpoints` returns. A drone that has given away all has ended, though
         a map may still have it among the leaving.
         """
-        if look.map is None:
+        if view.map is None:
             return False
-        leaving = tuple(drone for drone in look.map.leaving if not self.has_ended(drone))
-        return replace(look, map=replace(look.map, leaving=leaving)).is_changing
+        leaving = tuple(drone for drone in view.map.leaving if not self.has_ended(drone))
+        return replace(view, map=replace(view.map, leaving=leaving)).is_changing
 
-    def running(self, number: int) -> bool:
+    def is_running(self, number: int) -> bool:
         """Return whether a process has the JOBDIR of this drone."""
         state = self.drone(number) / "state"
         with translate_os_errors(state):

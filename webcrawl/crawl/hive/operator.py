@@ -145,11 +145,11 @@ def _hive_view(server: ServerView) -> HiveView:
     )
 
 
-def _where(look: HiveView) -> str:
+def _where(view: HiveView) -> str:
     """Return where the first of its drones is, in brackets, by which its operator may know the hive."""
-    if not look.reports:
+    if not view.reports:
         return ""
-    drone, report = min(look.reports.items())
+    drone, report = min(view.reports.items())
     return f" (drone {drone} in {report.jobdir} on {report.host})"
 
 
@@ -164,19 +164,19 @@ def _readable_reports(packed: Mapping[int, bytes]) -> dict[int, Report]:
     return reports
 
 
-def waits_for(look: HiveView, members: Collection[int], lost: Collection[int] = ()) -> str:
+def waits_for(view: HiveView, members: Collection[int], lost: Collection[int] = ()) -> str:
     """Return what a change to these members waits for; nothing once all slots are where they belong."""
-    slots = look.map
+    slots = view.map
     if slots is None:
         return "the new map"
-    drones = ({*members} | look.leases.keys()).difference(lost)
-    unsettled = find_unsettled(look.reports, look.leases, slots, drones, lost)
+    drones = ({*members} | view.leases.keys()).difference(lost)
+    unsettled = find_unsettled(view.reports, view.leases, slots, drones, lost)
     if unsettled:
         return unsettled
     if {*slots.drones} != {*members}:
         return "the new map"
     for drone in sorted(drones.difference(members)):
-        if look.reports[drone].state != DroneState.RETIRED:
+        if view.reports[drone].state != DroneState.RETIRED:
             return f"drone {drone}, which is handing over its hosts"
     # A kill of all drones would bring back one that the map still has.
     leaving = {*slots.leaving}.difference(lost)

@@ -286,9 +286,9 @@ async def _wait_for_end(folder: HiveFolder | None) -> bool:
     if folder is None:
         return False
     end = time.monotonic() + ORDER_SECONDS
-    while folder.supervised and time.monotonic() < end:  # noqa: ASYNC110 - it has no event
+    while folder.is_supervised and time.monotonic() < end:  # noqa: ASYNC110 - it has no event
         await asyncio.sleep(LOOK_SECONDS)
-    return not folder.supervised
+    return not folder.is_supervised
 
 
 def _has_carried_out(hive: HiveView, drone: int, number: int) -> bool:

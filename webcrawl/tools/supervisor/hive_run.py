@@ -99,11 +99,11 @@ class HivePlan:
             try:
                 self._check_founding(saved_founding, hive, name, partition)
             except CannotStart:
-                if self.folder.begun():
+                if self.folder.drones_let_in():
                     raise
             else:
                 return saved_founding
-        begun = self.folder.begun()
+        begun = self.folder.drones_let_in()
         if not begun:
             drones = self._drones or len(usable_cores())
             return Founding(name, self._spider.name, partition, drones, tuple(range(drones)))
@@ -320,7 +320,7 @@ class HiveRun:
         """
         end = time.monotonic() + EARLIER_RUN_SECONDS
         is_announced = False
-        while running := [number for number in drones if self._folder.running(number)]:
+        while running := [number for number in drones if self._folder.is_running(number)]:
             if time.monotonic() > end:
                 raise CannotStart(
                     f"{self._folder.drone(running[0])}: another process is using this drone's state"
@@ -421,7 +421,7 @@ class HiveRun:
             async with aclosing(make_operator()) as operator:
                 await operator.read_hive()
         except AnotherHive as error:
-            if not (error.gives_way and self._folder.begun()):
+            if not (error.gives_way and self._folder.drones_let_in()):
                 raise
 
     async def _supervise(self, supervisor: Supervisor, watch: HiveWatch) -> None:

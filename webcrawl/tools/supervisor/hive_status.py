@@ -75,7 +75,7 @@ def status_rows(target: HiveTarget) -> tuple[list[dict[str, Any]], dict[str, Any
     common |= _state_by_server(now, common)
     reported = {drone: report.figures for drone, report in now.reports.items()}
     common |= revisits({**stats, **reported}.values())
-    begun_here = target.folder.begun() if target.folder is not None else ()
+    begun_here = target.folder.drones_let_in() if target.folder is not None else ()
     for drone in now.drones:
         # The server keeps a drone's last report, but not when that came.
         unknown = _row_by_file(drone, {}, "") | {"seen": "-"}
@@ -100,13 +100,13 @@ def _state_by_checkpoints(folder: HiveFolder | None) -> dict[str, Any]:
     if folder is None:
         return {"state": STOPPED, "running": 0, "meant": 0, "changing": False}
     hive = folder.read_checkpoints()
-    if folder.supervised:
+    if folder.is_supervised:
         state = RUNNING
-    elif folder.finished(hive):
+    elif folder.is_finished(hive):
         state = FINISHED
     else:
         state = STOPPED
-    meant = len(hive.sharing or folder.known().drones)
+    meant = len(hive.sharing or folder.founding().drones)
     return {"state": state, "running": 0, "meant": meant, "changing": folder.is_changing(hive)}
 
 
@@ -117,7 +117,7 @@ def _state_by_locks(
 
     `state`: that of a hive without running drones.
     """
-    running = [drone for drone in rows if folder is not None and folder.running(drone)]
+    running = [drone for drone in rows if folder is not None and folder.is_running(drone)]
     for drone in running:
         rows[drone]["state"] = RUNNING
     return {"state": RUNNING if running else state, "running": len(running)}

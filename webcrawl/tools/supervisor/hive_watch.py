@@ -88,7 +88,7 @@ class HiveWatch:
         # how many drones a change under way leads to; 0: none is under way
         self.intended_count = len(saved_hive.sharing) if is_changing else 0
         self.drones: list[int] = []
-        self._take_in(saved_hive, folder.known(), is_changing=is_changing)
+        self._take_in(saved_hive, folder.founding(), is_changing=is_changing)
         self.figures: Mapping[str, Any] = saved_figures(folder)
         # warnings of the last look and of this one: what lasts is said once
         self._warned_before: set[str] = set()
@@ -114,7 +114,7 @@ class HiveWatch:
         self._warned = set()
         try:
             # This raises if the folder is gone: no server is started again there.
-            founding = self._folder.known()
+            founding = self._folder.founding()
             self._take_in(self._hive, founding, is_changing=self.intended_count > 0)
             self._check_server()
             await self._ask_server(operator)
@@ -145,7 +145,7 @@ class HiveWatch:
         try:
             hive = await operator.read_hive()
             if hive.map is not None:  # else the server has been emptied
-                self._take_in(hive, self._folder.known(), is_changing=hive.is_changing)
+                self._take_in(hive, self._folder.founding(), is_changing=hive.is_changing)
                 self._folder.note_members(hive.map)
         except CannotRead:  # nor can the files of the checkpoints be read
             raise

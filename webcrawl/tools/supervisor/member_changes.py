@@ -91,7 +91,7 @@ def check_is_launched(target: HiveTarget) -> None:
 
     A hive of which only the server is known may run anywhere.
     """
-    if target.folder is not None and not target.folder.supervised:
+    if target.folder is not None and not target.folder.is_supervised:
         raise NotRunning(why_not_running(target.folder))
 
 
@@ -101,7 +101,7 @@ def why_not_running(folder: HiveFolder, order: WantedMembers | None = None) -> s
     `order`: a change under way; by default the one that the checkpoints have, if any.
     """
     hive = folder.read_checkpoints()
-    state = "has finished" if folder.finished(hive) else "is not running"
+    state = "has finished" if folder.is_finished(hive) else "is not running"
     if order is None and folder.is_changing(hive):
         order = hive.order
     if order is None:
@@ -240,7 +240,7 @@ class ChangeWaiter:
 
         Raise CannotStart if the change does not go on.
         """
-        if self._folder is not None and not self._folder.supervised:
+        if self._folder is not None and not self._folder.is_supervised:
             return self._pending_without_launcher(self._folder)
         hive = await self._ask_server()
         if hive is None:
@@ -270,7 +270,7 @@ class ChangeWaiter:
         """Return what `pending` does, for a hive whose launcher has ended: by the checkpoints."""
         # This comes before the checkpoints are read: the drones of a launcher that was killed take
         # one more as they end.
-        if any(map(folder.running, folder.all_drones())):
+        if any(map(folder.is_running, folder.all_drones())):
             return "the drones, which are ending"
         hive = folder.read_checkpoints()
         if hive.order is None or hive.order.number < self._order.number:
@@ -279,7 +279,7 @@ class ChangeWaiter:
                 "repeat the command"
             )
         # The crawl may have ended, and with it the change.
-        if folder.finished(hive) and not folder.is_changing(hive):
+        if folder.is_finished(hive) and not folder.is_changing(hive):
             return ""
         raise CannotStart(why_not_running(folder, self._order))
 
@@ -330,7 +330,7 @@ def adopt_lost(target: HiveTarget, drone: int, say: Say, *, sure: bool, now: boo
     `now` does not wait until the drone, which may only be cut off, has stopped fetching. Return the
     exit status. Raise CannotStart or NotRunning if the drone cannot be given up.
     """
-    if target.folder is not None and not target.folder.supervised:
+    if target.folder is not None and not target.folder.is_supervised:
         return _adopt_lost_of_stopped(target.folder, drone, say, sure=sure)
     hive = target.ask_server()
     _check_is_away(hive, drone)
@@ -362,9 +362,9 @@ def _adopt_lost_of_stopped(folder: HiveFolder, drone: int, say: Say, *, sure: bo
         if not sure:
             say(UNCHANGED)
             return 1
-        founding = folder.take_over_orders(folder.known(), hive)
+        founding = folder.take_over_orders(folder.founding(), hive)
         members = all_but(drone, folder.read_checkpoints().sharing)
-        folder.order(members, (drone,))
+        folder.give_order(members, (drone,))
         noted = tuple(member for member in founding.drones if member != drone)
         folder.write(replace(founding, drones=noted))
         drones = count(len(members), "drone")

@@ -109,7 +109,7 @@ class HiveTarget:
             self._settings.set("REDIS_URL", text, "cmdline")
         else:
             self.folder = HiveFolder(Path(text))
-            self.founding = self.folder.known()
+            self.founding = self.folder.founding()
             self.name = self.founding.name
 
     @property
