@@ -291,7 +291,7 @@ class RobotsAnswers:
         return self._robots.book.said(url)
 
     def _expedite(self, record: Packed) -> None:
-        """Has a robots.txt on another host fetched before all else of that host."""
+        """Have a robots.txt on another host fetched before all else of that host."""
         if self._other_drones is None or self._other_drones.is_ours(url_of(record)):
             self._frontier.expedite(record)
         else:

@@ -171,11 +171,11 @@ class RegularCheckpoints:
         self._task = asyncio.get_running_loop().create_task(self._run(crawl))
 
     def take(self) -> None:
-        """Has one taken as soon as possible."""
+        """Have a checkpoint taken as soon as possible."""
         self._now.set()
 
     def end(self) -> None:
-        """Takes none any more."""
+        """Take no more checkpoints."""
         if self._task is not None:
             self._task.cancel()
 

@@ -33,7 +33,7 @@ class CrawlLog:
 
     @property
     def length(self) -> int:
-        """Bytes of the log so far."""
+        """Return the bytes that the log has so far."""
         return self._output.tell()
 
     def finished(
@@ -57,7 +57,7 @@ class CrawlLog:
 
 
 def count_known(counters: Counter[str], exchange: Exchange) -> None:
-    """Counts one such answer; its payload is not stored again."""
+    """Count an answer that the archive of an earlier crawl has: its payload is not stored again."""
     counters["since/unmodified" if exchange.unmodified else "since/identical"] += 1
     counters["since/bytes"] += len(exchange.payload)
 
@@ -79,7 +79,7 @@ def flaws_of(exchange: Exchange) -> list[str]:
 
 
 def note_of(exchange: Exchange) -> str:
-    """Its annotation in crawl.log."""
+    """Return the annotation of an answer that the archive of an earlier crawl has."""
     return "since:304" if exchange.unmodified else "since:digest"
 
 

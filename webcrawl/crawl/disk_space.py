@@ -31,11 +31,11 @@ class DiskSpace:
         self._loop = Loop(self.look)
 
     def start(self) -> None:
-        """From now on."""
+        """Begin to look at the disk space at intervals."""
         self._loop.start(INTERVAL)
 
     def stop(self) -> None:
-        """Looks no more."""
+        """Stop looking at the disk space."""
         self._loop.stop()
 
     def change(self, values: CheckedSettings) -> None:

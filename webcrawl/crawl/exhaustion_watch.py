@@ -44,7 +44,7 @@ class Alarm:
         self._armed = True
 
     def disarm(self) -> None:
-        """Takes back what `arm` did."""
+        """Take back what `arm` did, if it did anything."""
         if self._armed:
             self._armed = False
             signal.setitimer(signal.ITIMER_REAL, 0)

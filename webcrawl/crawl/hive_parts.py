@@ -111,6 +111,7 @@ class Mailbox:
         robots: RobotsHeard,
         revisiting: Revisiting | None = None,
     ) -> None:
+        """`now` returns the crawl's time; `robots` takes the answer to a robots.txt."""
         self._revisiting = revisiting
         self._discovery = discovery
         self._frontier = frontier

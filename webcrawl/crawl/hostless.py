@@ -38,7 +38,7 @@ class Hostless(Part):
 
     @property
     def pending(self) -> int:
-        """Requests that are not finished."""
+        """Return the number of requests that are not finished."""
         return len(self.waiting) + len(self._under_way)
 
     def is_known(self, link: Link, variant: str) -> bool:

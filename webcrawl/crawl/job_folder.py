@@ -13,7 +13,7 @@ from webcrawl.store.lock import Lock
 
 
 def check_name(folder: Path) -> None:
-    """Raises CannotStart for a JOBDIR that cannot be told of."""
+    """Raise CannotStart for a JOBDIR whose name cannot be printed."""
     name = str(folder.absolute())
     if (shown := readable(name)) != name:
         raise CannotStart(f"JOBDIR = {shown}: must not contain control characters or invalid UTF-8")

@@ -67,6 +67,7 @@ class LastPages:
         asyncio.get_running_loop().call_later(LEFT_AFTER, self._cancel)
 
     def _say(self) -> None:
+        """Log which pages the crawl waits for before it ends, if there are any."""
         if pages := waiting_pages(self._ways):
             line = (
                 "the crawl waits for %s in the spider or the pipelines%s before it ends: up to %s "

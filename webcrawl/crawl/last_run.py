@@ -87,7 +87,7 @@ def keep_terms(db: CrawlDB, now: Terms) -> None:
 
 
 def refuse(jobdir: Path, before: Terms, now: Terms) -> None:
-    """Raises OtherTerms if these cannot follow those."""
+    """Raise OtherTerms if a run with these terms cannot follow the one before."""
     if before[SPIDER] != now[SPIDER]:
         raise OtherTerms(
             f"{jobdir}: belongs to the spider {before[SPIDER]}, not {now[SPIDER]}: use another JOBDIR"

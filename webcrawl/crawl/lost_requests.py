@@ -92,11 +92,11 @@ class Refusals(Part):
         db.join(self)
 
     def __len__(self) -> int:
-        """Refusals whose errback is still to be called."""
+        """Return the number of refusals whose errback is still to be called."""
         return len(self.waiting) + len(self._under_way)
 
     def dropped(self, link: Link, status: int) -> None:
-        """Takes a URL that ends without having been fetched."""
+        """Take a URL that ends without having been fetched."""
         self._log.dropped(link, status)
         # A robots.txt has the request of the link that needs it.
         is_own_request = bool(link.request) and not link.is_prerequisite
@@ -112,7 +112,7 @@ class Refusals(Part):
         return refusal
 
     def delivered(self, refusal: Refusal) -> None:
-        """Its errback was called."""
+        """Note that the errback of a refusal was called."""
         del self._under_way[refusal]
 
     # -- the checkpoint

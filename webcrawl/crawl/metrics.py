@@ -369,13 +369,13 @@ class Told:
         self._more: dict[str, float] = {}  # what is added to the crawl's own counters
 
     def raise_to(self, metric: Metric) -> None:
-        """Makes each sample of this counter or histogram at least what it was."""
+        """Raise each sample of a counter or histogram by what a kill took back, so that none falls."""
         metric.samples = [
             Sample(one.name, one.labels, self._at_least(one)) for one in metric.samples
         ]
 
     def keep(self) -> None:
-        """Writes what was told. Without room for it, only a crash would show."""
+        """Write the samples that were served. If there is no room, only a crash would show that."""
         if not self._may_write():
             return
         # 5 to 10 KB per scrape, without a sync: what a power cut loses is one peak in a plot.

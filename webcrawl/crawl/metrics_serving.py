@@ -103,7 +103,7 @@ class MetricsServing:
                 self._file.unlink(missing_ok=True)  # figures that nobody renews are none
 
     def _tell_address(self, address: str) -> None:
-        """Writes it into JOBDIR, where whoever let the system choose the port finds it."""
+        """Write the address into JOBDIR: the system may have chosen the port."""
         try:
             rewrite(self._folder / ADDRESS, f"{address}\n".encode())
         except OSError as error:

@@ -52,7 +52,7 @@ class Unfit(StoreError):  # noqa: N818 - reads as what it is
 
 
 def need(values: CheckedSettings, needs: Needs, kind: str) -> None:
-    """Raises Unfit, in a line, for the first setting with another value."""
+    """Raise Unfit, in a line, for the first setting with another value than this kind needs."""
     for name, (needed, why) in needs.items():
         value = value_of(values, name)
         if (value or None) != (needed or None):

@@ -37,7 +37,7 @@ class Outlook:
         )
 
     def ready_hosts(self) -> int:
-        """Hosts that may be asked and are not."""
+        """Return the number of hosts that may be requested now, and are not."""
         return self._parts.frontier.look.ready(self._parts.clock())
 
     def waits(self) -> Waits:

@@ -96,7 +96,7 @@ class PageReading:
         self._clock = clock
 
     def read_ahead(self, link: Link, exchange: Exchange) -> None:
-        """Reads the links of a large page, before `visit`; one call at a time, from any thread."""
+        """Read the links of a large page, before `visit`; one call at a time, from any thread."""
         if 200 <= exchange.status < 300:
             sitemap = is_sitemap(link.path)
             reader = self._of_sitemaps[1] if sitemap else self._ahead

@@ -54,7 +54,7 @@ class Follower(Protocol):
         """
 
     def close(self) -> None:
-        """Stops as soon as possible; the work may be unfinished."""
+        """Stop as soon as possible; the work may be unfinished."""
 
 
 class Followers:
@@ -78,7 +78,7 @@ class Followers:
             yield from follower.rest()
 
     def close(self, rest: ExitStack) -> None:
-        """Has each of them closed with the others, whatever one raises."""
+        """Let `rest` close all followers, whatever one of them raises."""
         for follower in self._all:
             rest.callback(follower.close)
 

@@ -40,7 +40,10 @@ class Ahead(Protocol):
 
 
 def pdf_process(values: CheckedSettings) -> PdfProcess | None:
-    """Reads of PDFs what the crawl wants of them; None if that is nothing, or cannot be had."""
+    """Return a process that reads what the crawl wants of PDFs.
+
+    Return None if it wants nothing, or if the library that reads text is missing.
+    """
     links = "pdf" in values["LINK_SOURCES"]
     wants_text = not OF_PDFS.isdisjoint(values["OUTPUTS"])
     text = wants_text and find_spec("pypdfium2") is not None

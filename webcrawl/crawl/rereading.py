@@ -20,7 +20,7 @@ class Unasked(RobotsAnswers):
     """Nobody is asked, so rules do not matter."""
 
     def answered(self, *_: Any, **__: Any) -> Sequence[str]:
-        """Books nothing."""
+        """Book nothing, and name no sitemaps."""
         return ()
 
 
@@ -72,12 +72,12 @@ class Counted(Discovery):
     """Links of pages are only counted."""
 
     def discover(self, page: Link, links: Sequence[str], *_: Any, **__: Any) -> None:
-        """Counts the links."""
+        """Count the links, and submit none."""
         del page
         self._counters["links"] += len(links)
 
     def redirected(self, page: Link, location: str, chain: str) -> None:
-        """Counts a link."""
+        """Count a link, and do not submit it."""
         del page, location, chain
         self._counters["links"] += 1
 

@@ -72,11 +72,11 @@ class Run:
         self.is_open = True
 
     async def checkpoint(self, *, last: bool = False) -> None:
-        """Writes ahead in slices, then commits between two pages, in one turn of the event loop."""
+        """Write ahead in slices, then commit between two pages, in one turn of the event loop."""
         await self.keeping.checkpoint(last=last)
 
     def fail(self, error: Exception) -> None:
-        """Ends the crawl: the state on disk stays that of the last checkpoint."""
+        """End the crawl because of an error: the state on disk stays that of the last checkpoint."""
         self.keeping.fail(error)
 
     @property

@@ -74,7 +74,7 @@ class Running:
         return waiting
 
     def cut(self, trip: Trip) -> None:
-        """Ends one, so that others get its slot."""
+        """End a download, so that others get its slot."""
         trip.cut = True
         self._tasks[trip].cancel()
 

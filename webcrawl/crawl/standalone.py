@@ -250,7 +250,7 @@ class Standalone:
         return 0 < self.slots <= len(self.driver.fetching if self.driver is not None else ())
 
     def wake(self) -> None:
-        """Has the loop look for what is due."""
+        """Let the loop look for what is due."""
         if self.driver is not None:
             self.driver.wake()
 
@@ -357,7 +357,7 @@ class Standalone:
     # -- the end
 
     def stop(self, reason: str) -> None:
-        """Has `until_over` return this reason, unless it has one already."""
+        """Let `until_over` return this reason, unless it has one already."""
         if not self._over.done():
             self._over.set_result(reason)
 

@@ -58,7 +58,7 @@ class Standstill:
         self._told = True
 
     def end(self, status: int) -> None:
-        """Ends the process, as a kill would, with a line."""
+        """End the process as a kill would, after a line in the log."""
         line = "%s does not return, so the crawl ends as if killed: nothing %s is kept"
         _speak(logger.critical, line, self._where(), self._saved())
         os._exit(status)

@@ -222,6 +222,10 @@ class Drone:
     def send_robots_answer(
         self, link: Link, status: int, body: bytes, location: str | None, chain: str
     ) -> bool:
+        """Send the answer to a robots.txt to the drone that asked for it.
+
+        Return False if that is this drone.
+        """
         owner = self.owner(f"{link.history}/")
         if owner != self.me:
             # The receiver reads LIMIT bytes, and has to see whether there were more.
