@@ -421,7 +421,7 @@ def find_unsettled(
     drones: Iterable[int],
     lost: Collection[int] = (),
 ) -> str:
-    """Return the first of these drones that is away or still has slots to exchange, and which it is.
+    """Return, in words, the first of these drones that is away or still has slots to exchange.
 
     Return nothing if all are settled. Slots from and to `lost` drones do not count.
     """
