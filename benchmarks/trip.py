@@ -23,7 +23,7 @@ from scrapy.cmdline import execute
 from benchmarks.support.crawling import IMPOLITE, measured, served, webcrawl
 from benchmarks.support.report import report
 from webcrawl import adapter
-from webcrawl.adapter.driving import FetchingSteps
+from webcrawl.adapter.driver_steps import FetchingSteps
 from webcrawl.crawl.page_end import PageEnd
 
 INSIDE = "--inside"

@@ -7,7 +7,7 @@ import pytest
 from scrapy import Request
 
 from webcrawl.adapter.download_phases import downloads, phases
-from webcrawl.adapter.trip import give_trip
+from webcrawl.adapter.request_trip import attach_trip
 from webcrawl.base.model import Link, Outcome, Timings
 from webcrawl.crawl.trip import Trip
 
@@ -25,7 +25,7 @@ class Downloader:
 
     def add(self, url, *, running=True, path="", **about):
         trip = Trip(Link(url, path), begun=time.monotonic(), **about)
-        self.active.add(give_trip(Request(url), trip))
+        self.active.add(attach_trip(Request(url), trip))
         if running:
             self.running.append(trip)
         return trip

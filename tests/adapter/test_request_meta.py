@@ -17,7 +17,7 @@ from tests.support.net_proxy import Proxy, proxying
 from tests.support.net_socks import Socks, socks_proxy
 from tests.support.plain_site import Site, serving
 from webcrawl.adapter.request_meta import RequestOptions
-from webcrawl.adapter.trip import give_trip
+from webcrawl.adapter.request_trip import attach_trip
 from webcrawl.base.model import Link
 from webcrawl.crawl.trip import Trip
 from webcrawl.net.errors import BadOption
@@ -426,7 +426,7 @@ class TestReading:
     def test_robots_txt_is_never_too_large(self, options):
         """robots.txt is truncated where other bodies would be refused: its beginning counts."""
         meta = {"download_fail_on_dataloss": False}
-        request = give_trip(
+        request = attach_trip(
             Request("http://a.test/robots.txt", meta=meta),
             Trip(Link("http://a.test/robots.txt", "P")),
         )

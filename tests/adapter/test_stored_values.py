@@ -366,7 +366,7 @@ class TestFromOutside:
         ("value", "why"),
         [
             (
-                ext(AN_OBJECT, ["webcrawl.adapter.trip", "Trip", {}]),
+                ext(AN_OBJECT, ["webcrawl.adapter.request_trip", "Trip", {}]),
                 "a class that the spider does not use",
             ),
             (ext(AN_OBJECT, ["subprocess", "Popen", {}]), "a class that the spider does not use"),

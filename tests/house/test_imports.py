@@ -50,7 +50,7 @@ WITH_SCRAPY = (
 # their hands.
 BESIDE_COMMANDS = ("webcrawl.tools.supervisor",)
 # its values, what a module is, and what users' code raises
-OF_ADAPTER = {"trip", "listeners", "modules", "panics"}
+OF_ADAPTER = {"request_trip", "listeners", "modules", "panics"}
 # all that the house may know of the fast path: the one call, what it gives, the check of Scrapy
 ENTRY = {
     f"webcrawl.adapter.fastpath{name}"
@@ -281,7 +281,7 @@ class TestRulesFail:
             ("webcrawl.urls.x", "webcrawl.frontier.frontier"),
             ("webcrawl.store.x", "webcrawl.urls.canonical"),
             ("webcrawl.record.x", "webcrawl.frontier.hosts"),
-            ("webcrawl.crawl.x", "webcrawl.adapter.trip"),
+            ("webcrawl.crawl.x", "webcrawl.adapter.request_trip"),
             ("webcrawl.crawl.x", "webcrawl.adapter.fastpath"),
             ("webcrawl.adapter.x", "webcrawl.adapter.fastpath.request_path"),
             ("webcrawl.adapter.extensions.x", "webcrawl.adapter.fastpath.request_path"),

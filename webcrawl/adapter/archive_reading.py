@@ -24,13 +24,13 @@ from twisted.internet.defer import Deferred
 
 from webcrawl.adapter.download_moments import DownloadMoments
 from webcrawl.adapter.downloader import FrontierDownloader, downloader_of
-from webcrawl.adapter.driving import PagesThroughScrapy, why_engine
+from webcrawl.adapter.driver_steps import PagesThroughScrapy, why_engine
 from webcrawl.adapter.fastpath.engine import EngineHandle
 from webcrawl.adapter.inline_downloads import AwaitedDownloads
+from webcrawl.adapter.request_trip import attach_trip, trip_of
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.adapter.scheduler import FrontierScheduler
 from webcrawl.adapter.spiders.web import WebSpider
-from webcrawl.adapter.trip import give_trip, trip_of
 from webcrawl.adapter.user_settings import is_given, unknown
 from webcrawl.adapter.values import values_of
 from webcrawl.base.model import Link
@@ -318,7 +318,7 @@ def request_of(trip: Trip, spider: Spider | None) -> Request:
     request = Request(
         trip.url, errback=getattr(spider, "failed", None), meta={"verbatim_url": True}
     )
-    return give_trip(request, trip)
+    return attach_trip(request, trip)
 
 
 class RereadingSpider(WebSpider):

@@ -43,9 +43,9 @@ from webcrawl.adapter.downloader import downloader_of
 from webcrawl.adapter.foreign_handlers import document_of
 from webcrawl.adapter.handlers import HttpHandler
 from webcrawl.adapter.rendering_check import CONTAINED
+from webcrawl.adapter.request_trip import KEY, trip_of
 from webcrawl.adapter.robots_request import ALONE
 from webcrawl.adapter.scheduler import scheduler_of
-from webcrawl.adapter.trip import KEY, trip_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.errors import words_of
 from webcrawl.base.model import Exchange, Outcome

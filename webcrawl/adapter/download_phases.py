@@ -10,7 +10,7 @@ from typing import Any
 from scrapy import Request
 
 from webcrawl.adapter.downloader import FrontierDownloader
-from webcrawl.adapter.trip import trip_of
+from webcrawl.adapter.request_trip import trip_of
 from webcrawl.base.model import Timings
 from webcrawl.base.readable import text_without_credentials
 from webcrawl.base.url_text import host_of

@@ -30,7 +30,7 @@ from webcrawl.adapter.foreign_handlers import CrawlDownloadHandlers
 from webcrawl.adapter.inline_downloads import AwaitedDownloads
 from webcrawl.adapter.listeners import has_listener
 from webcrawl.adapter.request_meta import our_proxies
-from webcrawl.adapter.trip import trip_of
+from webcrawl.adapter.request_trip import trip_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.errors import lack
 from webcrawl.base.model import Outcome, Status

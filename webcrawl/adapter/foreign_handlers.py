@@ -27,7 +27,7 @@ from scrapy.utils.python import global_object_name
 
 from webcrawl.adapter.cached_responses import headers_of_decoded, with_body
 from webcrawl.adapter.download_errors import error_of, lacks, raised
-from webcrawl.adapter.trip import trip_of
+from webcrawl.adapter.request_trip import trip_of
 from webcrawl.base.model import Exchange, Timings
 from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.base.settings.crawl_settings import OFF

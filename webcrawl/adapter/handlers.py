@@ -18,7 +18,7 @@ from webcrawl.adapter.cached_responses import headers_of_decoded
 from webcrawl.adapter.download_errors import raised
 from webcrawl.adapter.downloader import FrontierDownloader, downloader_of
 from webcrawl.adapter.request_meta import RequestOptions
-from webcrawl.adapter.trip import trip_of
+from webcrawl.adapter.request_trip import trip_of
 from webcrawl.adapter.user_settings import is_given
 from webcrawl.adapter.values import values_of
 from webcrawl.base.model import Exchange, is_sitemap

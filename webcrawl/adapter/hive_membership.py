@@ -15,7 +15,7 @@ from pathlib import Path
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 
-from webcrawl.adapter.commanding import CommandedCrawl, CommandedScheduler
+from webcrawl.adapter.commanded_crawl import CommandedCrawl, CommandedScheduler
 from webcrawl.adapter.server_settings import transport_maker
 from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.base.system import boot_id

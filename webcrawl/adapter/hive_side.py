@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.crawler import Crawler
 
-from webcrawl.adapter.commanding import CommandedScheduler
+from webcrawl.adapter.commanded_crawl import CommandedScheduler
 from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.store.crawldb import CrawlDB
 

@@ -21,8 +21,8 @@ from scrapy.exceptions import DownloadCancelledError, IgnoreRequest
 from scrapy.http import Response
 
 from webcrawl.adapter.request_links import PRIVATE, referer, variant
+from webcrawl.adapter.request_trip import KEY, attach_trip
 from webcrawl.adapter.robots_request import RobotsRequests
-from webcrawl.adapter.trip import KEY, give_trip
 from webcrawl.base.model import Exchange, Link, Outcome, Status
 from webcrawl.base.url_text import host_of
 from webcrawl.crawl.barrier import Barrier
@@ -201,7 +201,7 @@ class AwaitedDownloads:
         """
         before = request.meta.get(KEY)
         try:
-            return await self._in_slot(give_trip(request, trip), trip)
+            return await self._in_slot(attach_trip(request, trip), trip)
         finally:
             if before is None:
                 del request.meta[KEY]

@@ -9,7 +9,7 @@ from scrapy import Request, Spider
 from scrapy.logformatter import LogFormatter, LogFormatterResult
 from twisted.python.failure import Failure
 
-from webcrawl.adapter.trip import trip_of
+from webcrawl.adapter.request_trip import trip_of
 
 
 class QuietLogFormatter(LogFormatter):

@@ -10,7 +10,7 @@ from scrapy.commands import ScrapyCommand
 from scrapy.settings import BaseSettings, default_settings
 
 from webcrawl import settings as ours
-from webcrawl.adapter.given_settings import given_words
+from webcrawl.adapter.command_line_settings import given_words
 from webcrawl.base.program import name_program
 
 PACKAGE = f"{__name__.partition('.')[0]}."

@@ -18,6 +18,7 @@ from scrapy import Request, Spider
 from scrapy.utils.request import request_from_dict
 
 from webcrawl.adapter.held_values import FIELDS, HeldValues, Values
+from webcrawl.adapter.request_trip import KEY, attach_trip
 from webcrawl.adapter.stored_values import (
     CannotBePacked,
     HeldValue,
@@ -26,7 +27,6 @@ from webcrawl.adapter.stored_values import (
     form_of,
     loaded,
 )
-from webcrawl.adapter.trip import KEY, give_trip
 from webcrawl.base.model import Link
 from webcrawl.crawl.hostless import needs_no_host
 from webcrawl.crawl.redirect_chain import cookie_header
@@ -204,12 +204,14 @@ def to_request(
     if not link.request:
         errback = getattr(spider, "failed", None)
         meta = {"depth": link.depth, "verbatim_url": True}
-        return give_trip(Request(link.url, headers=cookies(link), errback=errback, meta=meta), trip)
+        return attach_trip(
+            Request(link.url, headers=cookies(link), errback=errback, meta=meta), trip
+        )
     request = _again(
         link, _given(link, spider, classes=classes, held=held), spider, classes=classes
     )
     request.meta["depth"] = link.depth
-    return give_trip(request, trip)
+    return attach_trip(request, trip)
 
 
 def to_refused(
@@ -223,7 +225,7 @@ def to_refused(
     if held is not None:
         held.release(link.request)
     given.pop("callback", None)
-    return give_trip(_again(link, given, spider, classes=classes), trip)
+    return attach_trip(_again(link, given, spider, classes=classes), trip)
 
 
 def _again(link: Link, given: dict[str, Any], spider: Spider, *, classes: bool) -> Request:

@@ -14,7 +14,7 @@ from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.httpproxy import HttpProxyMiddleware
 from scrapy.settings import BaseSettings
 
-from webcrawl.adapter.trip import trip_of
+from webcrawl.adapter.request_trip import trip_of
 from webcrawl.adapter.user_settings import enabled
 from webcrawl.base.settings.setting_kinds import number
 from webcrawl.crawl.download_outcomes import WHOLE

@@ -12,6 +12,7 @@ from scrapy import Request, Spider
 from scrapy.dupefilters import BaseDupeFilter
 from scrapy.exceptions import IgnoreRequest
 
+from webcrawl.adapter.engine_waker import EngineWaker
 from webcrawl.adapter.held_values import HeldValues
 from webcrawl.adapter.request_counts import DuplicateRequest, RequestCounts
 from webcrawl.adapter.request_links import (
@@ -26,7 +27,6 @@ from webcrawl.adapter.request_links import (
 )
 from webcrawl.adapter.request_meta import UnheardMeta
 from webcrawl.adapter.robots_request import RobotsRequests
-from webcrawl.adapter.waking import EngineWaker
 from webcrawl.base.model import Link, Status, unpack
 from webcrawl.base.own_code import OwnCodeError
 from webcrawl.crawl.crawl import Crawl

@@ -10,7 +10,7 @@ from scrapy.http import Response
 from twisted.python.failure import Failure
 
 from webcrawl.adapter.request_links import cookies, stored_meta
-from webcrawl.adapter.trip import KEY, give_trip
+from webcrawl.adapter.request_trip import KEY, attach_trip
 from webcrawl.content.page import Page
 from webcrawl.crawl.fetching import OF_ROBOTS
 from webcrawl.crawl.robots_hearing import RobotsHearing
@@ -43,7 +43,7 @@ class RobotsRequests(RobotsHearing):
             dont_filter=True,
             meta=meta,
         )
-        return give_trip(request, trip)
+        return attach_trip(request, trip)
 
     def answered(self, response: Response) -> list[Page]:
         """Return the page of the answer: the callback of these requests."""

@@ -19,7 +19,8 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 
-from webcrawl.adapter.commanding import heed
+from webcrawl.adapter.answer_withholder import AnswerReader, AnswerWithholder
+from webcrawl.adapter.commanded_crawl import heed
 from webcrawl.adapter.crawl_end import (
     BROKEN,
     HURRIED,
@@ -32,7 +33,8 @@ from webcrawl.adapter.crawl_end import (
     tell,
 )
 from webcrawl.adapter.downloader import FrontierDownloader, downloader_of
-from webcrawl.adapter.driving import FetchingSteps, why_engine
+from webcrawl.adapter.driver_steps import FetchingSteps, why_engine
+from webcrawl.adapter.engine_waker import EngineWaker
 from webcrawl.adapter.fastpath import install
 from webcrawl.adapter.held_values import HeldValues
 from webcrawl.adapter.hive_side import HiveSide
@@ -41,12 +43,10 @@ from webcrawl.adapter.request_counts import RequestCounts, count_retry
 from webcrawl.adapter.request_links import CallbackCheck, has_errback
 from webcrawl.adapter.request_meta import UnheardMeta
 from webcrawl.adapter.request_passage import RequestIntake, RequestSource
+from webcrawl.adapter.request_trip import trip_of
 from webcrawl.adapter.robots_request import RobotsRequests
-from webcrawl.adapter.trip import trip_of
 from webcrawl.adapter.user_settings import on_command_line, warnings
 from webcrawl.adapter.values import drop_unasked_sitemaps, values_of
-from webcrawl.adapter.waking import EngineWaker
-from webcrawl.adapter.withheld import AnswerReader, AnswerWithholder
 from webcrawl.base.errors import CannotStart, lack
 from webcrawl.base.model import Link
 from webcrawl.base.readable import count, readable

@@ -1,7 +1,7 @@
 """The crawl's own loop. It knows no framework: its steps say how pages are processed.
 
 Crawls with callbacks, middlewares or handlers of other projects run on Scrapy's engine instead
-(adapter/driving.py, OF_ENGINE).
+(adapter/driver_steps.py, OF_ENGINE).
 
 The life of a URL:
 

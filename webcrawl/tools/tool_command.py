@@ -217,7 +217,7 @@ class ToolCommand:
         if any(given) or _environment_has_settings():
             from scrapy.commands import ScrapyCommand  # noqa: PLC0415 - as above
 
-            from webcrawl.adapter.given_settings import given_words  # noqa: PLC0415 - as above
+            from webcrawl.adapter.command_line_settings import given_words  # noqa: PLC0415 - as above
 
             opts.set[:] = given_words(self.settings, opts.set)
             ScrapyCommand.process_options(cast("ScrapyCommand", self), args, opts)

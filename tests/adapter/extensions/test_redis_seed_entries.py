@@ -6,7 +6,7 @@ import pytest
 from scrapy import Request, Spider
 
 from webcrawl.adapter.extensions.redis_seeds import START, SeedEntries
-from webcrawl.adapter.trip import KEY
+from webcrawl.adapter.request_trip import KEY
 from webcrawl.base.model import Link
 from webcrawl.urls.seeds.seed_source import BadLineError
 

@@ -12,7 +12,7 @@ from typing import Any, Self
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
-from webcrawl.adapter.commanding import CommandedCrawl
+from webcrawl.adapter.commanded_crawl import CommandedCrawl
 from webcrawl.adapter.listeners import listening
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of

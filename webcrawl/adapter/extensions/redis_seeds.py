@@ -17,9 +17,9 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
 from webcrawl.adapter.listeners import listening
+from webcrawl.adapter.request_trip import KEY
 from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
 from webcrawl.adapter.server_settings import client_maker, has_server
-from webcrawl.adapter.trip import KEY
 from webcrawl.adapter.values import values_of
 from webcrawl.base.model import Link
 from webcrawl.base.readable import readable

@@ -16,7 +16,7 @@ from scrapy.utils.defer import aiter_errback, iter_errback
 from twisted.python.failure import Failure
 
 from webcrawl.adapter.fastpath.engine import EngineHandle
-from webcrawl.adapter.trip import trip_of
+from webcrawl.adapter.request_trip import trip_of
 from webcrawl.crawl.panics import reading, taming
 from webcrawl.crawl.trip import PAGE, Trip
 

@@ -17,8 +17,8 @@ from twisted.python.failure import Failure
 
 from webcrawl.adapter.page_without_crawl import looked_at
 from webcrawl.adapter.plain_scrapy import PlainScrapy
+from webcrawl.adapter.request_trip import KEY, trip_of
 from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
-from webcrawl.adapter.trip import KEY, trip_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.own_code import class_name, shown
 from webcrawl.content.html.link_kinds import FoundLink, PageLink

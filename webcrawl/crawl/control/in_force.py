@@ -4,7 +4,7 @@ They are part of the checkpoint, and in force again after a restart. What the co
 goes before them.
 
 A setting may change if the part that holds its value takes another one, from what begins next:
-`crawl/assembly.py`, `adapter/commanding.py` and the extensions connect the two by `InForce.listen`.
+`crawl/assembly.py`, `adapter/commanded_crawl.py` and the extensions connect the two by `InForce.listen`.
 """
 
 from __future__ import annotations

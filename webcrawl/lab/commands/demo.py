@@ -23,7 +23,7 @@ from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES, Settings
 
-from webcrawl.adapter.given_settings import check_log_file, given_words
+from webcrawl.adapter.command_line_settings import check_log_file, given_words
 from webcrawl.adapter.json_log import choose_json
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.program import PYTHON, ExitStatus, environment, name_program

@@ -29,6 +29,7 @@ from scrapy.settings import Settings
 from scrapy.utils.asyncio import call_later
 
 from webcrawl import settings as defaults
+from webcrawl.adapter.command_line_settings import check_log_file, given_words
 from webcrawl.adapter.crawl_end import EndedBadly, was_told
 from webcrawl.adapter.crawl_options import (
     StartArguments,
@@ -40,7 +41,6 @@ from webcrawl.adapter.crawl_options import (
     take_folder,
     unknown_option,
 )
-from webcrawl.adapter.given_settings import check_log_file, given_words
 from webcrawl.adapter.json_log import choose_json
 from webcrawl.base.errors import CannotStart, lack, words_of
 from webcrawl.base.program import ExitStatus, name_program, program

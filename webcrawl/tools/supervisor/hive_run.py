@@ -18,8 +18,8 @@ from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, Settings
 from scrapy.utils.log import configure_logging
 from scrapy.utils.misc import load_object
 
+from webcrawl.adapter.command_line_settings import check_log_file
 from webcrawl.adapter.feeds import check_own_files
-from webcrawl.adapter.given_settings import check_log_file
 from webcrawl.adapter.json_log import choose_json, formatter_for
 from webcrawl.adapter.preflight import preflight, spider_named
 from webcrawl.adapter.scheduler import FrontierScheduler

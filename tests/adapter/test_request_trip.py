@@ -5,7 +5,7 @@ from scrapy import Request
 
 from tests.support.refusal_spiders import Asking
 from webcrawl.adapter.request_links import to_link, to_request
-from webcrawl.adapter.trip import KEY, trip_of
+from webcrawl.adapter.request_trip import KEY, trip_of
 from webcrawl.base.model import Link
 from webcrawl.crawl.trip import Trip
 

@@ -9,7 +9,7 @@ from webcrawl.crawl.trip import Trip
 KEY = "webcrawl"  # in request.meta
 
 
-def give_trip(request: Request, trip: Trip) -> Request:
+def attach_trip(request: Request, trip: Trip) -> Request:
     """Give the request this trip, and return it."""
     request.meta[KEY] = trip
     trip.owner = id(request)

@@ -5,8 +5,8 @@ from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
-from webcrawl.adapter.trip import give_trip
-from webcrawl.adapter.withheld import FLAG, AnswerReader, withheld_given
+from webcrawl.adapter.answer_withholder import FLAG, AnswerReader, withheld_given
+from webcrawl.adapter.request_trip import attach_trip
 from webcrawl.base.model import Link
 from webcrawl.crawl.trip import Trip
 
@@ -30,7 +30,7 @@ def given(reader, *, link=None, body=b"secret", flags=(), url=URL):
     visitor, request, trip = Forbids(), Request(url), None
     if link is not None:
         trip = Trip(link)
-        give_trip(request, trip)
+        attach_trip(request, trip)
     response = withheld_given(visitor, request, Response(url, body=body, flags=list(flags)), reader)
     return response, visitor.judged, trip
 

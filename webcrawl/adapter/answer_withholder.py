@@ -9,7 +9,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
 from webcrawl.adapter.page_without_crawl import exchange_of
-from webcrawl.adapter.trip import trip_of
+from webcrawl.adapter.request_trip import trip_of
 from webcrawl.base.model import Link
 from webcrawl.crawl.trip import Trip
 from webcrawl.crawl.visitor import Visitor

@@ -5,7 +5,7 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import Settings
 
 from tests.support.commands import command
-from webcrawl.adapter.given_settings import given_words
+from webcrawl.adapter.command_line_settings import given_words
 
 
 @pytest.fixture(name="settings")
