@@ -5,7 +5,7 @@ from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
-from webcrawl.adapter.answer_withholder import FLAG, AnswerReader, withheld_given
+from webcrawl.adapter.answer_withholder import FLAG, AnswerReader, withhold_substitute
 from webcrawl.adapter.request_trip import attach_trip
 from webcrawl.base.model import Link
 from webcrawl.crawl.trip import Trip
@@ -31,7 +31,9 @@ def given(reader, *, link=None, body=b"secret", flags=(), url=URL):
     if link is not None:
         trip = Trip(link)
         attach_trip(request, trip)
-    response = withheld_given(visitor, request, Response(url, body=body, flags=list(flags)), reader)
+    response = withhold_substitute(
+        visitor, request, Response(url, body=body, flags=list(flags)), reader
+    )
     return response, visitor.judged, trip
 
 

@@ -21,9 +21,9 @@ from webcrawl.adapter.scheduler import FrontierScheduler
 def test_hurries(reason, told, hurries):
     """After a signal or a command, and after a signal that comes while the crawl closes by itself."""
     scheduler = FrontierScheduler.__new__(FrontierScheduler)
-    scheduler.end, scheduler.waking = (
+    scheduler.end, scheduler.waker = (
         RunEnd(reason=reason),
         SimpleNamespace(engine=SimpleNamespace(told_to_stop=told)),
     )
 
-    assert scheduler.hurries is hurries
+    assert scheduler.is_hurried is hurries

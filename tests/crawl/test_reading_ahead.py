@@ -151,7 +151,7 @@ class TestWaiting:
         downloader, trip = self.downloader(), Trip(Link("http://a.test/"), outcome=Outcome(200))
 
         async def both():
-            task = asyncio.create_task(downloader.read(trip, reading()))
+            task = asyncio.create_task(downloader.wait_for_reading(trip, reading()))
             await asyncio.sleep(0)
             if meanwhile is not None:
                 meanwhile(downloader, trip, task)

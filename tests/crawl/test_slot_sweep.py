@@ -154,7 +154,7 @@ def test_what_has_ended_holds_no_connection():
         SimpleNamespace(download_request_async=answer),
     )
 
-    assert asyncio.run(downloader._handled("answer", trip)) == "answer"
+    assert asyncio.run(downloader._call_handler("answer", trip)) == "answer"
     assert trip.source is None
 
 

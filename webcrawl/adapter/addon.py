@@ -17,7 +17,7 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.reactor import is_reactor_installed
 
 from webcrawl import settings as defaults
-from webcrawl.adapter.crawl_end import tell
+from webcrawl.adapter.crawl_end import log_once
 from webcrawl.adapter.downloader import FrontierDownloader
 from webcrawl.adapter.preflight import preflight_crawler
 from webcrawl.adapter.scheduler import FrontierScheduler
@@ -126,7 +126,7 @@ class WebcrawlAddon:
             # A library must not end its caller's program. NotConfigured, which is Scrapy's way to
             # leave an add-on out, would go on with a plain and impolite crawl.
             if not _ends_a_command():
-                tell(error)
+                log_once(error)
                 raise
             if settings["LOG_FILE"]:
                 logger.critical("%s", error)

@@ -21,7 +21,9 @@ FLAG = "withheld"  # of a response
 class AnswerReader(Enum):
     """The code that processes the answers to the scheduler's requests."""
 
-    BOTH = "callbacks of a spider, or others who may look at them, and then the crawl, which makes pages of them"
+    BOTH = (
+        "callbacks of a spider or listeners, and then the crawl, which makes pages of the answers"
+    )
     CALLBACKS = "callbacks alone"
 
 
@@ -32,47 +34,50 @@ class AnswerWithholder:
         self._visitor = visitor
         self._reader = reader
 
-    def answer(self, trip: Trip, response: Response) -> Response:
-        """Return what others may have of a download's answer."""
-        return withheld(self._visitor, trip, response, self._reader)
+    def filter_answer(self, trip: Trip, response: Response) -> Response:
+        """Return what the readers may have of a download's answer, as `withhold_answer` does."""
+        return withhold_answer(self._visitor, trip, response, self._reader)
 
-    def given(self, request: Request, response: Response) -> Response:
-        """Return what others may have of what a middleware gives in place of an answer."""
-        return withheld_given(self._visitor, request, response, self._reader)
+    def filter_substitute(self, request: Request, response: Response) -> Response:
+        """Return what the readers may have of a middleware's response, as `withhold_substitute` does."""
+        return withhold_substitute(self._visitor, request, response, self._reader)
 
 
-def withheld(visitor: Visitor, trip: Trip, response: Response, reader: AnswerReader) -> Response:
-    """Return the response for callbacks and those that await it, without a body.
+def withhold_answer(
+    visitor: Visitor, trip: Trip, response: Response, reader: AnswerReader
+) -> Response:
+    """Return the response, without its body if the site's owner forbids the use of the page.
 
-    Raise IgnoreRequest for those who would take an empty page for the page. Of a WebSpider's
-    callbacks the page is made all the same, for the sake of its links.
+    Raise IgnoreRequest instead if no page is made of the answer, because callbacks alone would take
+    the empty response for the page. The crawl reads the links of a page from its own copy.
     """
     link = trip.link
     exchange = trip.exchange
     if link is None or exchange is None or trip.is_prerequisite:
         return response
-    is_made_a_page = reader is AnswerReader.BOTH and not trip.inline
-    if is_made_a_page:
+    becomes_page = reader is AnswerReader.BOTH and not trip.inline
+    if becomes_page:
         if not visitor.forbids(link, exchange):
             return response
         return response.replace(body=b"", flags=[*response.flags, FLAG])
-    # Counted here, because no page is made of it
+    # `withholds` counts the answer: no page is made of it that would be counted later
     if visitor.withholds(link, exchange):
-        raise _refused()
+        raise _refusal()
     return response
 
 
-def withheld_given(
+def withhold_substitute(
     visitor: Visitor, request: Request, response: Response, reader: AnswerReader
 ) -> Response:
-    """Hide a response that a middleware gives in place of the download's, as from a cache.
+    """Return a middleware's response, such as a cached one, without its body if it is forbidden.
 
-    No page is made of it, so it is counted and noted here.
+    Raise IgnoreRequest instead for callbacks alone, and for code that awaits a download. No page is
+    made of such a response, so it is counted and noted here.
     """
     trip = trip_of(request)
-    is_hidden = FLAG in response.flags and not response.body
+    is_withheld_already = FLAG in response.flags and not response.body
     is_for_crawl = trip is not None and trip.is_prerequisite
-    if is_hidden or is_for_crawl:
+    if is_withheld_already or is_for_crawl:
         return response
     try:
         exchange = exchange_of(response)
@@ -83,15 +88,15 @@ def withheld_given(
         return response
     if trip is not None:
         trip.withheld = exchange
-        # the host was asked, and its answer was not what the middleware gives
+        # The host has answered as well, and the middleware has replaced that answer
         if trip.exchange is not None:
             trip.exchange.state.notes += exchange.state.notes
     if trip is None or reader is AnswerReader.CALLBACKS:
-        raise _refused()
+        raise _refusal()
     return response.replace(body=b"", flags=[*response.flags, FLAG])
 
 
-def _refused() -> IgnoreRequest:
+def _refusal() -> IgnoreRequest:
     return IgnoreRequest(
         f"{FLAG}: the site's owner forbids the use of this page for every purpose of this crawl"
     )

@@ -1,7 +1,7 @@
 """Scrapy's scheduler, downloader and spider for `webcrawl process`: pages come from archives.
 
-These are the same as in a crawl, minus the frontier and the clients. Pipelines find everything
-there that they would find in a crawl.
+They are those of a crawl without the frontier and the clients, so a pipeline finds what it would
+find in a crawl.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from scrapy.utils.asyncio import call_later
 from scrapy.utils.misc import build_from_crawler
 from twisted.internet.defer import Deferred
 
-from webcrawl.adapter.download_moments import DownloadMoments
+from webcrawl.adapter.download_hooks import DownloadHooks
 from webcrawl.adapter.downloader import FrontierDownloader, downloader_of
-from webcrawl.adapter.driver_steps import PagesThroughScrapy, why_engine
+from webcrawl.adapter.driver_steps import ScraperSteps, reason_for_engine
 from webcrawl.adapter.fastpath.engine import EngineHandle
 from webcrawl.adapter.inline_downloads import AwaitedDownloads
 from webcrawl.adapter.request_trip import attach_trip, trip_of
@@ -56,10 +56,10 @@ from webcrawl.urls.exclusion_rules import Forgotten
 
 logger = logging.getLogger(__name__)
 
-# of a setting: Scrapy sets those of the command line once more
-ABOVE = SETTINGS_PRIORITIES["cmdline"] + 1
-STAT = "process/lost"  # in Scrapy's stats: how much could not be read, over all runs
-AT_ONCE = 100  # pages under way: as many as a crawl has by default
+# A priority of settings: Scrapy applies the command line once more after the spider
+ABOVE_COMMAND_LINE = SETTINGS_PRIORITIES["cmdline"] + 1
+LOST_STAT = "process/lost"  # in Scrapy's stats: records that could not be read, over all runs
+MAX_PAGES_UNDER_WAY = 100  # as many as a crawl has by default
 COMPONENTS: dict[str, Any] = {
     "DOWNLOADER_MIDDLEWARES": {},  # they are for what is fetched
     "SCHEDULER": "webcrawl.adapter.archive_reading.RereadingScheduler",
@@ -81,7 +81,7 @@ EXTENSIONS = {
 class RereadingScheduler(FrontierScheduler):
     """Hands out the answers of the archives in their order.
 
-    Every checkpoint has the place that it has come to.
+    Each checkpoint notes the place in the archives that reading has reached.
     """
 
     AFTER_KILL = "if the run is killed, they are processed again"
@@ -90,19 +90,20 @@ class RereadingScheduler(FrontierScheduler):
     _has_begun = False
 
     def _begin(self, spider: Spider) -> Ahead | None:
+        """Open the crawl without a network; return what reads PDFs ahead, or None if nothing does."""
         values = values_of(self.crawler)
         downloader = downloader_of(self.crawler)
         for line in unknown(self.crawler.settings, spider):
             logger.warning("%s", line)
         check_outputs(values)
         start_threads()
-        self._watch()
+        self._watch_for_standstill()
         self._barrier = downloader.barrier
         self.run.stops.callback(downloader.inline.close)
-        # nothing is fetched, again or at all
+        # Nothing is fetched, so nothing is fetched again or rendered
         values = with_values(values, {"REVISIT_POLICY": NONE, "RENDER": "off"})
         if not is_given(self.crawler.settings, "DOWNLOAD_TRUNCATE"):
-            # All that the crawl has kept is read
+            # The crawl has cut bodies already: what it has kept is read in full
             values = with_values(values, whole_bodies(values))
         shard: Shard | None = getattr(spider, "shard", None)
         self.run.open(
@@ -130,7 +131,7 @@ class RereadingScheduler(FrontierScheduler):
         ahead = None
         if pdfs is not None:
             ahead = ReadingAhead(self.visitor, pdfs)
-            downloader.moments.ahead.append(ahead)
+            downloader.hooks.readers_ahead.append(ahead)
             downloader.on_lack = self.fail
             self.run.ends.callback(ahead.close)
         files = getattr(spider, "archive_files", ())
@@ -146,42 +147,45 @@ class RereadingScheduler(FrontierScheduler):
         )
         self._has_begun = True
         self.run.behind.append(lambda: bool(self.pages.unfinished))
-        self.keeping.open(self.crawl, downloader.barrier, self._may_be_stuck)
-        self._install(self.ended)
-        self._may_drive = partial(self._own_loop_over, downloader)
+        self.keeping.open(self.crawl, downloader.barrier, self._has_awaited_downloads)
+        self._install_in_engine(self.ended)
+        self._make_driver = partial(self._loop_over_archives, downloader)
         self.keeping.watch()
         return ahead
 
     def close(self, reason: str) -> Deferred[None]:
-        return super().close(reason).addBoth(self._last)
+        return super().close(reason).addBoth(self._close_archives)
 
-    def _last(self, result: Any) -> Any:
+    def _close_archives(self, result: Any) -> Any:
+        """Close the archives, and put the number of lost records into Scrapy's stats."""
         if self._has_begun:
             self.pages.close()
             if self.crawler.stats is not None:
-                self.crawler.stats.set_value(STAT, sum(lost_of(self.crawl.stats()).values()))
+                self.crawler.stats.set_value(LOST_STAT, sum(lost_of(self.crawl.stats()).values()))
         return result
 
     def has_pending_requests(self) -> bool:
         return not self.pages.is_over
 
     def enqueue_request(self, request: Request) -> bool:
-        """Drop a request, with Scrapy's signal for that: nothing is fetched."""
+        """Return False: nothing is fetched. Scrapy then sends `request_dropped`."""
         del request
         return False
 
-    def _own_loop_over(self, downloader: FrontierDownloader) -> Driver | None:
-        engine = self.waking.engine
+    def _loop_over_archives(self, downloader: FrontierDownloader) -> Driver | None:
+        """Return the crawl's own loop, or None if Scrapy's engine has to take the pages."""
+        engine = self.waker.engine
         if engine is None or not isinstance(downloader, RereadingDownloader):
             return None
-        if why_engine(self.crawler):
+        if reason_for_engine(self.crawler):
             return None
         return self._begin_loop(RereadingSteps(self.crawler, engine, self, downloader), downloader)
 
     def next_request(self) -> Request | None:
-        if self._may_drive is not None:
-            self.driver = self._may_drive()
-            self._may_drive = None
+        """Return the request for the next answer, or None if there is none or the own loop runs."""
+        if self._make_driver is not None:
+            self.driver = self._make_driver()
+            self._make_driver = None
         if self.driver is not None:
             self.driver.look()
             return None
@@ -189,16 +193,17 @@ class RereadingScheduler(FrontierScheduler):
         return request_of(trip, self.crawler.spider) if trip is not None else None
 
     def next_trip(self) -> Trip | None:
-        """Return the next answer of the archives; None if there is none, or during a checkpoint.
+        """Return the next answer of the archives, or None.
 
-        None as well where reading on takes long; it is asked again in the next turn.
+        None means that all is read, that a checkpoint is being taken, or that the search for the
+        next answer takes long and continues in the next turn of the event loop.
         """
-        # The place that the checkpoint notes must not be passed meanwhile
+        # Nothing beyond the place that the checkpoint notes may be handed out meanwhile
         if not self._barrier.is_open:
             return None
         try:
             trip = self.pages.next()
-        except Exception as error:  # noqa: BLE001 - whatever it is, what it was in the middle of is half done
+        except Exception as error:  # noqa: BLE001 - whatever it is, the step that it interrupts is half done
             self.fail(error)
             return None
         # Scrapy would ask again after 5 s
@@ -208,38 +213,38 @@ class RereadingScheduler(FrontierScheduler):
 
     @property
     def unfinished(self) -> int:
-        """Return the number of pages that another run of the same command processes."""
+        """Return the number of pages that are left to the next run of the same command."""
         return len(self.pages.unfinished)
 
     def ended(self, trip: Trip) -> None:
-        """Note that a page is over."""
+        """Note that a page is finished, and book it."""
         self.pages.end(trip)
         self._booking.finished(trip)
 
     async def checkpoint(self, *, last: bool = False) -> None:
+        """Take a checkpoint as in a crawl, then have the next answer asked for."""
         try:
             await super().checkpoint(last=last)
         finally:
-            # Nothing was handed out meanwhile
+            # `next_trip` has returned None meanwhile
             self.wake()
 
 
 class RereadingDownloader(FrontierDownloader):
-    """Gives the answers that archives have; it has no client.
+    """Returns the answers that the scheduler has read from archives, and refuses any other request."""
 
-    What the archives gave is there already; any other request is refused.
-    """
-
-    def __init__(self, crawler: Crawler) -> None:  # not its base's, which makes the clients
+    def __init__(self, crawler: Crawler) -> None:  # not its base's, which opens the clients
         self.crawler = crawler
         self.active: set[Request | Trip] = set()
-        self.total_concurrency = min(values_of(crawler)["CONCURRENT_REQUESTS"] or AT_ONCE, AT_ONCE)
+        self.total_concurrency = min(
+            values_of(crawler)["CONCURRENT_REQUESTS"] or MAX_PAGES_UNDER_WAY, MAX_PAGES_UNDER_WAY
+        )
         self.middleware = build_from_crawler(DownloaderMiddlewareManager, crawler)
-        # The place in the archives is behind these pages
+        # A checkpoint notes a place in the archives beyond the ready pages, so it waits for them
         self.barrier = Barrier(holds_ready=False)
-        self.moments = DownloadMoments()
+        self.hooks = DownloadHooks()
         self.inline = AwaitedDownloads(
-            _refused, self.middleware.download_async, self.barrier, self.active, 0
+            _refuse, self.middleware.download_async, self.barrier, self.active, 0
         )
 
     async def _fetch(self, request: Request) -> Response | Request:
@@ -247,17 +252,20 @@ class RereadingDownloader(FrontierDownloader):
         if trip is None:
             raise _refusal(request)
         PAGE.set(trip)
-        return await self.through(request)
+        return await self.download_with_middlewares(request)
 
     def needs_backout(self) -> bool:
-        """Return whether too much is unfinished: a checkpoint waits for it, and memory holds it."""
-        inside = self.barrier.inside
-        if len(inside) >= self.total_concurrency:
+        """Return whether too many pages are unfinished, or their bodies take too much memory.
+
+        Checkpoints wait for these pages.
+        """
+        unfinished = self.barrier.inside
+        if len(unfinished) >= self.total_concurrency:
             return True
-        return (
-            sum(len(trip.exchange.body) for trip in inside if trip.exchange is not None)
-            >= BODY_ROOM
+        body_bytes = sum(
+            len(trip.exchange.body) for trip in unfinished if trip.exchange is not None
         )
+        return body_bytes >= BODY_ROOM
 
     def close(self) -> None:
         """Do nothing: no client is open."""
@@ -266,25 +274,30 @@ class RereadingDownloader(FrontierDownloader):
         """Do nothing: no download is under way that could be cut short."""
 
     async def download(self, request: Request) -> Response:
+        """Return the archived answer. Raise IgnoreRequest for a request without one."""
         trip = trip_of(request)
         if trip is None or trip.exchange is None:
             raise _refusal(request)
-        await self.read_first(trip)
+        await self.read_ahead(trip)
         return Response(request.url, trip.exchange.status, body=trip.exchange.body, request=request)
 
-    async def read_first(self, trip: Trip) -> None:
-        """Read what a page needs before it is made, such as the text of a PDF."""
+    async def read_ahead(self, trip: Trip) -> None:
+        """Read what a page needs before it is made, such as the text of a PDF.
+
+        Raise OSError if our machine lacks what reading takes; the run ends then.
+        """
         try:
-            for ahead in self.moments.ahead:
-                if (reading := ahead(trip)) is not None:
+            for reader in self.hooks.readers_ahead:
+                reading = reader(trip)
+                if reading is not None:
                     await reading
         except OSError as error:
             self.on_lack(error)
             raise
 
 
-class RereadingSteps(PagesThroughScrapy):
-    """The steps of a crawl over archives: nothing is fetched."""
+class RereadingSteps(ScraperSteps):
+    """The steps of a run over archives: nothing is fetched."""
 
     def __init__(
         self,
@@ -302,7 +315,7 @@ class RereadingSteps(PagesThroughScrapy):
         return engine.running and not engine.paused and not self._downloader.needs_backout()
 
     async def fetch(self, trip: Trip) -> bool:
-        await self._downloader.read_first(trip)
+        await self._downloader.read_ahead(trip)
         return True
 
     def hear(self, trip: Trip) -> PageOrError:
@@ -314,7 +327,7 @@ class RereadingSteps(PagesThroughScrapy):
 
 
 def request_of(trip: Trip, spider: Spider | None) -> Request:
-    """Return a request for an answer in an archive: signals and errors carry one."""
+    """Return a request for an archived answer, which signals and errors carry."""
     request = Request(
         trip.url, errback=getattr(spider, "failed", None), meta={"verbatim_url": True}
     )
@@ -322,9 +335,10 @@ def request_of(trip: Trip, spider: Spider | None) -> Request:
 
 
 class RereadingSpider(WebSpider):
-    """Makes the pages, as `web` does, and follows nothing. `files`: the archives, in their order.
+    """Makes the pages, as `web` does, and follows no links.
 
-    Of what is `forgotten` no page is made, nor of files of other shards.
+    `files` are the archives in their order. No page is made of what is `forgotten`, nor of files of
+    another shard than `shard`.
     """
 
     name = "process"
@@ -344,18 +358,20 @@ class RereadingSpider(WebSpider):
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
         super().update_settings(settings)
-        settings.setdict(COMPONENTS, priority=ABOVE)
-        settings.set("EXTENSIONS", settings.getdict("EXTENSIONS") | EXTENSIONS, priority=ABOVE)
-        settings.set("OUTPUTS", own_outputs(settings), priority=ABOVE)
+        settings.setdict(COMPONENTS, priority=ABOVE_COMMAND_LINE)
+        settings.set(
+            "EXTENSIONS", settings.getdict("EXTENSIONS") | EXTENSIONS, priority=ABOVE_COMMAND_LINE
+        )
+        settings.set("OUTPUTS", own_outputs(settings), priority=ABOVE_COMMAND_LINE)
 
     async def start(self) -> AsyncIterator[Request]:
-        """Yield nothing: the scheduler has all there is."""
+        """Yield nothing: the scheduler reads the archives itself."""
         return
         yield
 
 
 def own_outputs(settings: BaseSettings) -> list[str]:
-    """Return the outputs that need no crawl. An impossible value stays: the check names it."""
+    """Return the outputs of OUTPUTS that need no crawl. An impossible value stays, for the check."""
     try:
         named = words(settings.get("OUTPUTS") or "")
     except ValueError:
@@ -379,6 +395,6 @@ def _refusal(request: Request) -> IgnoreRequest:
     return IgnoreRequest(f"{request.url}: nothing is fetched while archives are processed")
 
 
-async def _refused(request: Request, trip: Trip) -> Response:
+async def _refuse(request: Request, trip: Trip) -> Response:
     del trip
     raise _refusal(request)

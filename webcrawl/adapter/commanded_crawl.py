@@ -1,4 +1,4 @@
-"""A crawl in Scrapy's engine as commands see it, with the settings that they change."""
+"""The side of a crawl that commands act on, and the settings that they change in Scrapy's parts."""
 
 from __future__ import annotations
 
@@ -28,14 +28,17 @@ from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.log_lines import last_errors
 
 
-class OtherDrones(Protocol):
-    """The part of a hive that commands ask whether other drones have anything for this one."""
+class HiveState(Protocol):
+    """The part of a drone's hive that commands ask."""
 
-    others_done: bool
+    others_done: bool  # no other drone has anything for this one
 
 
 class CommandedScheduler(Protocol):
-    """The attributes and methods that they need."""
+    """The attributes and methods of the scheduler that commands and the hive use.
+
+    FrontierScheduler (adapter/scheduler.py) documents them.
+    """
 
     crawler: Crawler
     keeping: Checkpointing
@@ -46,7 +49,7 @@ class CommandedScheduler(Protocol):
     def crawl(self) -> Crawl: ...
 
     @property
-    def hive(self) -> OtherDrones: ...
+    def hive(self) -> HiveState: ...
 
     @property
     def failed(self) -> StoreError | None: ...
@@ -73,15 +76,16 @@ STOPPED = "stopped"  # the reason of a crawl that was stopped by command
 
 
 class CommandedCrawl:
-    """The crawl to which `commands.obey` gives a command.
+    """The crawl to which `commands.obey` (crawl/control/commands.py) gives a command.
 
-    It keeps no state, so there may be one for each command.
+    It keeps no state, so a caller may make one for each command. All methods raise CommandError if
+    the crawl does not run, or has ended.
     """
 
     def __init__(
         self, crawler: Crawler, scheduler: Callable[[Crawler], CommandedScheduler]
     ) -> None:
-        """`scheduler` may raise NotConfigured."""
+        """`scheduler` returns the crawler's scheduler. It raises NotConfigured without a crawl."""
         self._crawler = crawler
         self._scheduler_of = scheduler
 
@@ -103,9 +107,14 @@ class CommandedCrawl:
         self._scheduler.wake()
 
     def stop(self) -> None:
+        """End the crawl; pages that are under way are finished."""
         close_spider(self._crawler, STOPPED)
 
     def checkpoint(self) -> Awaitable[None]:
+        """Request a checkpoint, and return an awaitable that ends when it is committed.
+
+        Raise CommandError if the extension that takes checkpoints is switched off.
+        """
         keeping = self._scheduler.keeping
         if keeping.soon is None:
             raise CommandError(
@@ -115,6 +124,10 @@ class CommandedCrawl:
         return keeping.waiters.next()
 
     def get(self, name: str) -> Mapping[str, Any]:
+        """Return the value of a setting, where it comes from, and whether a command may change it.
+
+        Raise CommandError if the crawl has no such setting.
+        """
         in_force = self.crawl.parts.in_force
         if name not in in_force.values:
             raise CommandError(
@@ -123,24 +136,29 @@ class CommandedCrawl:
         by_command = name in in_force.set_values
         return {
             "name": name,
-            "value": _plain(value_of(in_force.values, name)),
+            "value": _as_json(value_of(in_force.values, name)),
             "from": "command" if by_command else origin(self._crawler.settings, name),
             "may_change": in_force.may_change(name),
         }
 
     def errors(self, most: int) -> Mapping[str, Any]:
+        """Return the last `most` entries of logs/errors.log, and the number of URLs by outcome."""
         folder = Path(self._crawler.settings["JOBDIR"])
         # A run over archives has no hosts
         hosts = self.crawl.parts.hosts
         outcomes = hosts.outcomes() if hosts is not None else {}
-        ends = [{"urls": urls, "outcome": _said(status)} for status, urls in outcomes.items()]
+        ends = [
+            {"urls": urls, "outcome": _status_with_name(status)}
+            for status, urls in outcomes.items()
+        ]
         errors = {
-            f"{place}": one.splitlines()
-            for place, one in enumerate(last_errors(folder, most), start=1)
+            f"{number}": error.splitlines()
+            for number, error in enumerate(last_errors(folder, most), start=1)
         }
         return {"outcomes": ends, "errors": errors}
 
     def threads(self) -> Mapping[str, Any]:
+        """Return a row for each download under way, as LARM's ThreadMonitor shows its threads."""
         return {"downloads": downloads(downloader_of(self._scheduler.crawler))}
 
     def _state(self) -> str:
@@ -150,6 +168,7 @@ class CommandedCrawl:
         return "paused" if scheduler.crawl.parts.in_force.paused else "running"
 
     def status(self) -> Mapping[str, Any]:
+        """Return the crawl's state, age and figures, and the commands that are in force."""
         scheduler = self._scheduler
         crawl = scheduler.crawl
         parts = scheduler.crawl.parts
@@ -164,7 +183,7 @@ class CommandedCrawl:
         }
 
 
-def _said(status: int) -> str:
+def _status_with_name(status: int) -> str:
     """Return a status as the crawl log has it, with its name if it is no HTTP status."""
     try:
         return f"{status}" if status > 0 else f"{status} {reason_of(status)}"
@@ -173,23 +192,26 @@ def _said(status: int) -> str:
         return f"{status}"
 
 
-def _plain(value: Any) -> Any:
-    """Return the value in a form that JSON has, without credentials."""
+def _as_json(value: Any) -> Any:
+    """Return the value of a setting as JSON can have it: classes as paths, credentials left out."""
     if value is None or isinstance(value, (bool, int, float)):
         return value
     if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
+        return {str(key): _as_json(member) for key, member in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [_plain(one) for one in value]
+        return [_as_json(member) for member in value]
     if isinstance(value, type):
         return path_of(value)
     return text_without_credentials(str(value))
 
 
-def heed(
+def apply_commands(
     crawl: Crawl, downloader: FrontierDownloader, settings: BaseSettings, wake: Callable[[], None]
 ) -> None:
-    """Apply what former runs were ordered, and what is ordered from now on."""
+    """Apply the settings that commands have changed, in former runs and from now on.
+
+    `wake` has the frontier asked again, because a larger CONCURRENT_REQUESTS frees slots.
+    """
     in_force = crawl.parts.in_force
     bandwidth = downloader.network.bandwidth
 
@@ -205,16 +227,16 @@ def heed(
                 "CONCURRENT_REQUESTS = 0: must be at least 1, because FRONTIER_QUEUES is not set"
             )
 
-    # First: it hears a value, and may refuse it, before the others apply it
+    # First in the list: it may refuse a value before the others apply it
     in_force.listen(["CONCURRENT_REQUESTS"], refuse, now=False)
-    in_force.listen(["LOG_LEVEL"], _log_from)
+    in_force.listen(["LOG_LEVEL"], _set_log_level)
     in_force.listen(["CONCURRENT_REQUESTS"], resize)
     in_force.listen(OF_REQUESTS, downloader.network.change)
     in_force.listen(["BANDWIDTH_MAX"], lambda now: bandwidth.limit(now["BANDWIDTH_MAX"]))
 
 
-def _log_from(values: CheckedSettings) -> None:
-    """Log nothing below this level from now on."""
+def _set_log_level(values: CheckedSettings) -> None:
+    """Have Scrapy's log handler leave out what is below LOG_LEVEL."""
     handler = get_scrapy_root_handler()
     if handler is not None:
         handler.setLevel(values["LOG_LEVEL"])

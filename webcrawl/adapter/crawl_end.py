@@ -1,4 +1,4 @@
-"""The end of a crawl: how to bring it about from inside, and how a failure is told."""
+"""The end of a crawl: how code of the crawl brings it about, and how a failure is reported."""
 
 from __future__ import annotations
 
@@ -14,53 +14,62 @@ from webcrawl.store.jobdir.stats_file import STORE_FAILED
 
 logger = logging.getLogger(__name__)
 
-# Reasons; `start_error` is Scrapy's, for a `start` that raised: what it had not yet asked for is
-# not in the crawl.
-BROKEN = frozenset({"browser_failed", "error_breaker", "no_seeds", "start_error", STORE_FAILED})
+# Reasons for which a crawl ends with exit status 1. `start_error` is Scrapy's, for a `start` that
+# raised: the requests that it had not yet yielded are not in the crawl.
+BROKEN_REASONS = frozenset(
+    {"browser_failed", "error_breaker", "no_seeds", "start_error", STORE_FAILED}
+)
 LOST_ITEMS = "feedexport/lost_items"  # among Scrapy's stats: items that an exporter did not take
-HURRIED = frozenset(("shutdown", "stopped"))  # by a signal (Scrapy's) or by command: within seconds
+# By a signal (Scrapy's reason) or by command: the crawl ends within seconds
+HURRIED_REASONS = frozenset(("shutdown", "stopped"))
 
 
 @dataclass(slots=True)
 class RunEnd:
-    """The facts known so far about the end of a run."""
+    """What is known so far about the end of a run."""
 
     begun: bool = False
     reason: str = ""
-    lost: int = 0  # requests of the spider, in this run and those that were killed before
-    unclosed: bool = False  # a pipeline was not waited for
+    lost_requests: int = 0  # of the spider, in this run and in those that were killed before it
+    has_unclosed_pipeline: bool = False  # the crawl has not waited for its close_spider
 
 
 class EndedBadly(Exception):  # noqa: N818 - reads as what it is
     """A crawl ended for one of these reasons; raised so that the caller's process fails too."""
 
 
-_TOLD: WeakSet[BaseException] = WeakSet()
+_LOGGED: WeakSet[BaseException] = WeakSet()
 
 
-def tell(error: BaseException) -> None:
-    """Log in one line why a crawl cannot be opened. Log each error only once."""
-    if error not in _TOLD:
-        _TOLD.add(error)
+def log_once(error: BaseException) -> None:
+    """Log in one line why a crawl cannot be opened, once for each error.
+
+    asyncio then logs no traceback of the same error.
+    """
+    if error not in _LOGGED:
+        _LOGGED.add(error)
         logger.critical("%s", error)
-    logging.getLogger("asyncio").addFilter(is_news)
+    logging.getLogger("asyncio").addFilter(is_unreported)
 
 
-def was_told(error: BaseException) -> bool:
-    """Return whether a line has said what this error says."""
-    return error in _TOLD
+def was_logged(error: BaseException) -> bool:
+    """Return whether `log_once` has logged this error."""
+    return error in _LOGGED
 
 
-def is_news(record: logging.LogRecord) -> bool:
-    """Return whether a record of asyncio's log is news, and no traceback of what was told."""
+def is_unreported(record: logging.LogRecord) -> bool:
+    """Return whether a record of asyncio's log has an error that no other line reports.
+
+    A filter for that log, which would repeat such errors as tracebacks.
+    """
     error = record.exc_info[1] if record.exc_info is not None else None
     if error is None:
         return True
-    return not isinstance(error, EndedBadly) and not was_told(error)
+    return not isinstance(error, EndedBadly) and not was_logged(error)
 
 
 def has_lost_a_feed(crawler: Crawler) -> bool:
-    """Return whether a feed lacks an item or was not stored: Scrapy only logs an error."""
+    """Return whether a feed lacks an item or was not stored. Scrapy only logs both."""
     stats = crawler.stats.get_stats() if crawler.stats is not None else {}
     return LOST_ITEMS in stats or any(name.startswith("feedexport/failed_count/") for name in stats)
 
@@ -71,20 +80,21 @@ def close_spider(crawler: Crawler, reason: str) -> None:
         deferred_from_coro(crawler.engine.close_spider_async(reason=reason))
 
 
-def hush(crawler: Crawler) -> None:
-    """Call it when the crawl cannot be opened: Scrapy also closes then what it has not opened.
+def silence_failed_opening(crawler: Crawler) -> None:
+    """Keep Scrapy from logging further errors after the crawl could not be opened.
 
-    That is its scraper, and those of its extensions that want to have heard of the beginning.
+    Scrapy then closes its scraper, which was never opened, and calls `spider_closed` of extensions
+    whose `spider_opened` it has not called. Both would log tracebacks.
     """
-    logging.getLogger(_Hush.logger).addFilter(_Hush())
+    logging.getLogger(_SilenceOnce.logger).addFilter(_SilenceOnce())
     for extension in crawler.extensions.middlewares:
         closed = getattr(extension, "spider_closed", None)
         if getattr(closed, "__module__", "").startswith("scrapy.extensions."):
             crawler.signals.disconnect(closed, signals.spider_closed)
 
 
-class _Hush(logging.Filter):
-    """Leaves out these tracebacks, once: a line elsewhere says why no crawl could be opened."""
+class _SilenceOnce(logging.Filter):
+    """Drops one traceback of the scraper's: another line says why no crawl could be opened."""
 
     logger = "scrapy.core.engine"
 

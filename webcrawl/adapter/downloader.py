@@ -25,7 +25,7 @@ from twisted.internet.defer import Deferred
 
 from webcrawl.adapter.cached_responses import decoded
 from webcrawl.adapter.download_errors import ScrapyOutcomes, as_scrapys
-from webcrawl.adapter.download_moments import DownloadMoments
+from webcrawl.adapter.download_hooks import DownloadHooks
 from webcrawl.adapter.foreign_handlers import CrawlDownloadHandlers
 from webcrawl.adapter.inline_downloads import AwaitedDownloads
 from webcrawl.adapter.listeners import has_listener
@@ -33,7 +33,7 @@ from webcrawl.adapter.request_meta import our_proxies
 from webcrawl.adapter.request_trip import trip_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.errors import lack
-from webcrawl.base.model import Outcome, Status
+from webcrawl.base.model import Exchange, Outcome, Status
 from webcrawl.base.own_code import made
 from webcrawl.base.settings.checked_settings import CheckedSettings
 from webcrawl.base.url_text import host_of
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-NOT_ASKED = Outcome(Status.UNTRIED)
+UNTRIED = Outcome(Status.UNTRIED)
 
 
 class FrontierDownloader:
@@ -61,12 +61,12 @@ class FrontierDownloader:
     The scheduler's own requests wait at the barrier on their way back while a checkpoint is taken.
     """
 
-    # whether the engine was when it asked last: more may be due than it has asked for
-    turned_away = False
+    # Scrapy's engine was told so when it last asked. More may be due than it has asked for.
+    had_no_slot = False
 
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
-        # trips: of the crawl's own loop, which makes no request of them
+        # Trips are of the crawl's own loop, which makes no requests
         self.active: set[Request | Trip] = set()
         values = values_of(crawler)
         self.capacity = Capacity()
@@ -74,13 +74,14 @@ class FrontierDownloader:
         self.total_concurrency = fits.fetches
         lookup = partial(made, "DNS_LOOKUP", values["DNS_LOOKUP"], Lookup)
         self.network = Network(values, lookup=lookup, keep_at_most=fits.kept)
-        self.moments = DownloadMoments()
-        whole = values["DOWNLOAD_FAIL_ON_DATALOSS"]
-        ours = our_proxies(crawler.settings)
-        times = limits_of(values).attempts - 1
-        heard = self.moments.failed, self.moments.unfinished
+        self.hooks = DownloadHooks()
         self.outcomes = ScrapyOutcomes(
-            *heard, self.network.clock, whole=whole, ours=ours, retry_times=times
+            self.hooks.on_failed,
+            self.hooks.on_unfinished,
+            self.network.clock,
+            whole=values["DOWNLOAD_FAIL_ON_DATALOSS"],
+            ours=our_proxies(crawler.settings),
+            retry_times=limits_of(values).attempts - 1,
         )
         self.handlers = CrawlDownloadHandlers(
             crawler, values, self.network.shortage, self.network.clock
@@ -94,18 +95,21 @@ class FrontierDownloader:
             self.active,
             self.total_concurrency,
         )
-        # has what takes requests from the scheduler look again
+        # Has the scheduler asked again for requests; `int` does nothing until the crawl is open
         self.wake: Callable[[], object] = int
-        # called when memory or threads are missing
-        self.on_lack: Callable[[Exception], None] = _nothing
-        # counts in the crawl's own counters (docs/errors.md)
-        self.count: Callable[[Iterable[str]], object] = _nothing
-        self.since: Since | None = None  # of a crawl that begins from an earlier one
+        # Called with the error when memory, threads or files are missing
+        self.on_lack: Callable[[Exception], None] = _ignore
+        # Adds one to each of these counters of the crawl (docs/errors.md)
+        self.count: Callable[[Iterable[str]], object] = _ignore
+        self.since: Since | None = None  # set in a crawl that begins from an earlier one
         self.running = Running()
         crawler.signals.connect(self.network.close, signals.engine_stopped)
 
     def resize(self, values: CheckedSettings) -> None:
-        """Have so many slots from now on, as descriptors allow; what is under way goes on."""
+        """Apply a new CONCURRENT_REQUESTS, as far as file descriptors allow.
+
+        Downloads that are under way continue.
+        """
         fits = self.capacity.fit(values)
         self.total_concurrency = fits.fetches
         self.network.http.keep(fits.kept)
@@ -114,98 +118,109 @@ class FrontierDownloader:
 
     @property
     def slots(self) -> dict[str, Any]:
-        """Return an empty dictionary: AutoThrottle looks for slots, and there are none."""
+        """Return an empty dictionary, for AutoThrottle: this downloader has no slots by host."""
         return {}
 
     def fetch(self, request: Request) -> Deferred[Response | Request]:
-        """Return the answer, through the middlewares; it may be a request of theirs."""
+        """Return the answer that has passed the middlewares, or the request that one of them returned.
+
+        Scrapy's engine calls this for each request.
+        """
         return deferred_from_coro(self._fetch(request))
 
     async def _fetch(self, request: Request) -> Response | Request:
         trip = trip_of(request)
         if trip is not None and not trip.begun:
-            return await self._of_scheduler(request, trip)
+            return await self._fetch_scheduled(request, trip)
         with self.inline.awaited():
-            return await self.through(request)
+            return await self.download_with_middlewares(request)
 
-    async def _of_scheduler(self, request: Request, trip: Trip) -> Response | Request:
-        """Fetch a request that the scheduler has given to Scrapy's engine.
+    async def _fetch_scheduled(self, request: Request, trip: Trip) -> Response | Request:
+        """Fetch a request that the scheduler has handed to Scrapy's engine.
 
-        One that is to be asked again comes back as what the engine should schedule, as with
-        Scrapy's own retries; the scheduler knows it, and the spider gets only the last answer.
+        Return the request itself if it is to be fetched again, as Scrapy's retry middleware does:
+        the scheduler recognises it, and the spider gets only the last answer.
         """
         PAGE.set(trip)
         self.active.add(request)
         result: Response | Request | None = None
-        # Raised at the end, unless the frontier tries again
-        wrong: Exception | None = None
+        # Raised at the end, unless the frontier retries the URL
+        failure: Exception | None = None
         try:
             if trip.refusal is not None:
-                await self.refuse(trip)
-            result = await self.through(request)
+                await self.raise_refusal(trip)
+            result = await self.download_with_middlewares(request)
         except BaseException as error:  # noqa: BLE001 - the errback decides what it means
-            wrong = tamed(error)
+            failure = tamed(error)
         finally:
             self.active.discard(request)
-            # else the engine has asked for all that is due, and this host is not yet
-            if self.turned_away:
+            # Otherwise the engine has already asked for everything that is due
+            if self.had_no_slot:
                 self.wake()
         if trip.outcome is None and trip.refusal is None:
-            await self.unasked(trip, result)
+            await self.note_unsent(trip, result)
         if trip.comes_again:
             return request
-        if wrong is not None:
-            raise wrong
+        if failure is not None:
+            raise failure
         return result if result is not None else request
 
-    async def through(self, request: Request) -> Response | Request:
-        """Download through the middlewares.
+    async def download_with_middlewares(self, request: Request) -> Response | Request:
+        """Download a request, and pass it and its answer through the downloader middlewares.
 
-        An answer that one of them gives is decoded and, with a purpose, judged.
+        A response that a middleware gives in place of the answer is decoded, and filtered if the
+        crawl has a PURPOSE.
         """
         answer: Response | None = None
 
-        async def download(request: Request) -> Response:
+        async def download_and_note(request: Request) -> Response:
             nonlocal answer
-            # It is judged before any middleware sees it
+            # `_attempt` has filtered it before any middleware gets it
             answer = await self.download(request)
             return answer
 
-        result = await self.middleware.download_async(download, request)
+        result = await self.middleware.download_async(download_and_note, request)
         if result is answer or not isinstance(result, Response):
             return result
         result = decoded(result, values_of(self.crawler)["DOWNLOAD_TRUNCATE"])
-        for judge in self.moments.given:
-            result = judge(request, result)
+        for substitute_filter in self.hooks.substitute_filters:
+            result = substitute_filter(request, result)
         return result
 
     @property
-    def full(self) -> bool:
+    def is_full(self) -> bool:
         """Return whether no slot is free."""
         # As in Scrapy, 0 is no limit
         return 0 < self.total_concurrency <= len(self.active)
 
     def needs_backout(self) -> bool:
-        self.turned_away = (
-            self.full or self.network.shortage.is_pausing or self.network.bandwidth.held
+        """Return whether Scrapy's engine must not begin another download now."""
+        self.had_no_slot = (
+            self.is_full or self.network.shortage.is_pausing or self.network.bandwidth.held
         )
-        return self.turned_away
+        return self.had_no_slot
 
     def close(self) -> None:
-        """Close: all requests are done. What pipelines still await has a time of its own."""
-        # Pipelines may still download while they close
+        """Close the downloader once all requests are done. Scrapy closes the pipelines after it.
+
+        Downloads that pipelines await while they close are ended after STOP_GRACE seconds.
+        """
         self.inline.closed = False
         call_later(STOP_GRACE, self.abandon)
 
     # -- between the middlewares and the handler
 
     async def download(self, request: Request) -> Response:
-        """Download, and take a request of the scheduler's back through the barrier."""
+        """Download a request after the middlewares have seen it.
+
+        A request of the scheduler's passes the barrier once it is done. Any other request is an
+        inline download.
+        """
         trip = trip_of(request)
         if trip is None:
             return await self.inline.download(request)
-        # Downloads that pages await need hosts, too. There are hardly ever any, so the lines are
-        # looked at here, before and after: others may have come meanwhile.
+        # Inline downloads take turns at the same hosts. Most crawls have none, so `lines` is read
+        # before each call, once before the download and again after it, when some may have come.
         turns = self.inline.turns
         link = trip.link
         if turns is not None and turns.lines and link is not None:
@@ -220,19 +235,24 @@ class FrontierDownloader:
                 await self._pass_barrier(trip)
 
     async def _pass_barrier(self, trip: Trip) -> None:
-        """Wait at the barrier, then tell of the download's end."""
+        """Wait at the barrier, then call the hooks for the end of a download."""
         await self.barrier.enter(trip)
-        for hear in self.moments.ended:
-            hear(trip)
+        for hook in self.hooks.on_ended:
+            hook(trip)
 
     async def _attempt(self, request: Request, trip: Trip) -> Response:
-        """Download, book the outcome, and send Scrapy's three signals of it."""
+        """Download once, note the outcome in the trip, and send Scrapy's three signals of it.
+
+        Raise the error as errbacks know it if there is no answer.
+        """
         trip.begun = time.monotonic()
         self._send(signals.request_reached_downloader, request)
         try:
-            response = await self._handled(request, trip)
+            response = await self._call_handler(request, trip)
         except Exception as failure:
-            judged = failure if trip.inline else self.outcomes.judged(request, failure, trip.begun)
+            judged = failure
+            if not trip.inline:
+                judged = self.outcomes.judged(request, failure, trip.begun)
             error = as_scrapys(judged)
             self.outcomes.note_failure(request, trip, error)
             if error is failure:
@@ -240,68 +260,74 @@ class FrontierDownloader:
             raise error from error.__cause__
         else:
             self.outcomes.note_answer(request, trip, response.status)
-            # One of the crawl's own handlers has fetched it
+            # Responses to `data:` and its like have no exchange, because no client of ours made them
             if trip.exchange is not None:
-                if self.since is not None:
-                    await self.since.compare(trip.exchange)
-                for ahead in self.moments.ahead:
-                    if not trip.inline and (reading := ahead(trip)) is not None:
-                        await self.read(trip, reading)
-                for judge in self.moments.judge:
-                    response = judge(trip, response)
+                await self._read_ahead(trip, trip.exchange)
+                for answer_filter in self.hooks.answer_filters:
+                    response = answer_filter(trip, response)
             self._send(signals.response_downloaded, request, response=response)
             return response
         finally:
-            for hear in self.moments.requests.left:
-                hear(request, trip.outcome)
+            for hook in self.hooks.requests.left:
+                hook(request, trip.outcome)
             self._send(signals.request_left_downloader, request)
 
-    async def read(self, trip: Trip, reading: Awaitable[None]) -> None:
-        """Wait while an answer is read.
+    async def _read_ahead(self, trip: Trip, exchange: Exchange) -> None:
+        """Do what has to be done with an answer before its page is made."""
+        if self.since is not None:
+            await self.since.compare(exchange)
+        if trip.inline:
+            return
+        for reader in self.hooks.readers_ahead:
+            reading = reader(trip)
+            if reading is not None:
+                await self.wait_for_reading(trip, reading)
 
-        The end of the crawl does not wait for that: the page is then fetched again.
+    async def wait_for_reading(self, trip: Trip, reading: Awaitable[None]) -> None:
+        """Wait until an answer has been read ahead, as the text of a PDF is.
+
+        Raise DownloadCancelledError if the crawl ends before that: the next run fetches the page
+        again.
         """
         if not await read(trip, reading, self.running, self._fail):
             raise DownloadCancelledError("the crawl is ending")
 
     def _fail(self, error: Exception) -> None:
+        # `on_lack` may be replaced while an answer is read
         self.on_lack(error)
 
-    def in_flight(self, url: str) -> Outcome | None:
-        """Return how the scheduler's request for this URL used its host; None while it downloads.
+    def outcome_in_flight(self, url: str) -> Outcome | None:
+        """Return the outcome of the scheduler's request for this URL, or None while it downloads.
 
-        Status.UNTRIED: there is no such request, or it has not asked the host yet.
+        The status is UNTRIED if there is no such request, or if it has not been sent yet.
         """
         trip = self._scheduled_trip(url)
         if trip is None:
-            return NOT_ASKED
+            return UNTRIED
         if trip in self.running:
             return trip.fetched
-        return trip.outcome or NOT_ASKED
+        return trip.outcome or UNTRIED
 
     def _scheduled_trip(self, url: str) -> Trip | None:
         """Return the trip of the scheduler's request for this URL, under way or at the barrier."""
-        under_way: list[Trip] = []
-        for one in self.active:
-            trip = one if isinstance(one, Trip) else trip_of(one)
-            if trip is not None:
-                under_way.append(trip)
-        for trip in (*under_way, *self.barrier.inside):
-            if trip.inline or trip.link is None:
-                continue
-            if trip.link.url == url:
+        for request in self.active:
+            trip = request if isinstance(request, Trip) else trip_of(request)
+            if trip is not None and _is_scheduled_for(trip, url):
                 return trip
-        return None
+        return next((trip for trip in self.barrier.inside if _is_scheduled_for(trip, url)), None)
 
-    async def refuse(self, trip: Trip) -> NoReturn:
-        """Let a refusal wait at the barrier as well before the spider's errback gets it."""
+    async def raise_refusal(self, trip: Trip) -> NoReturn:
+        """Raise IgnoreRequest for a request that was refused, after it has passed the barrier.
+
+        The spider's errback then gets the reason.
+        """
         await self.barrier.enter(trip)
         raise IgnoreRequest(trip.refusal.reason if trip.refusal is not None else "")
 
-    async def unasked(self, trip: Trip, result: Response | Request | None) -> None:
-        """Note that a middleware has answered or stopped the request: no host was asked.
+    async def note_unsent(self, trip: Trip, result: Response | Request | None) -> None:
+        """Note the outcome of a request that a middleware has answered or stopped: it was not sent.
 
-        It passes the barrier all the same.
+        It passes the barrier like any other.
         """
         await self.barrier.enter(trip)
         if isinstance(result, Response):
@@ -315,20 +341,25 @@ class FrontierDownloader:
                 signal=signal, request=request, spider=self.crawler.spider, **more
             )
 
-    async def _handled(self, request: Request, trip: Trip) -> Response:
+    async def _call_handler(self, request: Request, trip: Trip) -> Response:
+        """Return the response of the handler for the URL's scheme.
+
+        Raise DownloadCancelledError if the crawl is ending or the slot is needed. What is no
+        Exception, such as a panic of a Rust library, is raised as one.
+        """
         task = self.running.begin(trip)
         try:
             if not trip.inline:
                 return await self.handlers.download_request_async(request)
-            return await self._patiently(request, trip)
+            return await self._download_when_possible(request, trip)
         except asyncio.CancelledError as error:
             if trip.abandoned or trip.cut:
                 # An asyncio.timeout around the request counts cancellations
                 task.uncancel()
-                why = "its slot is needed for other downloads"
+                reason = "its slot is needed for other downloads"
                 if trip.abandoned:
-                    why = "the crawl is ending"
-                raise DownloadCancelledError(why) from None
+                    reason = "the crawl is ending"
+                raise DownloadCancelledError(reason) from None
             if trip.inline:
                 raise
             # A handler has cancelled its own task. A page that was cancelled was never booked: its
@@ -345,10 +376,11 @@ class FrontierDownloader:
             self.running.end(trip)
             trip.source = None
 
-    async def _patiently(self, request: Request, trip: Trip) -> Response:
-        """Download for a request that went round the scheduler.
+    async def _download_when_possible(self, request: Request, trip: Trip) -> Response:
+        """Return the response of an inline download, and retry it while our machine is the cause.
 
-        After a lack of ours, only this tries it again.
+        The frontier does not know such a request, so nothing else would retry it. Raise the error
+        if the request may not be repeated.
         """
         while True:
             begun = time.monotonic()
@@ -365,20 +397,25 @@ class FrontierDownloader:
                 raise judged
 
     def abandon(self) -> None:
-        """End all downloads under way: a resumed crawl fetches the scheduler's URLs again.
+        """Cancel all downloads under way, inline downloads included.
 
-        So it does with pages that await a download.
+        A resumed crawl fetches the scheduler's URLs again, and the pages that await a download.
         """
         self.inline.close()
         self.running.abandon()
 
 
-def _nothing(_: object) -> None:
-    """Ignore what is told, until a crawl listens."""
+def _is_scheduled_for(trip: Trip, url: str) -> bool:
+    """Return whether a trip is that of the scheduler's own request for this URL."""
+    return not trip.inline and trip.link is not None and trip.link.url == url
+
+
+def _ignore(_: object) -> None:
+    """Do nothing: the place of a hook until the crawl is open."""
 
 
 def downloader_of(crawler: Crawler) -> FrontierDownloader:
-    """Return the crawler's downloader, which has to be this one."""
+    """Return the crawler's downloader. Raise NotConfigured if it is not a FrontierDownloader."""
     downloader: object = crawler.engine.downloader if crawler.engine else None
     if not isinstance(downloader, FrontierDownloader):
         raise NotConfigured(f"DOWNLOADER: must be {FrontierDownloader.__name__}, not {downloader}")

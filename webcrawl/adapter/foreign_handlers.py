@@ -133,7 +133,7 @@ class ForeignHandler:
         downloader: Any = self._crawler.engine.downloader if self._crawler.engine else None
         try:
             link = trip.link if trip is not None else None
-            downloader.moments.requests.tell_sent(request, request.method, request.url, link)
+            downloader.hooks.requests.tell_sent(request, request.method, request.url, link)
         except FetchError as error:
             raise raised(error) from error
 

@@ -127,7 +127,7 @@ class HttpHandler(BaseDownloadHandler):
         self, request: Request, trip: Trip | None, headers: list[tuple[bytes, bytes]]
     ) -> Exchange:
         # Most crawls have nothing that hears of requests
-        is_heard = self._downloader.moments.requests.sent
+        is_heard = self._downloader.hooks.requests.sent
         watch = self._sending(request, trip) if is_heard else trip
         try:
             return await self._client.fetch(
@@ -146,7 +146,7 @@ class HttpHandler(BaseDownloadHandler):
     def _sending(self, request: Request, trip: Trip | None) -> Sending:
         """Return a watch that also tells, once the request is sent, those who want to know."""
         link = trip.link if trip is not None else None
-        requests = self._downloader.moments.requests
+        requests = self._downloader.hooks.requests
         tell = partial(requests.tell_sent, request, request.method, request.url, link)
         return Sending(trip, tell)
 

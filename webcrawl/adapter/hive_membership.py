@@ -216,12 +216,12 @@ class HiveEntry:
             self._partition.groups,
             FiguresWriter(Path(self._jobdir)),
         )
-        commanding = CommandedCrawl(scheduler.crawler, lambda _: scheduler)
+        commanded_crawl = CommandedCrawl(scheduler.crawler, lambda _: scheduler)
         return DroneRunner(
             post,
             self.server,
             scheduler,
-            commanding,
+            commanded_crawl,
             reign,
             about,
             join=self.join,

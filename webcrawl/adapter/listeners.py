@@ -26,13 +26,13 @@ def has_listener(signal: object, sender: object) -> bool:
     return listeners is not None and (signal in listeners or Any_ in listeners)
 
 
-def hears_any(these: frozenset[object], sender: object) -> bool:
-    """Return whether one of several signals has a listener."""
+def has_any_listener(wanted_signals: frozenset[object], sender: object) -> bool:
+    """Return whether at least one of these signals has a listener, for this sender or for any."""
     listeners = connections.get(id(sender))
-    if listeners and (Any_ in listeners or not these.isdisjoint(listeners)):
+    if listeners and (Any_ in listeners or not wanted_signals.isdisjoint(listeners)):
         return True
     listeners = connections.get(_ANY_SENDER)
-    return bool(listeners) and (Any_ in listeners or not these.isdisjoint(listeners))
+    return bool(listeners) and (Any_ in listeners or not wanted_signals.isdisjoint(listeners))
 
 
 def connected(signal: object, sender: object) -> tuple[Any, ...] | None:

@@ -12,7 +12,7 @@ from scrapy import Request, Spider
 from scrapy.dupefilters import BaseDupeFilter
 from scrapy.exceptions import IgnoreRequest
 
-from webcrawl.adapter.engine_waker import EngineWaker
+from webcrawl.adapter.frontier_waker import FrontierWaker
 from webcrawl.adapter.held_values import HeldValues
 from webcrawl.adapter.request_counts import DuplicateRequest, RequestCounts
 from webcrawl.adapter.request_links import (
@@ -221,7 +221,7 @@ class RequestSource:
         crawl: Crawl,
         spider: Spider,
         robots: RobotsRequests,
-        waking: EngineWaker,
+        waker: FrontierWaker,
         bandwidth: Bandwidth,
         *,
         classes: bool,
@@ -234,7 +234,7 @@ class RequestSource:
         self._crawl = crawl
         self._spider = spider
         self._robots = robots
-        self._waking = waking
+        self._waker = waker
         self._bandwidth = bandwidth
         self._classes = classes
         self.headers = crawl.parts.moments.next_headers  # what parts of the crawl have to send
@@ -246,7 +246,7 @@ class RequestSource:
     def next(self) -> Request | None:
         """Return the next request for Scrapy's engine; None if none is due, or the turn is long."""
         if self._turn.is_long():
-            self._waking.engine_now()
+            self._waker.wake_engine()
             return None
         for _ in range(MADE_IN_VAIN):
             try:
@@ -254,7 +254,7 @@ class RequestSource:
             except CannotBeMade as error:
                 # The next link may have a request that can be made
                 self._unmade(error)
-        self._waking.now()
+        self._waker.wake()
         return None
 
     def trip(self) -> Trip | None:
@@ -268,8 +268,8 @@ class RequestSource:
         parts = self._crawl.parts
         # Errbacks, and what needs no host, go through Scrapy's engine
         if parts.refusals.waiting or parts.hostless.waiting:
-            self._waking.engine_now()
-        trip = next_trip(self._crawl, self._bandwidth, self._waking.timer)
+            self._waker.wake_engine()
+        trip = next_trip(self._crawl, self._bandwidth, self._waker.timer)
         if trip is None or trip.link is None:
             return None
         if not trip.link.request:
@@ -278,10 +278,10 @@ class RequestSource:
             return trip
         try:
             self._made = self._request_for(trip)
-            self._waking.engine_now()
+            self._waker.wake_engine()
         except CannotBeMade as error:
             self._unmade(error)
-            self._waking.now()
+            self._waker.wake()
         return None
 
     def _next(self) -> Request | None:
@@ -298,9 +298,9 @@ class RequestSource:
             made = self._made
             self._made = None
             if made is not None:
-                self._waking.now()
+                self._waker.wake()
             return made
-        trip = next_trip(self._crawl, self._bandwidth, self._waking.timer)
+        trip = next_trip(self._crawl, self._bandwidth, self._waker.timer)
         return self._request_for(trip) if trip is not None else None
 
     def _request_for(self, trip: Trip) -> Request:
@@ -337,7 +337,7 @@ class RequestSource:
             self._tell_unmade(error, "it is lost, and so are others of this kind")
             self._crawl.parts.unkept.add(error.kind, str(error))
             self._crawl.parts.hostless.done(number)
-            self._waking.now()
+            self._waker.wake()
             return None
         self._counts.given += 1
         return request

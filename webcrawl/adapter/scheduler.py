@@ -1,4 +1,4 @@
-"""Scrapy's scheduler: the crawl's frontier behind three methods."""
+"""Scrapy's scheduler, behind which lies the crawl's frontier."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 
 from webcrawl.adapter.answer_withholder import AnswerReader, AnswerWithholder
-from webcrawl.adapter.commanded_crawl import heed
+from webcrawl.adapter.commanded_crawl import apply_commands
 from webcrawl.adapter.crawl_end import (
-    BROKEN,
-    HURRIED,
+    BROKEN_REASONS,
+    HURRIED_REASONS,
     EndedBadly,
     RunEnd,
     close_spider,
     has_lost_a_feed,
-    hush,
-    is_news,
-    tell,
+    is_unreported,
+    log_once,
+    silence_failed_opening,
 )
 from webcrawl.adapter.downloader import FrontierDownloader, downloader_of
-from webcrawl.adapter.driver_steps import FetchingSteps, why_engine
-from webcrawl.adapter.engine_waker import EngineWaker
+from webcrawl.adapter.driver_steps import FetchingSteps, reason_for_engine
 from webcrawl.adapter.fastpath import install
+from webcrawl.adapter.frontier_waker import FrontierWaker
 from webcrawl.adapter.held_values import HeldValues
 from webcrawl.adapter.hive_side import HiveSide
 from webcrawl.adapter.inline_downloads import OpenCrawl
@@ -80,50 +80,50 @@ from webcrawl.urls.seeds.seed_source import is_url, list_paths
 
 logger = logging.getLogger(__name__)
 
-RUNNING: set[Path] = set()  # the JOBDIRs of the crawls of this program
+RUNNING: set[Path] = set()  # the JOBDIRs of the crawls that run in this program
 
 
 def runs_here(folder: Path) -> bool:
-    """Return whether a crawl of this program has this JOBDIR."""
+    """Return whether a crawl that runs in this program has this JOBDIR."""
     return folder.absolute() in RUNNING
 
 
 def in_use_here(folder: object) -> CannotStart:
-    """Return the error of a second crawl on a JOBDIR in one program."""
-    why = "another crawl in this program is using it; give each crawl a JOBDIR of its own"
-    return CannotStart(f"JOBDIR = {folder}: {why}")
+    """Return the error for a second crawl on a JOBDIR in one program."""
+    return CannotStart(
+        f"JOBDIR = {folder}: another crawl in this program is using it; give each crawl a JOBDIR of "
+        "its own"
+    )
 
 
 class FrontierScheduler:
-    """Takes requests in as links and hands them out when their hosts may be asked.
+    """Accepts requests as links, and hands out the request of each link when its host may be asked.
 
-    No method blocks.
+    It also opens the crawl, takes its checkpoints and closes it. No method blocks.
     """
 
-    # pages that do not come back
-    AFTER_KILL, AT_END = (
-        "if the crawl is killed, they are fetched again",
-        "the next run fetches them again",
-    )
+    # What happens to pages that do not come back from the spider or the pipelines
+    AFTER_KILL = "if the crawl is killed, they are fetched again"
+    AT_END = "the next run fetches them again"
     _intake: RequestIntake
-    _giving: RequestSource
+    _source: RequestSource
 
     def __init__(self, crawler: Crawler, dupefilter: BaseDupeFilter) -> None:
         self.crawler = crawler
         self.dupefilter = dupefilter
         self.run = Run(partial(close_spider, crawler), crawler.settings.copy_to_dict())
         self.keeping = self.run.keeping
-        self.waking = EngineWaker()
+        self.waker = FrontierWaker()
         self.hive = HiveSide()
         self.counts = RequestCounts()
-        self.still: Standstill | None = None  # once the crawl is open
+        self.standstill: Standstill | None = None  # until the crawl is open
         self.begun = time.monotonic()
         self.end = RunEnd()
-        self.held: HeldValues | None = None  # of a crawl that fetches
+        self.held_values: HeldValues | None = None  # in a run over archives: always None
         self.was_complete = False  # a former run had left nothing to do
         self.driver: Driver | None = None  # the crawl's own loop, if it can fetch the pages
-        # asked once, when everything is open
-        self._may_drive: Callable[[], Driver | None] | None = None
+        # Called once, at the first request for a URL, when everything is open
+        self._make_driver: Callable[[], Driver | None] | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -142,16 +142,21 @@ class FrontierScheduler:
     # -- Scrapy's side
 
     def open(self, spider: Spider) -> Deferred[None]:
+        """Open the crawl. Its errors are logged in one line, and then raised."""
         # Scrapy waits for a Deferred here, and not for a coroutine
         return deferred_from_coro(self._open(spider))
 
     async def _open(self, spider: Spider) -> None:
+        """Enter the hive if the crawl is a drone, open the crawl, and begin what runs beside it.
+
+        Raise StateLocked, or CannotStart within one program, if another crawl has the JOBDIR.
+        """
         values = values_of(self.crawler)
         try:
-            # First: the hive's key and map belong to the state that the crawl is opened with
+            # Before the crawl is opened, because its state takes the key and map of the hive
             await self.hive.enter(self.crawler, values, spider.name)
             ahead = self._begin(spider)
-            # A feed of a crawl that was complete is left as it is
+            # A feed of a complete crawl is not overwritten (adapter/feeds.py)
             has_answers = self.crawl.parts.counters["answers"] > 0
             self.was_complete = has_answers and not self.has_pending_requests()
             await self._begin_since(getattr(spider, "earlier_crawls", ""))
@@ -159,17 +164,17 @@ class FrontierScheduler:
                 await ahead.begin()
             self.hive.begin(self)
         except StateLocked as error:
-            hush(self.crawler)
+            silence_failed_opening(self.crawler)
             if not runs_here(self._folder):
-                tell(error)
+                log_once(error)
                 raise
             refusal = in_use_here(values["JOBDIR"])
-            tell(refusal)
+            log_once(refusal)
             raise refusal from error
         except BaseException as error:
-            hush(self.crawler)
+            silence_failed_opening(self.crawler)
             if isinstance(error, StoreError):
-                tell(error)
+                log_once(error)
             raise
         RUNNING.add(self._folder)
 
@@ -178,43 +183,47 @@ class FrontierScheduler:
         return Path(values_of(self.crawler)["JOBDIR"]).absolute()
 
     def _begin(self, spider: Spider) -> Ahead | None:
-        """Open the crawl and connect it with Scrapy; return what answers have to pass."""
+        """Open the crawl and connect it with Scrapy.
+
+        Return what reads answers ahead, such as PDFs, or None if nothing does.
+        """
         # A thread that dies at birth, for want of memory, would hang the event loop later
         start_threads()
-        self._watch()
+        self._watch_for_standstill()
         values = values_of(self.crawler)
         downloader = downloader_of(self.crawler)
         for line in warnings(self.crawler.settings, spider):
             logger.warning("%s", line)
         makes_pages = getattr(spider, "makes_pages", False)
         self.run.open(
-            *self._assembled(spider, values, downloader.total_concurrency, makes_pages=makes_pages)
+            *self._assemble(spider, values, downloader.total_concurrency, makes_pages=makes_pages)
         )
         self._connect_network(downloader)
-        self.keeping.open(self.crawl, downloader.barrier, self._may_be_stuck)
-        self.run.stops.callback(self.waking.timer.stop)
+        self.keeping.open(self.crawl, downloader.barrier, self._has_awaited_downloads)
+        self.run.stops.callback(self.waker.timer.stop)
         network = downloader.network
         running = downloader.running
         self.run.stops.callback(
-            Sweep(self.crawl, network, running, lambda: downloader.full, self.fail).stop
+            Sweep(self.crawl, network, running, lambda: downloader.is_full, self.fail).stop
         )
         robots = RobotsRequests(self.visitor, self.fail, pages=makes_pages)
         end = self._connect_requests(spider, downloader, robots)
         if makes_pages:
-            self._may_drive = partial(self._own_loop, downloader, robots, end)
+            self._make_driver = partial(self._own_loop, downloader, robots, end)
         ahead = self._connect_answers(spider, values, downloader, end, makes_pages=makes_pages)
         self.keeping.watch()
         return ahead
 
-    def _watch(self) -> None:
-        """Watch for code that does not return: it is named, and does not hold up the end."""
-        self.still = Standstill(asyncio.get_running_loop(), lambda: self.keeping.saved)
-        self.crawler.signals.connect(self.still.close, signals.engine_stopped)
-        downloader_of(self.crawler).barrier.on_overdue = self._overdue
+    def _watch_for_standstill(self) -> None:
+        """Watch for code that does not return, which is named in the log and cannot delay the end."""
+        self.standstill = Standstill(asyncio.get_running_loop(), lambda: self.keeping.saved)
+        self.crawler.signals.connect(self.standstill.close, signals.engine_stopped)
+        downloader_of(self.crawler).barrier.on_overdue = self._warn_of_overdue_pages
 
-    def _assembled(
+    def _assemble(
         self, spider: Spider, values: CheckedSettings, slots: int, *, makes_pages: bool
     ) -> tuple[Crawl, Visitor]:
+        """Return the crawl of this spider, opened on its state, and the visitor of its pages."""
         lists = getattr(spider, "seed_lists", None)
         limit = getattr(spider, "seed_limit", None)
         earlier = getattr(spider, "earlier_crawls", None)
@@ -241,9 +250,10 @@ class FrontierScheduler:
         )
 
     def _connect_network(self, downloader: FrontierDownloader) -> None:
+        """Connect the network and the downloader with the crawl that uses them."""
         parts = self.crawl.parts
         connect(downloader.network, parts, self.wake)
-        heed(self.crawl, downloader, self.crawler.settings, self.wake)
+        apply_commands(self.crawl, downloader, self.crawler.settings, self.wake)
         downloader.on_lack = self.fail
         downloader.outcomes.uplink = parts.uplink
         downloader.count = parts.counters.update
@@ -252,13 +262,17 @@ class FrontierScheduler:
     def _connect_requests(
         self, spider: Spider, downloader: FrontierDownloader, robots: RobotsRequests
     ) -> PageEnd:
-        """Connect the ways of requests: into the crawl, out of it, through Scrapy, to their end."""
+        """Connect what accepts requests, hands them out, and books them at their end.
+
+        Return what books a finished request.
+        """
         crawl = self.crawl
         bandwidth = downloader.network.bandwidth
         classes = not self.hive.is_drone
         archiving = self.run.archiving
         unheard = UnheardMeta(self.crawler.settings)
         self.counts.begin(crawl)
+        # Links of a drone travel to other drones, and must not have them load classes
         self._intake = RequestIntake(
             crawl.parts,
             spider,
@@ -269,12 +283,12 @@ class FrontierScheduler:
             counts=self.counts,
         )
         held = self._intake.held
-        self.held = held
-        self._giving = RequestSource(
+        self.held_values = held
+        self._source = RequestSource(
             crawl,
             spider,
             robots,
-            self.waking,
+            self.waker,
             bandwidth,
             classes=classes,
             held=held,
@@ -282,7 +296,6 @@ class FrontierScheduler:
         )
         barrier = downloader.barrier
         inline = downloader.inline
-        retried = partial(count_retry, self.crawler.stats)
         end = PageEnd(
             crawl,
             self.visitor,
@@ -292,13 +305,13 @@ class FrontierScheduler:
             lambda: inline.cut_short,
             bandwidth,
             self.fail,
-            retried,
+            partial(count_retry, self.crawler.stats),
         )
-        self._install(end.finished)
+        self._install_in_engine(end.finished)
         books = crawl.parts.inline
         per_address = crawl.parts.in_force.values["POLITENESS_PER_IP"]
         turns = Turns(
-            books, downloader.in_flight, self.wake, self.fail, share_addresses=per_address
+            books, downloader.outcome_in_flight, self.wake, self.fail, share_addresses=per_address
         )
         inline.crawl = OpenCrawl(books, turns, robots, archiving.inline, self.fail)
         self.run.stops.callback(inline.close)
@@ -308,44 +321,51 @@ class FrontierScheduler:
     def _own_loop(
         self, downloader: FrontierDownloader, robots: RobotsRequests, end: PageEnd
     ) -> Driver | None:
-        """Return the loop that fetches the pages, or None if Scrapy's engine has to."""
-        engine = self.waking.engine
-        why = why_engine(self.crawler)
-        if why:
-            logger.debug("the crawl runs on Scrapy's engine, because %s", why)
-        if engine is None or why:
+        """Return the loop that fetches the pages, or None if Scrapy's engine has to fetch them."""
+        engine = self.waker.engine
+        reason = reason_for_engine(self.crawler)
+        if reason:
+            logger.debug("the crawl runs on Scrapy's engine, because %s", reason)
+        if engine is None or reason:
             return None
-        self._giving.driven = True
+        self._source.driven = True
         return self._begin_loop(
             FetchingSteps(
-                self.crawler, downloader, engine, self._giving, robots, end.finished, self.fail
+                self.crawler, downloader, engine, self._source, robots, end.finished, self.fail
             ),
             downloader,
         )
 
     def _begin_loop(self, steps: Steps, downloader: FrontierDownloader) -> Driver:
-        room = self.crawler.settings.getint("SCRAPER_SLOT_MAX_ACTIVE_SIZE")
-        driver = Driver(steps, downloader.barrier, room)
-        self.waking.driver = driver
+        max_bytes_waiting = self.crawler.settings.getint("SCRAPER_SLOT_MAX_ACTIVE_SIZE")
+        driver = Driver(steps, downloader.barrier, max_bytes_waiting)
+        self.waker.driver = driver
         return driver
 
-    def _install(self, finished: Callable[[Any], None]) -> None:
-        self.waking.engine = install(
-            self.crawler.engine, finished=finished, closing=self._closing, failure=self._failure
+    def _install_in_engine(self, finished: Callable[[Any], None]) -> None:
+        """Take part in Scrapy's engine; `finished` is called at the end of each request."""
+        self.waker.engine = install(
+            self.crawler.engine,
+            finished=finished,
+            closing=self._begin_to_close,
+            failure=self._exit_failure,
         )
-        self.waking.engine.close_pipelines_by(self._close_pipelines)
+        self.waker.engine.close_pipelines_by(self._close_pipelines)
 
     async def _close_pipelines(self, close: Callable[[], Awaitable[None]]) -> None:
-        self.end.unclosed = not await closed(close, lambda: self.hurries)
+        self.end.has_unclosed_pipeline = not await closed(close, lambda: self.is_hurried)
 
-    def _overdue(self, pages: Iterable[Trip]) -> None:
-        """Warn of pages that take too long: checkpoints leave them out."""
+    def _warn_of_overdue_pages(self, pages: Iterable[Trip]) -> None:
+        """Log which pages a checkpoint leaves out, because they take too long, and where they wait.
+
+        The barrier calls this with pages that have not come back for OVERDUE seconds.
+        """
         fetched: dict[Trip, str] = {}
         refused: dict[Trip, str] = {}
         for page in pages:
-            kept = fetched if page.refusal is None else refused
-            kept[page] = page.url
-        coroutines = waiting_pages(self._ways)
+            urls = fetched if page.refusal is None else refused
+            urls[page] = page.url
+        coroutines = waiting_pages(self._page_ways)
         line = (
             "checkpoints leave out %s that have been in the spider or the pipelines for %d s%s: "
             "%s (the first is %s)"
@@ -354,12 +374,12 @@ class FrontierScheduler:
             (fetched, "page", self.AFTER_KILL),
             (refused, "errback", "if the crawl is killed, they are called again"),
         )
-        for urls, kind, what in kinds:
+        for urls, kind, note in kinds:
             if not urls:
                 continue
             places = of(coroutine for page, coroutine in coroutines.items() if page in urls)
             url = readable(next(iter(urls.values())))
-            logger.warning(line, count(len(urls), kind), barrier.OVERDUE, places, what, url)
+            logger.warning(line, count(len(urls), kind), barrier.OVERDUE, places, note, url)
 
     def _connect_answers(
         self,
@@ -370,34 +390,37 @@ class FrontierScheduler:
         *,
         makes_pages: bool,
     ) -> Ahead | None:
-        """Join what hears of downloads. Most crawls need only a few of these."""
-        moments = downloader.moments
-        moments.requests = self.run.requests
+        """Fill the downloader's hooks with the parts of the crawl that use them.
+
+        Return what reads answers ahead, or None if nothing does.
+        """
+        hooks = downloader.hooks
+        hooks.requests = self.run.requests
         lists = str(getattr(spider, "seed_lists", None) or "")
         others = [host_of(url) for url in filter(is_url, list_paths(lists))]
         hops = values["REDIRECT_MAX_HOPS"] if values["URL_FOLLOW"] else 0
         self.run.fates = SeedFates(
             self.crawl, hops, others, alone=makes_pages and not values["HIVE_DRONES"]
         )
-        moments.failed.append(self.run.fates.failed)
+        hooks.on_failed.append(self.run.fates.failed)
         ahead = None
         if makes_pages:
             ahead = reading_ahead(self.visitor, values)
-            moments.ahead.append(ahead)
+            hooks.readers_ahead.append(ahead)
             self.run.ends.callback(ahead.close)
-        moments.unfinished.append(end.hide)
+        hooks.on_unfinished.append(end.hide)
         if not makes_pages or getattr(spider, "has_callbacks", False):
-            moments.ended.append(end.hide)
+            hooks.on_ended.append(end.hide)
         if values["PURPOSE"]:
-            judge = AnswerWithholder(
+            withholder = AnswerWithholder(
                 self.visitor, AnswerReader.BOTH if makes_pages else AnswerReader.CALLBACKS
             )
-            moments.judge.append(judge.answer)
-            moments.given.append(judge.given)
+            hooks.answer_filters.append(withholder.filter_answer)
+            hooks.substitute_filters.append(withholder.filter_substitute)
         return ahead
 
     async def _begin_since(self, argument: str) -> None:
-        """Read what earlier crawls have, if the crawl is to begin from there."""
+        """Open the index of the earlier crawls that `-a since=` names, if it names any."""
         if not argument:
             return
         from webcrawl.crawl.earlier_pages import since_of  # noqa: PLC0415 - few crawls have earlier ones
@@ -410,24 +433,28 @@ class FrontierScheduler:
         self.run.ends.callback(setattr, downloader, "since", None)
 
     def close(self, reason: str) -> Deferred[None]:
+        """Close the crawl. Scrapy calls this last, when the pipelines are closed."""
         self.end.reason = reason
         return deferred_from_coro(self._close())
 
     async def _close(self) -> None:
-        """Take the last checkpoint: no request is under way any more."""
-        # It could not be opened
+        """Take the last checkpoint and close the state. No request is under way any more.
+
+        An error ends the crawl as failed, and is not raised.
+        """
+        # The crawl could not be opened
         if self.saves_no_more:
             return
         # Timers and loops stop first: nothing may change behind the last checkpoint
         self.run.stops.close()
-        self._tell_held()
+        self._warn_of_held_values()
         try:
-            # again: pipelines may have awaited something while they closed
+            # Once more, because pipelines may have awaited downloads while they closed
             self.run.archiving.end()
-            self.end.lost = self._report_lost()
+            self.end.lost_requests = self._report_lost_requests()
             await self.checkpoint(last=True)
             await self.hive.stop()
-            # The index adds the pages that this checkpoint has, and its files go to the store
+            # The index adds the pages of this checkpoint, and finished files go to OUTPUT_STORE
             await by_turns(self.crawl.followers.rest())
         except BaseException as error:  # noqa: BLE001 - whatever it is, this checkpoint was not made
             self.fail(tamed(error))
@@ -437,92 +464,101 @@ class FrontierScheduler:
             self.run.ends.close()
             try:
                 self.crawl.close()
-            except Exception as error:  # noqa: BLE001 - what was committed stays; but something is wrong
+            except Exception as error:  # noqa: BLE001 - what was committed is kept, but something is wrong
                 self.fail(error)
             self.keeping.unwatch()
 
-    def _tell_held(self) -> None:
-        if self.held and self.crawl.pending:
+    def _warn_of_held_values(self) -> None:
+        """Warn of requests that the next run cannot make, because their values are in memory only."""
+        if self.held_values and self.crawl.pending:
             line = "up to %s of the spider have values in memory only, so the next run will count them as lost"
-            logger.warning(line, count(len(self.held), "request"))
+            logger.warning(line, count(len(self.held_values), "request"))
 
-    def _report_lost(self) -> int:
-        """Report the spider's lost requests; a run that is told to stop leaves that to the next."""
-        if self.end.reason in HURRIED:
+    def _report_lost_requests(self) -> int:
+        """Log the spider's lost requests, and return their number.
+
+        A run that was told to stop leaves that to the next one, and returns 0.
+        """
+        if self.end.reason in HURRIED_REASONS:
             return 0
         return self.crawl.parts.unkept.report()
 
     def has_pending_requests(self) -> bool:
-        # With False Scrapy ends the crawl
+        """Return whether the crawl goes on. Scrapy ends it once this is False."""
         if self.has_work() or not self.hive.others_done:
             return True
         return self.driver is not None and self.driver.busy
 
     def has_work(self) -> bool:
-        """Return whether anything is left to do here."""
-        return self.crawl.pending or self._awaits()
+        """Return whether anything is left to do in this process."""
+        return self.crawl.pending or self._expects_more()
 
     @property
     def rests(self) -> bool:
-        """Return whether nothing is left to do here but to try hosts that are set aside."""
-        return self.crawl.rests and not self._awaits()
+        """Return whether only URLs of hosts that are set aside are left to do in this process."""
+        return self.crawl.rests and not self._expects_more()
 
     @property
     def got(self) -> bool:
-        """Return whether the crawl has got a page, in any of its runs."""
+        """Return whether the crawl has fetched a page, in any of its runs."""
         return self.run.fates is None or self.run.fates.got
 
     @property
     def is_of_empty_hive(self) -> bool:
-        """Return whether this is a drone of a hive that has ended, and no drone has got a page."""
+        """Return whether this is a drone of a hive that has ended without fetching a page."""
         post = self.crawl.parts.drone_parts
         return post is not None and post.obeyed.gave_nothing
 
-    def _awaits(self) -> bool:
-        return self._may_be_stuck() or any(source() for source in self.run.sources)
+    def _expects_more(self) -> bool:
+        """Return whether awaited downloads, or a server of seeds, may bring more URLs."""
+        return self._has_awaited_downloads() or any(source() for source in self.run.sources)
 
-    def _may_be_stuck(self) -> bool:
+    def _has_awaited_downloads(self) -> bool:
         return downloader_of(self.crawler).inline.waiting > 0
 
     def enqueue_request(self, request: Request) -> bool:
-        """Accept any request of a spider or middleware.
+        """Accept a request of a spider or middleware. Return False if it is dropped.
 
-        Nothing may raise here: Scrapy would hang.
+        No error may leave this method, because Scrapy would hang.
         """
         trip = trip_of(request)
-        # A retry comes back from the downloader as a request; the frontier has it, and knows when
+        # A retry: the frontier already has the link, and knows when it is due
         if trip is not None and trip.comes_again:
             return True
-        taken = self._intake.take(request)
-        if taken:
+        is_accepted = self._intake.take(request)
+        if is_accepted:
             self.wake()
-        return taken
+        return is_accepted
 
     def link_of(self, request: Request) -> Link:
-        """Return the link that is kept for a request."""
+        """Return the link that is kept for a request, as RequestIntake.link_of does."""
         return self._intake.link_of(request)
 
     def next_request(self) -> Request | None:
+        """Return the next request for Scrapy's engine, or None if none is due.
+
+        The first call starts the crawl's own loop, if it may fetch the pages.
+        """
         # Scrapy would only log an exception, and continue
         try:
-            if self._may_drive is not None:
-                self.driver = self._may_drive()
-                self._may_drive = None
+            if self._make_driver is not None:
+                self.driver = self._make_driver()
+                self._make_driver = None
             if self.driver is not None:
                 self.driver.look()
-            return self._giving.next()
-        except BaseException as error:  # noqa: BLE001 - whatever it is, what it was in the middle of is half done
+            return self._source.next()
+        except BaseException as error:  # noqa: BLE001 - whatever it is, the step that it interrupts is half done
             self.fail(tamed(error))
         return None
 
     def wake(self) -> None:
-        """Make the engine ask at once: else it asks when a request ends, or after 5 s."""
-        self.waking.now()
+        """Have the frontier asked at once. Scrapy's engine asks when a request ends, or after 5 s."""
+        self.waker.wake()
 
     # -- the crawl's side
 
     async def checkpoint(self, *, last: bool = False) -> None:
-        """Write ahead in slices, then commit between two pages, in one turn of the event loop."""
+        """Take a checkpoint: write ahead in slices, then commit within one turn of the event loop."""
         await self.keeping.checkpoint(last=last)
 
     def fail(self, error: Exception) -> None:
@@ -531,38 +567,43 @@ class FrontierScheduler:
 
     @property
     def failed(self) -> StoreError | None:
-        """Return why nothing more is kept, or None."""
+        """Return the error after which nothing more is kept, or None."""
         return self.keeping.failed
 
     @property
     def saves_no_more(self) -> bool:
-        """Return whether the last checkpoint was taken: what is done now is lost."""
+        """Return whether the last checkpoint was taken, after which nothing is kept."""
         return self.keeping.saves_no_more
 
     @property
-    def hurries(self) -> bool:
-        """Return whether the crawl was told to stop, by command or signal, even while it closes."""
-        engine = self.waking.engine
-        return self.end.reason in HURRIED or (engine is not None and engine.told_to_stop)
+    def is_hurried(self) -> bool:
+        """Return whether the crawl was told to stop, by command or signal, perhaps while it closes."""
+        engine = self.waker.engine
+        return self.end.reason in HURRIED_REASONS or (engine is not None and engine.told_to_stop)
 
-    def _failure(self) -> EndedBadly | None:
+    def _exit_failure(self) -> EndedBadly | None:
+        """Return the error that gives the command exit status 1, or None if the crawl ended well."""
         has_failed = self._is_broken() or self._lacks_seeds() or self._has_left_work()
         if not has_failed:
             return None
-        # why the crawl ended so is in its last lines
-        logging.getLogger("asyncio").addFilter(is_news)
+        # The crawl's last lines say why it ended so
+        logging.getLogger("asyncio").addFilter(is_unreported)
         return EndedBadly(self.end.reason)
 
     def _is_broken(self) -> bool:
-        """Return whether something of what the crawl did is not kept."""
-        if self.failed is not None or self.end.reason in BROKEN or self.end.unclosed:
+        """Return whether some of the crawl's work is not kept."""
+        if (
+            self.failed is not None
+            or self.end.reason in BROKEN_REASONS
+            or self.end.has_unclosed_pipeline
+        ):
             return True
         return has_lost_a_feed(self.crawler)
 
     def _lacks_seeds(self) -> bool:
-        """Return whether the crawl has finished without seeds that it was given.
+        """Return whether the crawl has finished although seeds of it could not be read or fetched.
 
-        No other end promises all of them.
+        Only a crawl that ends as finished promises to have used all its seeds.
         """
         if self.end.reason != FINISHED:
             return False
@@ -571,31 +612,35 @@ class FrontierScheduler:
         return self.crawl.parts.seeding.away > 0 or gave_nothing
 
     def _has_left_work(self) -> bool:
-        """Return whether something was lost or is undone.
+        """Return whether requests were lost, or files are not stored yet.
 
-        After an order to stop, the next run sees to that.
+        Not after an order to stop, because the next run does what is left.
         """
-        if self.end.reason in HURRIED:
+        if self.end.reason in HURRIED_REASONS:
             return False
-        return self.end.lost > 0 or any(is_behind() for is_behind in self.run.behind)
+        return self.end.lost_requests > 0 or any(is_behind() for is_behind in self.run.behind)
 
     @property
-    def _ways(self) -> list[Way]:
-        """Return the ways of pages through the spider and the pipelines."""
+    def _page_ways(self) -> list[Way]:
+        """Return the loops that take pages through the spider and the pipelines."""
         ways: list[Way] = [self.driver] if self.driver is not None else []
-        return [*ways, self.waking.engine.guests] if self.waking.engine is not None else ways
+        return [*ways, self.waker.engine.guests] if self.waker.engine is not None else ways
 
-    def _closing(self) -> Awaitable[None] | None:
+    def _begin_to_close(self) -> Awaitable[None] | None:
+        """Limit the time of downloads and pages under way when the spider begins to close.
+
+        Return what Scrapy has to wait for besides its own requests, or None.
+        """
         self.end.begun = True
-        # Scrapy would wait up to DOWNLOAD_TIMEOUT for what is under way
+        # Scrapy would wait up to DOWNLOAD_TIMEOUT for downloads under way
         grace = 0.0 if lack(self.failed) else STOP_GRACE
         call_later(grace, downloader_of(self.crawler).abandon)
-        LastPages(self._ways, self.AT_END)
+        LastPages(self._page_ways, self.AT_END)
         return self.driver.close() if self.driver is not None else None
 
 
 def scheduler_of(crawler: Crawler) -> FrontierScheduler:
-    """Return the crawler's scheduler, which has to be this one."""
+    """Return the crawler's scheduler. Raise NotConfigured if it is not a FrontierScheduler."""
     scheduler = crawler.engine.scheduler if crawler.engine else None
     if not isinstance(scheduler, FrontierScheduler):
         raise NotConfigured(f"SCHEDULER: must be {FrontierScheduler.__name__}, not {scheduler}")

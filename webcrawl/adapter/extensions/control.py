@@ -35,7 +35,7 @@ class Control:
     def __init__(self, crawler: Crawler, folder: Path) -> None:
         self._crawler = crawler
         self._folder = folder
-        self._commanding = CommandedCrawl(crawler, scheduler_of)
+        self._commanded_crawl = CommandedCrawl(crawler, scheduler_of)
         self._server: ControlServer | None = None
 
     @classmethod
@@ -63,12 +63,12 @@ class Control:
             self._server.close()
 
     async def _obey(self, name: str, words: Sequence[str]) -> str | Mapping[str, Any]:
-        if name == "seeds" and self._commanding.status()["state"] == "stopping":
+        if name == "seeds" and self._commanded_crawl.status()["state"] == "stopping":
             raise CommandError(
                 "the crawl is ending and reads no more seeds: add them in its next run"
             )
-        refuse_host_elsewhere(self._commanding, name, *words)
-        answer = obey(self._commanding, name, *words)
+        refuse_host_elsewhere(self._commanded_crawl, name, *words)
+        answer = obey(self._commanded_crawl, name, *words)
         # A change is logged, and answered when a checkpoint has it: a kill would undo it
         changes = COMMANDS[name].lasts(*words)
         if changes:
@@ -83,7 +83,7 @@ class Control:
         """Have a checkpoint taken. Raise CommandError if there is none soon, or ever."""
         try:
             async with asyncio.timeout(PATIENCE):
-                await self._commanding.checkpoint()
+                await self._commanded_crawl.checkpoint()
         except TimeoutError as error:
             raise CommandError(NOT_KEPT) from error
         except (CommandError, StoreError) as error:

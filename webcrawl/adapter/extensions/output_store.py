@@ -58,7 +58,7 @@ class OutputStore:
                 address=address,
                 keep=self._keep,
                 place_of=partial(StoreFolder, address),
-                hurry=lambda: scheduler.hurries,
+                hurry=lambda: scheduler.is_hurried,
                 clock=time.monotonic,
                 now=time.time,
             )

@@ -30,7 +30,7 @@ from scrapy.utils.asyncio import call_later
 
 from webcrawl import settings as defaults
 from webcrawl.adapter.command_line_settings import check_log_file, given_words
-from webcrawl.adapter.crawl_end import EndedBadly, was_told
+from webcrawl.adapter.crawl_end import EndedBadly, was_logged
 from webcrawl.adapter.crawl_options import (
     StartArguments,
     add_options,
@@ -318,7 +318,7 @@ class Command(CrawlCommand):
         if error is None:
             return
         self.exitcode = ExitStatus.FAILED
-        if isinstance(error, EndedBadly) or was_told(error):
+        if isinstance(error, EndedBadly) or was_logged(error):
             return
         if isinstance(error, REASONS):
             logger.critical("%s", str(error))
@@ -343,7 +343,7 @@ def _wait_if_wanted(values: CheckedSettings) -> None:
 
 
 def _still(crawler: Crawler) -> Standstill | None:
-    return getattr(crawler.engine and crawler.engine.scheduler, "still", None)
+    return getattr(crawler.engine and crawler.engine.scheduler, "standstill", None)
 
 
 def _of_system(error: BaseException) -> bool:

@@ -132,9 +132,9 @@ class Command(CrawlCommand):
             raise CannotStart(f"{error}: it may say who wants to be forgotten") from error
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        from webcrawl.adapter.archive_reading import STAT  # noqa: PLC0415
+        from webcrawl.adapter.archive_reading import LOST_STAT  # noqa: PLC0415
 
         super().run(args, opts)
         stats = self._crawler.stats
-        if not self.exitcode and stats is not None and stats.get_value(STAT, 0):
+        if not self.exitcode and stats is not None and stats.get_value(LOST_STAT, 0):
             self.exitcode = ExitStatus.FAILED
