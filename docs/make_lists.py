@@ -17,7 +17,7 @@ DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS.parent))  # as a script it finds the package beside docs/
 
 from docs.markdown import first_paragraph, table  # noqa: E402
-from webcrawl.adapter.request_meta import WHY  # noqa: E402
+from webcrawl.adapter.request_meta import NO_EFFECT  # noqa: E402
 from webcrawl.base.loading import load  # noqa: E402
 from webcrawl.base.model import Status  # noqa: E402
 from webcrawl.base.settings.crawl_settings import URL_FILTERS  # noqa: E402
@@ -170,7 +170,7 @@ def meta_keys() -> str:
     """Return the keys of request.meta that have no effect."""
     rows = (
         (f"`{key}`", why, f"crawls with {reader}" if reader else "")
-        for key, (why, reader) in WHY.items()
+        for key, (why, reader) in NO_EFFECT.items()
     )
     return table(("key without effect", "why", "effective in"), rows)
 

@@ -11,7 +11,7 @@ from webcrawl.adapter.request_links import (
     is_start,
     start_variant,
     to_link,
-    to_refused,
+    to_refused_request,
     to_request,
 )
 from webcrawl.base.model import Link, priority_of, unpack
@@ -76,7 +76,7 @@ class TestClasses:
     def test_in_a_hive_it_does_not(self, spider, kept):
         """Without classes it is a plain request that sends the same, whatever the word says."""
         request = to_request(
-            to_link(self.FORM, spider, classes=kept), spider, Trip(), classes=False
+            to_link(self.FORM, spider, allow_classes=kept), spider, Trip(), allow_classes=False
         )
 
         assert type(request) is Request
@@ -120,14 +120,14 @@ class TestWhatIsGone:
             CannotBeMade, match="no method page, which a request names as its callback"
         ):
             to_request(link, other, Trip())
-        refused = to_refused(link, other, Trip())
+        refused = to_refused_request(link, other, Trip())
         assert (refused.callback, refused.errback) == (None, other.failed)
 
         other.failed = None
         with pytest.raises(
             CannotBeMade, match="no method failed, which a request names as its errback"
         ):
-            to_refused(link, other, Trip())
+            to_refused_request(link, other, Trip())
 
     @pytest.mark.parametrize("word", ["AAAA", "!", "kQ==", "gaZfY2xhc3OjYS5i"])
     def test_words(self, spider, word):

@@ -18,13 +18,13 @@ import pytest
 from scrapy import Field, FormRequest, Item, Request, Selector, Spider
 from scrapy_playwright.page import PageMethod
 
-from webcrawl.adapter.held_values import MOST, HeldValues
+from webcrawl.adapter.held_values import MAX_REQUESTS, HeldValues
 from webcrawl.adapter.request_links import (
     CallbackCheck,
     CannotBeKept,
     CannotBeMade,
     to_link,
-    to_refused,
+    to_refused_request,
     to_request,
 )
 from webcrawl.adapter.stored_values import WRITERS
@@ -150,8 +150,8 @@ def again(spider, value, *, classes=True, held=None):
     request = Request(
         "http://a.test/", spider.parse, meta={"value": value}, cb_kwargs={"value": value}
     )
-    link = to_link(request, spider, classes=classes, held=held)
-    made = to_request(link, spider, Trip(), classes=classes, held=held)
+    link = to_link(request, spider, allow_classes=classes, held_values=held)
+    made = to_request(link, spider, Trip(), allow_classes=classes, held_values=held)
     assert type(made.cb_kwargs["value"]) is type(made.meta["value"])
     return made.meta["value"]
 
@@ -286,14 +286,16 @@ class TestHeld:
         is called, with a request that lacks the value.
         """
         link = to_link(
-            Request("http://a.test/", meta={"loader": Local(), "a": 1}), spider, held=HeldValues([])
+            Request("http://a.test/", meta={"loader": Local(), "a": 1}),
+            spider,
+            held_values=HeldValues([]),
         )
 
         with pytest.raises(
             CannotBeMade, match="the meta 'loader' of a request, a Local, was only in the memory"
         ):
-            to_request(link, spider, Trip(), held=HeldValues([]))
-        refused = to_refused(link, spider, Trip(), held=HeldValues([]))
+            to_request(link, spider, Trip(), held_values=HeldValues([]))
+        refused = to_refused_request(link, spider, Trip(), held_values=HeldValues([]))
         assert ("loader" in refused.meta, refused.meta["a"]) == (False, 1)
 
     def test_it_is_released(self, spider):
@@ -302,27 +304,29 @@ class TestHeld:
         held = HeldValues(hearers)
         made, refused, unheard = (
             to_link(
-                Request("http://a.test/", errback=errback, meta={"a": Local()}), spider, held=held
+                Request("http://a.test/", errback=errback, meta={"a": Local()}),
+                spider,
+                held_values=held,
             )
             for errback in (spider.later, spider.later, None)
         )
         (hear,) = hearers
-        to_request(made, spider, Trip(), held=held)
+        to_request(made, spider, Trip(), held_values=held)
         assert len(held) == 3
 
         for link in (made, refused, unheard):
             hear(link, Outcome(200), None)
         assert len(held) == 1
-        to_refused(refused, spider, Trip(), held=held)
+        to_refused_request(refused, spider, Trip(), held_values=held)
         assert len(held) == 0
 
     def test_memory_is_bounded(self):
         """Beyond so many requests the oldest are given up."""
         held = HeldValues([])
-        for number in range(MOST + 5):
+        for number in range(MAX_REQUESTS + 5):
             held.hold(str(number), {}, has_errback=False)
 
-        assert len(held) == MOST
+        assert len(held) == MAX_REQUESTS
 
     def test_for_another_drone_it_cannot_be_kept(self, spider):
         """Without memory to hold it, as for another drone, the request cannot be kept, and the line
@@ -347,7 +351,9 @@ class TestFromOutside:
     def test_what_a_drone_sends_is_taken(self, spider, value):
         """Values of these types, of the spider's project, travel between drones."""
         link = to_link(
-            Request("http://a.test/", spider.parse, meta={"value": value}), spider, classes=False
+            Request("http://a.test/", spider.parse, meta={"value": value}),
+            spider,
+            allow_classes=False,
         )
 
         check_word(link.request, CallbackCheck(spider).takes)
@@ -358,7 +364,9 @@ class TestFromOutside:
             "http://b.test/", spider.later, formdata={"a": "1"}, meta={"value": (1,)}
         )
         meta = {"next": [inner], "call": spider.later}
-        link = to_link(Request("http://a.test/", spider.parse, meta=meta), spider, classes=False)
+        link = to_link(
+            Request("http://a.test/", spider.parse, meta=meta), spider, allow_classes=False
+        )
 
         check_word(link.request, CallbackCheck(spider).takes)
 

@@ -8,7 +8,7 @@ from scrapy.utils.test import get_crawler
 from tests.support.crawling import Crawl
 from tests.support.plain_site import serving
 from webcrawl import settings as defaults
-from webcrawl.adapter.request_meta import WHY, UnheardMeta
+from webcrawl.adapter.request_meta import NO_EFFECT, MetaWarnings
 from webcrawl.adapter.spiders.web import WebSpider
 from webcrawl.adapter.user_settings import is_given, warnings
 from webcrawl.adapter.values import plain_values
@@ -187,7 +187,7 @@ class TestMeta:
     @pytest.fixture(name="said")
     def _said(self, caplog):
         def said(meta, **given):
-            check = UnheardMeta(get_crawler(settings_dict=given).settings)
+            check = MetaWarnings(get_crawler(settings_dict=given).settings)
             for _ in range(2):
                 check.check(
                     Request(
@@ -198,16 +198,18 @@ class TestMeta:
 
         return said
 
-    @pytest.mark.parametrize("key", WHY)
+    @pytest.mark.parametrize("key", NO_EFFECT)
     def test_a_key_without_effect_is_named_once(self, said, key):
         """Each key is warned of when a request has it where nothing reads it, once for all
         requests.
         """
         bare = {"DOWNLOADER_MIDDLEWARES_BASE": {}, "SPIDER_MIDDLEWARES_BASE": {}}
 
-        assert said({key: 1}, **bare) == [f"meta {key}: no effect, {WHY[key][0]} (http://a.test/)"]
+        assert said({key: 1}, **bare) == [
+            f"meta {key}: no effect, {NO_EFFECT[key][0]} (http://a.test/)"
+        ]
 
-    @pytest.mark.parametrize("key", [key for key, (_, reader) in WHY.items() if reader])
+    @pytest.mark.parametrize("key", [key for key, (_, reader) in NO_EFFECT.items() if reader])
     def test_a_key_that_is_read(self, said, key):
         """With Scrapy's middlewares, the keys that they read are not warned of."""
         assert said({key: 1}) == []

@@ -5,7 +5,7 @@ from scrapy import Spider
 from scrapy.settings import Settings
 
 from webcrawl import settings as defaults
-from webcrawl.adapter.request_meta import OF_FTP, WHY
+from webcrawl.adapter.request_meta import FTP_KEYS, NO_EFFECT
 from webcrawl.adapter.spiders.web import WebSpider
 from webcrawl.adapter.user_settings import enabled, warnings
 from webcrawl.crawl.checks.scrapys import PAGES, REQUESTS, TAKEN, UNHEARD
@@ -50,4 +50,4 @@ class TestSettings:
 class TestMeta:
     def test_a_key_that_is_refused_is_not_also_warned_of(self):
         """A key of request.meta is refused, or without effect, or works."""
-        assert OF_FTP.isdisjoint(WHY)
+        assert FTP_KEYS.isdisjoint(NO_EFFECT)

@@ -44,7 +44,7 @@ from webcrawl.adapter.foreign_handlers import document_of
 from webcrawl.adapter.handlers import HttpHandler
 from webcrawl.adapter.rendering_check import CONTAINED
 from webcrawl.adapter.request_trip import KEY, trip_of
-from webcrawl.adapter.robots_request import ALONE
+from webcrawl.adapter.robots_request import OWN_META
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.errors import words_of
@@ -415,7 +415,7 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
     async def _asked(self, ask: BrowserRequest, url: str) -> BrowserAnswer:
         """Return an inline download's answer."""
         self._count(["browser/requests"])
-        meta = {**ALONE, "verbatim_url": True}
+        meta = {**OWN_META, "verbatim_url": True}
         try:
             request = Request(
                 url, method=ask.method, headers=ask.onward(), meta=meta, dont_filter=True

@@ -29,7 +29,7 @@ from webcrawl.adapter.download_hooks import DownloadHooks
 from webcrawl.adapter.foreign_handlers import CrawlDownloadHandlers
 from webcrawl.adapter.inline_downloads import AwaitedDownloads
 from webcrawl.adapter.listeners import has_listener
-from webcrawl.adapter.request_meta import our_proxies
+from webcrawl.adapter.request_meta import environment_proxy_set
 from webcrawl.adapter.request_trip import trip_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.errors import lack
@@ -80,7 +80,7 @@ class FrontierDownloader:
             self.hooks.on_unfinished,
             self.network.clock,
             whole=values["DOWNLOAD_FAIL_ON_DATALOSS"],
-            ours=our_proxies(crawler.settings),
+            ours=environment_proxy_set(crawler.settings),
             retry_times=limits_of(values).attempts - 1,
         )
         self.handlers = CrawlDownloadHandlers(

@@ -127,7 +127,7 @@ class ScraperSteps:
         self._spider: Any = crawler.spider
         self._formatter: Any = crawler.logformatter
         self._is_quiet = type(self._formatter) is QuietLogFormatter
-        # Requests that signals or the log have shown, until their pages are book_trip
+        # Requests that signals or the log have shown, until their pages are finished
         self._requests: dict[Trip, Request] = {}
 
     def visit(self, trips: Sequence[Trip]) -> list[PageOrError]:
@@ -197,7 +197,7 @@ class ScraperSteps:
         return response
 
     def request_of(self, link: Link, trip: Trip) -> Request:
-        """Return the request of a page: the same object for all signals until the page is book_trip."""
+        """Return the request of a page: the same object for all signals until the page is finished."""
         if trip not in self._requests:
             self._requests[trip] = self.request(link, trip)
         return self._requests[trip]

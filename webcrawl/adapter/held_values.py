@@ -1,7 +1,7 @@
-"""Values of requests that cannot be kept on disk: memory has them until the requests are done.
+"""Values of requests that cannot be kept on disk stay in memory until the requests are done.
 
-A run that ends before loses them, and with them the requests, as Scrapy loses what is in its queues
-in memory: the next run counts these requests among those that cannot be made.
+A run that ends before that loses them, and with them the requests, as Scrapy loses its queues in
+memory. The next run counts such requests among those that cannot be made.
 """
 
 from __future__ import annotations
@@ -21,79 +21,86 @@ from webcrawl.crawl.request_word import IN_MEMORY
 
 logger = logging.getLogger(__name__)
 
-# requests; beyond, the oldest are given up: most of them were known, and never came to their turn
-MOST = 100_000
-FIELDS = ("meta", "cb_kwargs")
-Values = dict[str, dict[str, Any]]  # by field, and key
+# Above this the oldest are dropped: most of those were duplicates, whose turn never comes
+MAX_REQUESTS = 100_000
+VALUE_FIELDS = ("meta", "cb_kwargs")
+Values = dict[str, dict[str, Any]]  # by field, then by key
 
 
 @dataclass(slots=True)
 class _Entry:
     values: Values
     has_errback: bool
-    is_out: bool = False  # its request was made: the code that hears of its end has it
+    is_made: bool = False  # the request was made, so its callback or errback has the values
 
 
 class HeldValues:
-    """Holds values by the words of the requests, which are made unique.
-
-    `hearers`: who is told that a URL has ended.
-    """
+    """Holds the values of requests by their words, which a placeholder makes unique."""
 
     def __init__(self, hearers: list[Hearer]) -> None:
+        """`hearers` are called at the end of each URL; this object adds itself when it has values."""
         self._hearers = hearers
         self._entries: dict[str, _Entry] = {}
-        self._run = os.urandom(8)
+        self._run_id = os.urandom(8)
         self._number = 0
-        self._told: set[tuple[str, str, type]] = set()
+        self._warned: set[tuple[str, str, type]] = set()
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def place(
-        self, field: str, key: str, kind: type, within: type, request: Request
+    def placeholder(
+        self, field: str, key: str, kind: type, unpackable: type, request: Request
     ) -> msgpack.ExtType:
-        """Return what stands for a value of this type; `within` it is what cannot be kept."""
-        if (field, key, within) not in self._told:
-            self._told.add((field, key, within))
+        """Return the packed placeholder for a value of type `kind`, and warn once for each kind.
+
+        `unpackable` is the type within the value, or the value's own, that cannot be kept on disk.
+        """
+        if (field, key, unpackable) not in self._warned:
+            self._warned.add((field, key, unpackable))
             line = (
                 "%s: its %s %r has a %s, which cannot be kept on disk. It stays in memory until "
                 "the request is done; "
                 "if the crawl stops before that, the request is lost. Further ones of this kind are not logged"
             )
-            logger.warning(line, request, field, key, within.__qualname__)
-        # The run is part of it: a later run must not take its own values for these
+            logger.warning(line, request, field, key, unpackable.__qualname__)
+        # With the run's id, so that a later run does not take its own values for these
         self._number += 1
         return msgpack.ExtType(
-            IN_MEMORY, msgpack.packb([self._run, self._number, kind.__qualname__])
+            IN_MEMORY, msgpack.packb([self._run_id, self._number, kind.__qualname__])
         )
 
     def hold(self, word: str, values: Values, *, has_errback: bool) -> None:
         """Keep the values of the request that has this word."""
-        # A crawl without such values pays nothing
+        # Not before, so that a crawl without such values pays nothing
         if self.ended not in self._hearers:
             self._hearers.append(self.ended)
         self._entries[word] = _Entry(values, has_errback)
-        if len(self._entries) > MOST:
+        if len(self._entries) > MAX_REQUESTS:
             del self._entries[next(iter(self._entries))]
 
     def of(self, word: str) -> Mapping[str, dict[str, Any]]:
-        """Return the values of a request that is made now; empty if they are gone."""
+        """Return the values of a request that is being made, empty if they are gone.
+
+        The entry is then dropped as soon as the URL has ended.
+        """
         entry = self._entries.get(word)
         if entry is None:
             return {}
-        entry.is_out = True
+        entry.is_made = True
         return entry.values
 
     def release(self, word: str) -> None:
-        """Drop the values of a request that does not come again."""
+        """Drop the values of a request that will not be made again."""
         self._entries.pop(word, None)
 
     def ended(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
-        """Note that a URL has ended. If no request was made, an errback may need its values."""
+        """Drop the values of a URL that has ended.
+
+        If its request was refused before it was made, its errback still needs them.
+        """
         del outcome, exchange
         entry = self._entries.get(link.request) if link.request else None
         if entry is None:
             return
-        if entry.is_out or not entry.has_errback:
+        if entry.is_made or not entry.has_errback:
             del self._entries[link.request]

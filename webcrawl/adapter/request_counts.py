@@ -1,4 +1,4 @@
-"""Counts what Scrapy's scheduler, dupefilter and retry middleware count, under the same names."""
+"""Counts what Scrapy's scheduler, dupefilter and retry middleware count, under Scrapy's names."""
 
 from __future__ import annotations
 
@@ -13,66 +13,68 @@ from webcrawl.base.model import Status
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.trip import Trip
 
-# the frontier's counters of URLs that it has queued again
-RETURNED = ("tried again", "put back", "cut", "due again")
+# The frontier's counters of URLs that it has queued again
+REQUEUED_COUNTERS = ("tried again", "put back", "cut", "due again")
 FAILED_STATUSES = (408, 429)  # and 5xx
-SHORT_ERRORS = {  # how Scrapy calls a body that is not whole
+SHORT_ERRORS = {  # Scrapy's names for a body that is not whole
     "disconnect": "scrapy.exceptions.ResponseDataLossError",
     "time": "scrapy.exceptions.DownloadTimeoutError",
 }
 
 
 class DuplicateRequest(IgnoreRequest):
-    """A request refused on the spot, because its URL is already known."""
+    """A request is dropped because its URL is already known."""
 
 
 @dataclass(slots=True)
 class RequestCounts:
-    """Counts requests of this run where they pass."""
+    """The numbers of this run's requests at the places that they pass."""
 
     submitted: int = 0  # to the seen store
-    known: int = 0  # among those that need no host
-    is_ours: bool = True  # the dupefilter; another one counts by itself, in its `log`
+    known: int = 0  # duplicates among requests that need no host
+    is_own_filter: bool = True  # the dupefilter is ours; another one counts in its own `log`
     inserted: int = 0  # into the frontier, without the seen test
-    given: int = 0  # to Scrapy's engine, without the crawl's own
-    unkept: int = 0  # lost: they cannot be kept on disk
+    handed_out: int = 0  # to be fetched, without the crawl's own such as robots.txt
+    unkept: int = 0  # lost, because they cannot be kept on disk
     _before: dict[str, int] = field(default_factory=dict)
 
     def begin(self, crawl: Crawl) -> None:
-        """Note what earlier runs have counted."""
-        self._before = {name: crawl.parts.frontier.counters[name] for name in RETURNED}
+        """Note what earlier runs have counted, so that only this run's requests count."""
+        self._before = {name: crawl.parts.frontier.counters[name] for name in REQUEUED_COUNTERS}
         # Requests of earlier runs that the seen store has not decided yet
         self.submitted = crawl.parts.seen.pending
 
     def stats(self, crawl: Crawl, *, pages: bool) -> Iterator[tuple[str, int]]:
-        """Yield Scrapy's stats as of now.
+        """Yield the names and present values of Scrapy's stats.
 
-        `pages`: the crawl follows links itself, and they count as requests.
+        `pages`: the spider makes pages, whose links the crawl submits itself. Duplicates are then
+        not counted.
         """
         parts = crawl.parts
         fed = crawl.fed
-        returned = sum(
+        requeued = sum(
             parts.frontier.counters[name] - before for name, before in self._before.items()
         )
-        enqueued = fed + self.inserted + returned
+        enqueued = fed + self.inserted + requeued
         decided = self.submitted - parts.seen.pending
         yield "scheduler/enqueued", enqueued
         yield "scheduler/enqueued/disk", enqueued
-        yield "scheduler/dequeued", self.given
-        yield "scheduler/dequeued/disk", self.given
+        yield "scheduler/dequeued", self.handed_out
+        yield "scheduler/dequeued/disk", self.handed_out
         yield "scheduler/unserializable", self.unkept
-        if self.is_ours and not pages:
+        if self.is_own_filter and not pages:
             yield "dupefilter/filtered", self.known + max(decided - fed, 0)
 
 
 def count_retry(stats: StatsCollector, trip: Trip, *, again: bool) -> None:
-    """Count a download that is retried or has failed for good, as RetryMiddleware does."""
+    """Count a download that is retried (`again`), or failed for good, as RetryMiddleware does."""
     link = trip.link
     outcome = trip.outcome
     if link is None or outcome is None:
         return
-    # The crawl's own retries: of robots.txt, and behind a block page
-    if link.is_own or outcome.wall:
+    # Scrapy does not know these retries
+    is_own_retry = link.is_own or outcome.wall
+    if is_own_retry:
         return
     if again:
         stats.inc_value("retry/count")
@@ -82,10 +84,13 @@ def count_retry(stats: StatsCollector, trip: Trip, *, again: bool) -> None:
 
 
 def _is_failure(status: int, short: str) -> bool:
-    # A middleware has refused it
+    """Return whether RetryMiddleware would retry an answer of this status; `short`: why it is cut."""
+    # A middleware has refused the request
     if status == Status.OUT_OF_SCOPE:
         return False
-    return status < 0 or status >= 500 or status in FAILED_STATUSES or bool(short)
+    is_error_status = status >= 500 or status in FAILED_STATUSES
+    has_no_answer = status < 0
+    return has_no_answer or is_error_status or bool(short)
 
 
 def _reason(trip: Trip, status: int, short: str) -> str:

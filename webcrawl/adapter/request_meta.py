@@ -1,6 +1,6 @@
-"""The keys of request.meta: those that ask for something, and those without effect here.
+"""The keys of request.meta: options of the download, and keys that have no effect here.
 
-What no client has is refused in a line; a key without effect is named in a warning, once.
+An option that no client has raises BadOption. A key without effect is named in one warning.
 """
 
 from __future__ import annotations
@@ -23,66 +23,77 @@ from webcrawl.net.errors import BadOption
 from webcrawl.net.protocols import PLAIN, Options, Proxy, local_address
 from webcrawl.net.proxy import parse_proxy
 
-# the client has none of these
-OF_FTP = frozenset(("ftp_local_filename", "ftp_passive", "ftp_password", "ftp_user"))
-KEYS = frozenset(("bindaddress", "download_maxsize", "download_timeout", "proxy", WHOLE)) | OF_FTP
-CUT = Options(cut=True)
-LONGEST, LARGEST = 86_400.0, 2**31 - 1  # what the settings of the same meaning allow
+# Our FTP client has none of these
+FTP_KEYS = frozenset(("ftp_local_filename", "ftp_passive", "ftp_password", "ftp_user"))
+OPTION_KEYS = (
+    frozenset(("bindaddress", "download_maxsize", "download_timeout", "proxy", WHOLE)) | FTP_KEYS
+)
+CUT_OPTIONS = Options(cut=True)
+# As for the settings of the same meaning
+MAX_TIMEOUT_SECONDS = 86_400.0
+MAX_SIZE_BYTES = 2**31 - 1
 
 
 class RequestOptions:
-    """Reads options from requests; a request without any costs one look at its meta."""
+    """Reads the options of downloads from the meta of requests."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._environment = _environment(crawler)
-        # Scrapy's middleware writes it in each request
+        # Scrapy's middleware writes this value into each request
         self._timeout = crawler.settings.getfloat("DOWNLOAD_TIMEOUT")
 
     def of(self, request: Request) -> Options:
-        """Return the options of a request. Raise BadOption."""
+        """Return the options of a request, PLAIN if it has none.
+
+        Raise BadOption if a value is out of bounds, or if the client of its protocol has no such
+        option.
+        """
         meta = request.meta
         if self._environment is None:
-            # Nearly all requests end here
-            if KEYS.isdisjoint(meta):
+            # Nearly all requests: they cost only this test
+            if OPTION_KEYS.isdisjoint(meta):
                 return PLAIN
-            # Each robots.txt has this key
-            if KEYS & meta.keys() == {WHOLE}:
-                return CUT if _is_prerequisite(request) else PLAIN
+            # The only key of each request for a robots.txt
+            if OPTION_KEYS & meta.keys() == {WHOLE}:
+                return CUT_OPTIONS if _is_prerequisite(request) else PLAIN
         if request.url.startswith("ftp:"):
             _refuse_ftp_keys(meta)
-        timeout = _number(meta, "download_timeout", LONGEST)
+        timeout = _bounded_number(meta, "download_timeout", MAX_TIMEOUT_SECONDS)
         options = Options(
             timeout=timeout if timeout != self._timeout else 0.0,
-            maxsize=int(_number(meta, "download_maxsize", LARGEST)),
-            proxy=self._proxy(request),
-            bind=_bind(meta.get("bindaddress")),
+            maxsize=int(_bounded_number(meta, "download_maxsize", MAX_SIZE_BYTES)),
+            proxy=self._proxy_of(request),
+            bind=_bind_address(meta.get("bindaddress")),
             cut=_is_prerequisite(request),
         )
         return PLAIN if options == PLAIN else options
 
-    def _proxy(self, request: Request) -> Proxy | None:
-        """Return the request's proxy, or the environment's unless the request names one or none."""
+    def _proxy_of(self, request: Request) -> Proxy | None:
+        """Return the proxy that the request names, or else the environment's.
+
+        `proxy` in its meta counts even if it is None, which asks for no proxy.
+        """
         if self._environment is not None and "proxy" not in request.meta:
             return self._environment.of(request.url)
-        return _proxy(request)
+        return _proxy_of_meta(request)
 
 
 def _refuse_ftp_keys(meta: dict[str, Any]) -> None:
-    """Raise BadOption if a request wants of FTP what the client has not."""
-    given = sorted(OF_FTP & meta.keys())
-    if given:
+    """Raise BadOption if the meta has an option that our FTP client does not have."""
+    refused = sorted(FTP_KEYS & meta.keys())
+    if refused:
         raise BadOption(
-            f"{given[0]}: cannot be set, because this FTP client logs in anonymously, is "
+            f"{refused[0]}: cannot be set, because this FTP client logs in anonymously, is "
             "always passive, and writes no file"
         )
 
 
 def _environment(crawler: Crawler) -> EnvironmentProxies | None:
-    """Return the environment's proxies, unless Scrapy's middleware passes requests to all of them.
+    """Return the environment's proxies if requests need them from here, or None.
 
-    It does not know ALL_PROXY.
+    They do unless Scrapy's middleware writes the proxies into requests, which does not know
+    ALL_PROXY. The spider `web` has no middlewares, and uses the environment's proxies all the same.
     """
-    # `web` has no middlewares, and obeys the environment all the same
     has_middleware = crawler.get_downloader_middleware(HttpProxyMiddleware) is not None
     if has_middleware and ALL not in getproxies():
         return None
@@ -96,8 +107,11 @@ def proxies_of(settings: BaseSettings) -> EnvironmentProxies | None:
     return environment_proxies(settings["HTTPPROXY_AUTH_ENCODING"] or "utf-8")
 
 
-def our_proxies(settings: BaseSettings) -> frozenset[Proxy]:
-    """Return the environment's proxies, unless it is ignored: what needs them waits for them."""
+def environment_proxy_set(settings: BaseSettings) -> frozenset[Proxy]:
+    """Return all proxies that the environment names, empty if it is ignored.
+
+    A failure of one of them is our network's, so the requests that need it wait.
+    """
     proxies = proxies_of(settings)
     return proxies.all if proxies is not None else frozenset()
 
@@ -107,27 +121,27 @@ def _is_prerequisite(request: Request) -> bool:
     return trip is not None and trip.link is not None and trip.link.is_prerequisite
 
 
-def _number(meta: dict[str, Any], key: str, most: float) -> float:
-    """Return the number, or 0 for the settings' own. Raise BadOption if it is out of bounds."""
+def _bounded_number(meta: dict[str, Any], key: str, maximum: float) -> float:
+    """Return the number of a key, or 0 if the setting applies. Raise BadOption if out of bounds."""
     value = meta.get(key)
     try:
-        found = number(value) if value is not None else 0
+        result = number(value) if value is not None else 0
     except ValueError:
         # Refused below, as a number out of bounds is
-        found = -1
-    if not 0 <= found <= most:
-        raise BadOption(f"{key} = {str(value)[:80]}: must be a number from 0 to {most:.0f}")
-    return found
+        result = -1
+    if not 0 <= result <= maximum:
+        raise BadOption(f"{key} = {str(value)[:80]}: must be a number from 0 to {maximum:.0f}")
+    return result
 
 
-def _proxy(request: Request) -> Proxy | None:
+def _proxy_of_meta(request: Request) -> Proxy | None:
     url = request.meta.get("proxy")
     if not url:
         return None
     return parse_proxy(str(url), request.headers.get(b"Proxy-Authorization") or b"")
 
 
-def _bind(value: Any) -> tuple[str, int] | None:
+def _bind_address(value: Any) -> tuple[str, int] | None:
     try:
         return local_address(value) if value else None
     except ValueError as error:
@@ -136,41 +150,49 @@ def _bind(value: Any) -> tuple[str, int] | None:
 
 logger = logging.getLogger(__name__)
 
-_RETRY = "the frontier retries by itself, and crawl.log has a line for each URL that was given up"
+_RETRIES = "the frontier retries by itself, and crawl.log has a line for each URL that was given up"
 COOKIES = "cookiejar"
-# Why they have no effect, and the component that would read them, if one does
-WHY = {
+# Why a key has no effect, and the class of the component that would read it, empty if there is none
+NO_EFFECT = {
     COOKIES: ("CookiesMiddleware is not enabled", "CookiesMiddleware"),
     "dont_obey_robotstxt": (
         "robots.txt is obeyed for all requests or, with ROBOTSTXT_OBEY = False, for none",
         "",
     ),
     "download_slot": ("there are no slots: every host has its own queue and wait", ""),
-    "give_up_log_level": (_RETRY, "RetryMiddleware"),
+    "give_up_log_level": (_RETRIES, "RetryMiddleware"),
     "http_pass": ("HttpAuthMiddleware is not enabled", "HttpAuthMiddleware"),
     "http_user": ("HttpAuthMiddleware is not enabled", "HttpAuthMiddleware"),
-    "priority_adjust": (_RETRY, "RetryMiddleware"),
+    "priority_adjust": (_RETRIES, "RetryMiddleware"),
     "referrer_policy": ("RefererMiddleware is not enabled", "RefererMiddleware"),
 }
 
 
-class UnheardMeta:
-    """Looks at the requests that a spider makes."""
+class MetaWarnings:
+    """Warns of keys without effect in the requests of a spider."""
 
     def __init__(self, settings: BaseSettings) -> None:
-        readers = enabled(settings)
-        self._why = {key: why for key, (why, reader) in WHY.items() if reader not in readers}
+        components = enabled(settings)
+        self._reasons = {
+            key: reason
+            for key, (reason, component) in NO_EFFECT.items()
+            if component not in components
+        }
         if not settings.getbool("COOKIES_ENABLED"):
-            self._why.setdefault(COOKIES, "COOKIES_ENABLED is off")
-        self._no_cookies = self._why.get(COOKIES, "")
+            self._reasons.setdefault(COOKIES, "COOKIES_ENABLED is off")
+        self._reason_against_cookies = self._reasons.get(COOKIES, "")
 
     def check(self, request: Request) -> None:
-        """Warn of each key when it is first met."""
-        if not self._why.keys().isdisjoint(request.meta):
-            for key in sorted(self._why.keys() & request.meta.keys()):
-                logger.warning("meta %s: no effect, %s (%s)", key, self._why.pop(key), request.url)
-        if self._no_cookies and request.cookies:
+        """Warn of each key without effect when a request first has it."""
+        if not self._reasons.keys().isdisjoint(request.meta):
+            for key in sorted(self._reasons.keys() & request.meta.keys()):
+                logger.warning(
+                    "meta %s: no effect, %s (%s)", key, self._reasons.pop(key), request.url
+                )
+        if self._reason_against_cookies and request.cookies:
             logger.warning(
-                "cookies of a request: no effect, %s (%s)", self._no_cookies, request.url
+                "cookies of a request: no effect, %s (%s)",
+                self._reason_against_cookies,
+                request.url,
             )
-            self._no_cookies = ""
+            self._reason_against_cookies = ""

@@ -1,4 +1,4 @@
-"""A spider's requests become links, and links become requests when it is their turn."""
+"""Turns a spider's requests into links, and links into requests when their turn comes."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from webcrawl.adapter.request_links import (
     is_start,
     start_variant,
     to_link,
-    to_refused,
+    to_refused_request,
     to_request,
     variant,
 )
-from webcrawl.adapter.request_meta import UnheardMeta
+from webcrawl.adapter.request_meta import MetaWarnings
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.base.model import Link, Status, unpack
 from webcrawl.base.own_code import OwnCodeError
@@ -44,73 +44,80 @@ logger = logging.getLogger(__name__)
 
 
 class RequestIntake:
-    """Passes requests by the seen test, and keeps them as links."""
+    """Accepts requests: those that pass the seen test are kept as links."""
 
     def __init__(
         self,
         parts: Parts,
         spider: Spider,
         dupefilter: BaseDupeFilter,
-        unheard: UnheardMeta,
+        meta_warnings: MetaWarnings,
         fail: Callable[[Exception], None],
         *,
-        classes: bool,
+        allow_classes: bool,
         counts: RequestCounts | None = None,
     ) -> None:
-        """`classes`: links may name classes, which would be loaded: not so in hives' letters."""
+        """`allow_classes`: links may name classes. Links in letters of a hive must not."""
         self._counts = counts or RequestCounts()
         self._hands_over = bool(getattr(dupefilter, "hands_over", False))
-        self._counts.is_ours = self._hands_over
-        # No page can be made of an answer without an exchange
+        self._counts.is_own_filter = self._hands_over
+        # A crawl that only makes pages drops these: a page needs the exchange with a host
         makes_pages = getattr(spider, "makes_pages", False)
-        self._keeps_hostless = not makes_pages or getattr(spider, "has_callbacks", False)
+        self._accepts_hostless = not makes_pages or getattr(spider, "has_callbacks", False)
         self._parts = parts
         self._spider = spider
         self._dupefilter = dupefilter
-        self._unheard = unheard
+        self._meta_warnings = meta_warnings
         self._fail = fail
-        self._classes = classes
-        self._told: set[str] = set()
-        self.held = HeldValues(parts.moments.on_ended)
+        self._allow_classes = allow_classes
+        self._warned: set[str] = set()
+        self.held_values = HeldValues(parts.moments.on_ended)
 
     def link_of(self, request: Request) -> Link:
         """Return the link that is kept for a request.
 
-        Raise IgnoreRequest if a middleware has made it of the request for a robots.txt.
+        Raise IgnoreRequest if a middleware has derived it from the crawl's request for a robots.txt,
+        and InvalidUrl or CannotBeKept as `to_link` does.
         """
         if isinstance(getattr(request.callback, "__self__", None), RobotsRequests):
             raise IgnoreRequest("the crawl itself retries if necessary")
-        return to_link(request, self._spider, classes=self._classes, held=self._held_for(request))
+        return to_link(
+            request,
+            self._spider,
+            allow_classes=self._allow_classes,
+            held_values=self._held_values_for(request),
+        )
 
-    def _held_for(self, request: Request) -> HeldValues | None:
-        """Return what keeps values in memory, or None if another drone fetches the URL."""
+    def _held_values_for(self, request: Request) -> HeldValues | None:
+        """Return the memory for a request's values, or None if another drone will fetch the URL."""
         post = self._parts.drone_parts
         if post is None or needs_no_host(request.url):
-            return self.held
-        return self.held if post.drone.is_ours(canonical(request.url)) else None
+            return self.held_values
+        return self.held_values if post.drone.is_ours(canonical(request.url)) else None
 
     def take(self, request: Request) -> bool:
-        """Accept any request of a spider or middleware.
+        """Accept a request of a spider or middleware. Return False if it is dropped.
 
-        Nothing may raise here: Scrapy would hang.
+        No error may leave this method, because Scrapy would hang. A request that cannot be kept is
+        counted and logged. An error of our machine or state ends the crawl.
         """
         try:
-            self._unheard.check(request)
-            # Start requests pass the seen test although Scrapy marks them dont_filter: a crawl may
-            # be resumed.
-            free = request.dont_filter and not is_start(request)
-            if self._keeps_hostless and needs_no_host(request.url):
-                self._take_hostless(request, free=free)
-            elif free:
+            self._meta_warnings.check(request)
+            # Start requests are tested although Scrapy marks them `dont_filter`, because a resumed
+            # crawl yields them again
+            skips_seen_test = request.dont_filter and not is_start(request)
+            if self._accepts_hostless and needs_no_host(request.url):
+                self._take_hostless(request, skips_seen_test=skips_seen_test)
+            elif skips_seen_test:
                 self._insert(request)
             else:
-                self._test(request)
+                self._submit(request)
         except IgnoreRequest as error:
-            self._leave_out(request, error)
+            self._log_dropped(request, error)
             return False
         except InvalidUrl as error:
-            # Scrapy has handlers for some of these, data: and file:
-            self._tell_once(error.reason, request, error)
+            # Such as data: and file:, for which Scrapy has handlers
+            self._warn_once(error.reason, request, error)
             self._parts.pipeline.filtered[error.reason] += 1
             return False
         except (StoreError, OwnCodeError, OSError, MemoryError) as error:
@@ -128,9 +135,10 @@ class RequestIntake:
             return False
         return True
 
-    def _leave_out(self, request: Request, error: IgnoreRequest) -> None:
+    def _log_dropped(self, request: Request, error: IgnoreRequest) -> None:
+        """Log that a request is dropped; the dupefilter itself logs a duplicate."""
         if not isinstance(error, DuplicateRequest):
-            self._tell_once(str(error), request, error)
+            self._warn_once(str(error), request, error)
             return
         try:
             self._dupefilter.log(request, self._spider)
@@ -138,10 +146,10 @@ class RequestIntake:
             # A dupefilter of the user's own may raise anything
             logger.exception("DUPEFILTER_CLASS: its method log failed for %s", request)
 
-    def _test(self, request: Request) -> None:
-        """Have the dupefilter look at a request.
+    def _submit(self, request: Request) -> None:
+        """Submit a request to the seen test, and keep it if it passes.
 
-        Raise DuplicateRequest, or any IgnoreRequest, if it is left out.
+        Raise DuplicateRequest, or another IgnoreRequest, if it is dropped.
         """
         if self._hands_over:
             self._counts.submitted += 1
@@ -158,10 +166,12 @@ class RequestIntake:
             self._insert(request)
 
     def _insert(self, request: Request) -> None:
+        """Keep a request's link without a seen test."""
         self._parts.discovery.insert(self.link_of(request), variant(request))
         self._counts.inserted += 1
 
-    def _take_hostless(self, request: Request, *, free: bool) -> None:
+    def _take_hostless(self, request: Request, *, skips_seen_test: bool) -> None:
+        """Keep a request that needs no host, such as data:. Raise DuplicateRequest if it is known."""
         link = self.link_of(request)
         hostless = self._parts.hostless
         kind = start_variant(link, request) if is_start(request) else variant(request)
@@ -170,28 +180,30 @@ class RequestIntake:
             if self._hands_over
             else self._dupefilter.request_seen(request)
         )
-        if is_known and not free:
+        if is_known and not skips_seen_test:
             self._counts.known += 1
             raise DuplicateRequest
         hostless.add(link)
         self._counts.inserted += 1
 
-    def _tell_once(self, kind: str, request: Request, error: Exception) -> None:
-        if kind not in self._told:
-            self._told.add(kind)
+    def _warn_once(self, kind: str, request: Request, error: Exception) -> None:
+        if kind not in self._warned:
+            self._warned.add(kind)
             logger.warning(
                 "%s cannot be crawled: %s; further ones are counted, but not logged", request, error
             )
 
 
-# requests that end in one turn of the event loop, because the spider lacks their methods: 2 ms
-MADE_IN_VAIN = 100
+# Requests that cannot be made, because the spider lacks their methods, are tried up to this number
+# in one turn of the event loop: 2 ms
+MAX_FAILED_REQUESTS = 100
 
 
 class LoopTurn:
-    """How long this turn of the event loop has given out requests.
+    """Measures for how long the current turn of the event loop has handed out requests.
 
-    The engine would continue as long as there are any; sockets and timers have to come in between.
+    Scrapy's engine would continue as long as there are any, but sockets and timers need their turns
+    in between.
     """
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
@@ -199,21 +211,22 @@ class LoopTurn:
         self._begun = 0.0
 
     def is_long(self) -> bool:
-        """Return whether the next request is left to the next turn. To be asked before each."""
+        """Return whether the next request must wait for the next turn. Ask before each request."""
         if not self._begun:
             self._begun = self._clock()
-            asyncio.get_running_loop().call_soon(self._over)
+            asyncio.get_running_loop().call_soon(self._end_turn)
         return self._clock() - self._begun > STARTING_TIME
 
-    def _over(self) -> None:
+    def _end_turn(self) -> None:
         self._begun = 0.0
 
 
 class RequestSource:
-    """Makes the next request, or has the engine ask again when there may be one.
+    """Hands out the next request, or has the frontier asked again when one may be due.
 
-    Where the crawl's own loop runs (`driven`), it takes the trips, and Scrapy's engine gets only
-    what a spider has made requests of: links that have one, refusals, and what needs no host.
+    If the crawl's own loop runs (`is_driven`), that loop takes the trips. Scrapy's engine then gets
+    only links with a request of the spider's, refused requests for their errbacks, and requests
+    that need no host.
     """
 
     def __init__(
@@ -224,49 +237,53 @@ class RequestSource:
         waker: FrontierWaker,
         bandwidth: Bandwidth,
         *,
-        classes: bool,
-        held: HeldValues,
+        allow_classes: bool,
+        held_values: HeldValues,
         counts: RequestCounts | None = None,
     ) -> None:
-        """`classes` and `held`: as in Intake."""
-        self._held = held
+        """`allow_classes` and `held_values` are those of the RequestIntake."""
+        self._held_values = held_values
         self._counts = counts or RequestCounts()
         self._crawl = crawl
         self._spider = spider
         self._robots = robots
         self._waker = waker
         self._bandwidth = bandwidth
-        self._classes = classes
-        self.headers = crawl.parts.moments.next_headers  # what parts of the crawl have to send
-        self._told: set[str] = set()
-        self.driven = False
-        self._made: Request | None = None  # of a link that the crawl's own loop has taken
+        self._allow_classes = allow_classes
+        self.headers = crawl.parts.moments.next_headers  # of each link, from parts of the crawl
+        self._warned: set[str] = set()
+        self.is_driven = False
+        # Of a link that the crawl's own loop has taken, and that has a request of the spider's
+        self._request_for_engine: Request | None = None
         self._turn = LoopTurn()
 
     def next(self) -> Request | None:
-        """Return the next request for Scrapy's engine; None if none is due, or the turn is long."""
+        """Return the next request for Scrapy's engine, or None.
+
+        None means that none is due, or that the rest is left to the next turn of the event loop.
+        """
         if self._turn.is_long():
             self._waker.wake_engine()
             return None
-        for _ in range(MADE_IN_VAIN):
+        for _ in range(MAX_FAILED_REQUESTS):
             try:
                 return self._next()
             except CannotBeMade as error:
-                # The next link may have a request that can be made
-                self._unmade(error)
+                self._end_unmade(error)
+        # Further links are left to the next turn
         self._waker.wake()
         return None
 
     def trip(self) -> Trip | None:
-        """Return the next trip of the crawl's own loop, or None if nothing is due.
+        """Return the next trip for the crawl's own loop, or None if nothing is due for it.
 
-        A link that has a request is made one, and left to Scrapy's engine.
+        A link with a request of the spider's is left to Scrapy's engine.
         """
-        # Until the engine has the last one: it limits how many requests are under way
-        if self._made is not None:
+        # The engine limits how many requests are under way, so it has to take the last one first
+        if self._request_for_engine is not None:
             return None
         parts = self._crawl.parts
-        # Errbacks, and what needs no host, go through Scrapy's engine
+        # Both go through Scrapy's engine
         if parts.refusals.waiting or parts.hostless.waiting:
             self._waker.wake_engine()
         trip = next_trip(self._crawl, self._bandwidth, self._waker.timer)
@@ -274,88 +291,109 @@ class RequestSource:
             return None
         if not trip.link.request:
             if not trip.link.is_own:
-                self._counts.given += 1
+                self._counts.handed_out += 1
             return trip
         try:
-            self._made = self._request_for(trip)
+            self._request_for_engine = self._request_for(trip)
             self._waker.wake_engine()
         except CannotBeMade as error:
-            self._unmade(error)
+            self._end_unmade(error)
             self._waker.wake()
         return None
 
     def _next(self) -> Request | None:
+        """Return the next request: of a refusal, then without a host, then of the frontier.
+
+        Raise CannotBeMade if the spider lacks what the request of a link names.
+        """
         parts = self._crawl.parts
-        # First, before more can be dropped
+        # Refusals go first, before further links are refused
         if parts.refusals.waiting:
-            for refusal in islice(iter(parts.refusals.take, None), MADE_IN_VAIN):
-                request = self._refused(refusal)
+            for refusal in islice(iter(parts.refusals.take, None), MAX_FAILED_REQUESTS):
+                request = self._request_for_errback(refusal)
                 if request is not None:
                     return request
         if parts.hostless.waiting:
-            return self._hostless()
-        if self.driven:
-            made = self._made
-            self._made = None
-            if made is not None:
+            return self._next_hostless()
+        if self.is_driven:
+            request = self._request_for_engine
+            self._request_for_engine = None
+            if request is not None:
+                # The own loop has waited until the engine takes this one
                 self._waker.wake()
-            return made
+            return request
         trip = next_trip(self._crawl, self._bandwidth, self._waker.timer)
         return self._request_for(trip) if trip is not None else None
 
     def _request_for(self, trip: Trip) -> Request:
-        """Return the request of a trip. Raise CannotBeMade if the spider lacks what it names."""
+        """Return the request of a trip, with the headers of the crawl's parts. Raise CannotBeMade."""
         link = trip.link
         if link is None:
             raise ValueError("a trip without a link must have a request already")
         if link.is_own:
             return self._robots.request(link.url, trip)
-        self._counts.given += 1
+        self._counts.handed_out += 1
         request = self.request(link, trip)
         for headers in self.headers:
             request.headers.update(headers(link))
         return request
 
     def request(self, link: Link, trip: Trip) -> Request:
-        """Return a link's request, as a spider knows it."""
+        """Return a link's request as the spider has made it. Raise CannotBeMade."""
         if link.is_own:
             return self._robots.request(link.url, trip)
-        return to_request(link, self._spider, trip, classes=self._classes, held=self._held)
+        return to_request(
+            link,
+            self._spider,
+            trip,
+            allow_classes=self._allow_classes,
+            held_values=self._held_values,
+        )
 
-    def _unmade(self, error: CannotBeMade) -> None:
-        self._tell_unmade(error, f"such requests end with status {Status.NO_METHOD:d}")
+    def _end_unmade(self, error: CannotBeMade) -> None:
+        """End a link whose request cannot be made, with the status NO_METHOD."""
+        self._report_unmade(error, f"such requests end with status {Status.NO_METHOD:d}")
         self._crawl.refuse(error.link, Status.NO_METHOD)
 
-    def _hostless(self) -> Request | None:
-        """Return the next request without a host; None if the spider lacks its methods."""
+    def _next_hostless(self) -> Request | None:
+        """Return the next request that needs no host, or None if it cannot be made and is lost."""
         number, record = self._crawl.parts.hostless.take()
         try:
             request = to_request(
-                unpack(record), self._spider, Trip(hostless=number), classes=self._classes
+                unpack(record),
+                self._spider,
+                Trip(hostless=number),
+                allow_classes=self._allow_classes,
             )
         except CannotBeMade as error:
-            self._tell_unmade(error, "it is lost, and so are others of this kind")
+            self._report_unmade(error, "it is lost, and so are others of this kind")
             self._crawl.parts.unkept.add(error.kind, str(error))
             self._crawl.parts.hostless.done(number)
             self._waker.wake()
             return None
-        self._counts.given += 1
+        self._counts.handed_out += 1
         return request
 
-    def _refused(self, refusal: Refusal) -> Request | None:
-        """Return the request for an errback, or None if the spider no longer has that one."""
+    def _request_for_errback(self, refusal: Refusal) -> Request | None:
+        """Return the request of a refusal for its errback, or None if it cannot be made."""
         try:
             link = unpack(refusal.record)
             trip = Trip(refusal=refusal)
-            return to_refused(link, self._spider, trip, classes=self._classes, held=self._held)
+            return to_refused_request(
+                link,
+                self._spider,
+                trip,
+                allow_classes=self._allow_classes,
+                held_values=self._held_values,
+            )
         except CannotBeMade as error:
-            self._tell_unmade(
+            self._report_unmade(
                 error, "no errback is called for such requests; crawl.log shows why they failed"
             )
             self._crawl.parts.refusals.delivered(refusal)
             return None
 
-    def _tell_unmade(self, error: CannotBeMade, what: str) -> None:
-        if error.kind not in self._told:
-            self._told.add(error.kind)
-            logger.error("%s (%s): %s", error, error.link.url, what)
+    def _report_unmade(self, error: CannotBeMade, consequence: str) -> None:
+        if error.kind not in self._warned:
+            self._warned.add(error.kind)
+            logger.error("%s (%s): %s", error, error.link.url, consequence)

@@ -1,4 +1,4 @@
-"""How a trip travels with one of the scheduler's requests."""
+"""Attaches a trip to one of the scheduler's requests, in its meta."""
 
 from __future__ import annotations
 
@@ -10,14 +10,19 @@ KEY = "webcrawl"  # in request.meta
 
 
 def attach_trip(request: Request, trip: Trip) -> Request:
-    """Give the request this trip, and return it."""
+    """Attach the trip to the request, and return the request."""
     request.meta[KEY] = trip
     trip.owner = id(request)
     return request
 
 
 def trip_of(request: Request) -> Trip | None:
-    """Return the trip of a scheduler's request; None if it bypassed it, whatever meta it copied."""
+    """Return the trip that was attached to this very request, or None if none was.
+
+    A request whose meta is a copy of another one's has no trip.
+    """
     trip: Trip | None = request.meta.get(KEY)
     # Middlewares and spiders copy a request's meta into requests of their own
-    return trip if trip is not None and trip.owner == id(request) else None
+    if trip is None or trip.owner != id(request):
+        return None
+    return trip

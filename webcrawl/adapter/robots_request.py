@@ -9,7 +9,7 @@ from scrapy import Request
 from scrapy.http import Response
 from twisted.python.failure import Failure
 
-from webcrawl.adapter.request_links import cookies, stored_meta
+from webcrawl.adapter.request_links import cookie_headers, stored_meta
 from webcrawl.adapter.request_trip import KEY, attach_trip
 from webcrawl.content.page import Page
 from webcrawl.crawl.fetching import OF_ROBOTS
@@ -18,26 +18,28 @@ from webcrawl.crawl.trip import Trip
 
 logger = logging.getLogger(__name__)
 
-ALONE = {"dont_redirect": True, "dont_cache": True, "handle_httpstatus_all": True, **OF_ROBOTS}
-# of the request that needs the rules: there may be no other way to the host
-WAY = frozenset(("proxy", "bindaddress"))
+OWN_META = {"dont_redirect": True, "dont_cache": True, "handle_httpstatus_all": True, **OF_ROBOTS}
+# Taken over from the request that needs the rules: there may be no other route to the host
+ROUTE_KEYS = frozenset(("proxy", "bindaddress"))
 
 
 class RobotsRequests(RobotsHearing):
-    """Makes the requests where Scrapy's engine fetches, and hears their ends."""
+    """Makes the crawl's own requests for Scrapy's engine, and takes their answers."""
 
     def request(self, url: str, trip: Trip) -> Request:
-        """Return the request of a prerequisite or a probe. The spider is not told of its answer."""
-        meta: dict[str, Any] = {**ALONE, "verbatim_url": True}
-        sent: dict[Any, bytes] = {}
+        """Return the request of a robots.txt or a probe. Its answer does not reach the spider."""
+        meta: dict[str, Any] = {**OWN_META, "verbatim_url": True}
+        headers: dict[Any, bytes] = {}
         link = trip.link
         if link is not None:
             if link.request:
-                meta |= {key: value for key, value in stored_meta(link).items() if key in WAY}
-            sent = {**(cookies(link) or {}), **dict(self.conditions(link))}
+                meta |= {
+                    key: value for key, value in stored_meta(link).items() if key in ROUTE_KEYS
+                }
+            headers = {**(cookie_headers(link) or {}), **dict(self.conditions(link))}
         request = Request(
             url,
-            headers=sent,
+            headers=headers,
             callback=self.answered,
             errback=self.failed,
             dont_filter=True,
@@ -46,8 +48,9 @@ class RobotsRequests(RobotsHearing):
         return attach_trip(request, trip)
 
     def answered(self, response: Response) -> list[Page]:
-        """Return the page of the answer: the callback of these requests."""
+        """Return the page of the answer. The callback of these requests."""
         return self.pages_of(response.meta[KEY], response)
 
     def failed(self, failure: Failure) -> None:
+        """Note that there is no answer. The errback of these requests."""
         self.end(failure.request.meta[KEY])  # type: ignore[attr-defined] # Scrapy sets it

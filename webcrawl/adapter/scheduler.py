@@ -41,7 +41,7 @@ from webcrawl.adapter.hive_side import HiveSide
 from webcrawl.adapter.inline_downloads import OpenCrawl
 from webcrawl.adapter.request_counts import RequestCounts, count_retry
 from webcrawl.adapter.request_links import CallbackCheck, has_errback
-from webcrawl.adapter.request_meta import UnheardMeta
+from webcrawl.adapter.request_meta import MetaWarnings
 from webcrawl.adapter.request_passage import RequestIntake, RequestSource
 from webcrawl.adapter.request_trip import trip_of
 from webcrawl.adapter.robots_request import RobotsRequests
@@ -268,30 +268,29 @@ class FrontierScheduler:
         """
         crawl = self.crawl
         bandwidth = downloader.network.bandwidth
-        classes = not self.hive.is_drone
-        archiving = self.run.archiving
-        unheard = UnheardMeta(self.crawler.settings)
-        self.counts.begin(crawl)
         # Links of a drone travel to other drones, and must not have them load classes
+        allow_classes = not self.hive.is_drone
+        archiving = self.run.archiving
+        meta_warnings = MetaWarnings(self.crawler.settings)
+        self.counts.begin(crawl)
         self._intake = RequestIntake(
             crawl.parts,
             spider,
             self.dupefilter,
-            unheard,
+            meta_warnings,
             self.fail,
-            classes=classes,
+            allow_classes=allow_classes,
             counts=self.counts,
         )
-        held = self._intake.held
-        self.held_values = held
+        self.held_values = self._intake.held_values
         self._source = RequestSource(
             crawl,
             spider,
             robots,
             self.waker,
             bandwidth,
-            classes=classes,
-            held=held,
+            allow_classes=allow_classes,
+            held_values=self._intake.held_values,
             counts=self.counts,
         )
         barrier = downloader.barrier
@@ -328,7 +327,7 @@ class FrontierScheduler:
             logger.debug("the crawl runs on Scrapy's engine, because %s", reason)
         if engine is None or reason:
             return None
-        self._source.driven = True
+        self._source.is_driven = True
         return self._begin_loop(
             FetchingSteps(
                 self.crawler, downloader, engine, self._source, robots, end.finished, self.fail

@@ -1,8 +1,8 @@
 """Values of a request's `meta` and `cb_kwargs` as bytes, for queues on disk and for other drones.
 
-The types are a closed list. Nothing is loaded and no code runs that bytes could choose. A class is
-found among the modules that are loaded. It has to be an Item, a dataclass, an attrs or pydantic
-class, an enum or a named tuple, and its fields are set without its constructor.
+The types are a closed list. The bytes can make no module load and choose no code that runs. A class
+is looked up among the modules that are loaded. It has to be an Item, a dataclass, an attrs or
+pydantic class, an enum or a named tuple, and its fields are set without its constructor.
 """
 
 from __future__ import annotations
@@ -27,12 +27,14 @@ from scrapy.utils.request import request_from_dict
 
 from webcrawl.crawl.request_word import A_METHOD, A_REQUEST, AN_OBJECT, DEEPEST, IN_MEMORY, SIMPLE
 
-NATIVE = frozenset((type(None), bool, float, str, bytes))
-BASES: tuple[Any, ...] = (str, bytes, float, int)  # of a subclass the plain value is kept
-PYDANTIC = ("pydantic.main", "BaseModel")
-# plain fields: what it may call is named by a text
-PAGE_METHOD = ("scrapy_playwright.page", "PageMethod")
-PASSING = frozenset(("depth", "webcrawl"))  # of a request's meta: the crawl says these anew
+NATIVE_TYPES = frozenset((type(None), bool, float, str, bytes))
+# An object of a subclass of these is kept as a plain value of the type itself
+PLAIN_TYPES: tuple[Any, ...] = (str, bytes, float, int)
+PYDANTIC_CLASS = ("pydantic.main", "BaseModel")
+# Kept as plain fields: the method that it calls is a text
+PAGE_METHOD_CLASS = ("scrapy_playwright.page", "PageMethod")
+# Keys of a request's meta that the crawl sets anew
+NOT_STORED = frozenset(("depth", "webcrawl"))
 FACTORIES = {kind.__name__: kind for kind in (bool, bytes, dict, float, int, list, set, str, tuple)}
 
 
@@ -45,16 +47,16 @@ class CannotBePacked(Exception):  # noqa: N818 - reads as what it is
 
 
 class HeldValue:
-    """The place of a value that the run which made the request has in memory."""
+    """Stands for a value that only the run which packed the request has in memory."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
 
 
-# -- what packs a type, and what makes it again
+# -- packing and unpacking each type
 
 
-def _zone(zone: tzinfo | None, of: datetime | time) -> list[Any] | None:
+def _packed_zone(zone: tzinfo | None, of: datetime | time) -> list[Any] | None:
     if zone is None:
         return None
     if isinstance(zone, ZoneInfo) and zone.key:
@@ -63,24 +65,24 @@ def _zone(zone: tzinfo | None, of: datetime | time) -> list[Any] | None:
     return ["offset", offset.total_seconds() if offset is not None else 0.0]
 
 
-def _zone_again(said: list[Any] | None) -> tzinfo | None:
-    if said is None:
+def _unpacked_zone(packed: list[Any] | None) -> tzinfo | None:
+    if packed is None:
         return None
-    kind, value = said
+    kind, value = packed
     return ZoneInfo(value) if kind == "zone" else timezone(timedelta(seconds=value))
 
 
-def _datetime_again(said: list[Any]) -> datetime:
-    text, fold, zone = said
-    return datetime.fromisoformat(text).replace(fold=fold, tzinfo=_zone_again(zone))
+def _unpacked_datetime(packed: list[Any]) -> datetime:
+    text, fold, zone = packed
+    return datetime.fromisoformat(text).replace(fold=fold, tzinfo=_unpacked_zone(zone))
 
 
-def _time_again(said: list[Any]) -> time:
-    text, fold, zone = said
-    return time.fromisoformat(text).replace(fold=fold, tzinfo=_zone_again(zone))
+def _unpacked_time(packed: list[Any]) -> time:
+    text, fold, zone = packed
+    return time.fromisoformat(text).replace(fold=fold, tzinfo=_unpacked_zone(zone))
 
 
-def _factory(value: defaultdict[Any, Any]) -> str | None:
+def _factory_name(value: defaultdict[Any, Any]) -> str | None:
     if value.default_factory is None:
         return None
     name = getattr(value.default_factory, "__name__", "")
@@ -89,8 +91,8 @@ def _factory(value: defaultdict[Any, Any]) -> str | None:
     return name
 
 
-def _defaultdict_again(said: list[Any]) -> defaultdict[Any, Any]:
-    name, pairs = said
+def _unpacked_defaultdict(packed: list[Any]) -> defaultdict[Any, Any]:
+    name, pairs = packed
     return defaultdict(None if name is None else FACTORIES[name], pairs)
 
 
@@ -101,10 +103,13 @@ WRITERS: dict[type, tuple[str, Callable[[Any], Any]]] = {
     frozenset: ("frozenset", list),
     datetime: (
         "datetime",
-        lambda at: [at.replace(tzinfo=None).isoformat(), at.fold, _zone(at.tzinfo, at)],
+        lambda at: [at.replace(tzinfo=None).isoformat(), at.fold, _packed_zone(at.tzinfo, at)],
     ),
     date: ("date", date.isoformat),
-    time: ("time", lambda at: [at.replace(tzinfo=None).isoformat(), at.fold, _zone(at.tzinfo, at)]),
+    time: (
+        "time",
+        lambda at: [at.replace(tzinfo=None).isoformat(), at.fold, _packed_zone(at.tzinfo, at)],
+    ),
     timedelta: ("timedelta", lambda span: [span.days, span.seconds, span.microseconds]),
     Decimal: ("Decimal", str),
     UUID: ("UUID", str),
@@ -115,7 +120,7 @@ WRITERS: dict[type, tuple[str, Callable[[Any], Any]]] = {
     Counter: ("Counter", dict),
     defaultdict: (
         "defaultdict",
-        lambda mapping: [_factory(mapping), [[*pair] for pair in mapping.items()]],
+        lambda mapping: [_factory_name(mapping), [[*pair] for pair in mapping.items()]],
     ),
     deque: ("deque", lambda items: [[*items], items.maxlen]),
 }
@@ -123,19 +128,19 @@ READERS: dict[str, Callable[[Any], Any]] = {
     "tuple": tuple,
     "set": set,
     "frozenset": frozenset,
-    "datetime": _datetime_again,
+    "datetime": _unpacked_datetime,
     "date": date.fromisoformat,
-    "time": _time_again,
-    "timedelta": lambda said: timedelta(*said),
+    "time": _unpacked_time,
+    "timedelta": lambda packed: timedelta(*packed),
     "Decimal": Decimal,
     "UUID": UUID,
-    "complex": lambda said: complex(*said),
+    "complex": lambda packed: complex(*packed),
     "PosixPath": PosixPath,
     "PurePosixPath": PurePosixPath,
     "OrderedDict": OrderedDict,
     "Counter": Counter,
-    "defaultdict": _defaultdict_again,
-    "deque": lambda said: deque(said[0], said[1]),
+    "defaultdict": _unpacked_defaultdict,
+    "deque": lambda packed: deque(packed[0], packed[1]),
 }
 
 
@@ -143,7 +148,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
 
 
 def form_of(kind: type) -> str:
-    """Return which of the forms that can be kept a class has; empty if none."""
+    """Return the name of the form in which objects of a class are kept, empty if there is none."""
     if issubclass(kind, Item):
         return "item"
     if issubclass(kind, Enum):
@@ -151,50 +156,50 @@ def form_of(kind: type) -> str:
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):
         return "named tuple"
     is_attrs = "__attrs_attrs__" in dir(kind)
-    is_page_method = (kind.__module__, kind.__qualname__) == PAGE_METHOD
+    is_page_method = (kind.__module__, kind.__qualname__) == PAGE_METHOD_CLASS
     if is_dataclass(kind) or is_attrs or is_page_method:
         return "fields"
-    if _pydantic(kind) is not None:
+    if _pydantic_base(kind) is not None:
         return "pydantic"
     return ""
 
 
-def _pydantic(kind: type) -> type | None:
-    """Return Pydantic's own class among those that this one is made of, or None."""
+def _pydantic_base(kind: type) -> type | None:
+    """Return Pydantic's BaseModel if it is a base of this class, or None."""
     # By its name, because Pydantic need not be installed
     for base in kind.__mro__:
-        if (base.__module__, base.__name__) == PYDANTIC:
+        if (base.__module__, base.__name__) == PYDANTIC_CLASS:
             return base
     return None
 
 
-def loaded(module: object, name: object) -> type | None:
-    """Return a class of the modules that are loaded.
+def loaded_class(module: object, name: object) -> type | None:
+    """Return the class of this name in a module that is loaded, or None.
 
     Nothing is imported, and no attribute is computed.
     """
-    found: Any = sys.modules.get(module) if isinstance(module, str) else None
+    member: Any = sys.modules.get(module) if isinstance(module, str) else None
     for part in str(name).split("."):
-        if not hasattr(found, "__dict__"):
+        if not hasattr(member, "__dict__"):
             return None
         # getattr might run a property, or a module's __getattr__
-        found = vars(found).get(part)
-    return found if isinstance(found, type) else None
+        member = vars(member).get(part)
+    return member if isinstance(member, type) else None
 
 
-def _fields(value: Any) -> dict[str, Any]:
-    """Return what an object has in its slots and its dictionary."""
+def _fields_of(value: Any) -> dict[str, Any]:
+    """Return the attributes that an object has in its slots and in its dictionary."""
     slots: set[str] = set()
     for base in type(value).__mro__:
         for name, member in vars(base).items():
             if isinstance(member, MemberDescriptorType):
                 slots.add(name)
-    found = {name: getattr(value, name) for name in sorted(slots) if hasattr(value, name)}
-    return {**found, **getattr(value, "__dict__", {})}
+    in_slots = {name: getattr(value, name) for name in sorted(slots) if hasattr(value, name)}
+    return {**in_slots, **getattr(value, "__dict__", {})}
 
 
 def _with_fields(kind: type, fields: Mapping[str, Any]) -> Any:
-    """Return an object with these fields, made without its constructor and its class's setters."""
+    """Return an object with these fields, made without the constructor and setters of its class."""
     made: Any = object.__new__(kind)
     members = {
         name: member for base in reversed(kind.__mro__) for name, member in vars(base).items()
@@ -208,8 +213,12 @@ def _with_fields(kind: type, fields: Mapping[str, Any]) -> Any:
     return made
 
 
-def _made(module: str, name: str, said: Any) -> Any:
-    kind: Any = loaded(module, name)
+def _restored_object(module: str, name: str, content: Any) -> Any:
+    """Return an object of a loaded class with the content that `_content_of` has taken from one.
+
+    Raise ValueError if the class is not loaded, or has no form that can be kept.
+    """
+    kind: Any = loaded_class(module, name)
     form = form_of(kind) if kind is not None else ""
     if kind is None or not form:
         raise ValueError(
@@ -219,71 +228,79 @@ def _made(module: str, name: str, said: Any) -> Any:
     if form == "item":
         item: Any = kind.__new__(kind)
         Item.__init__(item)
-        for field, value in said.items():
+        for field, value in content.items():
             Item.__setitem__(item, field, value)
         return item
     if form == "enum":
-        return kind.__members__[said]
+        return kind.__members__[content]
     if form == "named tuple":
-        return tuple.__new__(kind, said)
+        return tuple.__new__(kind, content)
     if form == "fields":
-        return _with_fields(kind, said)
+        return _with_fields(kind, content)
     model: Any = kind.__new__(kind)
-    _pydantic(kind).__setstate__(model, said)  # type: ignore[union-attr]
+    _pydantic_base(kind).__setstate__(model, content)  # type: ignore[union-attr]
     return model
 
 
-def _said_of(value: Any, form: str) -> Any:
+def _content_of(value: Any, form: str) -> Any:
+    """Return what is kept of an object of this form beside its class."""
     if form == "item":
         return dict(value)
     if form == "enum":
         return value.name
     if form == "named tuple":
         return [*value]
-    return _fields(value) if form == "fields" else value.__getstate__()
+    return _fields_of(value) if form == "fields" else value.__getstate__()
 
 
 def _method(spider: Spider, name: str) -> Any:
-    """Return a plain method of the spider's class, bound to the spider.
+    """Return the plain method of this name, bound to the spider, or None if its class has none.
 
     No attribute is computed.
     """
-    found = getattr_static(type(spider), name, None)
-    return MethodType(found, spider) if isinstance(found, FunctionType) else None
+    function = getattr_static(type(spider), name, None)
+    return MethodType(function, spider) if isinstance(function, FunctionType) else None
 
 
 # -- both ways
 
 
 class ValuePacker:
-    """Turns values into what msgpack takes. CannotBePacked: not this one."""
+    """Turns values into what msgpack can pack."""
 
-    def __init__(self, spider: Spider, *, classes: bool) -> None:
-        """`classes`: requests within may name theirs; other drones take none."""
+    def __init__(self, spider: Spider, *, allow_classes: bool) -> None:
+        """`allow_classes`: keep the class of a request within a value. Other drones accept none."""
         self._spider = spider
-        self._classes = classes
+        self._allow_classes = allow_classes
 
     def of(self, value: Any, depth: int = 0) -> Any:
-        """Return the value, with an ExtType for whatever msgpack has no form of."""
+        """Return the value with an ExtType in place of each part that msgpack cannot pack.
+
+        `depth` is the number of values around it. Raise CannotBePacked if a part has a type that
+        cannot be kept, or if values are nested too deeply.
+        """
         kind = type(value)
-        if kind in NATIVE:
+        if kind in NATIVE_TYPES:
             return value
         if depth > DEEPEST:
             raise CannotBePacked(kind)
         if kind is list:
-            return [self.of(one, depth + 1) for one in value]
+            return [self.of(member, depth + 1) for member in value]
         if kind is dict:
-            return {self.of(key, depth + 1): self.of(one, depth + 1) for key, one in value.items()}
+            return {
+                self.of(key, depth + 1): self.of(member, depth + 1) for key, member in value.items()
+            }
         if kind is int:
             # msgpack has integers of 64 bits, signed or not
             is_native = -(1 << 63) <= value < 1 << 64
             return value if is_native else self._ext(SIMPLE.index("integer"), hex(value), depth)
         if kind in WRITERS:
-            name, written = WRITERS[kind]
-            return self._ext(SIMPLE.index(name), written(value), depth)
-        return self._object(value, kind, depth)
+            name, write = WRITERS[kind]
+            return self._ext(SIMPLE.index(name), write(value), depth)
+        return self._packed_object(value, kind, depth)
 
-    def _object(self, value: Any, kind: type, depth: int) -> Any:
+    def _packed_object(self, value: Any, kind: type, depth: int) -> Any:
+        """Return a value of any other type, packed: a request, a method, or an object of a class."""
         if isinstance(value, Request):
             return self._ext(A_REQUEST, self._request(value), depth)
         if isinstance(value, MethodType):
@@ -295,18 +312,18 @@ class ValuePacker:
         if form:
             module = kind.__module__
             name = kind.__qualname__
-            # A class that is defined in a function
-            if loaded(module, name) is not kind:
+            # A class that is defined in a function would not be found again
+            if loaded_class(module, name) is not kind:
                 raise CannotBePacked(kind)
-            # A combination of several flags is no member
+            # A combination of several flags is not a member of its enum
             if form == "enum" and kind.__members__.get(value.name) is not value:  # type: ignore[attr-defined]
                 raise CannotBePacked(kind)
-            return self._ext(AN_OBJECT, [module, name, _said_of(value, form)], depth)
+            return self._ext(AN_OBJECT, [module, name, _content_of(value, form)], depth)
         return self._plain(value, kind, depth)
 
     def _plain(self, value: Any, kind: type, depth: int) -> Any:
-        """Return a value of a class made of a plain type, as a value of that type."""
-        for base in BASES:
+        """Return a value of a subclass of a plain type as a value of that type."""
+        for base in PLAIN_TYPES:
             if isinstance(value, base):
                 return self.of(base(value), depth)
         if isinstance(value, (bytearray, memoryview)):
@@ -316,68 +333,78 @@ class ValuePacker:
         raise CannotBePacked(kind)
 
     def _request(self, request: Request) -> dict[str, Any]:
+        """Return the fields of a request within a value. Raise CannotBePacked."""
         try:
-            given = request.to_dict(spider=self._spider)
+            fields = request.to_dict(spider=self._spider)
         except ValueError as error:
-            # Its methods are not the spider's
+            # Its callback or errback is not a method of the spider
             raise CannotBePacked(type(request)) from error
-        given["meta"] = {key: value for key, value in request.meta.items() if key not in PASSING}
-        if not self._classes:
-            plain = {"url", *Request.attributes}
-            given = {name: value for name, value in given.items() if name in plain}
-        return given
+        fields["meta"] = {
+            key: value for key, value in request.meta.items() if key not in NOT_STORED
+        }
+        if not self._allow_classes:
+            plain_names = {"url", *Request.attributes}
+            fields = {name: value for name, value in fields.items() if name in plain_names}
+        return fields
 
-    def _ext(self, code: int, said: Any, depth: int) -> msgpack.ExtType:
-        return msgpack.ExtType(code, msgpack.packb(self.of(said, depth + 1)))
+    def _ext(self, code: int, content: Any, depth: int) -> msgpack.ExtType:
+        return msgpack.ExtType(code, msgpack.packb(self.of(content, depth + 1)))
 
 
 class ValueUnpacker:
-    """Makes values again. ValueError, TypeError, LookupError or AttributeError: it cannot."""
+    """Restores the values that a ValuePacker has packed.
 
-    def __init__(self, spider: Spider, *, classes: bool) -> None:
+    A value that cannot be restored raises ValueError, TypeError, LookupError, AttributeError,
+    ArithmeticError or RecursionError.
+    """
+
+    def __init__(self, spider: Spider, *, allow_classes: bool) -> None:
         self._spider = spider
-        self._classes = classes
+        self._allow_classes = allow_classes
         self._depth = 0
 
     def ext(self, code: int, data: bytes) -> Any:
         """Return the value of an ExtType; msgpack calls this."""
-        # A value within a value is an ExtType of its own, and has msgpack call this again
+        # A value within this one is an ExtType of its own, for which msgpack calls `ext` again
         self._depth += 1
         try:
             if self._depth > 2 * DEEPEST:
                 raise ValueError("a value is nested too deeply")
-            said = msgpack.unpackb(data, ext_hook=self.ext, strict_map_key=False)
-            return self._again(code, said)
+            content = msgpack.unpackb(data, ext_hook=self.ext, strict_map_key=False)
+            return self._unpacked(code, content)
         finally:
             self._depth -= 1
 
-    def _again(self, code: int, said: Any) -> Any:
+    def _unpacked(self, code: int, content: Any) -> Any:
+        """Return the value with this code of a type and this content."""
         if 0 <= code < len(SIMPLE):
             kind = SIMPLE[code]
             if kind == "integer":
-                return int(said, 16)
-            return READERS[kind](said)
+                return int(content, 16)
+            return READERS[kind](content)
         if code == IN_MEMORY:
-            return HeldValue(str(said[-1]))
+            return HeldValue(str(content[-1]))
         if code == A_METHOD:
-            method = _method(self._spider, said)
+            method = _method(self._spider, content)
             if method is None:
-                raise ValueError(f"the spider has no method {said}")
+                raise ValueError(f"the spider has no method {content}")
             return method
         if code == AN_OBJECT:
-            return _made(*said)
+            return _restored_object(*content)
         if code == A_REQUEST:
-            return self._request(said)
+            return self._request(content)
         raise ValueError(f"a value has an unknown type ({code})")
 
-    def _request(self, given: dict[str, Any]) -> Request:
-        path = given.pop("_class", None)
-        if path is not None and self._classes:
+    def _request(self, fields: dict[str, Any]) -> Request:
+        """Return the request with these fields. Raise ValueError if its class is not loaded."""
+        path = fields.pop("_class", None)
+        if path is not None and self._allow_classes:
             # A class that bytes name is looked up, and never imported
-            kind = loaded(*path.rpartition(".")[::2])
+            module, _, name = path.rpartition(".")
+            kind = loaded_class(module, name)
             if kind is None or not issubclass(kind, Request):
                 raise ValueError(
                     f"the class {path} is not loaded: import it in the module of the spider"
                 )
-            given["_class"] = path
-        return request_from_dict(given, spider=self._spider)
+            fields["_class"] = path
+        return request_from_dict(fields, spider=self._spider)
