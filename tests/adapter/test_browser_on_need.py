@@ -10,7 +10,7 @@ pytest.importorskip("scrapy_playwright", reason="scrapy-playwright is not instal
 from scrapy import Request
 
 from tests.support.warc_crawl import exchange
-from webcrawl.adapter.browser_on_need import BrowserOnNeed, _unread
+from webcrawl.adapter.browser_on_need import BrowserOnNeed, _unneeded_types
 from webcrawl.base.model import Link
 from webcrawl.content.recognise import recogniser
 from webcrawl.crawl.rendering.deciding import Deciding
@@ -33,18 +33,18 @@ class Browser(BrowserOnNeed):
         self._every = every
         self.document, self.flaws = document, []
 
-    async def _in_place(self, _, one):
+    async def _render_in_place(self, _, one):
         self._places.leave()
         one.body, one.rendered = self.document, True
         return 100
 
-    def _flaw(self, _request, _exchange, name, _why):
+    def _note_flaw(self, _request, _exchange, name, _why):
         self.flaws.append(name)
 
     def shown(self, request=None, trip=None, **changes):
         """What is left of a shell after the browser was asked."""
         one = exchange(URL, **{"body": SHELL, **changes})
-        asyncio.run(self._rendered(request or Request(URL), trip or Trip(Link(URL)), one))
+        asyncio.run(self._render_if_wanted(request or Request(URL), trip or Trip(Link(URL)), one))
         return one
 
 
@@ -107,7 +107,9 @@ def test_with_all_no_page_is_left_out_for_lack_of_room(db):
         browser = Browser(db, places=BrowserPlaces(1, most=1), every=True)
         await browser._places.take(1.0)
         page = exchange(URL, body=PLAIN)
-        waiting = asyncio.ensure_future(browser._rendered(Request(URL), Trip(Link(URL)), page))
+        waiting = asyncio.ensure_future(
+            browser._render_if_wanted(Request(URL), Trip(Link(URL)), page)
+        )
         await asyncio.sleep(0)
         assert not waiting.done()
         browser._places.leave()
@@ -162,4 +164,4 @@ def test_what_need_not_be_shown_is_not_loaded(values, left_out):
     """Images and fonts only for an archive that shows them, media only if they are played."""
     of_crawl = {"RENDER_VIEWS": None, "RENDER_ACTIONS": None, "REQUISITES": False}
 
-    assert _unread(of_crawl | values) == left_out
+    assert _unneeded_types(of_crawl | values) == left_out

@@ -1,7 +1,8 @@
 """Renders pages with scrapy-playwright, behind a proxy of the crawl's own: docs/browser.md.
 
-The crawl's own client fetches the page. The browser is then shown that answer, and whatever else it
-wants it gets by inline downloads, which keep to the guard, to robots.txt and to the hosts' turns.
+The crawl's own client fetches the page, and the proxy hands that answer to the browser. Anything
+else that the browser requests comes by inline downloads, which keep to the address guard, to
+robots.txt and to the hosts' turns.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ from scrapy_playwright.handler import Config, ScrapyPlaywrightDownloadHandler
 from scrapy_playwright.page import PageMethod
 from scrapy_playwright.provider import PlaywrightBrowserProvider
 
-from webcrawl.adapter.browser_actions import ROUNDS, SHARE, act
+from webcrawl.adapter.browser_actions import MAX_ROUNDS, TIME_SHARE, act_on_page
 from webcrawl.adapter.browser_page import (
-    PATIENCE,
+    CLOSING_TIMEOUT,
     BrowserTab,
     PageRendering,
-    differs,
-    empty,
+    empty_tab,
+    is_other_page,
     prepare,
-    rest,
-    so_far,
+    unfinished_document,
+    wait_until_idle,
 )
 from webcrawl.adapter.browser_views import views_of
 from webcrawl.adapter.crawl_end import close_spider
@@ -70,41 +71,43 @@ from webcrawl.store.jobdir.stats_file import REFUSED
 
 logger = logging.getLogger(__name__)
 
-PAGES = 4  # rendered at once, unless PLAYWRIGHT_MAX_CONTEXTS says otherwise: 100 MiB each
-TAB_PAGES = 100  # pages of one origin that a tab shows: what they leak is freed with it
-MOST = 200  # requests of one page; a script can ask for as many hosts as it likes
+MAX_PAGES = 4  # rendered at once, unless PLAYWRIGHT_MAX_CONTEXTS says otherwise: 100 MiB each
+TAB_PAGES = 100  # pages of one origin that a tab shows, until it is closed with what they leaked
+MAX_PAGE_REQUESTS = 200  # of one page; a script could request URLs of any number of hosts
 EARLY_FLAW = "rendered_early"  # the document of a page that was not done
 EMPTY_FLAW = "rendered_empty"  # a document without text
-NONE_FLAW = "unrendered"  # the browser gave none: the page stays as it was sent
-PARTLY_FLAW = "acted_partly"  # RENDER_ACTIONS had not come to an end
+NONE_FLAW = "unrendered"  # there is no document: the page stays as it was sent
+PARTLY_FLAW = "acted_partly"  # RENDER_ACTIONS were not done when the time was up
 UNSENT_FLAW = "unsent"  # its scripts would have sent data, as by POST
 UNVIEWED_FLAW = "unviewed"  # one of RENDER_VIEWS could not be made
-FAILED = "browser_failed"  # the reason that ends a crawl whose browser cannot be started
-HTML = ("text/html", "application/xhtml+xml")
-NOT_OURS = ("playwright_page", "playwright_include_page", "playwright_context", KEY)
+BROWSER_FAILED_REASON = (
+    "browser_failed"  # the reason that ends a crawl whose browser cannot be started
+)
+HTML_TYPES = ("text/html", "application/xhtml+xml")
+META_NOT_COPIED = ("playwright_page", "playwright_include_page", "playwright_context", KEY)
 
 
 class BrowserFailed(Exception):  # noqa: N818 - reads as what it is
-    """There is no browser: a lack of ours, not of any page."""
+    """The browser cannot be started, which no page is to blame for."""
 
 
 class GuardedProvider(PlaywrightBrowserProvider):  # type: ignore[misc,unused-ignore]  # untyped where it is missing
-    """Starts the browser so that everything it does goes through the proxy."""
+    """Starts the browser so that all its connections go through the crawl's proxy."""
 
     def __init__(self, config: Config, proxy: BrowserProxy, identity: ProxyIdentity) -> None:
         super().__init__(config)
         self._proxy = proxy
-        given = config.launch_options
+        users_options = config.launch_options
         arguments = [
-            *given.get("args", ()),
+            *users_options.get("args", ()),
             *CONTAINED,
             f"--ignore-certificate-errors-spki-list={identity.fingerprint}",
         ]
-        # A browser of root has no sandbox; Chromium refuses to start with one.
+        # As root, Chromium refuses to start with a sandbox
         options = {
             "chromium_sandbox": os.geteuid() != 0,
             "ignore_default_args": ["--disable-popup-blocking"],
-            **given,
+            **users_options,
         }
         self._options = options
         self._arguments = arguments
@@ -114,8 +117,9 @@ class GuardedProvider(PlaywrightBrowserProvider):  # type: ignore[misc,unused-ig
         await super().start()
 
     async def launch_browser(self) -> Browser:
+        """Start the browser with the proxy's address. Raise BrowserFailed if it does not start."""
         try:
-            # as an argument too: `ignore_default_args` would drop Playwright's
+            # As an argument too, because `ignore_default_args` would drop Playwright's
             address = self._proxy.address
             arguments = [*self._arguments, f"--proxy-server={address}"]
             self.config.launch_options = {
@@ -123,7 +127,7 @@ class GuardedProvider(PlaywrightBrowserProvider):  # type: ignore[misc,unused-ig
                 "args": arguments,
                 "proxy": {"server": address},
             }
-            # a name, for the types are known where it is installed
+            # A variable, because the type is known only where scrapy-playwright is installed
             browser: Browser = await super().launch_browser()
         except Exception as error:
             raise BrowserFailed(str(error)) from error
@@ -163,44 +167,49 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         self._truncate = values["DOWNLOAD_TRUNCATE"]
         self._actions = values["RENDER_ACTIONS"] or ()
         self._views = values["RENDER_VIEWS"] or ()
-        self._plain = HttpHandler(crawler)
-        self._plain.render = self._rendered
+        self._http_handler = HttpHandler(crawler)
+        self._http_handler.render = self._render_if_wanted
         identity = ProxyIdentity.make()
         self._proxy = BrowserProxy(self._subrequest, identity.context, self._count_refusal)
         self.browser_provider_cls = lambda config: GuardedProvider(config, self._proxy, identity)
-        self._most = config.max_contexts or PAGES
-        self._places = BrowserPlaces(self._most)
-        # Empty ones, by the origin whose pages they showed
+        self._max_pages = config.max_contexts or MAX_PAGES
+        self._places = BrowserPlaces(self._max_pages)
+        # Empty tabs, by the origin whose pages they have shown
         self._tabs: dict[str, BrowserTab] = {}
-        self._told: set[str] = set()
+        self._logged_flaws: set[str] = set()
         self._renderings: dict[str, PageRendering] = {}
         self._shared = SharedResources()
-        # pages may want the same at once
-        self._asking: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        # By URL: pages that request the same URL at once share one download
+        self._url_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def download_request(self, request: Request) -> Response:
-        return await self._plain.download_request(request)
+        return await self._http_handler.download_request(request)
 
-    async def _rendered(self, request: Request, trip: Trip | None, exchange: Exchange) -> None:
-        """Make the answer's body the browser's document, if it is to be rendered."""
+    async def _render_if_wanted(
+        self, request: Request, trip: Trip | None, exchange: Exchange
+    ) -> None:
+        """Make the answer's body the browser's document if its request has `playwright` in its meta."""
         is_wanted = request.meta.get("playwright")
         is_robots = trip is not None and trip.is_prerequisite
         if not is_wanted or is_robots or not can_be_rendered(exchange):
             return
-        answered(trip, exchange)
+        note_answered(trip, exchange)
         await self._places.take(ASKED)
-        await self._in_place(request, exchange)
+        await self._render_in_place(request, exchange)
 
-    async def _in_place(self, request: Request, exchange: Exchange) -> int:
-        """Render a page that has got a place, and free the place; return the milliseconds taken."""
+    async def _render_in_place(self, request: Request, exchange: Exchange) -> int:
+        """Render a page that has a place in the browser, and free the place.
+
+        Return the milliseconds taken.
+        """
         begun = time.monotonic()
         try:
             await self._render(request, exchange)
         finally:
             self._places.leave()
-        took = round(1000 * (time.monotonic() - begun))
-        self._crawl_counters["browser/milliseconds"] += took
-        return took
+        milliseconds = round(1000 * (time.monotonic() - begun))
+        self._crawl_counters["browser/milliseconds"] += milliseconds
+        return milliseconds
 
     @cached_property
     def _logins(self) -> Logins:
@@ -211,209 +220,218 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         await self._proxy.close()
 
     async def _render(self, request: Request, exchange: Exchange) -> None:
-        """Put the document in the exchange.
+        """Put the browser's document into the exchange, and note what is wrong with it.
 
-        If the page does not let itself be rendered, it stays as it is.
+        A page that cannot be rendered keeps its body. Raise DownloadCancelledError if the browser
+        cannot be started; the crawl then ends.
         """
         origin = "/".join(request.url.split("/", 3)[:3])
-        tab = await self._tab(origin) if _is_plain(request) else None
+        tab = await self._take_tab(origin) if _has_no_page_options(request) else None
         password = self._proxy.admit(tab.password if tab else "")
         rendering = PageRendering(request, exchange, page=tab.page if tab else None)
         self._renderings[password] = rendering
         seconds = float(request.meta.get("download_timeout") or self._timeout)
-        done = False
+        is_finished = False
         try:
             await self._make_room()
             async with asyncio.timeout(seconds) as rendering.limit:
                 response: TextResponse = await super().download_request(
-                    self._copy(request, password, rendering, seconds)
+                    self._request_for_playwright(request, password, rendering, seconds)
                 )
-            self._take(exchange, response.text)
+            self._take_document(exchange, response.text)
             if not visible_text(response.text.encode(errors="replace"), "html").strip():
-                self._flaw(
-                    request, exchange, EMPTY_FLAW, "the page has no text after its scripts have run"
-                )
-            done = True
+                reason = "the page has no text after its scripts have run"
+                self._note_flaw(request, exchange, EMPTY_FLAW, reason)
+            is_finished = True
         except BrowserFailed as error:
-            self._fail(request, error)
+            self._end_crawl(request, error)
             raise DownloadCancelledError("the browser cannot be started") from error
         except (PlaywrightError, TimeoutError) as error:
-            text = await so_far(rendering.page)
-            if text:
-                self._take(exchange, text)
-                await self._view(rendering, rendering.page)
-            self._flaw(request, exchange, EARLY_FLAW if text else NONE_FLAW, words_of(error))
+            await self._take_unfinished(rendering, error)
         finally:
-            # First: what the page still asks for is refused from now on
+            # First, so that nothing is downloaded any more for what the page still requests
             del self._renderings[password]
             self._proxy.dismiss(password)
-            used = tab.used + 1 if tab else 1
-            may_keep = done and used < TAB_PAGES and _is_plain(request)
+            pages_shown = tab.pages_shown + 1 if tab else 1
+            may_keep = is_finished and pages_shown < TAB_PAGES and _has_no_page_options(request)
             # A new tab takes three times the CPU of a page
-            if not may_keep or not await self._keep(origin, password, used, rendering):
-                await self._shut(password)
-        self._note(rendering)
+            if not may_keep or not await self._keep_tab(origin, password, pages_shown, rendering):
+                await self._close_context(password)
+        self._note_lacks(rendering)
 
-    def _note(self, rendering: PageRendering) -> None:
-        """Hand over the views of a page, and note what it lacks."""
+    async def _take_unfinished(self, rendering: PageRendering, error: Exception) -> None:
+        """Take the document of a page that has not finished, if there is one, and note the flaw."""
+        text = await unfinished_document(rendering.page)
+        if text:
+            self._take_document(rendering.exchange, text)
+            await self._make_views(rendering, rendering.page)
+        flaw = EARLY_FLAW if text else NONE_FLAW
+        self._note_flaw(rendering.request, rendering.exchange, flaw, words_of(error))
+
+    def _note_lacks(self, rendering: PageRendering) -> None:
+        """Hand the page's views to the archive, and note as flaws what the rendering lacks."""
         request = rendering.request
         exchange = rendering.exchange
         exchange.state.views = rendering.views
         self._count(["browser/views"] * len(rendering.views))
         if rendering.acted_partly:
-            why = f"more was left to do after {ROUNDS} rounds or {SHARE:.0%} of the page's time"
-            self._flaw(request, exchange, PARTLY_FLAW, why)
+            reason = f"more was left to do after {MAX_ROUNDS} rounds or {TIME_SHARE:.0%} of the page's time"
+            self._note_flaw(request, exchange, PARTLY_FLAW, reason)
         if rendering.unsent:
-            why = f"{count(rendering.unsent, 'request')} refused that would have sent data"
-            self._flaw(request, exchange, UNSENT_FLAW, why)
+            reason = f"{count(rendering.unsent, 'request')} refused that would have sent data"
+            self._note_flaw(request, exchange, UNSENT_FLAW, reason)
         if rendering.unviewed:
-            self._flaw(request, exchange, UNVIEWED_FLAW, "; ".join(rendering.unviewed))
+            self._note_flaw(request, exchange, UNVIEWED_FLAW, "; ".join(rendering.unviewed))
 
-    async def _view(self, rendering: PageRendering, page: Page | None) -> None:
-        """Make the views that RENDER_VIEWS asks for, once."""
+    async def _make_views(self, rendering: PageRendering, page: Page | None) -> None:
+        """Make the views that RENDER_VIEWS names, unless that was done or tried before."""
         is_viewed = bool(rendering.views or rendering.unviewed)
         if page is not None and not is_viewed:
             rendering.views, rendering.unviewed = await views_of(page, self._views)
 
-    async def _tab(self, origin: str) -> BrowserTab | None:
-        """Return the empty tab of an origin, if it has one that is still there."""
+    async def _take_tab(self, origin: str) -> BrowserTab | None:
+        """Return the empty tab of an origin and forget it, or None if there is none."""
         tab = self._tabs.pop(origin, None)
         if tab is not None and tab.page.is_closed():
-            await self._shut(tab.password)
+            await self._close_context(tab.password)
             return None
         return tab
 
     async def _make_room(self) -> None:
-        """Close the empty tabs that are too many, the oldest first."""
-        while self._tabs and len(self._tabs) + len(self._renderings) > self._most:
-            await self._shut(self._tabs.pop(next(iter(self._tabs))).password)
+        """Close empty tabs, the oldest first, until there is room for one more page."""
+        while self._tabs and len(self._tabs) + len(self._renderings) > self._max_pages:
+            await self._close_context(self._tabs.pop(next(iter(self._tabs))).password)
 
-    async def _keep(self, origin: str, password: str, used: int, rendering: PageRendering) -> bool:
-        """Keep a page's tab for the next one of its origin, if it can be emptied."""
+    async def _keep_tab(
+        self, origin: str, password: str, used: int, rendering: PageRendering
+    ) -> bool:
+        """Empty the tab of a page for the next one of its origin. Return False if it must be closed."""
         page = rendering.page
         if page is None or origin in self._tabs or len(page.context.pages) > 1:
             return False
         try:
-            await empty(page)
+            await empty_tab(page)
         except (PlaywrightError, TimeoutError):
-            # A tab that cannot be emptied is closed: the next page would find what this one stored
+            # The next page would find what this one has stored
             return False
         self._tabs[origin] = BrowserTab(password, page, used)
         return True
 
-    def _take(self, exchange: Exchange, text: str) -> None:
+    def _take_document(self, exchange: Exchange, text: str) -> None:
+        """Make the browser's document the body of the exchange."""
         exchange.body = document_of(text, exchange)[: self._truncate]
         exchange.rendered = True
         self._count(["browser/pages"])
 
-    def _flaw(self, request: Request, exchange: Exchange, name: str, why: str) -> None:
-        """Note a flaw, mostly the page's own; the first of each name is logged, in case not."""
-        logger.log(
-            logging.DEBUG if name in self._told else logging.WARNING,
-            "%s: %s (%s)",
-            request,
-            name,
-            why,
-        )
-        self._told.add(name)
+    def _note_flaw(self, request: Request, exchange: Exchange, name: str, reason: str) -> None:
+        """Note a flaw in the exchange. Warn of the first of each name, because it may be our fault."""
+        level = logging.DEBUG if name in self._logged_flaws else logging.WARNING
+        logger.log(level, "%s: %s (%s)", request, name, reason)
+        self._logged_flaws.add(name)
         exchange.flaws = (*exchange.flaws, name)
         self._count([f"flaw/{name}"])
 
-    def _copy(
+    def _request_for_playwright(
         self, request: Request, page: str, rendering: PageRendering, seconds: float
     ) -> Request:
         """Return a copy of the request for scrapy-playwright.
 
-        It gets a browser context of its own, with the page's proxy password.
+        `page` is the page's proxy password, which names the page's own browser context as well.
         """
-        meta = {name: value for name, value in request.meta.items() if name not in NOT_OURS}
-        ours = {
+        meta = {name: value for name, value in request.meta.items() if name not in META_NOT_COPIED}
+        our_context = {
             "proxy": {"server": self._proxy.address, "username": USER, "password": page},
             "user_agent": self._agent,
-            "service_workers": "block",  # they would go on without the page
+            "service_workers": "block",  # they would continue without the page
             "accept_downloads": False,
         }
-        given = meta.get("playwright_context_kwargs") or {}
-        before = partial(prepare, rendering, meta.get("playwright_page_init_callback"))
-        methods = meta.get("playwright_page_methods") or ()
-        methods = methods.values() if isinstance(methods, dict) else methods
-        # After the user's own methods, which may ask for more
-        ours_last = [partial(rest, rendering)]
+        users_context = meta.get("playwright_context_kwargs") or {}
+        users_callback = meta.get("playwright_page_init_callback")
+        users_methods = meta.get("playwright_page_methods") or ()
+        if isinstance(users_methods, dict):
+            users_methods = users_methods.values()
+        # After the user's own methods, which may have the page request more
+        our_methods = [partial(wait_until_idle, rendering)]
         if self._actions:
-            ours_last.append(partial(act, rendering, self._actions, SHARE * seconds))
+            our_methods.append(partial(act_on_page, rendering, self._actions, TIME_SHARE * seconds))
         if self._views:
-            ours_last.append(partial(self._view, rendering))
-        more = {
+            our_methods.append(partial(self._make_views, rendering))
+        for_playwright = {
             "playwright": True,
             "playwright_context": page,
-            "playwright_context_kwargs": {**given, **ours},
-            "playwright_page_init_callback": before,
-            "playwright_page_methods": [*methods, *map(PageMethod, ours_last)],
+            "playwright_context_kwargs": {**users_context, **our_context},
+            "playwright_page_init_callback": partial(prepare, rendering, users_callback),
+            "playwright_page_methods": [*users_methods, *map(PageMethod, our_methods)],
             "playwright_page": rendering.page,
-            "playwright_include_page": _is_plain(request),  # its tab stays open
+            "playwright_include_page": _has_no_page_options(request),  # its tab stays open
         }
-        return request.replace(meta={**meta, **more})
+        return request.replace(meta={**meta, **for_playwright})
 
-    async def _shut(self, page: str) -> None:
-        """Close the page's context.
+    async def _close_context(self, page: str) -> None:
+        """Close the browser context of a page.
 
-        A browser that does not is closed as a whole; the next page starts another.
+        A browser that does not close it in time is stopped, and the next page starts another.
         """
         wrapper = self.context_wrappers.get(page)
         if wrapper is None:
             return
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(CLOSING_TIMEOUT):
                 await wrapper.context.close()
         except (PlaywrightError, TimeoutError) as error:
             line = "the browser did not close a page (%s), so it is stopped; the next page starts a new one"
             logger.warning(line, words_of(error))
-            await self._give_up()
+            await self._stop_browser()
 
-    async def _give_up(self) -> None:
-        # There is none if it has gone by itself
+    async def _stop_browser(self) -> None:
+        # The attribute is missing if no browser runs any more
         browser: Browser | None = getattr(self, "browser", None)
         if browser is not None:
             with suppress(PlaywrightError, TimeoutError):
-                async with asyncio.timeout(PATIENCE):
+                async with asyncio.timeout(CLOSING_TIMEOUT):
                     await browser.close()
 
-    def _fail(self, request: Request, error: BrowserFailed) -> None:
-        """End the crawl; the URL is fetched by the next run."""
+    def _end_crawl(self, request: Request, error: BrowserFailed) -> None:
+        """End the crawl. The next run fetches the URL again."""
         logger.critical("the browser cannot be started: %s", error)
         trip = trip_of(request)
         if trip is not None:
             trip.abandoned = True
-        close_spider(self._crawler, FAILED)
+        close_spider(self._crawler, BROWSER_FAILED_REASON)
 
     async def _subrequest(self, page: str, ask: BrowserRequest, url: str) -> BrowserAnswer:
-        """Return the answer for the page: its own, or an inline download's."""
+        """Return the answer to a request of the browser: the page itself, or an inline download's.
+
+        `page` is the proxy password of the page that makes the request.
+        """
         rendering = self._renderings.get(page)
         if rendering is None or not url.startswith(("http://", "https://")):
-            return self._refused(PROTOCOL, 403, "not requested by this page")
-        rendering.asked += 1
+            return self._refuse(PROTOCOL, 403, "not requested by this page")
+        rendering.requests_made += 1
         # The crawl's own client has fetched the page already
-        if rendering.asked == 1 or not differs(url, rendering.request):
+        if rendering.requests_made == 1 or not is_other_page(url, rendering.request):
             return BrowserAnswer(
                 rendering.exchange.status, rendering.exchange.headers, rendering.exchange.body
             )
         if self._logins.keeps_from(rendering.request.url, url):
-            return self._refused("login", 403, "another site's page must not use a login")
-        if rendering.asked > MOST:
-            return self._refused("number", 403, f"the page has made more than {MOST} requests")
-        rendering.begin()
+            return self._refuse("login", 403, "another site's page must not use a login")
+        if rendering.requests_made > MAX_PAGE_REQUESTS:
+            reason = f"the page has made more than {MAX_PAGE_REQUESTS} requests"
+            return self._refuse("number", 403, reason)
+        rendering.begin_request()
         try:
-            # Pages that want the same at once wait for the first of them, and share its answer
-            async with self._asking.setdefault(url, asyncio.Lock()):
-                told = self._shared.find(url, ask, time.time())
-                if told is not None:
+            # Pages that request the same URL at once wait for the first of them, and share its answer
+            async with self._url_locks.setdefault(url, asyncio.Lock()):
+                shared = self._shared.find(url, ask, time.time())
+                if shared is not None:
                     self._count(["browser/shared"])
-                return told or await self._asked(ask, url)
+                    return shared
+                return await self._fetch_subrequest(ask, url)
         finally:
-            rendering.end()
+            rendering.end_request()
 
-    async def _asked(self, ask: BrowserRequest, url: str) -> BrowserAnswer:
-        """Return an inline download's answer."""
+    async def _fetch_subrequest(self, ask: BrowserRequest, url: str) -> BrowserAnswer:
+        """Return the answer of an inline download, or a refusal if there is none."""
         self._count(["browser/requests"])
         meta = {**OWN_META, "verbatim_url": True}
         try:
@@ -422,18 +440,19 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
             )
             response = await self._crawler.engine.download_async(request)
         except IgnoreRequest as error:
-            return self._refused("rules", 403, str(error))
-        except Exception as error:  # noqa: BLE001 - it was logged if it is a mistake; the page goes on without the answer
-            return self._refused("failed", 502, type(error).__name__)
+            return self._refuse("rules", 403, str(error))
+        except Exception as error:  # noqa: BLE001 - a mistake in code was logged; the page continues without the answer
+            return self._refuse("failed", 502, type(error).__name__)
         headers = [(name, value) for name, values in response.headers.items() for value in values]
-        told = BrowserAnswer(response.status, headers, response.body)
-        if not response.flags:  # it is whole
-            self._shared.keep(url, ask, told, time.time())
-        return told
+        answer = BrowserAnswer(response.status, headers, response.body)
+        # Flags say what a body lacks
+        if not response.flags:
+            self._shared.keep(url, ask, answer, time.time())
+        return answer
 
-    def _refused(self, kind: str, status: int, why: str) -> BrowserAnswer:
+    def _refuse(self, kind: str, status: int, reason: str) -> BrowserAnswer:
         self._count_refusal(kind)
-        return refusal(status, why)
+        return refusal(status, reason)
 
     def _count_refusal(self, kind: str, page: str = "") -> None:
         if kind == METHOD and page in self._renderings:
@@ -448,13 +467,13 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         self._crawl_counters.update(names)
 
 
-def _is_plain(request: Request) -> bool:
-    """Return whether the request asks nothing of its page that the next page would still find."""
+def _has_no_page_options(request: Request) -> bool:
+    """Return whether a request sets no option of its page, so that its tab can show another page."""
     return not any(name.startswith("playwright_") for name in request.meta)
 
 
-def answered(trip: Trip | None, exchange: Exchange) -> None:
-    """Book the answer for its host now, so that the page's subrequests get their turns."""
+def note_answered(trip: Trip | None, exchange: Exchange) -> None:
+    """Book an answer for its host before the page is rendered, so that subrequests get turns there."""
     # The wait after the page counts the server's time, and not the browser's
     if trip is not None:
         timings = exchange.timings
@@ -464,9 +483,10 @@ def answered(trip: Trip | None, exchange: Exchange) -> None:
 
 
 def can_be_rendered(exchange: Exchange) -> bool:
+    """Return whether an answer is a whole HTML page with a status of 2xx."""
     if not 200 <= exchange.status < 300:
         return False
     mime = parse(exchange.content_type)
-    if mime is None or mime.essence not in HTML:
+    if mime is None or mime.essence not in HTML_TYPES:
         return False
     return bool(exchange.body) and not exchange.truncated

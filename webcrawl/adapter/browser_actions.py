@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 from playwright.async_api import Page
 
-from webcrawl.adapter.browser_page import PageRendering, rest
+from webcrawl.adapter.browser_page import PageRendering, wait_until_idle
 
-ROUNDS = 50  # of one page: a list without an end would never let go
-SHARE = 0.5  # of the page's time; the rest is for loading it, and for its document
+MAX_ROUNDS = 50  # for one page, because a list may have no end
+TIME_SHARE = 0.5  # of the page's time; the rest is for loading it, and for its document
 
 # In steps of a window, so that what is loaded when it comes into sight is loaded.
 SCROLL = """async () => {
@@ -62,21 +62,23 @@ ACTIONS = {"scroll": SCROLL, "more": MORE, "play": PLAY}
 TO_TOP = "() => scrollTo({top: 0, behavior: 'instant'})"  # where a reader, and a screenshot, begins
 
 
-async def act(rendering: PageRendering, names: Sequence[str], seconds: float, page: Page) -> None:
-    """Act until nothing is left to act on, within `seconds`.
+async def act_on_page(
+    rendering: PageRendering, names: Sequence[str], seconds: float, page: Page
+) -> None:
+    """Run the actions of these names until none finds anything to act on, for at most `seconds`.
 
-    If something is left, `rendering.acted_partly` says so.
+    `rendering.acted_partly` is True afterwards if something was left.
     """
     rendering.acted_partly = True
     try:
         async with asyncio.timeout(seconds):
-            for _ in range(ROUNDS):
+            for _ in range(MAX_ROUNDS):
                 found = [await page.evaluate(ACTIONS[name]) for name in names]
-                await rest(rendering, page)
+                await wait_until_idle(rendering, page)
                 if not any(found):
                     rendering.acted_partly = False
                     break
     except TimeoutError:
-        # The page shows what there is by now
+        # The page is taken as it is now
         pass
     await page.evaluate(TO_TOP)

@@ -8,7 +8,7 @@ from typing import Any
 from scrapy import Request
 from scrapy.crawler import Crawler
 
-from webcrawl.adapter.browser import NONE_FLAW, BrowserHandler, answered, can_be_rendered
+from webcrawl.adapter.browser import NONE_FLAW, BrowserHandler, can_be_rendered, note_answered
 from webcrawl.adapter.rendering_check import chromium
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
@@ -19,12 +19,12 @@ from webcrawl.crawl.rendering.deciding import Deciding
 from webcrawl.crawl.rendering.places import BrowserPlaces
 from webcrawl.crawl.trip import Trip
 
-# times DOWNLOAD_TIMEOUT: scripts and data wait for their host's turns, and a first page has all the
-# links
-LONGER = 3
-# Types that a page needs to be shown, and not to be read: they would wait for turns, too
-SHOWN = frozenset(("image", "font"))
-PLAYED = frozenset(("media",))
+# A page has this many times DOWNLOAD_TIMEOUT: its scripts and data wait for their hosts' turns, and a
+# first page loses all its links if it runs out of time
+TIMEOUT_FACTOR = 3
+# Types of resources that a page needs to be seen, but not to be read. Each would wait for its turn.
+SHOWN_TYPES = frozenset(("image", "font"))
+PLAYED_TYPES = frozenset(("media",))
 
 
 class BrowserOnNeed(BrowserHandler):
@@ -39,16 +39,16 @@ class BrowserOnNeed(BrowserHandler):
         super().__init__(crawler)
         self.config.launch_options.setdefault("executable_path", chromium())
         values = values_of(crawler)
-        self._timeout *= LONGER
+        self._timeout *= TIMEOUT_FACTOR
         self._every = values["RENDER"] == EVERY
-        self._unread = _unread(values)
-        self.abort_request = self.abort_request or self._is_unread
+        self._unneeded_types = _unneeded_types(values)
+        self.abort_request = self.abort_request or self._is_unneeded
         most = max(1, int(values["RENDER_SHARE"] * values["CONCURRENT_REQUESTS"]))
-        self._places = BrowserPlaces(min(self._most, most), most)
+        self._places = BrowserPlaces(min(self._max_pages, most), most)
 
-    def _is_unread(self, asked: Any) -> bool:
-        """Return whether a browser asks for what has neither text nor links, and need not be shown."""
-        return asked.resource_type in self._unread
+    def _is_unneeded(self, browser_request: Any) -> bool:
+        """Return whether the page can do without what its browser requests: no text, no links."""
+        return browser_request.resource_type in self._unneeded_types
 
     @cached_property
     def _deciding(self) -> Deciding:
@@ -56,44 +56,56 @@ class BrowserOnNeed(BrowserHandler):
         assert deciding is not None  # noqa: S101 - made with this handler, for the same setting
         return deciding
 
-    async def _rendered(self, request: Request, trip: Trip | None, exchange: Exchange) -> None:
-        """Render a page of the crawl itself on need; what others await comes as it was sent."""
-        await super()._rendered(request, trip, exchange)
-        if exchange.rendered or request.method != "GET" or not can_be_rendered(exchange):
-            return
-        if request.meta.get("playwright"):
-            return
-        # Awaited downloads stay as they were sent, and so do those of a page in the browser
-        if trip is None or trip.inline or trip.is_prerequisite:
-            return
-        # A frame that is fetched only to show the page that it is in
-        if self._every and trip.link is not None and is_needed(trip.link.path):
+    async def _render_if_wanted(
+        self, request: Request, trip: Trip | None, exchange: Exchange
+    ) -> None:
+        """Make the answer's body the browser's document if the page needs scripts, or RENDER = all.
+
+        Only pages of the crawl itself are rendered here; what code awaits stays as it was sent.
+        """
+        await super()._render_if_wanted(request, trip, exchange)
+        if exchange.rendered or not self._may_render(request, trip, exchange):
             return
         wanted = self._deciding.wanted(exchange)
         if wanted is None:
             return
-        answered(trip, exchange)
+        note_answered(trip, exchange)
         if not await self._places.take(wanted.worth):
             why = "the browser is busy with other pages (see RENDER_SHARE)"
-            self._flaw(request, exchange, NONE_FLAW, why)
+            self._note_flaw(request, exchange, NONE_FLAW, why)
             return
-        page = exchange.body
-        took = await self._in_place(request, exchange)
-        # A page that is the same keeps its own bytes and digest: an archive has a conversion record
-        # only where it adds something
-        if not self._deciding.learn(wanted, page, exchange, took):
-            exchange.body = page
+        body_as_sent = exchange.body
+        milliseconds = await self._render_in_place(request, exchange)
+        # A page that rendering has not changed keeps its bytes and digest: an archive has a
+        # conversion record only where it adds something
+        if not self._deciding.learn(wanted, body_as_sent, exchange, milliseconds):
+            exchange.body = body_as_sent
             exchange.rendered = False
 
+    def _may_render(self, request: Request, trip: Trip | None, exchange: Exchange) -> bool:
+        """Return whether the answer is a page of the crawl itself that a browser can show."""
+        if request.method != "GET" or not can_be_rendered(exchange):
+            return False
+        # BrowserHandler has tried these
+        if request.meta.get("playwright"):
+            return False
+        # Downloads that code or a page in the browser awaits stay as they were sent
+        if trip is None or trip.inline or trip.is_prerequisite:
+            return False
+        # A frame that is fetched only to show the page around it
+        is_frame = trip.link is not None and is_needed(trip.link.path)
+        return not (self._every and is_frame)
 
-def _unread(values: CheckedSettings) -> frozenset[str]:
+
+def _unneeded_types(values: CheckedSettings) -> frozenset[str]:
     """Return the types of resources that no page of this crawl loads in the browser.
 
-    With REQUISITES a script may show images that its document does not name, as in a canvas.
+    With REQUISITES images are loaded, because a script may show some that its document does not
+    name, as in a canvas.
     """
-    unread = SHOWN | PLAYED
+    unread = SHOWN_TYPES | PLAYED_TYPES
     if values["RENDER_VIEWS"] or values["REQUISITES"]:
-        unread -= SHOWN
+        unread -= SHOWN_TYPES
     if "play" in (values["RENDER_ACTIONS"] or ()):
-        unread -= PLAYED
+        unread -= PLAYED_TYPES
     return unread

@@ -1,7 +1,7 @@
-"""One page in a browser: it stays where it is, and gives its document even if it is not done.
+"""One page in a browser: kept at its URL, waited for, and read even if it never finishes.
 
-The tab that it was in is emptied for the next page of its origin: a new one costs three times as
-much as the page.
+Its tab is emptied for the next page of its origin, because a new tab costs three times as much as a
+page.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from webcrawl.base.model import Exchange, PageView
 
 # seconds without a request after which a page has come to rest; Playwright's networkidle has the
 # same
-REST = 0.5
+IDLE_SECONDS = 0.5
 # Its scripts have nothing to do; a browser that draws nothing may never call a page idle, so a
 # second is enough.
-IDLE = "() => new Promise(done => requestIdleCallback(() => done(), {timeout: 1000}))"
-LEAVING = 1.0  # seconds that a page gets whose script leads elsewhere
-PATIENCE = 5.0  # seconds that a page gets to close, or to give its document
-# Runs before any script of a page, and clears what `empty` does not reach
-AFRESH = "if (top === self) { try { sessionStorage.clear() } catch {} window.name = '' }"
+WAIT_FOR_IDLE = "() => new Promise(done => requestIdleCallback(() => done(), {timeout: 1000}))"
+LEAVING_SECONDS = 1.0  # seconds that a page gets whose script leads elsewhere
+CLOSING_TIMEOUT = 5.0  # seconds that a page gets to close, or to give its document
+# Runs before any script of a page, and clears what `empty_tab` does not reach
+CLEAR_SESSION = "if (top === self) { try { sessionStorage.clear() } catch {} window.name = '' }"
 
 
 @dataclass(slots=True)
 class BrowserTab:
-    """A page's place in the browser: a context with a password of its own."""
+    """A browser context with one page, and with a proxy password of its own."""
 
     password: str
     page: Page
-    used: int = 0  # pages that it has shown
+    pages_shown: int = 0  # pages that it has shown
 
 
 @dataclass(slots=True)
@@ -44,12 +44,12 @@ class PageRendering:
 
     request: Request
     exchange: Exchange
-    asked: int = 0
+    requests_made: int = 0
     waiting: int = 0  # requests without an answer
     answered: asyncio.Event = field(default_factory=asyncio.Event)  # set while none is waiting
-    page: Page | None = None  # an earlier page's at first, if it has that one's tab
-    limit: asyncio.Timeout | None = None  # it ends early if the page wants to go elsewhere
-    acted_partly: bool = False  # the time was up before RENDER_ACTIONS had come to an end
+    page: Page | None = None  # at first the earlier page of the tab, if the tab is not new
+    limit: asyncio.Timeout | None = None  # shortened if the page wants to go elsewhere
+    acted_partly: bool = False  # the time was up before RENDER_ACTIONS were done
     unsent: int = 0  # requests that would have sent data
     views: tuple[PageView, ...] = ()
     unviewed: list[str] = field(default_factory=list)  # why a view could not be made
@@ -57,12 +57,12 @@ class PageRendering:
     def __post_init__(self) -> None:
         self.answered.set()
 
-    def begin(self) -> None:
+    def begin_request(self) -> None:
         """Note that a request of the page begins."""
         self.waiting += 1
         self.answered.clear()
 
-    def end(self) -> None:
+    def end_request(self) -> None:
         """Note that a request of the page has ended."""
         self.waiting -= 1
         if not self.waiting:
@@ -70,83 +70,90 @@ class PageRendering:
 
 
 async def prepare(rendering: PageRendering, more: Any, page: Page, request: Request) -> None:
-    """Keep a page from leaving, before it is loaded: the document would be another URL's."""
+    """Set a page up before it is loaded, so that it cannot leave for another URL.
 
-    async def check(route: Route) -> None:
-        asked = route.request
-        # A frame within the page may navigate
-        is_of_page = asked.is_navigation_request() and asked.frame.parent_frame is None
-        if is_of_page and differs(asked.url, rendering.request):
-            # the page stays; after any other error it would be the browser's own
+    Its document would otherwise be that of the other URL. `more` is the user's own
+    `playwright_page_init_callback`, a function or its path; it is called last.
+    """
+
+    async def keep_at_url(route: Route) -> None:
+        """Abort a request by which the page itself, and not one of its frames, would leave."""
+        request = route.request
+        navigates_page = request.is_navigation_request() and request.frame.parent_frame is None
+        if navigates_page and is_other_page(request.url, rendering.request):
+            # After any other error than this one the browser would show an error page of its own
             await route.abort("aborted")
-            _hurry(rendering.limit)
+            _shorten_limit(rendering.limit)
         else:
             await route.fallback()
 
     if rendering.page is not page:
         rendering.page = page
-        await page.add_init_script(AFRESH)
-        await page.context.route("**", _refuse)
-    # The limit of the whole page decides
+        await page.add_init_script(CLEAR_SESSION)
+        await page.context.route("**", _refuse_popup)
+    # The limit of the whole page counts instead
     page.set_default_navigation_timeout(0)
-    await page.route("**", check)
+    await page.route("**", keep_at_url)
     if more is not None:
         await load_object(more)(page, request)
 
 
-async def _refuse(route: Route) -> None:
-    """Refuse the request of a pop-up: those of the page itself have a route of their own."""
+async def _refuse_popup(route: Route) -> None:
+    """Refuse the request of a pop-up. The page itself has a route of its own, which comes first."""
     await route.abort("blockedbyclient")
 
 
-async def rest(rendering: PageRendering, page: Page) -> None:
-    """Wait until nothing has been requested for a while, which may be long after `load`.
+async def wait_until_idle(rendering: PageRendering, page: Page) -> None:
+    """Wait until a page has requested nothing for IDLE_SECONDS, which may be long after `load`.
 
-    Requests that wait for their host's turn keep it from resting, and the limit is what ends one
-    that never rests.
+    A request that waits for its host's turn counts as requested. The limit of the rendering ends the
+    wait for a page that is never idle.
     """
-    # At `load`, scripts have not yet got what they fetch: of a site made by fetch(), one page of 51
-    # had its text
+    # At `load`, scripts have not yet got what they fetch: on a site made by fetch(), one page of 51
+    # had its text then
     while True:
         await rendering.answered.wait()
-        asked = rendering.asked
-        await page.evaluate(IDLE)
-        await asyncio.sleep(REST)
-        if asked == rendering.asked and rendering.answered.is_set():
+        requests_before = rendering.requests_made
+        await page.evaluate(WAIT_FOR_IDLE)
+        await asyncio.sleep(IDLE_SECONDS)
+        if requests_before == rendering.requests_made and rendering.answered.is_set():
             return
 
 
-async def empty(page: Page) -> None:
-    """End a page's scripts, and drop what they stored. Raise PlaywrightError or TimeoutError."""
-    async with asyncio.timeout(PATIENCE):
+async def empty_tab(page: Page) -> None:
+    """End the scripts of a page, and drop what they have stored.
+
+    Raise PlaywrightError or TimeoutError if the tab cannot be emptied.
+    """
+    async with asyncio.timeout(CLOSING_TIMEOUT):
         await page.goto("about:blank")
         session = await page.context.new_cdp_session(page)
         await session.send("Storage.clearDataForOrigin", {"origin": "*", "storageTypes": "all"})
         await session.detach()
 
 
-def differs(url: str, request: Request) -> bool:
-    """Return whether this is another page than the request's."""
+def is_other_page(url: str, request: Request) -> bool:
+    """Return whether a URL is another page than the request's, whatever the fragments."""
     return url.partition("#")[0] != request.url.partition("#")[0]
 
 
-def _hurry(limit: asyncio.Timeout | None) -> None:
-    """Shorten the wait for a page that was about to leave: it never finishes loading."""
+def _shorten_limit(limit: asyncio.Timeout | None) -> None:
+    """Shorten the time limit of a page that wanted to leave, because it never finishes loading."""
     if limit is None or limit.expired():
         return
-    soon = asyncio.get_running_loop().time() + LEAVING
+    soon = asyncio.get_running_loop().time() + LEAVING_SECONDS
     when = limit.when()
     if when is not None and soon < when:
         limit.reschedule(soon)
 
 
-async def so_far(page: Page | None) -> str:
-    """Return the document of an unfinished page; empty if there is none, or no way to get it."""
+async def unfinished_document(page: Page | None) -> str:
+    """Return the document of an unfinished page, empty if there is none or it cannot be had."""
     if page is None or page.is_closed():
         return ""
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(CLOSING_TIMEOUT):
             return str(await page.content())
     except (PlaywrightError, TimeoutError):
-        # A script that never ends keeps the browser from answering; the page stays as it was sent
+        # A script that never ends keeps the browser from answering
         return ""

@@ -11,8 +11,8 @@ from playwright.async_api import Page
 
 from webcrawl.base.model import PageView
 
-PATIENCE = 15.0  # seconds for each
-LARGEST = 64 << 20  # bytes: a page decides how high it is
+VIEW_TIMEOUT = 15.0  # seconds for each view
+MAX_VIEW_BYTES = 64 << 20  # a page decides how high it is, and a full picture of it how large
 
 
 class ViewKind(NamedTuple):
@@ -39,13 +39,13 @@ async def views_of(page: Page, names: Sequence[str]) -> tuple[tuple[PageView, ..
     for name in names:
         kind = VIEWS[name]
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(VIEW_TIMEOUT):
                 data = await kind.make(page)
         except (PlaywrightError, TimeoutError) as error:
-            failures.append(f"{name}: {error or f'not made within {PATIENCE:.0f} s'}")
+            failures.append(f"{name}: {error or f'not made within {VIEW_TIMEOUT:.0f} s'}")
             continue
-        if len(data) > LARGEST:
-            failures.append(f"{name}: {len(data)} bytes are more than {LARGEST}")
+        if len(data) > MAX_VIEW_BYTES:
+            failures.append(f"{name}: {len(data)} bytes are more than {MAX_VIEW_BYTES}")
         else:
             views.append(PageView(kind.prefix, kind.content_type, data))
     return tuple(views), failures

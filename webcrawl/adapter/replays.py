@@ -21,7 +21,7 @@ from playwright.async_api import Browser, BrowserContext, Playwright, Route, asy
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import TimeoutError as PlaywrightTimeout
 
-from webcrawl.adapter.browser_actions import ACTIONS, ROUNDS, TO_TOP
+from webcrawl.adapter.browser_actions import ACTIONS, MAX_ROUNDS, TO_TOP
 from webcrawl.adapter.rendering_check import CONTAINED, NAMES, chromium
 from webcrawl.base.model import Exchange
 from webcrawl.content.html.shown_text import visible_text
@@ -189,7 +189,7 @@ async def _shown(context: BrowserContext, url: str, actions: Sequence[str]) -> S
     async with asyncio.timeout(LONGEST):
         page = await context.new_page()
         await page.goto(url, wait_until="load", timeout=LOADING)
-        for _ in range(ROUNDS):
+        for _ in range(MAX_ROUNDS):
             # A page that never rests is shown as it is
             with suppress(PlaywrightTimeout):
                 await page.wait_for_load_state("networkidle", timeout=LOADING)
