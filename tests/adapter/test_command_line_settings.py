@@ -5,7 +5,7 @@ from scrapy.exceptions import UsageError
 from scrapy.settings import Settings
 
 from tests.support.commands import command
-from webcrawl.adapter.command_line_settings import given_words
+from webcrawl.adapter.command_line_settings import settings_words
 
 
 @pytest.fixture(name="settings")
@@ -17,7 +17,7 @@ def test_the_command_line_goes_before_them(settings, monkeypatch):
     """They stand before the words of `-s`, of which the last one counts."""
     monkeypatch.setenv("WEBCRAWL_HIVE_DRONES", "3")
 
-    assert given_words(settings, ["HIVE_DRONES=4"])[-2:] == ["HIVE_DRONES=3", "HIVE_DRONES=4"]
+    assert settings_words(settings, ["HIVE_DRONES=4"])[-2:] == ["HIVE_DRONES=3", "HIVE_DRONES=4"]
 
 
 def test_other_names_are_passed_over(settings, monkeypatch):
@@ -26,7 +26,7 @@ def test_other_names_are_passed_over(settings, monkeypatch):
     monkeypatch.setenv("WEBCRAWL_PROGRAM", "webcrawl")
     monkeypatch.setenv("HIVE_DRONES", "3")
 
-    assert given_words(settings, []) == []
+    assert settings_words(settings, []) == []
 
 
 def test_a_dict_is_json_there_too(settings, monkeypatch):
@@ -34,7 +34,7 @@ def test_a_dict_is_json_there_too(settings, monkeypatch):
     monkeypatch.setenv("WEBCRAWL_ITEM_PIPELINES", "mine.Pipeline")
 
     with pytest.raises(UsageError, match=r"ITEM_PIPELINES = mine\.Pipeline: must be a JSON object"):
-        given_words(settings, [])
+        settings_words(settings, [])
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from scrapy.settings import Settings
 from twisted.internet.error import ConnectBindError, ConnectionLost, NoRouteError
 
 from tests.support.warc_crawl import exchange
-from webcrawl.adapter.download_errors import error_of, lacks, raised
+from webcrawl.adapter.download_errors import error_of, is_lack_of_ours, scrapys_error_of
 from webcrawl.adapter.foreign_handlers import UnusableHandler, check_handlers, document_of
 from webcrawl.base.model import Status
 from webcrawl.content.html.encodings import decode, encoding_of
@@ -120,7 +120,7 @@ class TestErrors:
         ours = error_of(error)
 
         assert ours.status == status
-        assert type(raised(ours)) is kind
+        assert type(scrapys_error_of(ours)) is kind
 
     @pytest.mark.parametrize(
         "error", [ZeroDivisionError(), Error("Target closed"), OSError(errno.EIO, "x")]
@@ -128,14 +128,14 @@ class TestErrors:
     def test_anything_else_is_a_mistake(self, error):
         """What no server can have caused stays what it is, and is reported with its traceback."""
         assert error_of(error) is None
-        assert not lacks(error)
+        assert not is_lack_of_ours(error)
 
     @pytest.mark.parametrize(
         "error", [OSError(errno.EMFILE, "x"), ConnectBindError(errno.EMFILE, "x")]
     )
     def test_a_lack_of_ours_is_no_host_s(self, error):
         """A lack of descriptors is recognised in Python's and in Twisted's form."""
-        assert lacks(error)
+        assert is_lack_of_ours(error)
         assert NoSocket("x").status == Status.UNTRIED
 
 

@@ -6,7 +6,12 @@ import pytest
 from scrapy.settings import Settings
 
 from webcrawl.adapter import rendering_check
-from webcrawl.adapter.rendering_check import BROWSER, HANDLER, check_rendering, on_need
+from webcrawl.adapter.rendering_check import (
+    BROWSER_HANDLER,
+    ON_NEED_HANDLER,
+    check_rendering,
+    with_rendering_handler,
+)
 from webcrawl.crawl.checks import SettingError
 
 AUTO = {"RENDER": "auto", "RENDER_ACTIONS": None, "RENDER_VIEWS": None, "OUTPUTS": ("warc",)}
@@ -27,9 +32,9 @@ def test_nothing_is_missing(settings):
     check_rendering(settings, AUTO)
 
     assert rendering_check.chromium() == "/usr/bin/chromium"
-    assert on_need({"http": "a", "https": "b", "ftp": "c"}) == {
-        "http": HANDLER,
-        "https": HANDLER,
+    assert with_rendering_handler({"http": "a", "https": "b", "ftp": "c"}) == {
+        "http": ON_NEED_HANDLER,
+        "https": ON_NEED_HANDLER,
         "ftp": "c",
     }
 
@@ -83,7 +88,7 @@ def test_what_no_page_would_have_is_refused(settings, name, value):
 
     said = f"{name} = {' '.join(value)!r}: must be none with RENDER = off"
     assert str(told.value) == f"{said} (RENDER = all renders each page)"
-    settings.set("DOWNLOAD_HANDLERS", dict.fromkeys(("http", "https"), BROWSER))
+    settings.set("DOWNLOAD_HANDLERS", dict.fromkeys(("http", "https"), BROWSER_HANDLER))
     check_rendering(settings, values)
 
 
@@ -101,5 +106,5 @@ def test_the_handler_is_there():
     from webcrawl.adapter.browser import BrowserHandler
     from webcrawl.adapter.browser_on_need import BrowserOnNeed
 
-    assert f"{BrowserOnNeed.__module__}.{BrowserOnNeed.__name__}" == HANDLER
+    assert f"{BrowserOnNeed.__module__}.{BrowserOnNeed.__name__}" == ON_NEED_HANDLER
     assert issubclass(BrowserOnNeed, BrowserHandler)

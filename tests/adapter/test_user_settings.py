@@ -10,7 +10,7 @@ from tests.support.plain_site import serving
 from webcrawl import settings as defaults
 from webcrawl.adapter.request_meta import NO_EFFECT, MetaWarnings
 from webcrawl.adapter.spiders.web import WebSpider
-from webcrawl.adapter.user_settings import is_given, warnings
+from webcrawl.adapter.user_settings import is_given, setting_warnings
 from webcrawl.adapter.values import plain_values
 
 
@@ -72,7 +72,11 @@ class TestWarnings:
         web = settings()
         WebSpider.update_settings(web)
 
-        assert list(warnings(settings(), Own())) == list(warnings(web, WebSpider("x"))) == []
+        assert (
+            list(setting_warnings(settings(), Own()))
+            == list(setting_warnings(web, WebSpider("x")))
+            == []
+        )
 
     def test_it_depends_on_the_spider(self):
         """What a middleware reads is warned of for `web`, which has none, and what `web` reads for
@@ -82,17 +86,17 @@ class TestWarnings:
         web = settings(**given)
         WebSpider.update_settings(web)
 
-        assert list(warnings(settings(**given), Own())) == [
+        assert list(setting_warnings(settings(**given), Own())) == [
             "LINK_SOURCES: no effect, this spider makes its requests itself"
         ]
-        assert list(warnings(web, WebSpider("x"))) == [
+        assert list(setting_warnings(web, WebSpider("x"))) == [
             "HTTPERROR_ALLOW_ALL: no effect, pages of any status are kept"
         ]
 
     @pytest.mark.parametrize(("given", "told"), [({}, 1), ({"POLITENESS_FACTOR": 0}, 0)])
     def test_what_a_download_delay_means_here(self, given, told):
         """Beside Scrapy's delay the factor counts: who sets only the delay is told."""
-        said = list(warnings(settings(DOWNLOAD_DELAY=2, **given), Own()))
+        said = list(setting_warnings(settings(DOWNLOAD_DELAY=2, **given), Own()))
 
         assert (
             len([line for line in said if line.startswith("DOWNLOAD_DELAY is the shortest wait")])
@@ -105,7 +109,7 @@ class TestWarnings:
         class Old(Own):
             download_maxsize = 5
 
-        assert list(warnings(settings(), Old())) == [
+        assert list(setting_warnings(settings(), Old())) == [
             "own.download_maxsize: no effect; set DOWNLOAD_MAXSIZE in custom_settings instead"
         ]
 
@@ -117,10 +121,12 @@ class TestWarnings:
         spider = Own.from_crawler(get_crawler(Own))
         spider.crawler.signals.connect(spider.parse, getattr(signals, name))
 
-        (said,) = warnings(settings(), spider)
+        (said,) = setting_warnings(settings(), spider)
 
         assert said.startswith(f"signal {name}: is never sent here, ")
-        assert list(warnings(settings(FOREIGN_HANDLERS_ALLOWED=["a.Handler"]), spider)) == []
+        assert (
+            list(setting_warnings(settings(FOREIGN_HANDLERS_ALLOWED=["a.Handler"]), spider)) == []
+        )
 
     def test_at_the_start_of_a_crawl(self, tmp_path):
         """The log of a crawl has the warnings once."""
@@ -154,7 +160,9 @@ class TestUnread:
         """Those that nothing reads are in one line, in whatever case, with what does it here if a
         wish is known.
         """
-        (said,) = warnings(settings(FOOBAR=1, MAX_PAGES=5, http_proxy="http://a.test:1"), PLAIN())
+        (said,) = setting_warnings(
+            settings(FOOBAR=1, MAX_PAGES=5, http_proxy="http://a.test:1"), PLAIN()
+        )
 
         assert said.startswith(
             "FOOBAR, MAX_PAGES, http_proxy: no effect, because no code here reads a setting of this name; for "
@@ -167,7 +175,7 @@ class TestUnread:
 
     def test_in_the_project(self):
         """What only the project's settings say is not looked at: they are its own."""
-        assert list(warnings(settings({"FOOBAR": 1}), PLAIN())) == []
+        assert list(setting_warnings(settings({"FOOBAR": 1}), PLAIN())) == []
 
     @pytest.mark.parametrize("by", [f"{__name__}.Reads", Reads, {f"{__name__}.Reads": 300}])
     def test_code_of_ones_own(self, by):
@@ -176,11 +184,11 @@ class TestUnread:
         """
         given = settings(MY_SERVER="a.test", MY_COMPONENTS=by)
 
-        assert list(warnings(given, PLAIN())) == []
+        assert list(setting_warnings(given, PLAIN())) == []
 
     def test_nobodys_code(self):
         """Without that component the same name is read by nobody."""
-        assert len(list(warnings(settings(MY_SERVER="a.test"), PLAIN()))) == 1
+        assert len(list(setting_warnings(settings(MY_SERVER="a.test"), PLAIN()))) == 1
 
 
 class TestMeta:

@@ -29,7 +29,7 @@ from tests.support.places import ROOT
 from tests.support.plain_site import Site, serving
 from tests.support.scripted_sites import Lively, Scripted, made
 from tests.support.warc_reader import read
-from webcrawl.adapter.rendering_check import NAMES, chromium
+from webcrawl.adapter.rendering_check import BROWSER_NAMES, chromium
 from webcrawl.crawl.rendering.deciding import Need
 from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.tools.verify_crawl import verify
@@ -37,7 +37,7 @@ from webcrawl.tools.why.answer import why
 
 # in the environment of the tests inside: the browser that they start
 INSIDE = "WEBCRAWL_TEST_NAMESPACE"
-INSTALLED = [path for path in map(shutil.which, NAMES) if path]
+INSTALLED = [path for path in map(shutil.which, BROWSER_NAMES) if path]
 # with windows, and without
 BROWSERS = list({"headless" in path: path for path in reversed(INSTALLED)}.values())
 CHROMIUM = os.environ.get(INSIDE) or chromium()

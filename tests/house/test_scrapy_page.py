@@ -7,7 +7,7 @@ from scrapy.settings import Settings
 from webcrawl import settings as defaults
 from webcrawl.adapter.request_meta import FTP_KEYS, NO_EFFECT
 from webcrawl.adapter.spiders.web import WebSpider
-from webcrawl.adapter.user_settings import enabled, warnings
+from webcrawl.adapter.user_settings import enabled_components, setting_warnings
 from webcrawl.crawl.checks.scrapys import PAGES, REQUESTS, TAKEN, UNHEARD
 
 # as one: unknown option; the options are hundreds of rows, and each takes no time
@@ -34,11 +34,14 @@ class TestSettings:
         enabled.
         """
         warned = [
-            any(name in line for line in warnings(_settings(kind, **{name: '{"x": 1}'}), spider))
+            any(
+                name in line
+                for line in setting_warnings(_settings(kind, **{name: '{"x": 1}'}), spider)
+            )
             for kind, spider in ((Own, Own()), (WebSpider, WebSpider("x")))
         ]
 
-        is_read = REQUESTS in row.readers or bool(row.readers & enabled(_settings(Own)))
+        is_read = REQUESTS in row.readers or bool(row.readers & enabled_components(_settings(Own)))
         assert warned == [not is_read, True]
 
     @pytest.mark.parametrize("taken", TAKEN, ids=[one.theirs for one in TAKEN])

@@ -11,31 +11,31 @@ from webcrawl.store.jobdir.stats_file import FINISHED
 
 logger = logging.getLogger(__name__)
 
-ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def wait_if_wanted(values: CheckedSettings) -> None:
-    """Keep the process of a finished drone until a signal ends it, if HIVE_WHEN_DONE says so."""
+    """Keep the process of a finished drone until a signal ends it, if HIVE_WHEN_DONE is `wait`."""
     if values["HIVE_DRONES"] and values["HIVE_WHEN_DONE"] == "wait":
         logger.info("finished: this drone waits for a signal to end (HIVE_WHEN_DONE)")
-        asyncio.run(_wait(values["METRICS_PORT"]))
+        asyncio.run(_wait_for_signal(values["METRICS_PORT"]))
 
 
-async def _wait(where: tuple[str, int] | None) -> None:
-    """Wait for the signal; probes hear meanwhile that the drone lives and has nothing to fetch."""
+async def _wait_for_signal(metrics_address: tuple[str, int] | None) -> None:
+    """Wait for a signal. Meanwhile METRICS_PORT tells probes that the drone is alive and finished."""
     ended = asyncio.Event()
-    for number in ENDS:
+    for number in END_SIGNALS:
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
-    if where is None:
+    if metrics_address is None:
         await ended.wait()
         return
     from webcrawl.crawl.metrics import Listener  # noqa: PLC0415 - it needs an extra
     from webcrawl.net.http_answerer import CannotListen, bound  # noqa: PLC0415 - as above
 
     try:
-        port = bound(*where, "METRICS_PORT")
+        port = bound(*metrics_address, "METRICS_PORT")
     except CannotListen as error:
-        # An engine would start this drone again if it ended, and the crawl has lost nothing.
+        # If this process ended, an engine such as Kubernetes would start the finished drone again
         line = "%s: this drone waits without answering probes; free the port, and restart it"
         logger.error(line, error)  # noqa: TRY400 - one line, no traceback
         await ended.wait()

@@ -31,7 +31,7 @@ from webcrawl.adapter.request_trip import attach_trip, trip_of
 from webcrawl.adapter.robots_request import RobotsRequests
 from webcrawl.adapter.scheduler import FrontierScheduler
 from webcrawl.adapter.spiders.web import WebSpider
-from webcrawl.adapter.user_settings import is_given, unknown
+from webcrawl.adapter.user_settings import is_given, unknown_setting_warnings
 from webcrawl.adapter.values import values_of
 from webcrawl.base.model import Link
 from webcrawl.base.outputs import ONLY_FETCHED, PIPELINES
@@ -93,7 +93,7 @@ class RereadingScheduler(FrontierScheduler):
         """Open the crawl without a network; return what reads PDFs ahead, or None if nothing does."""
         values = values_of(self.crawler)
         downloader = downloader_of(self.crawler)
-        for line in unknown(self.crawler.settings, spider):
+        for line in unknown_setting_warnings(self.crawler.settings, spider):
             logger.warning("%s", line)
         check_outputs(values)
         start_threads()

@@ -43,7 +43,7 @@ from webcrawl.adapter.crawl_end import close_spider
 from webcrawl.adapter.downloader import downloader_of
 from webcrawl.adapter.foreign_handlers import document_of
 from webcrawl.adapter.handlers import HttpHandler
-from webcrawl.adapter.rendering_check import CONTAINED
+from webcrawl.adapter.rendering_check import CONTAINING_ARGUMENTS
 from webcrawl.adapter.request_trip import KEY, trip_of
 from webcrawl.adapter.robots_request import OWN_META
 from webcrawl.adapter.scheduler import scheduler_of
@@ -100,7 +100,7 @@ class GuardedProvider(PlaywrightBrowserProvider):  # type: ignore[misc,unused-ig
         users_options = config.launch_options
         arguments = [
             *users_options.get("args", ()),
-            *CONTAINED,
+            *CONTAINING_ARGUMENTS,
             f"--ignore-certificate-errors-spki-list={identity.fingerprint}",
         ]
         # As root, Chromium refuses to start with a sandbox

@@ -1,8 +1,8 @@
-"""Responses without content coding, and without the header that names it and misleads Scrapy.
+"""Responses without content coding, and without the header that names the coding.
 
-The crawl's own clients decode. A middleware may give answers with their coding still on, those of a
-cache that Scrapy itself has filled: Scrapy's HttpCompressionMiddleware, which would decode them, is
-switched off.
+Scrapy would decode such a body once more. The crawl's own clients decode. A middleware may return
+responses that are still coded, from a cache that Scrapy itself has filled, because Scrapy's
+HttpCompressionMiddleware is switched off.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ GZIP = b"\x1f\x8b\x08"
 
 
 def headers_of_decoded(headers: Headers, exchange: Exchange) -> Headers:
-    """Return the headers for this exchange's body, as they are if it could not be decoded."""
+    """Return the headers that fit an exchange's body: without a Content-Encoding if it is decoded."""
     if HEADER not in headers or exchange.payload.startswith(exchange.body):
         return headers
     kept = Headers(headers)
@@ -29,31 +29,34 @@ def headers_of_decoded(headers: Headers, exchange: Exchange) -> Headers:
 
 
 def with_body(response: Response, body: bytes, **more: Any) -> Response:
-    """Return the response with this body, and the class and encoding that fit this body."""
+    """Return the response with this body, as the class that fits the body.
+
+    `more` replaces further attributes.
+    """
     values = {name: getattr(response, name) for name in Response.attributes} | more | {"body": body}
     kind = responsetypes.from_args(headers=values["headers"], url=response.url, body=body)
     return kind(**values)
 
 
 def decoded(response: Response, limit: int) -> Response:
-    """Return the response with `limit` bytes of its decoded body, and no header of a coding.
+    """Return the response with at most `limit` bytes of its decoded body, without Content-Encoding.
 
-    A body may be decoded already, as in caches of earlier versions, which left that header. Then it
-    is not in the coding.
+    Return it as it is if its body is not in that coding. Caches of earlier versions have decoded
+    bodies beside that header.
     """
-    values = b",".join(response.headers.getlist(HEADER)).lower()
-    if not values or not response.body:
+    header = b",".join(response.headers.getlist(HEADER)).lower()
+    if not header or not response.body:
         return response
-    names = filter(None, map(bytes.strip, values.split(b",")))
+    codings = [coding for part in header.split(b",") if (coding := part.strip())]
     try:
-        decoding = decoder(list(names), limit)
+        decoding = decoder(codings, limit)
     except UnknownCoding:
         return response
     if decoding is None:
         return response
     decoding.feed(response.body)
     decoding.finish()
-    # A body that was cut short still begins as gzip
+    # A gzip body that was cut short
     lacks_only_its_end = decoding.started and response.body.startswith(GZIP)
     if decoding.broken and not lacks_only_its_end:
         return response

@@ -1,4 +1,4 @@
-"""Settings of a command line that Scrapy reads, and refuses in other words or with a traceback."""
+"""Checks of settings of a command line that Scrapy would refuse with a traceback."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from webcrawl.base.readable import shortened
 from webcrawl.base.settings import PREFIX
 
 
-def given_words(settings: BaseSettings | None, words: Iterable[str]) -> list[str]:
-    """Return the environment's settings, and then these words of `-s`: the last of a name counts.
+def settings_words(settings: BaseSettings | None, words: Iterable[str]) -> list[str]:
+    """Return the environment's settings as NAME=VALUE, and then these words of `-s`.
 
-    Raises UsageError as `check_given` does. A name that is no setting is passed over: Kubernetes
-    puts such ones there.
+    The last of a name counts. Raise UsageError as `check_json_settings` does. Variables whose name
+    is no setting are ignored, because Kubernetes sets some with the same prefix.
     """
-    given: list[str] = []
-    for word, value in os.environ.items():
-        name = word.removeprefix(PREFIX)
+    assignments: list[str] = []
+    for variable, value in os.environ.items():
+        name = variable.removeprefix(PREFIX)
         is_setting = settings is not None and name in settings
-        if is_setting and word.startswith(PREFIX):
-            given.append(f"{name}={value}")
-    given += words
-    check_given(settings, given)
-    return given
+        if is_setting and variable.startswith(PREFIX):
+            assignments.append(f"{name}={value}")
+    assignments += words
+    check_json_settings(settings, assignments)
+    return assignments
 
 
-def check_given(settings: BaseSettings | None, given: Iterable[str]) -> None:
-    """Raise UsageError for the first `-s` without the JSON object that Scrapy reads there."""
+def check_json_settings(settings: BaseSettings | None, assignments: Iterable[str]) -> None:
+    """Raise UsageError for the first NAME=VALUE that must be a JSON object and is none."""
     if settings is None:
         return
-    for word in given:
-        name, _, value = word.partition("=")
+    for assignment in assignments:
+        name, _, value = assignment.partition("=")
         # Settings of components are dictionaries, which Scrapy reads as JSON
         takes_object = isinstance(settings.get(name), BaseSettings)
         if takes_object and not _is_object(value):
@@ -47,9 +47,9 @@ def check_given(settings: BaseSettings | None, given: Iterable[str]) -> None:
 
 
 def check_log_file(settings: BaseSettings) -> None:
-    """Raise CannotStart if no line can be written to the log.
+    """Raise CannotStart if a setting of the log is impossible, or its file cannot be written to.
 
-    Its file may lie in JOBDIR, which is to be there.
+    The file may be in JOBDIR, so JOBDIR has to exist already.
     """
     log = settings["LOG_FILE"]
     encoding = settings["LOG_ENCODING"]

@@ -1,4 +1,4 @@
-"""Errors of downloads: what errbacks expect of ours, and what those of others' handlers mean."""
+"""Errors of downloads: Scrapy's for ours, which errbacks get, and ours for those of other handlers."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ from webcrawl.net.errors import (
 )
 from webcrawl.net.shortage import is_ours
 
-# The exceptions of Scrapy that errbacks expect; the first match counts
-ERRORS: tuple[tuple[type[FetchError], type[Exception]], ...] = (
+# The exception of Scrapy's that errbacks get for each error of ours; the first match counts
+SCRAPYS_ERRORS: tuple[tuple[type[FetchError], type[Exception]], ...] = (
     (DnsFailed, CannotResolveHostError),
     (CutShort, ResponseDataLossError),
     (CutLate, DownloadTimeoutError),
@@ -56,9 +56,9 @@ ERRORS: tuple[tuple[type[FetchError], type[Exception]], ...] = (
     (FetchError, DownloadFailedError),
 )
 
-# Errors of other handlers. Scrapy's let through some errors of Twisted's, and TLS errors come as a
-# failed download.
-FOREIGN: tuple[tuple[type[Exception], type[FetchError]], ...] = (
+# Our error for each error of another handler; the first match counts. Scrapy's own handlers let some
+# errors of Twisted's through.
+OUR_ERRORS: tuple[tuple[type[Exception], type[FetchError]], ...] = (
     (CannotResolveHostError, DnsFailed),
     (DownloadConnectionRefusedError, ConnectFailed),
     (DownloadTimeoutError, TimedOut),
@@ -72,8 +72,8 @@ FOREIGN: tuple[tuple[type[Exception], type[FetchError]], ...] = (
     (TimeoutError, TimedOut),
     (ConnectionError, ConnectFailed),
 )
-# How Chromium names what Playwright reports as an exception of its own.
-CHROMIUM: tuple[tuple[str, type[FetchError]], ...] = (
+# Our error for the beginning of an error's name in Chromium, which Playwright reports in a message
+CHROMIUM_ERRORS: tuple[tuple[str, type[FetchError]], ...] = (
     ("NAME_", DnsFailed),
     ("CONNECTION_TIMED_OUT", ConnectTimeout),
     ("TIMED_OUT", TimedOut),
@@ -92,44 +92,47 @@ _NET = re.compile(r"net::ERR_([A-Z0-9_]+)")
 _PLAYWRIGHT = "playwright."
 
 
-def raised(error: FetchError) -> Exception:
-    """Return the exception of Scrapy that stands for an error of ours; raise it from the error."""
-    return next(known for ours, known in ERRORS if isinstance(error, ours))(str(error))
+def scrapys_error_of(error: FetchError) -> Exception:
+    """Return the exception of Scrapy's for an error of ours. The caller raises it from the error."""
+    kind = next(theirs for ours, theirs in SCRAPYS_ERRORS if isinstance(error, ours))
+    return kind(str(error))
 
 
 def error_of(error: Exception) -> FetchError | None:
-    """Return our error for one of a foreign handler; None if no server can have caused it."""
-    for theirs, ours in FOREIGN:
+    """Return our error for one of another handler, or None if no server can have caused it."""
+    for theirs, ours in OUR_ERRORS:
         if isinstance(error, theirs):
             return ours(str(error))
     if not type(error).__module__.startswith(_PLAYWRIGHT):
         return None
-    kind = _of_browser(error)
+    kind = _error_of_browser(error)
     return kind(str(error)) if kind is not None else None
 
 
-def lacks(error: Exception) -> bool:
-    """Return whether our machine lacks what a connection needs; Twisted has it in `osError`."""
+def is_lack_of_ours(error: Exception) -> bool:
+    """Return whether an error says that our machine lacks what a connection needs, such as sockets."""
     if isinstance(error, OSError):
         return is_ours(error)
+    # Twisted keeps the number of the system's error
     if not isinstance(error, ConnectError) or not isinstance(error.osError, int):
         return False
     return is_ours(OSError(error.osError, ""))
 
 
-def _of_browser(error: Exception) -> type[FetchError] | None:
+def _error_of_browser(error: Exception) -> type[FetchError] | None:
+    """Return the class of our error for one of Playwright's, or None if there is none."""
     if type(error).__name__ == "TimeoutError":
         return TimedOut
-    found = _NET.search(str(error))
-    if found is None:
+    match = _NET.search(str(error))
+    if match is None:
         return None
-    return next((kind for name, kind in CHROMIUM if found[1].startswith(name)), None)
+    return next((kind for prefix, kind in CHROMIUM_ERRORS if match[1].startswith(prefix)), None)
 
 
 logger = logging.getLogger(__name__)
 
-# How downloads by a foreign handler may fail; anything else is a mistake in code
-EXPECTED = (
+# Failures of downloads by another handler. Any other error is a mistake in code.
+EXPECTED_ERRORS = (
     CannotResolveHostError,
     DownloadCancelledError,
     DownloadConnectionRefusedError,
@@ -140,30 +143,35 @@ EXPECTED = (
 
 
 class ScrapyOutcomes(Outcomes):
-    """Knows Scrapy's errors, and names ours as Scrapy does."""
+    """The outcomes of downloads through Scrapy, which also has errors of its own."""
 
     def name_of(self, error: Exception) -> str:
-        # Scrapy's stats have the names of its own exceptions
-        shown = raised(error) if isinstance(error, FetchError) else error
-        return global_object_name(type(shown))
+        """Return the dotted name that Scrapy's stats have for an error: of Scrapy's own exception."""
+        return global_object_name(
+            type(scrapys_error_of(error) if isinstance(error, FetchError) else error)
+        )
 
     def status_of_other(self, error: Exception, request: Asked) -> int:
+        """Return the status for an error that is none of ours.
+
+        An error that is not expected of a download is logged with its traceback.
+        """
         if isinstance(error, UnsupportedURLSchemeError):
             return Status.UNSUPPORTED
         # A page may have written such a URL
         if needs_no_host(request.url):
             logger.warning("Error downloading %.200s: %s", request, error)
             return Status.UNEXPECTED
-        if isinstance(error, EXPECTED):
+        if isinstance(error, EXPECTED_ERRORS):
             return Status.UNEXPECTED
         return super().status_of_other(error, request)
 
 
 def as_scrapys(error: Exception) -> Exception:
-    """Return the error as errbacks know it."""
+    """Return the error as errbacks get it: Scrapy's exception for an error of ours."""
     if not isinstance(error, FetchError):
         return error
-    theirs = raised(error)
-    # The log shows both: an errback knows Scrapy's, and ours says what happened
+    theirs = scrapys_error_of(error)
+    # So the log shows ours as well, which says what has happened
     theirs.__cause__ = error
     return theirs

@@ -1,4 +1,4 @@
-"""The phase of each download, and for how long it lasts (LARM's ThreadMonitor)."""
+"""The phase of each download, and how long it has lasted (LARM's ThreadMonitor)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from webcrawl.base.url_text import host_of
 from webcrawl.crawl.trip import Trip
 
 MAX_URL_CHARS = 500
-SECURE = "https:"
+HTTPS_PREFIX = "https:"
 
 
 def downloads(downloader: FrontierDownloader) -> list[dict[str, Any]]:
-    """Return a row for each request under way and each page in process, the longest first."""
+    """Return a row for each request under way and each page being processed, the longest first."""
     now = time.monotonic()
     running = set(downloader.running.all())
     rows = [
@@ -32,20 +32,20 @@ def downloads(downloader: FrontierDownloader) -> list[dict[str, Any]]:
 
 
 def phases(downloader: FrontierDownloader) -> Counter[str]:
-    """Return the number of requests under way and pages in process at each step."""
+    """Return the number of requests under way and pages being processed, by phase."""
     running = set(downloader.running.all())
     return Counter(_phase(trip, url, running, proxy) for trip, url, proxy in _trips(downloader))
 
 
 def _trips(downloader: FrontierDownloader) -> Iterator[tuple[Trip, str, str | None]]:
-    """Yield each trip with its URL, and with its proxy if it has one."""
+    """Yield each trip with its URL, and with its proxy or None."""
     known: set[Trip] = set()
     for request in downloader.active:
         if isinstance(request, Trip):
             trip = request
             proxy = None
         else:
-            trip = _of(request)
+            trip = _trip_of(request)
             proxy = request.meta.get("proxy")
         known.add(trip)
         yield trip, request.url, proxy
@@ -54,18 +54,18 @@ def _trips(downloader: FrontierDownloader) -> Iterator[tuple[Trip, str, str | No
             yield trip, trip.link.url, None
 
 
-def _of(request: Request) -> Trip:
+def _trip_of(request: Request) -> Trip:
     return trip_of(request) or Trip(inline=True)
 
 
 def _phase(trip: Trip, url: str, running: set[Trip], proxy: str | None) -> str:
-    """Return the step that a request or its page has reached."""
+    """Return the phase that a request or its page has reached."""
+    # Another process reads the answer
     if trip.readers:
-        # Another process reads the answer
         return "reader"
-    is_decided = trip.outcome is not None or trip.refusal is not None
-    if is_decided:
-        # It may still be in the spider
+    has_ended = trip.outcome is not None or trip.refusal is not None
+    # The page may still be in the spider
+    if has_ended:
         return "pipelines"
     if trip.fetched is not None:
         return "rendered"
@@ -77,8 +77,8 @@ def _phase(trip: Trip, url: str, running: set[Trip], proxy: str | None) -> str:
 
 
 def _phase_of_connection(timings: Timings | None, url: str, *, has_proxy: bool) -> str:
-    """Return the step of a connection that is being made."""
-    # A proxy looks up the name by itself
+    """Return the phase of a connection that is being made."""
+    # A proxy looks up the name itself
     has_address = has_proxy
     is_connected = False
     if timings is not None:
@@ -86,24 +86,25 @@ def _phase_of_connection(timings: Timings | None, url: str, *, has_proxy: bool) 
         is_connected = bool(timings.connect)
     if not has_address:
         return "dns"
-    if is_connected and url.startswith(SECURE):
+    if is_connected and url.startswith(HTTPS_PREFIX):
         return "tls"
     return "connect"
 
 
 def _row(trip: Trip, url: str, phase: str, now: float) -> dict[str, Any]:
-    robots = trip.is_prerequisite
+    """Return the row of a download in the answer of `ctl threads`."""
+    is_robots = trip.is_prerequisite
     return {
         "seconds": round(now - trip.begun, 1) if trip.begun else 0.0,
-        "phase": f"robots, {phase}" if robots else phase,
-        "bytes": _received(trip),
+        "phase": f"robots, {phase}" if is_robots else phase,
+        "bytes": _received_bytes(trip),
         "host": _host(url),
         "url": text_without_credentials(url)[:MAX_URL_CHARS],
         "awaited": trip.inline,
     }
 
 
-def _received(trip: Trip) -> int:
+def _received_bytes(trip: Trip) -> int:
     if trip.exchange is not None:
         return trip.exchange.received
     return trip.source.received if trip.source is not None else 0

@@ -132,7 +132,7 @@ class FrontierDownloader:
         trip = trip_of(request)
         if trip is not None and not trip.begun:
             return await self._fetch_scheduled(request, trip)
-        with self.inline.awaited():
+        with self.inline.count_awaited():
             return await self.download_with_middlewares(request)
 
     async def _fetch_scheduled(self, request: Request, trip: Trip) -> Response | Request:

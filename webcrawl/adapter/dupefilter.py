@@ -19,16 +19,17 @@ logger = logging.getLogger(__name__)
 
 
 class SeenFilter(BaseDupeFilter):
-    """Reports every request as seen: the seen store hands new ones to the frontier itself, later.
+    """Submits each request to the seen store, which hands a new one to the frontier itself, later.
 
-    IgnoreRequest is raised for one that will not come, DuplicateRequest if that is because it is known.
+    So `request_seen` reports every request as seen. It raises IgnoreRequest for a request that is
+    dropped.
     """
 
-    hands_over = True  # what it reports as seen is not lost
+    hands_over = True  # a request that is reported as seen is not lost
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._is_told = False
+        self._is_duplicate_logged = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -36,22 +37,31 @@ class SeenFilter(BaseDupeFilter):
 
     def log(self, request: Request, spider: Spider) -> None:
         """Log the first duplicate, as Scrapy does; the stats count all."""
-        if not self._is_told:
-            self._is_told = True
+        if not self._is_duplicate_logged:
+            self._is_duplicate_logged = True
             line = "Filtered duplicate request: %s - no more duplicates will be shown"
             logger.debug(line, request, extra={"spider": spider})
 
     def request_seen(self, request: Request) -> bool:
+        """Submit a request to the filters and the seen store, and return True.
+
+        Raise DuplicateRequest if its URL is known, or IgnoreRequest with the name of the filter that
+        has refused it.
+        """
         scheduler = scheduler_of(self._crawler)
         link = scheduler.link_of(request)
         kind = variant(request)
-        own = start_variant(link, request) if is_start(request) else kind
+        own_kind = start_variant(link, request) if is_start(request) else kind
         filtered = scheduler.crawl.parts.pipeline.filtered
-        before = dict(filtered)
-        offered = scheduler.crawl.parts.discovery.offer(link, own, *({kind} - {own}))
+        filtered_before = dict(filtered)
+        other_kinds = {kind} - {own_kind}
+        offered = scheduler.crawl.parts.discovery.offer(link, own_kind, *other_kinds)
         if offered is Offered.KNOWN:
             raise DuplicateRequest
         if offered is Offered.FILTERED:
-            name = next((name for name, urls in filtered.items() if urls != before.get(name)), "")
+            # The filter whose counter has changed is the one that has refused the link
+            name = next(
+                (name for name, urls in filtered.items() if urls != filtered_before.get(name)), ""
+            )
             raise IgnoreRequest(f"left out by the filter {name} of URL_FILTERS")
         return True

@@ -1,7 +1,7 @@
-"""The download handlers of DOWNLOAD_HANDLERS, and which of them are not webcrawl's own.
+"""The download handlers of DOWNLOAD_HANDLERS, and the checks of those that are not webcrawl's own.
 
-A handler that goes round the address guard must be allowed by name. What it gives becomes an
-exchange, what it raises an error of ours.
+A handler that connects without the address guard must be allowed by name. Its responses become
+exchanges, and its exceptions become errors of ours.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy.utils.python import global_object_name
 
 from webcrawl.adapter.cached_responses import headers_of_decoded, with_body
-from webcrawl.adapter.download_errors import error_of, lacks, raised
+from webcrawl.adapter.download_errors import error_of, is_lack_of_ours, scrapys_error_of
 from webcrawl.adapter.request_trip import trip_of
 from webcrawl.base.model import Exchange, Timings
 from webcrawl.base.settings.checked_settings import CheckedSettings
@@ -40,16 +40,19 @@ from webcrawl.net.protocols import Clock
 from webcrawl.net.shortage import Shortage
 from webcrawl.urls.canonical import SCHEMES
 
-GRACE = 1.0  # seconds that a handler gets beyond its own time limit
-RENDERED = "playwright"  # scrapy-playwright's flag of a response whose body is a browser's document
-TOO_LONG = "length"  # WARC's reason
-CUT = {"download_stopped": TOO_LONG, "dataloss": "disconnect"}  # Scrapy's flags, and WARC's reasons
+GRACE_SECONDS = 1.0  # seconds that a handler gets beyond its own time limit
+RENDERED_FLAG = (
+    "playwright"  # scrapy-playwright flags a response whose body is a browser's document
+)
+TOO_LONG = "length"  # WARC's reason for a truncated body
+# WARC's reason by Scrapy's flag of a response
+TRUNCATED_BY_FLAG = {"download_stopped": TOO_LONG, "dataloss": "disconnect"}
 
 
 class ForeignHandler:
-    """A handler of FOREIGN_HANDLERS_ALLOWED: it uses neither the address guard nor our resolver.
+    """Wraps a handler of FOREIGN_HANDLERS_ALLOWED, which uses neither our address guard nor resolver.
 
-    robots.txt is fetched by the crawl's own handler: it must be neither rendered nor cached.
+    The crawl's own handler fetches robots.txt, which must be neither rendered nor cached.
     """
 
     lazy = False
@@ -57,7 +60,7 @@ class ForeignHandler:
     def __init__(
         self,
         crawler: Crawler,
-        theirs: DownloadHandlerProtocol,
+        foreign: DownloadHandlerProtocol,
         own: DownloadHandlerProtocol | None,
         values: CheckedSettings,
         shortage: Shortage,
@@ -65,10 +68,10 @@ class ForeignHandler:
     ) -> None:
         self._clock = clock
         self._crawler = crawler
-        self._theirs = theirs
+        self._foreign = foreign
         self._own = own
         self._shortage = shortage
-        self._name = global_object_name(type(theirs))
+        self._name = global_object_name(type(foreign))
         self._agent = values["USER_AGENT"]
         self._timeout = values["DOWNLOAD_TIMEOUT"]
         self._truncate = values["DOWNLOAD_TRUNCATE"]
@@ -76,27 +79,34 @@ class ForeignHandler:
         crawler.signals.connect(self._bytes_received, signals.bytes_received)
 
     async def download_request(self, request: Request) -> Response:
-        """Return the response, its body decoded; the exchange is in the request's trip."""
+        """Return the response with its body decoded; the exchange is in the request's trip.
+
+        Raise the exception of Scrapy's that stands for a failure. An exception that no server can
+        have caused is raised as it is.
+        """
         trip = trip_of(request)
         if trip is not None and trip.is_prerequisite and self._own is not None:
             return await self._own.download_request(request)
-        # Scrapy's middlewares set both, unless they are switched off
+        # Scrapy's middlewares have set both, unless they are switched off
         request.headers.setdefault(b"User-Agent", self._agent)
         seconds = float(request.meta.setdefault("download_timeout", self._timeout))
         started = time.time()
         begun = self._clock()
-        # Before the handler gets it: when it is sent is not known
-        self._tell(request, trip)
+        # Before the handler gets the request, because it does not say when it sends it
+        self._call_sent_hooks(request, trip)
         self._received[request] = 0
         try:
-            async with asyncio.timeout(seconds + GRACE):
-                response = await self._theirs.download_request(request)
+            async with asyncio.timeout(seconds + GRACE_SECONDS):
+                response = await self._foreign.download_request(request)
         except Exception as error:
-            ours = self._shortage.begins(error) if lacks(error) else error_of(error)
-            if ours is None:
+            if is_lack_of_ours(error):
+                fetch_error: FetchError | None = self._shortage.begins(error)
+            else:
+                fetch_error = error_of(error)
+            if fetch_error is None:
                 raise
-            self._count([f"outcome/{ours.name}"])
-            raise raised(ours) from ours
+            self._count([f"outcome/{fetch_error.name}"])
+            raise scrapys_error_of(fetch_error) from fetch_error
         finally:
             del self._received[request]
         exchange = self._exchange(response, started, self._clock() - begun)
@@ -107,56 +117,62 @@ class ForeignHandler:
         return _decoded(response, exchange)
 
     async def close(self) -> None:
-        await self._theirs.close()
+        await self._foreign.close()
 
     def _exchange(self, response: Response, started: float, seconds: float) -> Exchange:
-        exchange = _answer(response).exchange(
+        """Return the exchange of a response, as far as the handler lets it be known."""
+        exchange = _parsed_answer(response).exchange(
             made_by=self._name, started=started, seconds=seconds, truncate=self._truncate
         )
-        if RENDERED in response.flags and isinstance(response, TextResponse):
+        if RENDERED_FLAG in response.flags and isinstance(response, TextResponse):
             document = document_of(response.text, exchange)[: self._truncate]
-            # Neither the head nor the payload is known: the document is all there is.
+            # The browser shows neither the head nor the payload
             exchange = replace(
                 exchange, head=b"", wire=b"", payload=document, body=document, rendered=True
             )
         return exchange
 
     def _bytes_received(self, data: bytes, request: Request) -> None:
-        """Stop a body larger than can be kept: Scrapy's handlers hold DOWNLOAD_MAXSIZE, 1 GiB."""
+        """Stop a body larger than can be kept. Scrapy's handlers would hold DOWNLOAD_MAXSIZE, 1 GiB."""
         if request in self._received:
             self._received[request] += len(data)
             if self._received[request] > most_coded(self._truncate):
                 raise StopDownload(fail=False)
 
-    def _tell(self, request: Request, trip: Any) -> None:
-        """Tell of the request those who want to know. What the handler makes of it is not known."""
+    def _call_sent_hooks(self, request: Request, trip: Any) -> None:
+        """Call the hooks for a request that is about to be sent. Raise Scrapy's for a FetchError.
+
+        The handler may still change the request.
+        """
         downloader: Any = self._crawler.engine.downloader if self._crawler.engine else None
         try:
             link = trip.link if trip is not None else None
             downloader.hooks.requests.tell_sent(request, request.method, request.url, link)
         except FetchError as error:
-            raise raised(error) from error
+            raise scrapys_error_of(error) from error
 
     def _count(self, names: list[str]) -> None:
-        """Count as the crawl's own handlers do."""
+        """Count in the crawl's own counters, as its own handlers do."""
         downloader: Any = self._crawler.engine.downloader if self._crawler.engine else None
         downloader.count(names)
 
 
 def document_of(text: str, exchange: Exchange) -> bytes:
-    """Return a browser's document in UTF-8, with a mark if it would be read in another encoding."""
+    """Return a browser's document in UTF-8, with a byte order mark if readers need one to know."""
     data = text.encode(UTF_8, "replace")
     read_as = encoding_of(data, exchange.content_type, exchange.url)
     return data if read_as == UTF_8 else codecs.BOM_UTF8 + data
 
 
-def _answer(response: Response) -> ParsedAnswer:
+def _parsed_answer(response: Response) -> ParsedAnswer:
+    """Return the parts of a response of another handler's."""
     headers: list[tuple[bytes, bytes]] = []
     for name, values in response.headers.items():
         for value in values:
             # Playwright joins the values of a repeated header by line feeds
-            headers += [(name, one) for one in value.split(b"\n")]
+            headers += [(name, single_value) for single_value in value.split(b"\n")]
     address: IPv4Address | IPv6Address | None = response.ip_address
+    reasons = (TRUNCATED_BY_FLAG[flag] for flag in response.flags if flag in TRUNCATED_BY_FLAG)
     return ParsedAnswer(
         url=response.url,
         status=response.status,
@@ -164,12 +180,12 @@ def _answer(response: Response) -> ParsedAnswer:
         payload=response.body,
         ip=str(address) if address is not None else "",
         protocol=response.protocol or "",
-        truncated=next((CUT[flag] for flag in response.flags if flag in CUT), ""),
+        truncated=next(reasons, ""),
     )
 
 
 def _decoded(response: Response, exchange: Exchange) -> Response:
-    """Return the response with the body that the exchange has."""
+    """Return the response with the body of the exchange, which is decoded and not too long."""
     if response.body == exchange.body:
         return response
     return with_body(
@@ -177,35 +193,35 @@ def _decoded(response: Response, exchange: Exchange) -> Response:
     )
 
 
-Download = Callable[[Request], Awaitable[Response]]
+DownloadFunction = Callable[[Request], Awaitable[Response]]
 
 
 class UnusableHandler(Exception):  # noqa: N818 - reads as what it is
-    """A handler of DOWNLOAD_HANDLERS may not be used, or cannot be; the message is one line."""
+    """A handler of DOWNLOAD_HANDLERS must not or cannot be used. The message is one line."""
 
 
 def check_handlers(settings: BaseSettings, allowed: Collection[str]) -> None:
-    """Raise UnusableHandler if a handler goes round the guard without being allowed.
+    """Raise UnusableHandler if a handler connects without the address guard and is not allowed.
 
-    No page can name a URL of another scheme than the crawl's: those of a spider's own (data:,
-    file:, s3:) are its author's business. Does not import what is allowed by name: importing may
-    install a reactor, and Scrapy chooses the reactor later.
+    Only handlers for the crawl's own schemes are checked, because no page can name a URL of another
+    one; data:, file: and s3: are up to the spider's author. A handler that is allowed by name is
+    not imported here: importing may install a reactor, which Scrapy chooses later.
     """
-    for scheme, path in _handlers(settings).items():
-        if scheme not in SCHEMES or _name(path) in allowed:
+    for scheme, path in _handler_paths(settings).items():
+        if scheme not in SCHEMES or _path_of(path) in allowed:
             continue
         if not getattr(_load(path), "guarded", False):
             raise UnusableHandler(
-                f"DOWNLOAD_HANDLERS: {_name(path)} ({scheme}) connects without the address guard; "
+                f"DOWNLOAD_HANDLERS: {_path_of(path)} ({scheme}) connects without the address guard; "
                 "to use it anyway, add it to FOREIGN_HANDLERS_ALLOWED (docs/policies.md#download-handlers)"
             )
 
 
 class CrawlDownloadHandlers:
-    """Builds the download handlers, and has the part of DownloadHandlers that a downloader needs.
+    """The download handlers by scheme, in place of Scrapy's DownloadHandlers.
 
-    All handlers are built at the start: the crawl does not begin if one cannot be. Schemes with the
-    same handler share one instance, and so one browser.
+    All handlers are built at the start, so that the crawl does not begin if one cannot be built.
+    Schemes with the same handler share one instance, and so one browser.
     """
 
     def __init__(
@@ -216,31 +232,34 @@ class CrawlDownloadHandlers:
         own = settings.getdict("DOWNLOAD_HANDLERS_BASE")
         self._built: dict[str, DownloadHandlerProtocol] = {}
         self.by_scheme: dict[str, DownloadHandlerProtocol] = {}
-        self._download: dict[str, Download] = {}
-        handlers = _handlers(settings)
+        self._download: dict[str, DownloadFunction] = {}
+        handlers = _handler_paths(settings)
         if values["RENDER"] != OFF:
-            from webcrawl.adapter.rendering_check import on_need  # noqa: PLC0415 - other crawls need no browser
+            from webcrawl.adapter.rendering_check import with_rendering_handler  # noqa: PLC0415 - other crawls need no browser
 
-            handlers = on_need(handlers)
+            handlers = with_rendering_handler(handlers)
         for scheme, path in handlers.items():
             try:
                 handler = self._build(crawler, path)
             except NotConfigured:
-                # Such as s3 without boto3, in a project that does not use it
+                # Such as s3 without boto3, which matters only to a project that uses it
                 if scheme in SCHEMES:
                     raise UnusableHandler(
-                        f"DOWNLOAD_HANDLERS: {_name(path)} cannot be used"
+                        f"DOWNLOAD_HANDLERS: {_path_of(path)} cannot be used"
                     ) from None
                 continue
             if scheme in SCHEMES and not getattr(handler, "guarded", False):
-                ours = self._build(crawler, own[scheme]) if own.get(scheme) else None
-                handler = ForeignHandler(crawler, handler, ours, values, shortage, clock)
+                own_handler = self._build(crawler, own[scheme]) if own.get(scheme) else None
+                handler = ForeignHandler(crawler, handler, own_handler, values, shortage, clock)
             self.by_scheme[scheme] = handler
             self._download[scheme] = handler.download_request
         crawler.signals.connect(self._close, signals.engine_stopped)
 
     def download_request_async(self, request: Request) -> Awaitable[Response]:
-        """Return the response, by the handler of the URL's scheme."""
+        """Return an awaitable of the response, from the handler of the URL's scheme.
+
+        Raise UnsupportedURLSchemeError if the scheme has no handler.
+        """
         scheme = request.url.partition(":")[0]
         download = self._download.get(scheme)
         if download is None:
@@ -248,7 +267,12 @@ class CrawlDownloadHandlers:
         return download(request)
 
     def _build(self, crawler: Crawler, path: Any) -> DownloadHandlerProtocol:
-        name = _name(path)
+        """Return the handler of a class or dotted path, built once.
+
+        Raise UnusableHandler if it cannot be built or has not the interface of Scrapy 2.14, and
+        NotConfigured if it says so itself.
+        """
+        name = _path_of(path)
         if name not in self._built:
             try:
                 handler: DownloadHandlerProtocol = build_from_crawler(_load(path), crawler)
@@ -270,12 +294,13 @@ class CrawlDownloadHandlers:
             await handler.close()
 
 
-def _handlers(settings: BaseSettings) -> dict[str, Any]:
-    found = settings.getwithbase("DOWNLOAD_HANDLERS")
-    return {str(scheme): path for scheme, path in found.items() if path is not None}
+def _handler_paths(settings: BaseSettings) -> dict[str, Any]:
+    """Return the classes or dotted paths of DOWNLOAD_HANDLERS by scheme."""
+    paths = settings.getwithbase("DOWNLOAD_HANDLERS")
+    return {str(scheme): path for scheme, path in paths.items() if path is not None}
 
 
-def _name(path: Any) -> str:
+def _path_of(path: Any) -> str:
     return path if isinstance(path, str) else global_object_name(path)
 
 
@@ -285,19 +310,22 @@ def _load(path: Any) -> Any:
     except Exception as error:
         # A foreign module may raise anything while it is imported
         raise UnusableHandler(
-            f"DOWNLOAD_HANDLERS: {_name(path)} cannot be imported: {error}"
+            f"DOWNLOAD_HANDLERS: {_path_of(path)} cannot be imported: {error}"
         ) from error
 
 
-_NAME = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")  # RFC 9110 5.6.2, token
-_BREAKING = re.compile(rb"[\r\n\0]+")
-# of the wire; the payload has its own length
-_FRAMING = frozenset((b"transfer-encoding", b"content-length"))
+_TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")  # RFC 9110 5.6.2, token
+_LINE_BREAKS = re.compile(rb"[\r\n\0]+")
+# Of the message on the wire; the kept payload has a length of its own
+_FRAMING_FIELDS = frozenset((b"transfer-encoding", b"content-length"))
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedAnswer:
-    """The parts of an answer by a client, its payload without transfer but with content coding."""
+    """An answer as another project's client has parsed it.
+
+    The payload is still in its content coding, and without its transfer coding.
+    """
 
     url: str
     status: int
@@ -305,14 +333,14 @@ class ParsedAnswer:
     payload: bytes
     ip: str = ""
     protocol: str = ""  # such as HTTP/1.1 or h2
-    truncated: str = ""  # WARC's reasons
+    truncated: str = ""  # WARC's reason, empty for a whole payload
 
     def exchange(self, *, made_by: str, started: float, seconds: float, truncate: int) -> Exchange:
-        """Return the exchange, with a head that is put together.
+        """Return the exchange, with a head composed from the headers.
 
-        `truncate`: bytes of the decoded body that are kept.
+        `truncate` is the number of bytes of the decoded body that are kept.
         """
-        kept = _bounded(self.payload, _codings(self.headers), truncate)
+        kept = _bounded_body(self.payload, _content_codings(self.headers), truncate)
         return Exchange(
             url=self.url,
             request=b"",  # what was sent is not known
@@ -333,55 +361,58 @@ class ParsedAnswer:
 
 
 class BoundedBody(NamedTuple):
-    """The parts that are kept of an answer's payload and of its decoded body."""
+    """What is kept of an answer's payload and of its decoded body."""
 
     payload: bytes
     body: bytes
-    is_cut: bool  # one of them was longer than what is kept
-    flaws: tuple[str, ...] = ()  # what was wrong with the coding
+    is_cut: bool  # one of the two was longer than what is kept
+    flaws: tuple[str, ...] = ()  # names of what is wrong with the coding
 
 
-def _bounded(payload: bytes, codings: list[bytes], limit: int) -> BoundedBody:
+def _bounded_body(payload: bytes, codings: list[bytes], limit: int) -> BoundedBody:
     """Decode a payload, and keep at most `limit` bytes of its body."""
     try:
         decoding = decoder(codings, limit)
     except UnknownCoding:
         # The label may be wrong, and the payload may be text
-        return _uncoded(payload, limit, flaws=("unknown_coding",))
+        return _uncoded_body(payload, limit, flaws=("unknown_coding",))
     if decoding is None:
-        return _uncoded(payload, limit)
+        return _uncoded_body(payload, limit)
     kept = payload[: most_coded(limit)]
     is_cut = len(kept) < len(payload)
     if not kept:
         return BoundedBody(kept, kept, is_cut)
     decoding.feed(kept)
-    # The end of a payload that is cut here is missing, and no fault of its coding
+    # A payload that was cut here lacks its end, which is no flaw of its coding
     if not is_cut:
         decoding.finish()
     flaws = ("coding",) if decoding.broken else ()
     has_wrong_label = decoding.broken and not decoding.started
-    # It may still be text
     if has_wrong_label:
+        # The payload may be plain text
         return BoundedBody(kept, kept[:limit], is_cut or len(kept) > limit, flaws)
     return BoundedBody(kept, decoding.body, is_cut or decoding.full, flaws)
 
 
-def _uncoded(payload: bytes, limit: int, *, flaws: tuple[str, ...] = ()) -> BoundedBody:
-    """Keep `limit` bytes of a payload that has no coding, or none that we know, as the body."""
+def _uncoded_body(payload: bytes, limit: int, *, flaws: tuple[str, ...] = ()) -> BoundedBody:
+    """Keep `limit` bytes of a payload as its body: it has no coding, or an unknown one."""
     kept = payload[:limit]
     return BoundedBody(kept, kept, len(kept) < len(payload), flaws)
 
 
-def _codings(headers: list[tuple[bytes, bytes]]) -> list[bytes]:
+def _content_codings(headers: list[tuple[bytes, bytes]]) -> list[bytes]:
     """Return the content codings in the order in which they were applied."""
     values = b",".join(value for name, value in headers if name.lower() == b"content-encoding")
     return [token for part in values.lower().split(b",") if (token := part.strip())]
 
 
 def _head(status: int, headers: list[tuple[bytes, bytes]], length: int) -> bytes:
-    """Return a head in HTTP/1.1's form, which all readers of archives know, for any protocol."""
+    """Return a head in the form of HTTP/1.1, which all readers of archives know.
+
+    Fields that cannot stand in such a head are left out.
+    """
     lines = [status_line(status)]
     for name, value in headers:
-        if _NAME.fullmatch(name) and name.lower() not in _FRAMING:
-            lines.append(b"%b: %b\r\n" % (name, _BREAKING.sub(b" ", value)))
+        if _TOKEN.fullmatch(name) and name.lower() not in _FRAMING_FIELDS:
+            lines.append(b"%b: %b\r\n" % (name, _LINE_BREAKS.sub(b" ", value)))
     return b"".join((*lines, b"Content-Length: %d\r\n\r\n" % length))

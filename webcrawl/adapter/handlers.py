@@ -15,7 +15,7 @@ from scrapy.http import Headers, Response
 from scrapy.responsetypes import responsetypes
 
 from webcrawl.adapter.cached_responses import headers_of_decoded
-from webcrawl.adapter.download_errors import raised
+from webcrawl.adapter.download_errors import scrapys_error_of
 from webcrawl.adapter.downloader import FrontierDownloader, downloader_of
 from webcrawl.adapter.request_meta import RequestOptions
 from webcrawl.adapter.request_trip import trip_of
@@ -32,34 +32,34 @@ from webcrawl.net.protocols import PLAIN, ProtocolModule
 
 logger = logging.getLogger(__name__)
 
-MAX_WARNINGS = 100  # lines about requests that ask for what there is not
+MAX_WARNINGS = 100  # lines about options that no client has, one for each option and value
 
 Render = Callable[[Request, Trip | None, Exchange], Awaitable[None]]
 
 
 class BodyRules(NamedTuple):
-    """The user's settings about bodies; a request may say otherwise in its meta."""
+    """The user's settings about bodies. The meta of a request overrides them."""
 
     must_be_whole: bool  # DOWNLOAD_FAIL_ON_DATALOSS
-    warning_size: int  # DOWNLOAD_WARNSIZE: bytes from which on the log has a line; 0: never
+    warning_size: int  # DOWNLOAD_WARNSIZE: a larger body is logged; 0: none is
 
 
 class HttpHandler(BaseDownloadHandler):
-    """http and https. The bytes of the exchange are in the request's trip.
+    """Downloads http and https by the crawl's own client, and keeps the exchange in the trip.
 
-    Handlers of other protocols say only which module speaks theirs.
+    A subclass for another protocol overrides `module`.
     """
 
-    # every connection is opened by net/connection_reach.py, which asks the address guard
+    # Every connection is opened by net/connection_reach.py, which asks the address guard
     guarded = True
-    render: Render | None = None  # called with each answer, before there is a response
+    render: Render | None = None  # called with each answer, before its response is made
 
     def module(self, network: Network) -> ProtocolModule:
         """Return the protocol module that fetches this handler's URLs."""
         return network.http
 
     @cached_property
-    def _refused(self) -> set[str]:
+    def _reported_options(self) -> set[str]:
         return set()
 
     @cached_property
@@ -81,9 +81,9 @@ class HttpHandler(BaseDownloadHandler):
 
     @cached_property
     def wants_whole_pages(self) -> bool:
-        """Return whether the user has said that the spider's pages must be whole.
+        """Return whether the user has set DOWNLOAD_FAIL_ON_DATALOSS, so that pages must be whole.
 
-        Scrapy's default, which says the same, was not chosen by the user.
+        Scrapy's default has the same value, but for pages it does not count.
         """
         is_chosen = is_given(self.crawler.settings, "DOWNLOAD_FAIL_ON_DATALOSS")
         return self._body_rules.must_be_whole and is_chosen
@@ -94,7 +94,10 @@ class HttpHandler(BaseDownloadHandler):
         return BodyRules(values["DOWNLOAD_FAIL_ON_DATALOSS"], values["DOWNLOAD_WARNSIZE"])
 
     async def download_request(self, request: Request) -> Response:
-        """Return the response; the bytes of the exchange are in the request's trip."""
+        """Return the response; the exchange is in the request's trip.
+
+        Raise the exception of Scrapy's that stands for a failure.
+        """
         trip = trip_of(request)
         exchange = await self._exchange(request, trip)
         if trip is not None:
@@ -103,32 +106,33 @@ class HttpHandler(BaseDownloadHandler):
             self._count(flaws_of(exchange))
         if self.render is not None:
             await self.render(request, trip, exchange)
-        # `web` keeps a body that broke off, unless the user wants pages whole. A download that code
-        # awaits is no page of the spider's.
+        # `web` keeps a body that broke off, unless the user wants whole pages. A download that code
+        # awaits is not a page of the spider's.
         is_page = self._makes_pages_only and trip is not None and not trip.inline
         whole = self.wants_whole_pages if is_page else self._body_rules.must_be_whole
         return self._for_spider(exchange, request, whole=whole)
 
     async def _exchange(self, request: Request, trip: Trip | None) -> Exchange:
-        """Fetch the URL, or ask whether it has changed since an earlier crawl that has it."""
+        """Fetch the URL, on condition that it has changed if an earlier crawl has its page."""
         headers = [(name, value) for name, values in request.headers.items() for value in values]
         since = self._downloader.since
         is_plain_get = request.method == "GET" and not request.body
         if since is None or trip is None or not is_plain_get:
             return await self._fetch(request, trip, headers)
-        # Before the request: a condition is sent only if the earlier page can be read
-        known = await since.latest(trip, request.url, headers)
-        if known is None:
+        # Looked up first, because a condition is sent only if the earlier page can be read
+        earlier = await since.latest(trip, request.url, headers)
+        if earlier is None:
             return await self._fetch(request, trip, headers)
-        exchange = await self._fetch(request, trip, headers + known.conditions)
-        return since.answered(trip, known, exchange)
+        exchange = await self._fetch(request, trip, headers + earlier.conditions)
+        return since.answered(trip, earlier, exchange)
 
     async def _fetch(
         self, request: Request, trip: Trip | None, headers: list[tuple[bytes, bytes]]
     ) -> Exchange:
-        # Most crawls have nothing that hears of requests
-        is_heard = self._downloader.hooks.requests.sent
-        watch = self._sending(request, trip) if is_heard else trip
+        """Fetch the URL with these headers. Raise the exception of Scrapy's for a failure."""
+        # Most crawls have no hook for sent requests, and the trip itself is the watch
+        has_hooks = self._downloader.hooks.requests.sent
+        watch = self._sending(request, trip) if has_hooks else trip
         try:
             return await self._client.fetch(
                 request.url,
@@ -137,42 +141,44 @@ class HttpHandler(BaseDownloadHandler):
                 method=request.method,
                 body=request.body,
                 watch=watch,
-                **self._more(request, trip),
+                **self._client_options(request, trip),
             )
         except FetchError as error:
-            self._failed(error, request.url)
-            raise raised(error) from error
+            self._count_failure(error, request.url)
+            raise scrapys_error_of(error) from error
 
     def _sending(self, request: Request, trip: Trip | None) -> Sending:
-        """Return a watch that also tells, once the request is sent, those who want to know."""
+        """Return a watch that calls the hooks for sent requests, and keeps the trip informed."""
         link = trip.link if trip is not None else None
         requests = self._downloader.hooks.requests
         tell = partial(requests.tell_sent, request, request.method, request.url, link)
         return Sending(trip, tell)
 
-    def _more(self, request: Request, trip: Trip | None) -> dict[str, Any]:
-        """Return what else the client is told, of a request that is not like most."""
+    def _client_options(self, request: Request, trip: Trip | None) -> dict[str, Any]:
+        """Return the client's keyword arguments for a request with options, empty for most."""
         options = self._options.of(request)
         link = trip.link if trip is not None else None
         if link is not None and is_sitemap(link.path):
             options = replace(options, long=True)
         return {} if options is PLAIN else {"options": options}
 
-    def _failed(self, error: FetchError, url: str) -> None:
+    def _count_failure(self, error: FetchError, url: str) -> None:
+        """Count a failure, and warn once of each option that the client does not have."""
         self._count([f"outcome/{error.name}"])
         if not isinstance(error, BadOption):
             return
-        is_told = str(error) in self._refused
-        if not is_told and len(self._refused) < MAX_WARNINGS:
-            self._refused.add(str(error))
+        is_reported = str(error) in self._reported_options
+        if not is_reported and len(self._reported_options) < MAX_WARNINGS:
+            self._reported_options.add(str(error))
             logger.warning(
                 "%s: requests with this option are not fetched (the first is %s)", error, url
             )
 
     def _for_spider(self, exchange: Exchange, request: Request, *, whole: bool) -> Response:
-        """Return the answer as Scrapy promises it: timed, and whole unless the spider takes a part.
+        """Return the response, with the latency in its meta, as Scrapy promises.
 
-        `whole`: whether the body must be whole if the request does not say.
+        `whole`: the body must be whole unless the request's meta says otherwise. Raise the exception
+        of Scrapy's if a part is missing.
         """
         meta = request.meta
         # Seconds from the request's last byte to the answer's first
@@ -188,10 +194,10 @@ class HttpHandler(BaseDownloadHandler):
         return to_response(exchange, request)
 
     def _refuse(self, exchange: Exchange) -> NoReturn:
-        """Raise the error for an answer that lacks a part."""
+        """Raise the exception of Scrapy's for an answer that lacks a part."""
         error = LOST[exchange.truncated](f"only {len(exchange.body)} bytes arrived")
         self._count([f"outcome/{error.name}"])
-        raise raised(error) from error
+        raise scrapys_error_of(error) from error
 
     def _count(self, names: list[str]) -> None:
         """Count in the crawl's own counters, under the names of docs/errors.md."""
@@ -199,21 +205,21 @@ class HttpHandler(BaseDownloadHandler):
 
 
 class FtpHandler(HttpHandler):
-    """ftp: files, and listings as pages of links."""
+    """Downloads ftp: files, and listings as pages of links."""
 
     def module(self, network: Network) -> ProtocolModule:
         return network.ftp
 
 
 class GopherHandler(HttpHandler):
-    """gopher: files, and menus as pages of links."""
+    """Downloads gopher: files, and menus as pages of links."""
 
     def module(self, network: Network) -> ProtocolModule:
         return network.gopher
 
 
 def to_response(exchange: Exchange, request: Request) -> Response:
-    """Return the answer in Scrapy's form, with its body decoded."""
+    """Return Scrapy's response for an exchange, with the decoded body."""
     headers = Headers()
     for name, value in exchange.headers:
         headers.appendlist(name, value)

@@ -1,4 +1,4 @@
-"""A crawl that is one drone of a hive: how it enters, and how it goes on with the others."""
+"""A crawl that is one drone of a hive: how it joins, and the loops that it runs with the others."""
 
 from __future__ import annotations
 
@@ -31,10 +31,14 @@ from webcrawl.urls.seeds.seed_source import is_url, list_paths
 
 logger = logging.getLogger(__name__)
 
-LOOK = 0.2  # seconds between two looks whether all drones of a new hive have come
-# Looks of all drones together in a second, each of which reads the whole registry
-LOOKS = 200
-PAUSE = 1.0  # seconds between two looks whether the hive is to have this drone
+FOUNDING_CHECK_INTERVAL = (
+    0.2  # seconds between two checks whether all drones of a new hive have joined
+)
+# Of all drones together; each check reads the whole registry
+MAX_CHECKS_PER_SECOND = 200
+JOIN_RETRY_INTERVAL = (
+    1.0  # seconds between two attempts of a drone beyond the hive's number to join
+)
 
 
 SEEDS_COMPARED = 1 << 20  # bytes of each list
@@ -68,7 +72,10 @@ def _digest(kind: str, parts: Iterable[str]) -> str:
 
 
 async def refuse_known(settings: BaseSettings, values: CheckedSettings, name: str) -> None:
-    """Raise HiveError if the hive's server knows a state of this drone, which cannot start over."""
+    """Raise HiveError if the hive's server knows this drone, which then cannot start over.
+
+    Raise HiveError as well if the server does not answer.
+    """
     hive = values["HIVE_NAME"] or name
     transport = transport_maker(settings, hive)()
     try:
@@ -85,7 +92,7 @@ async def refuse_known(settings: BaseSettings, values: CheckedSettings, name: st
 
 
 class HiveEntry:
-    """The way into the hive: the state is opened and the server asked before the crawl begins."""
+    """Joins the hive before the crawl begins: opens the state, and registers with the server."""
 
     def __init__(self, crawler: Crawler, values: CheckedSettings, name: str) -> None:
         self._values = values
@@ -103,30 +110,32 @@ class HiveEntry:
             raise
 
     async def member(self) -> Membership:
-        """Return the membership of this drone.
+        """Join the hive, and return the membership of this drone.
 
-        A drone that was in the hive before can go on while the server is away.
+        A drone that was in the hive before can continue while the server is away. Raise HiveError
+        if a new drone cannot join.
         """
         try:
-            return await self._entered()
+            return await self._membership()
         except BaseException:
             self.db.close()
             await self.server.close()
             raise
 
-    async def _entered(self) -> Membership:
+    async def _membership(self) -> Membership:
+        """Join the hive as `member` does, and keep its key and map in the state."""
         key = self.db.get(KEY)
         slots = saved_map(self.db)
         away = None
         try:
-            await self._named()
+            await self._join_when_wanted()
             if key is None:
                 await self._await_founding()
         except Away as error:
             away = error
         else:
             key = self._hive.key
-            # A later map than that of the state is learned when the crawl is open
+            # If the server has a later map than the state, the drone takes it over when the crawl is open
             slots = slots or self._hive.map
         if key is None or slots is None:
             raise HiveError(
@@ -138,43 +147,39 @@ class HiveEntry:
         partition = self._partition.with_slots_of(slots)
         return Membership(self._identity.drone, self._name, key, slots, partition)
 
-    async def _named(self) -> None:
-        """Join the hive.
-
-        A drone beyond those of the hive waits for an order that there be so many.
-        """
-        told = False
+    async def _join_when_wanted(self) -> None:
+        """Join the hive. A drone beyond the hive's number waits until an order raises the number."""
+        is_reported = False
         while True:
             try:
                 await self.join()
-            except UnknownDrone as error:
-                if not told:
+            except NotNamed as error:
+                if not is_reported:
                     logger.warning("%s", error)
-                told = True
-                await asyncio.sleep(PAUSE)
+                is_reported = True
+                await asyncio.sleep(JOIN_RETRY_INTERVAL)
             else:
                 return
 
     async def _await_founding(self) -> None:
-        """Wait until all drones of a new hive have come: one may have an older hive's key.
+        """Wait until all drones of a new hive have joined, at most HIVE_LEASE seconds.
 
-        So it is after a power cut, with a new server, if only some drones had taken their first
-        checkpoint.
+        One of them may have the key of an older hive, which the new hive then takes over. That is so
+        after a power cut, with a new server, if only some drones had taken their first checkpoint.
         """
-        # A hive that was founded anew gives way to the first drone with the state of an older one
         until = time.monotonic() + self._values["HIVE_LEASE"]
-        pause = max(LOOK, self._values["HIVE_DRONES"] / LOOKS)
+        pause = max(FOUNDING_CHECK_INTERVAL, self._values["HIVE_DRONES"] / MAX_CHECKS_PER_SECOND)
         while self._hive.fresh and time.monotonic() < until:
             await asyncio.sleep(pause)
-            # it has joined: a server that is away now is asked again
+            # This drone has joined already, so a server that is away now can be asked again later
             with contextlib.suppress(Away):
                 await self.join()
 
     async def join(self) -> str:
-        """Enter the registry, or enter it again; return the epoch."""
+        """Enter the registry of the hive, or enter it again, and return the hive's epoch."""
         values = self._values
         identity = self._identity
-        # The server may have lost all: the registry is rebuilt from what each drone says of itself
+        # Everything about this drone, so that a server that has lost its data can rebuild the registry
         self._hive = await self.server.join(
             Member(
                 drone=identity.drone,
@@ -195,8 +200,8 @@ class HiveEntry:
         )
         return self._hive.epoch
 
-    def running(self, scheduler: CommandedScheduler) -> DroneRunner:
-        """Return the loops, once there is a crawl."""
+    def running(self, scheduler: CommandedScheduler) -> Running:
+        """Return the loops of this drone, not yet started. Raise HiveError in a crawl without a hive."""
         post = scheduler.crawl.parts.drone_parts
         if post is None:
             raise HiveError("this crawl was not opened as a drone")

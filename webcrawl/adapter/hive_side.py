@@ -1,4 +1,4 @@
-"""The hive of a crawl that is a drone: entered before the crawl is opened, left after its end."""
+"""The hive of a crawl that is a drone: joined before the crawl is opened, left after its end."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 
 class HiveSide:
-    """A crawl's side of its hive. A crawl that is no drone has one too, and waits for no other crawl."""
+    """A crawl's connection to its hive. In a crawl that is no drone it does nothing."""
 
     def __init__(self) -> None:
         self.member: Membership | None = None
-        self.others_done = True  # no drone has anything for us
+        self.others_done = True  # no other drone has anything for this one
         self._entry: HiveEntry | None = None
-        self._others: DroneRunner | None = None
+        self._running: Running | None = None
 
     async def enter(self, crawler: Crawler, values: CheckedSettings, name: str) -> None:
-        """Enter the hive, if the crawl is a drone of one."""
+        """Join the hive if the crawl is a drone. Raise HiveError if it cannot join."""
         if not values["HIVE_DRONES"]:
             return
         from webcrawl.adapter.hive_membership import HiveEntry  # noqa: PLC0415 - 0.1 s that other crawls need not spend
@@ -36,7 +36,7 @@ class HiveSide:
 
     @property
     def db(self) -> CrawlDB | None:
-        """Return the state, which had to be opened to enter."""
+        """Return the state, which joining has opened, or None if the crawl is no drone."""
         return self._entry.db if self._entry is not None else None
 
     @property
@@ -44,19 +44,19 @@ class HiveSide:
         return self._entry is not None
 
     def begin(self, scheduler: CommandedScheduler) -> None:
-        """Begin the loops: the crawl is open."""
+        """Begin the exchange with the other drones. Call this once the crawl is open."""
         if self._entry is not None:
             self.others_done = False
-            self._others = self._entry.running(scheduler)
-            scheduler.crawl.followers.add(self._others)
-            scheduler.crawl.outlook.servers.watch(self._others.absence)
-            self._others.start()
+            self._running = self._entry.running(scheduler)
+            scheduler.crawl.followers.add(self._running)
+            scheduler.crawl.outlook.servers.watch(self._running.absence)
+            self._running.start()
 
     async def stop(self) -> None:
-        """Stop the loops, after the last checkpoint."""
-        if self._others is not None:
-            await self._others.stop()
+        """End the exchange with the other drones. Call this after the last checkpoint."""
+        if self._running is not None:
+            await self._running.stop()
 
     def figures(self) -> dict[str, float]:
-        """Return what the metrics have of the hive; nothing of a crawl that is no drone."""
-        return self._others.figures() if self._others is not None else {}
+        """Return the figures of the hive for the metrics, empty if the crawl is no drone."""
+        return self._running.figures() if self._running is not None else {}

@@ -1,10 +1,11 @@
 """Downloads that code awaits instead of yielding a request: media pipelines, `download_async`.
 
-They wait for their host's turn like all others, with robots.txt, log and archive; and whatever
-awaits them gets an answer (docs/spiders.md).
+They wait for their host's turn, obey robots.txt, and are logged and archived like all others. The
+code that awaits one always gets an answer or an error (docs/spiders.md).
 
-They cannot wait in the frontier's queues. A host's queue gives its next URL when the page before is
-booked, which is after its pipelines: a page that awaits a URL of its own host would wait for ever.
+They cannot wait in the frontier's queues. The queue of a host hands out its next URL when the page
+before is booked, which is after the pipelines: a page that awaits a URL of its own host would wait
+for ever.
 """
 
 from __future__ import annotations
@@ -32,23 +33,24 @@ from webcrawl.crawl.lost_requests import reason_of
 from webcrawl.crawl.trip import Trip, page_under_way
 from webcrawl.urls.canonical import SCHEMES, InvalidUrl
 
-# seconds: which connections are kept, and for how much longer than until the next turn
-NEAR, SLACK = 10.0, 5.0
-HELD = 0.5  # seconds between two looks whether the crawl goes on
+# A connection is kept if its host's next turn is nearer than this, in seconds, and some seconds longer
+KEEP_IF_DUE_WITHIN = 10.0
+KEEP_LONGER = 5.0
+PAUSE_CHECK_INTERVAL = 0.5  # seconds between two checks whether a paused crawl has resumed
 Attempt = Callable[[Request, Trip], Awaitable[Response]]
-Through = Callable[
+WithMiddlewares = Callable[
     [Callable[[Request], Coroutine[Any, Any, Response]], Request],
     Coroutine[Any, Any, Response | Request],
 ]
 
 
 class NotSent(Exception):  # noqa: N818 - reads as what it is
-    """Nothing was sent: after the turn was given, the crawl was paused, or the URL excluded."""
+    """Nothing was sent, because the crawl was paused or the URL excluded since the turn was given."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenCrawl:
-    """An open crawl, as inline downloads need it."""
+    """The parts of an open crawl that inline downloads use."""
 
     books: InlineDownloads
     turns: Turns
@@ -58,38 +60,41 @@ class OpenCrawl:
 
 
 class AwaitedDownloads:
-    """The downloader's way for requests that no scheduler has handed out."""
+    """Downloads the requests that code awaits, which the scheduler has not handed out."""
 
     def __init__(
         self,
         attempt: Attempt,
-        through: Through,
+        with_middlewares: WithMiddlewares,
         barrier: Barrier,
         active: set[Request | Trip],
         slots: int,
     ) -> None:
-        """`attempt` downloads, `through` passes a request through the middlewares.
+        """`attempt` downloads once; `with_middlewares` downloads through the downloader middlewares.
 
-        `slots`: so many at once; 0: any.
+        `slots` is the number of downloads at once, 0 for no limit.
         """
         self._attempt = attempt
-        self._through = through
+        self._with_middlewares = with_middlewares
         self._barrier = barrier
         self._active = active
-        # Slots of their own, as many as there are others, which pages that wait for these downloads
-        # may hold.
+        # Not the slots of other downloads: all of those may be held by pages that await these
         self._slots: AbstractAsyncContextManager[None] = (
             asyncio.Semaphore(slots) if slots else nullcontext()
         )
         self.crawl: OpenCrawl | None = None
         self.waiting = 0  # downloads that are awaited now
-        self.closed = False  # no more are taken
-        # an awaited download was cut off by the end of the crawl: no page is booked after that
+        self.closed = False  # no more are accepted
+        # The end of the crawl has ended an awaited download. No page is booked after that.
         self.cut_short = False
 
     @contextmanager
-    def awaited(self) -> Iterator[None]:
-        """Wrap a whole download. Until it ends, the page that awaits it counts as away."""
+    def count_awaited(self) -> Iterator[None]:
+        """Count a download as awaited while the context is open.
+
+        Checkpoints do not wait for the page that awaits it. Raise DownloadCancelledError if the
+        crawl is ending.
+        """
         self._check_open()
         page = page_under_way()
         self.waiting += 1
@@ -104,163 +109,180 @@ class AwaitedDownloads:
 
     @property
     def turns(self) -> Turns | None:
-        """Return the turns of hosts, while the crawl is open."""
+        """Return the turns of inline downloads at their hosts, or None if no crawl is open."""
         return self.crawl.turns if self.crawl is not None else None
 
     def close(self) -> None:
-        """End all waits, present and later ones, with DownloadCancelledError."""
+        """Accept no more downloads, and end all waits for a turn with DownloadCancelledError."""
         self.closed = True
         if self.waiting:
             self.cut_short = True
             if self.crawl is not None:
-                self.crawl.turns.end(_ended())
+                self.crawl.turns.end(_ending_error())
 
     def _check_open(self) -> None:
         if self.closed:
             self.cut_short = True
-            raise _ended()
+            raise _ending_error()
 
     # -- a download
 
     async def download(self, request: Request) -> Response:
-        """Download in the host's turn, after the middlewares; again if the answer asks for it."""
+        """Download in the host's turn, and retry as the frontier would. Return the last answer.
+
+        The middlewares have seen the request. Raise IgnoreRequest if the URL may not be fetched, or
+        the last attempt's error.
+        """
         crawl = self.crawl
-        # data:, file:, s3: have no host
+        # Such as data:, file: and s3:, which have no host
         if crawl is None or request.url.partition(":")[0].lower() not in SCHEMES:
             return await self._attempt(request, Trip(inline=True))
         page = page_under_way()
-        via = page.link if page is not None else None
+        page_link = page.link if page is not None else None
         kind = variant(request)
         try:
-            link = link_of(request.url, via, referer(request))
+            link = link_of(request.url, page_link, referer(request))
         except InvalidUrl as error:
             raise IgnoreRequest(f"invalid URL: {error.reason}") from error
-        before: Response | Exception | None = None
+        last_result: Response | Exception | None = None
         while True:
-            last = await self._turn_or(before, crawl, link, via, kind)
-            if last is not None:
-                return last
-            private = PRIVATE in request.meta
+            final_answer = await self._wait_for_turn_or_result(
+                last_result, crawl, link, page_link, kind
+            )
+            if final_answer is not None:
+                return final_answer
             trip = Trip(
-                link, keep=_keep(crawl, link), inline=True, awaited=link.url, private=private
+                link,
+                keep=_seconds_to_keep(crawl, link),
+                inline=True,
+                awaited=link.url,
+                private=PRIVATE in request.meta,
             )
             try:
-                response = await self._asked(crawl, request, trip)
+                response = await self._download_in_turn(crawl, request, trip)
             except NotSent:
-                # Another turn is awaited, and the rules are asked again
+                # Waits for another turn, and asks the rules again
                 continue
             except Exception as error:
-                later = self._ended(crawl, trip, via, kind)
-                if later is None:
+                retry = self._book(crawl, trip, page_link, kind)
+                if retry is None:
                     raise
-                before = error
+                last_result = error
             else:
-                later = self._ended(crawl, trip, via, kind)
-                if later is None:
+                retry = self._book(crawl, trip, page_link, kind)
+                if retry is None:
                     return response
-                before = response
-            link = later
+                last_result = response
+            link = retry
 
-    async def _turn_or(
+    async def _wait_for_turn_or_result(
         self,
-        before: Response | Exception | None,
+        last_result: Response | Exception | None,
         crawl: OpenCrawl,
         link: Link,
-        via: Link | None,
+        page_link: Link | None,
         kind: str,
     ) -> Response | None:
-        """Wait for the turn as `_turn` does.
+        """Wait for a turn, and return None; if a retry is refused, return the last attempt's answer.
 
-        If its own answer was one too many for the host, that is what it gets.
+        Raise the last attempt's error instead if it had no answer, or IgnoreRequest if there was no
+        attempt.
         """
         try:
-            await self._turn(crawl, link, via, kind)
-        except IgnoreRequest as refused:
-            if isinstance(before, Response):
-                return before
-            raise before or refused from None
+            await self._wait_for_turn(crawl, link, page_link, kind)
+        except IgnoreRequest as refusal:
+            if isinstance(last_result, Response):
+                return last_result
+            raise last_result or refusal from None
         return None
 
-    async def _turn(self, crawl: OpenCrawl, link: Link, via: Link | None, kind: str) -> None:
-        """Wait until the link may be asked for, by its robots.txt too. Raise IgnoreRequest."""
+    async def _wait_for_turn(
+        self, crawl: OpenCrawl, link: Link, page_link: Link | None, kind: str
+    ) -> None:
+        """Wait until the link may be fetched, and fetch its robots.txt if that is needed first.
+
+        Raise IgnoreRequest, counted and logged, if it may not be fetched.
+        """
         while decision := await crawl.turns.take(link):
             if isinstance(decision, Link):
-                await self._ask_robots(crawl, decision, link.url)
+                await self._fetch_robots(crawl, decision, link.url)
                 self._check_open()
             else:
                 try:
-                    crawl.books.refused(link, via, kind, int(decision))
-                except Exception as error:  # noqa: BLE001 - whatever it is, it is not kept
+                    crawl.books.refused(link, page_link, kind, int(decision))
+                except Exception as error:  # noqa: BLE001 - whatever it is, the refusal is not kept
                     crawl.fail(error)
                 raise IgnoreRequest(reason_of(int(decision)))
 
-    async def _asked(self, crawl: OpenCrawl, request: Request, trip: Trip) -> Response:
+    async def _download_in_turn(self, crawl: OpenCrawl, request: Request, trip: Trip) -> Response:
         """Download in the host's turn, and end the turn.
 
-        The trip is the request's only meanwhile.
+        The trip is attached to the request only meanwhile. Raise NotSent if nothing was sent.
         """
-        before = request.meta.get(KEY)
+        other_trip = request.meta.get(KEY)
         try:
             return await self._in_slot(attach_trip(request, trip), trip)
         finally:
-            if before is None:
+            if other_trip is None:
                 del request.meta[KEY]
             else:
-                request.meta[KEY] = before
-            _give_back(crawl, trip)
+                request.meta[KEY] = other_trip
+            _end_turn(crawl, trip)
 
     async def _in_slot(self, request: Request, trip: Trip) -> Response:
-        # Until the request goes out: a turn that is given up before has not used the host
+        """Wait for a slot, and download once. Raise NotSent if the request may not be sent any more."""
+        # A turn that ends before the request is sent has not used the host
         trip.outcome = Outcome(Status.UNTRIED)
         async with self._slots:
-            was_held = await self.released()
+            was_paused = await self.wait_while_paused()
             self._check_open()
             # The turn was given before the wait for this slot
-            if was_held or self.excludes(trip.awaited):
+            if was_paused or self.is_excluded(trip.awaited):
                 raise NotSent
             trip.outcome = None
             self._active.add(request)
             try:
                 return await self._attempt(request, trip)
             except Exception:
-                if _is_untried(trip) and self.excludes(trip.awaited):
+                if _is_untried(trip) and self.is_excluded(trip.awaited):
                     raise NotSent from None
                 raise
             finally:
                 self._active.discard(request)
 
-    def excludes(self, url: str) -> bool:
-        """Return whether a rule of the open crawl refuses this URL by now."""
+    def is_excluded(self, url: str) -> bool:
+        """Return whether a rule of the open crawl now refuses this URL."""
         return self.crawl is not None and url != "" and self.crawl.books.excludes(url)
 
     async def may_repeat(self, trip: Trip) -> bool:
-        """Wait until what failed for a lack of ours may be tried again.
+        """Wait until a download that our machine has failed to make may be tried again.
 
-        False if it is excluded by now.
+        Return False if the crawl ends or the URL is excluded meanwhile.
         """
-        while self.crawl is not None and not self.closed and not self.excludes(trip.awaited):
+        while self.crawl is not None and not self.closed and not self.is_excluded(trip.awaited):
             if self.crawl.books.may_repeat():
                 return True
-            await asyncio.sleep(HELD)
+            await asyncio.sleep(PAUSE_CHECK_INTERVAL)
         return self.crawl is None
 
-    async def released(self) -> bool:
-        """Wait as long as nothing may go out, and return whether that was so.
+    async def wait_while_paused(self) -> bool:
+        """Wait while the crawl is paused, and return whether it was.
 
-        A turn, or a slot, may be from before the pause.
+        After a pause the caller's turn or slot may be out of date.
         """
         crawl = self.crawl
-        was_held = False
+        was_paused = False
         # The pause has no event to wait for
         while crawl is not None and crawl.books.rests() and not self.closed:
-            was_held = True
-            await asyncio.sleep(HELD)
-        return was_held
+            was_paused = True
+            await asyncio.sleep(PAUSE_CHECK_INTERVAL)
+        return was_paused
 
-    def _ended(self, crawl: OpenCrawl, trip: Trip, via: Link | None, kind: str) -> Link | None:
-        """Log and archive an attempt in the same turn of the event loop in which it ended.
+    def _book(self, crawl: OpenCrawl, trip: Trip, page_link: Link | None, kind: str) -> Link | None:
+        """Log and archive an attempt. Return the link of the next attempt, or None if it was the last.
 
-        Return the link for the next attempt, if there is one.
+        To be called in the turn of the event loop in which the attempt has ended. An attempt that
+        the next run repeats is neither logged nor archived.
         """
         link = trip.link
         outcome = trip.outcome
@@ -270,42 +292,50 @@ class AwaitedDownloads:
         is_left_to_next_run = trip.abandoned or crawl.turns.closed
         if is_left_to_next_run or outcome.status == Status.UNTRIED:
             return None
-        later = None if self.closed else crawl.books.again(link, outcome)
+        retry = None if self.closed else crawl.books.again(link, outcome)
+        is_last = retry is None
         try:
-            kept = crawl.books.answered(link, via, kind, outcome, exchange, last=later is None)
-            if kept and exchange is not None and not trip.private:
-                exchange.state.again = later is not None
+            # False: a former run has archived it before it was killed
+            is_new = crawl.books.answered(link, page_link, kind, outcome, exchange, last=is_last)
+            if is_new and exchange is not None and not trip.private:
+                exchange.state.again = not is_last
                 crawl.archive(link, exchange)
         except Exception as error:  # noqa: BLE001 - whatever it is, the answer is not kept
             crawl.fail(error)
-        return later
+        return retry
 
     # -- robots.txt
 
-    async def _ask_robots(self, crawl: OpenCrawl, link: Link, awaited: str) -> None:
-        """Ask for robots.txt in the turn that was the awaited URL's."""
+    async def _fetch_robots(self, crawl: OpenCrawl, link: Link, awaited: str) -> None:
+        """Fetch the robots.txt that the awaited URL needs, in the turn that was given for it."""
         trip = Trip(link, inline=True, awaited=awaited)
         request = crawl.robots.request(link.url, trip)
         try:
             response = None
             try:
-                response = await self._through(partial(self._in_slot, trip=trip), request)
+                response = await self._with_middlewares(partial(self._in_slot, trip=trip), request)
             except NotSent:
                 return
             except Exception:
                 if self.closed:
                     raise
-            # before the turn ends: there may be a Crawl-delay in it
-            self._heard(crawl, trip, response)
+            # Before the turn ends, because a Crawl-delay in it makes the turn longer
+            self._note_robots(crawl, trip, response)
         finally:
-            _give_back(crawl, trip)
+            _end_turn(crawl, trip)
 
-    def _heard(self, crawl: OpenCrawl, trip: Trip, response: Response | Request | None) -> None:
+    def _note_robots(
+        self, crawl: OpenCrawl, trip: Trip, response: Response | Request | None
+    ) -> None:
+        """Note what a robots.txt says, and count, log and archive its download.
+
+        `response` is None if there is no answer.
+        """
         link = trip.link
         outcome = trip.outcome
         if link is None or crawl.turns.closed:
             return
-        # A middleware may have given a request
+        # A middleware may have returned a request
         answer = response if isinstance(response, Response) else None
         try:
             crawl.robots.heard(trip, answer)
@@ -317,15 +347,16 @@ class AwaitedDownloads:
             crawl.fail(error)
 
 
-def _keep(crawl: OpenCrawl, link: Link) -> float:
-    """Return the seconds that the connection is worth keeping: others wait for the same host."""
+def _seconds_to_keep(crawl: OpenCrawl, link: Link) -> float:
+    """Return for how many seconds to keep the connection: until the next turn, if others wait for it."""
     if not crawl.turns.others_wait(link):
         return 0.0
     wait = crawl.books.wait(host_of(link.url))
-    return wait + SLACK if wait < NEAR else 0.0
+    return wait + KEEP_LONGER if wait < KEEP_IF_DUE_WITHIN else 0.0
 
 
-def _give_back(crawl: OpenCrawl, trip: Trip) -> None:
+def _end_turn(crawl: OpenCrawl, trip: Trip) -> None:
+    """End the turn of a trip at its host."""
     if trip.link is not None:
         crawl.turns.leave(trip.link, None if trip.abandoned else trip.outcome)
 
@@ -334,5 +365,5 @@ def _is_untried(trip: Trip) -> bool:
     return trip.outcome is not None and trip.outcome.status == Status.UNTRIED
 
 
-def _ended() -> DownloadCancelledError:
+def _ending_error() -> DownloadCancelledError:
     return DownloadCancelledError("the crawl is ending")

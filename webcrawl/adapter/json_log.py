@@ -14,29 +14,30 @@ JSON = "json"
 
 
 class JsonFormat(str):
-    """A format for Python's own formatter, as Scrapy makes it anew for each handler.
+    """A format that has Python's own formatter write JSON, because Scrapy chooses the formatter.
 
     Its text only satisfies the check that Python makes of a format. A traceback follows on lines of
-    its own. Once the crawl is open, `JsonFormatter` makes a traceback a member of its line.
+    its own, until the crawl is open and `JsonFormatter` takes over.
     """
 
     __slots__ = ()
 
     def __mod__(self, values: Any) -> str:
-        return _line(values)
+        return _json_line(values)
 
 
 class JsonFormatter(logging.Formatter):
-    """Writes a record, its traceback included, as one line."""
+    """Formats a record as one line of JSON, its traceback included."""
 
     def format(self, record: logging.LogRecord) -> str:
         values = {**vars(record), "message": record.getMessage()}
         if record.exc_info:
             values["traceback"] = self.formatException(record.exc_info)
-        return _line(values)
+        return _json_line(values)
 
 
-def _line(values: Mapping[str, Any]) -> str:
+def _json_line(values: Mapping[str, Any]) -> str:
+    """Return the JSON object of a log record with these attributes."""
     time = datetime.fromtimestamp(values["created"], UTC)
     line = {
         "time": time.isoformat(timespec="milliseconds"),
@@ -50,13 +51,13 @@ def _line(values: Mapping[str, Any]) -> str:
 
 
 def choose_json(settings: BaseSettings) -> None:
-    """Put the format into the settings if the user wants JSON. Call it before Scrapy logs."""
+    """Set LOG_FORMAT to a JsonFormat if it is `json`. Call this before Scrapy sets up its log."""
     if str(settings["LOG_FORMAT"]).lower() == JSON:
         settings.set("LOG_FORMAT", JsonFormat("%(message)s"), "cmdline")
 
 
 def formatter_for(settings: BaseSettings, handler: logging.Handler) -> logging.Formatter:
-    """Return what formats the lines of a handler: its own formatter, or JSON if the user wants it."""
+    """Return the formatter for a log handler: a JsonFormatter if LOG_FORMAT is json, or its own."""
     if isinstance(settings["LOG_FORMAT"], JsonFormat):
         return JsonFormatter()
     return handler.formatter or logging.Formatter()

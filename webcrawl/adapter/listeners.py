@@ -1,6 +1,6 @@
-"""Listeners of signals.
+"""Whether Scrapy's signals have listeners, and how extensions become listeners.
 
-Looking for them is cheaper than building the arguments of a signal without a receiver.
+The look-up is cheaper than building the arguments of a signal that has no listener.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ _ANY_SENDER = id(Any_)
 
 
 def has_listener(signal: object, sender: object) -> bool:
-    """Return whether anything is connected to this signal now, from this sender or from any."""
-    # Each page asks some seven times: an empty set in place of None would take 25 ns more
+    """Return whether a listener is connected to this signal, for this sender or for any."""
+    # Called some seven times per page: an empty set in place of None would take 25 ns more
     listeners = connections.get(id(sender))
     if listeners is not None and (signal in listeners or Any_ in listeners):
         return True
@@ -35,8 +35,8 @@ def has_any_listener(wanted_signals: frozenset[object], sender: object) -> bool:
     return bool(listeners) and (Any_ in listeners or not wanted_signals.isdisjoint(listeners))
 
 
-def connected(signal: object, sender: object) -> tuple[Any, ...] | None:
-    """Return this signal's receivers, or None if a listener hears all signals or all senders."""
+def receivers_of(signal: object, sender: object) -> tuple[Any, ...] | None:
+    """Return this signal's receivers, or None if a receiver listens to all signals or all senders."""
     listeners = connections.get(_ANY_SENDER)
     if listeners is not None and (signal in listeners or Any_ in listeners):
         return None
@@ -46,30 +46,31 @@ def connected(signal: object, sender: object) -> tuple[Any, ...] | None:
     return None if Any_ in listeners else tuple(listeners.get(signal, ()))
 
 
-class _Opened(Protocol):
+class _HasOpened(Protocol):
     @property
     def opened(self) -> Callable[..., Any]: ...
 
 
-class _Closed(_Opened, Protocol):
+class _HasOpenedAndClosed(_HasOpened, Protocol):
     @property
     def closed(self) -> Callable[..., Any]: ...
 
 
-Opening = TypeVar("Opening", bound=_Opened)
-Listening = TypeVar("Listening", bound=_Closed)
+OpeningT = TypeVar("OpeningT", bound=_HasOpened)
+ExtensionT = TypeVar("ExtensionT", bound=_HasOpenedAndClosed)
 
 
-def listening(crawler: Crawler, extension: Listening) -> Listening:
-    """Return the extension, which hears from now on when the spider is opened and closed."""
+def connect_extension(crawler: Crawler, extension: ExtensionT) -> ExtensionT:
+    """Connect an extension's `opened` and `closed` to the signals of the spider, and return it."""
     crawler.signals.connect(extension.closed, signals.spider_closed)
-    return listening_to_opening(crawler, extension)
+    return connect_opening(crawler, extension)
 
 
-def listening_to_opening(crawler: Crawler, extension: Opening) -> Opening:
-    """Return the extension, which hears from now on when the spider is opened.
+def connect_opening(crawler: Crawler, extension: OpeningT) -> OpeningT:
+    """Connect an extension's `opened` to the signal of the spider, and return the extension.
 
-    It connects to the other signals then, because opening may fail.
+    For extensions that connect to other signals in `opened`: opening may fail, and those signals
+    would then reach an extension that was never opened.
     """
     crawler.signals.connect(extension.opened, signals.spider_opened)
     return extension

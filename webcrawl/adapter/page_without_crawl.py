@@ -1,4 +1,4 @@
-"""The page and the requests that `web` makes of an answer, for `scrapy parse`."""
+"""The page and the requests that the spider `web` makes of a response, for `scrapy parse`."""
 
 from __future__ import annotations
 
@@ -16,23 +16,26 @@ from webcrawl.crawl.page_reading import read_page
 from webcrawl.urls.canonical import InvalidUrl, canonical
 
 
-def looked_at(
-    response: Response, sources: Iterable[str], choose: Callable[[Page], Iterable[PageLink]]
+def page_and_requests(
+    response: Response, sources: Iterable[str], choose_links: Callable[[Page], Iterable[PageLink]]
 ) -> Iterator[Page | Request]:
-    """Yield the page, and a request for each link to follow, before filters and seen store."""
-    followed = frozenset(sources)
-    page = read_page(Link(response.url), exchange_of(response), followed)
+    """Yield the page of a response, and a request for each link that a crawl would submit.
+
+    `sources` are the kinds of links to follow. Filters and the seen store are not asked.
+    """
+    followed_kinds = frozenset(sources)
+    page = read_page(Link(response.url), exchange_of(response), followed_kinds)
     yield page
     if not 200 <= response.status < 300:
         return
-    for link in choose(page):
-        if link.kind in followed:
+    for link in choose_links(page):
+        if link.kind in followed_kinds:
             with suppress(InvalidUrl):
                 yield Request(canonical(link.address, page.base))
 
 
 def exchange_of(response: Response) -> Exchange:
-    """Return an exchange with all that a response of Scrapy's knows of its answer."""
+    """Return an exchange with what a response of Scrapy's has kept of its answer."""
     headers = [(name, value) for name, values in response.headers.items() for value in values]
     body = response.body
     ip = str(response.ip_address or "")

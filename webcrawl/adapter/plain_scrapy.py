@@ -10,76 +10,76 @@ from scrapy.commands import ScrapyCommand
 from scrapy.settings import BaseSettings, default_settings
 
 from webcrawl import settings as ours
-from webcrawl.adapter.command_line_settings import given_words
+from webcrawl.adapter.command_line_settings import settings_words
 from webcrawl.base.program import name_program
 
 PACKAGE = f"{__name__.partition('.')[0]}."
-LAST = 1_000_000_000  # the add-on's place: after all others, which may set up a crawl
-# Components that Scrapy merges with those of a user's, which no project changes: a crawl does
-BASES = (
+LAST_PRIORITY = 1_000_000_000  # the add-on comes after all others, which may set up a crawl
+# Scrapy's components, with which it merges the user's. A project never sets these; a crawl does.
+BASE_SETTINGS = (
     "EXTENSIONS_BASE",
     "ITEM_PIPELINES_BASE",
     "DOWNLOADER_MIDDLEWARES_BASE",
     "SPIDER_MIDDLEWARES_BASE",
     "DOWNLOAD_HANDLERS_BASE",
 )
-MERGED = (
+MERGED_SETTINGS = (
     "EXTENSIONS",
     "ITEM_PIPELINES",
     "DOWNLOADER_MIDDLEWARES",
     "SPIDER_MIDDLEWARES",
     "DOWNLOAD_HANDLERS",
 )
-# ITEM_PROCESSOR does Scrapy's own work
-SINGLE = ("SCHEDULER", "DUPEFILTER_CLASS", "DOWNLOADER", "LOG_FORMATTER")
+# Not ITEM_PROCESSOR, because ours calls pipelines as Scrapy's does
+SINGLE_COMPONENTS = ("SCHEDULER", "DUPEFILTER_CLASS", "DOWNLOADER", "LOG_FORMATTER")
 
 
-# One `scrapy fetch` took 73 URLs out of a crawl's queue, and logged 50 as fetched that no archive
-# had.
+# Without it, one `scrapy fetch` took 73 URLs out of a crawl's queue, and logged 50 as fetched that no
+# archive had.
 class PlainScrapy:
-    """A Scrapy add-on that undoes what makes a spider's run a crawl; the user's parts stay.
+    """A Scrapy add-on that removes what makes a spider's run a crawl, and keeps the user's parts.
 
-    It is an add-on because Scrapy applies those last: the spider's custom settings and other
-    add-ons may ask for a crawl as well as the project does.
+    It is an add-on because Scrapy applies those last. The project, the spider's custom settings and
+    other add-ons may each have set up a crawl.
     """
 
     def update_settings(self, settings: BaseSettings) -> None:
         settings.set("JOBDIR", None, "cmdline")
-        for name in BASES:
+        for name in BASE_SETTINGS:
             settings.set(name, getattr(default_settings, name), "cmdline")
-        for name in MERGED:
+        for name in MERGED_SETTINGS:
             settings.set(name, _without_ours(name, settings[name]), "cmdline")
-        for name in SINGLE:
+        for name in SINGLE_COMPONENTS:
             if is_ours(settings[name]):
                 settings.set(name, getattr(default_settings, name), "cmdline")
 
 
 class PlainCommand(ScrapyCommand):
-    """Base of Scrapy's commands that look at single pages, in a project whose spiders crawl."""
+    """Base of Scrapy's commands that fetch single pages, in a project whose spiders crawl."""
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         name_program(parser, self)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        opts.set[:] = given_words(self.settings, opts.set)
+        opts.set[:] = settings_words(self.settings, opts.set)
         super().process_options(args, opts)
         if self.settings is not None:
             self.settings.set(
-                "ADDONS", {**self.settings.getdict("ADDONS"), PlainScrapy: LAST}, "cmdline"
+                "ADDONS", {**self.settings.getdict("ADDONS"), PlainScrapy: LAST_PRIORITY}, "cmdline"
             )
 
 
-def _without_ours(name: str, given: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Return a component setting without webcrawl's, and without what webcrawl switches off."""
-    switched = getattr(ours, name, {})
-    kept: dict[Any, Any] = {}
-    for key, value in given.items():
-        is_switched = key in switched and switched[key] == value
-        if is_switched or is_ours(key) or is_ours(value):
+def _without_ours(name: str, components: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Return a setting of components without webcrawl's own, and without its changes to others."""
+    our_entries = getattr(ours, name, {})
+    users_entries: dict[Any, Any] = {}
+    for key, value in components.items():
+        is_our_entry = key in our_entries and our_entries[key] == value
+        if is_our_entry or is_ours(key) or is_ours(value):
             continue
-        kept[key] = value
-    return kept
+        users_entries[key] = value
+    return users_entries
 
 
 def is_ours(component: Any) -> bool:
@@ -89,7 +89,11 @@ def is_ours(component: Any) -> bool:
 
 
 def trusted_code(settings: BaseSettings) -> frozenset[str]:
-    """Return the code that the project's settings name: a JOBDIR may come from anywhere."""
+    """Return the dotted paths of filters and policies that the project's own settings name.
+
+    A JOBDIR may come from anywhere, so the code that it names is run only if the project names it
+    as well.
+    """
     filters = settings.getdict("URL_FILTERS")
     foldings = settings.getlist("URL_FOLDINGS")
     others = (settings.get(name) for name in ("POLITENESS_POLICY", "DOMAIN_BUDGET"))

@@ -1,4 +1,4 @@
-"""Checks that RENDER has a browser and its library, and that no other handler has its pages."""
+"""Checks that RENDER has a browser and a library, and that no other handler fetches its pages."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from webcrawl.crawl.checks import SettingError
 
 SCHEMES = ("http", "https")
 # Without windows a page takes 0.25 s of CPU and not 0.45, so the headless shells come first.
-NAMES = (
+BROWSER_NAMES = (
     "chromium-headless-shell",
     "chrome-headless-shell",
     "chromium",
     "chromium-browser",
     "google-chrome",
 )
-# Arguments of a browser that reaches nothing but its proxy. What would go round it: its exceptions
-# for loopback and link-local addresses, names looked up ahead of need, WebRTC's datagrams, HTTP/3.
-CONTAINED = (
+# Arguments of a browser that reaches nothing but its proxy. Without them it would connect to loopback
+# and link-local addresses directly, look up names ahead of need, and send WebRTC's datagrams and HTTP/3.
+CONTAINING_ARGUMENTS = (
     "--proxy-bypass-list=<-loopback>",
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
@@ -33,28 +33,28 @@ CONTAINED = (
     "--disable-quic",
     "--dns-prefetch-disable",
 )
-LAUNCH = "PLAYWRIGHT_LAUNCH_OPTIONS"
-HANDLER = "webcrawl.adapter.browser_on_need.BrowserOnNeed"
-BROWSER = "webcrawl.adapter.browser.BrowserHandler"
-OURS = ("webcrawl.adapter.handlers.HttpHandler", BROWSER, HANDLER)
+LAUNCH_OPTIONS = "PLAYWRIGHT_LAUNCH_OPTIONS"
+ON_NEED_HANDLER = "webcrawl.adapter.browser_on_need.BrowserOnNeed"
+BROWSER_HANDLER = "webcrawl.adapter.browser.BrowserHandler"
+OUR_HANDLERS = ("webcrawl.adapter.handlers.HttpHandler", BROWSER_HANDLER, ON_NEED_HANDLER)
 
 
 def chromium() -> str | None:
-    """Return the path of the system's own browser."""
-    return next(filter(None, map(shutil.which, NAMES)), None)
+    """Return the path of the system's own Chromium, or None if it has none."""
+    return next(filter(None, map(shutil.which, BROWSER_NAMES)), None)
 
 
-def on_need(handlers: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the download handlers by scheme, with the one that renders for http and https."""
-    return {**handlers, **dict.fromkeys(SCHEMES, HANDLER)}
+def with_rendering_handler(handlers: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the download handlers by scheme, with the rendering one for http and https."""
+    return {**handlers, **dict.fromkeys(SCHEMES, ON_NEED_HANDLER)}
 
 
 def check_rendering(settings: BaseSettings, values: CheckedSettings) -> None:
-    """Raise SettingError if the crawl lacks what RENDER or what belongs to it needs."""
+    """Raise SettingError if the crawl lacks what RENDER, RENDER_ACTIONS or RENDER_VIEWS need."""
     if values["RENDER"] != OFF:
         _check_browser(settings, values["RENDER"])
     # BrowserHandler renders the requests that a spider marks with `playwright`
-    elif BROWSER not in settings.getwithbase("DOWNLOAD_HANDLERS").values():
+    elif BROWSER_HANDLER not in settings.getwithbase("DOWNLOAD_HANDLERS").values():
         for name in ("RENDER_ACTIONS", "RENDER_VIEWS"):
             words = " ".join(values[name] or ())
             if words:
@@ -66,14 +66,15 @@ def check_rendering(settings: BaseSettings, values: CheckedSettings) -> None:
 
 
 def _check_browser(settings: BaseSettings, render: str) -> None:
+    """Raise SettingError without a library, a browser, or our handlers for http and https."""
     if find_spec("scrapy_playwright") is None:
         raise SettingError("RENDER", render, OFF, missing("scrapy_playwright"))
-    if "executable_path" not in settings.getdict(LAUNCH) and chromium() is None:
-        why = f"none of {', '.join(NAMES)} is on PATH, and {LAUNCH} has no executable_path"
+    if "executable_path" not in settings.getdict(LAUNCH_OPTIONS) and chromium() is None:
+        why = f"none of {', '.join(BROWSER_NAMES)} is on PATH, and {LAUNCH_OPTIONS} has no executable_path"
         raise SettingError("RENDER", render, OFF, why)
     handlers = settings.getwithbase("DOWNLOAD_HANDLERS")
     for scheme in SCHEMES:
-        if handlers.get(scheme) not in OURS:
+        if handlers.get(scheme) not in OUR_HANDLERS:
             raise SettingError(
                 "RENDER",
                 render,

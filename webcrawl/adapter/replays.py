@@ -22,7 +22,7 @@ from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import TimeoutError as PlaywrightTimeout
 
 from webcrawl.adapter.browser_actions import ACTIONS, MAX_ROUNDS, TO_TOP
-from webcrawl.adapter.rendering_check import CONTAINED, NAMES, chromium
+from webcrawl.adapter.rendering_check import BROWSER_NAMES, CONTAINING_ARGUMENTS, chromium
 from webcrawl.base.model import Exchange
 from webcrawl.content.html.shown_text import visible_text
 from webcrawl.record.packaged_answers import ListedPage, NotReplayable, PackagedAnswers
@@ -90,8 +90,11 @@ async def compared(
     Raise NotReplayable if there is no browser, PlaywrightError if it does not start.
     """
     if chromium() is None:
-        raise NotReplayable(f"there is no browser: none of {', '.join(NAMES)} is on PATH")
-    async with async_playwright() as playwright, _browser(playwright, *CONTAINED) as replaying:
+        raise NotReplayable(f"there is no browser: none of {', '.join(BROWSER_NAMES)} is on PATH")
+    async with (
+        async_playwright() as playwright,
+        _browser(playwright, *CONTAINING_ARGUMENTS) as replaying,
+    ):
         if not live:
             for page in package.pages:
                 seen = ShownPage(package.document(page), package.view(page))

@@ -15,7 +15,7 @@ from scrapy.downloadermiddlewares.httpproxy import HttpProxyMiddleware
 from scrapy.settings import BaseSettings
 
 from webcrawl.adapter.request_trip import trip_of
-from webcrawl.adapter.user_settings import enabled
+from webcrawl.adapter.user_settings import enabled_components
 from webcrawl.base.settings.setting_kinds import number
 from webcrawl.crawl.download_outcomes import WHOLE
 from webcrawl.net.environment_proxies import ALL, EnvironmentProxies, environment_proxies
@@ -172,7 +172,7 @@ class MetaWarnings:
     """Warns of keys without effect in the requests of a spider."""
 
     def __init__(self, settings: BaseSettings) -> None:
-        components = enabled(settings)
+        components = enabled_components(settings)
         self._reasons = {
             key: reason
             for key, (reason, component) in NO_EFFECT.items()

@@ -45,7 +45,7 @@ from webcrawl.adapter.request_meta import MetaWarnings
 from webcrawl.adapter.request_passage import RequestIntake, RequestSource
 from webcrawl.adapter.request_trip import trip_of
 from webcrawl.adapter.robots_request import RobotsRequests
-from webcrawl.adapter.user_settings import on_command_line, warnings
+from webcrawl.adapter.user_settings import on_command_line, setting_warnings
 from webcrawl.adapter.values import drop_unasked_sitemaps, values_of
 from webcrawl.base.errors import CannotStart, lack
 from webcrawl.base.model import Link
@@ -192,7 +192,7 @@ class FrontierScheduler:
         self._watch_for_standstill()
         values = values_of(self.crawler)
         downloader = downloader_of(self.crawler)
-        for line in warnings(self.crawler.settings, spider):
+        for line in setting_warnings(self.crawler.settings, spider):
             logger.warning("%s", line)
         makes_pages = getattr(spider, "makes_pages", False)
         self.run.open(

@@ -1,4 +1,4 @@
-"""The server of a hive and of pushed seeds, by the settings that users of scrapy-redis know."""
+"""The Redis server of a hive and of pushed seeds, by the settings that users of scrapy-redis know."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ OTHERS_MAY_READ = stat.S_IRWXG | stat.S_IRWXO
 
 
 def has_server(settings: BaseSettings) -> bool:
-    """Return whether the user names a server."""
+    """Return whether the user has named a Redis server."""
     return bool(settings.get("REDIS_URL") or settings.get("REDIS_HOST"))
 
 
 def client_maker(settings: BaseSettings) -> MakeClient:
-    """Return a maker of clients of the user's server. Raise HiveError."""
+    """Return a function that makes clients of the user's server. Raise HiveError if none can be made."""
     from scrapy_redis import connection, defaults  # noqa: PLC0415 - 0.2 s for those who use it
 
     from webcrawl.crawl.hive.redis_server import clients  # noqa: PLC0415 - as above
 
     params: dict[str, Any] = {**defaults.REDIS_PARAMS, **settings.getdict("REDIS_PARAMS")}
-    # As scrapy-redis reads them: a setting of its own comes before REDIS_PARAMS
+    # As in scrapy-redis, a setting such as REDIS_URL overrides REDIS_PARAMS
     for ours, theirs in connection.SETTINGS_PARAMS_MAP.items():
         given = settings.get(ours)
         if given:
@@ -48,7 +48,7 @@ def client_maker(settings: BaseSettings) -> MakeClient:
 
 
 def transport_maker(settings: BaseSettings, name: str) -> Callable[[], Transport]:
-    """Return a maker of transports to the hive of this name. Raise HiveError."""
+    """Return a function that makes transports to the hive of this name. Raise HiveError."""
     from webcrawl.crawl.hive.redis_server.redis_transport import RedisTransport  # noqa: PLC0415 - as above
 
     make_client = client_maker(settings)
@@ -56,15 +56,19 @@ def transport_maker(settings: BaseSettings, name: str) -> Callable[[], Transport
 
 
 def password_in(path: Path) -> str:
-    """Return the text of the file, without the end of its line."""
+    """Return the password in a file, which is its only line.
+
+    Warn if other users may read the file. Raise HiveError if it cannot be read, is not text, or has
+    more than one line or none.
+    """
     try:
         text = path.read_text(encoding="utf-8")
-        is_open = _is_open(path.stat())
+        is_readable_by_others = _others_may_read(path.stat())
     except OSError as error:
         raise HiveError(f"REDIS_PASSWORD_FILE = {path}: cannot be read: {error}") from error
     except UnicodeDecodeError as error:
         raise HiveError(f"REDIS_PASSWORD_FILE = {path}: is not UTF-8 text") from error
-    if is_open:
+    if is_readable_by_others:
         logger.warning("REDIS_PASSWORD_FILE = %s: other users may read it; chmod 600 it", path)
     password = text.removesuffix("\n").removesuffix("\r")
     if not password or "\n" in password:
@@ -72,11 +76,11 @@ def password_in(path: Path) -> str:
     return password
 
 
-def _is_open(file: os.stat_result) -> bool:
-    """Return whether more users than its owner may read the file.
+def _others_may_read(file: os.stat_result) -> bool:
+    """Return whether more users than intended may read a file.
 
-    A file of somebody else's that our group may read was given to us so: Kubernetes hands secrets
-    to the group of a pod.
+    The group of another user's file may read it, because Kubernetes gives the secrets of a pod to
+    its group.
     """
-    given = stat.S_IRWXG if file.st_uid != os.geteuid() else 0
-    return bool(file.st_mode & OTHERS_MAY_READ & ~given)
+    allowed = stat.S_IRWXG if file.st_uid != os.geteuid() else 0
+    return bool(file.st_mode & OTHERS_MAY_READ & ~allowed)

@@ -1,7 +1,7 @@
-"""The settings that the user has made, and a warning for each that has no effect.
+"""The settings that the user has set, and a warning for each that has no effect.
 
-Scrapy lets every component ask for settings of its own, so a name that no table has may still be
-somebody's.
+Scrapy lets every component read settings of its own, so code of the user's or of a library may read
+a setting that no table here has.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from webcrawl.crawl.checks.scrapys import (
     unheard,
 )
 
-PACKAGE = re.compile(r"\b([A-Za-z_]\w*)\.(?=[A-Za-z_])")  # the first name of a dotted path
-OURS = frozenset(("scrapy", "webcrawl"))
-_PROXY = (
+FIRST_OF_PATH = re.compile(r"\b([A-Za-z_]\w*)\.(?=[A-Za-z_])")  # the first name of a dotted path
+OUR_PACKAGES = frozenset(("scrapy", "webcrawl"))
+_PROXY_HINT = (
     "set proxies in the environment: http_proxy=http://HOST:PORT, and https_proxy "
     "(docs/scrapy-compatibility.md#proxies)"
 )
@@ -40,8 +40,8 @@ PAGES_HOOKS = (  # what a subclass of `web` may have (docs/spiders.md)
     *("links_to_follow", "parse", "parse_all", "start", "start_urls", "closed", "custom_settings"),
     *("from_crawler", "update_settings", "handle_httpstatus_list"),
 )
-WISHES = {  # names that people try, and what does it here
-    "PROXY HTTP_PROXY HTTPS_PROXY PROXIES PROXY_URL": _PROXY,
+HINTS = {  # names that people try, and what to use here
+    "PROXY HTTP_PROXY HTTPS_PROXY PROXIES PROXY_URL": _PROXY_HINT,
     "MAX_PAGES PAGE_LIMIT MAX_REQUESTS": (
         "CLOSESPIDER_PAGECOUNT ends the crawl, HOST_MAX_PAGES limits each host"
     ),
@@ -53,50 +53,54 @@ WISHES = {  # names that people try, and what does it here
 }
 
 
-def read_by_nobody(names: Collection[str], given: Mapping[str, Any], spider: type) -> Iterator[str]:
-    """Yield one line about those of these names that no code reads, if there are any.
+def unread_setting_warning(
+    names: Collection[str], given: Mapping[str, Any], spider: type
+) -> Iterator[str]:
+    """Yield one line with the names that no code reads, if there are any.
 
-    `given`: the user's settings, which name the packages of the user's code.
+    `given` are the user's settings, whose values name the packages of the user's code.
     """
-    left = _unquoted(names, _packages(given, spider)) if names else set()
-    if left:
-        listed = ", ".join(sorted(left))
-        yield f"{listed}: no effect, because no code here reads a setting of this name{_advice(left)}"
+    unread_names = _names_in_no_module(names, _packages(given, spider)) if names else set()
+    if unread_names:
+        listing = ", ".join(sorted(unread_names))
+        hints = _hints_for(unread_names)
+        yield f"{listing}: no effect, because no code here reads a setting of this name{hints}"
 
 
 def _packages(given: Mapping[str, Any], spider: type) -> set[str]:
-    """Return the packages whose code may read settings: ours, the spider's, those in settings."""
-    packages = {spider.__module__.partition(".")[0], *OURS}
+    """Return the packages whose code may read settings: ours, the spider's, and those in settings."""
+    packages = {spider.__module__.partition(".")[0], *OUR_PACKAGES}
     for value in given.values():
         plain = dict(value) if isinstance(value, Mapping) else value
-        packages.update(PACKAGE.findall(str(plain)))
+        packages.update(FIRST_OF_PATH.findall(str(plain)))
     return packages
 
 
-def _unquoted(names: Collection[str], packages: Collection[str]) -> set[str]:
+def _names_in_no_module(names: Collection[str], packages: Collection[str]) -> set[str]:
     """Return the names that stand in quotes in no loaded module of these packages."""
-    left = set(names)
-    for module, loaded in list(sys.modules.items()):
-        if module.partition(".")[0] not in packages:
+    missing_names = set(names)
+    for module_name, module in list(sys.modules.items()):
+        if module_name.partition(".")[0] not in packages:
             continue
-        text = _text(loaded)
+        source = _source_of(module)
         for name in names:
-            if f'"{name}"' in text or f"'{name}'" in text:
-                left.discard(name)
-    return left
+            if f'"{name}"' in source or f"'{name}'" in source:
+                missing_names.discard(name)
+    return missing_names
 
 
-def _advice(names: Collection[str]) -> str:
-    """Return, for the end of a line, what does here what these names do elsewhere."""
-    name_by_advice: dict[str, str] = {}
+def _hints_for(names: Collection[str]) -> str:
+    """Return the hints for these names, one for each different hint, for the end of a line."""
+    name_by_hint: dict[str, str] = {}
     for name in sorted(names):
-        for tried, does in WISHES.items():
-            if name.upper() in tried.split():
-                name_by_advice[does] = name
-    return "".join(f"; for {name}: {does}" for does, name in name_by_advice.items())
+        for tried_names, hint in HINTS.items():
+            if name.upper() in tried_names.split():
+                name_by_hint[hint] = name
+    return "".join(f"; for {name}: {hint}" for hint, name in name_by_hint.items())
 
 
-def _text(module: Any) -> str:
+def _source_of(module: Any) -> str:
+    """Return the source of a module, empty if it cannot be read."""
     path = Path(getattr(module, "__file__", None) or "")
     try:
         return path.read_text("utf-8", "replace") if path.suffix == ".py" else ""
@@ -104,52 +108,61 @@ def _text(module: Any) -> str:
         return ""
 
 
-USER, COMMAND_LINE = SETTINGS_PRIORITIES["project"], SETTINGS_PRIORITIES["cmdline"]
+PROJECT_PRIORITY = SETTINGS_PRIORITIES["project"]
+COMMAND_LINE_PRIORITY = SETTINGS_PRIORITIES["cmdline"]
 COMPONENTS = ("DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "EXTENSIONS")
-# attributes of spiders that Scrapy's own handlers still read
-DEPRECATED = ("download_maxsize", "download_warnsize")
-UNSENT = {"bytes_received": signals.bytes_received, "headers_received": signals.headers_received}
+# Attributes of spiders that only Scrapy's own download handlers still read
+DEPRECATED_ATTRIBUTES = ("download_maxsize", "download_warnsize")
+UNSENT_SIGNALS = {
+    "bytes_received": signals.bytes_received,
+    "headers_received": signals.headers_received,
+}
 _NOTHING = object()
 
 
 def is_given(settings: BaseSettings, name: str) -> bool:
-    """Return whether the user has set it: in the project, in the spider or on the command line.
+    """Return whether the user has set a setting: in the project, the spider or the command line.
 
-    This package's own settings.py may be the project's: what it says is a default.
+    This package's own settings.py may be the project's settings module. Its values do not count.
     """
     priority = settings.getpriority(name) if name in settings else None
-    if priority is None or priority < USER:
+    if priority is None or priority < PROJECT_PRIORITY:
         return False
-    if priority > USER:
+    if priority > PROJECT_PRIORITY:
         return True
     return bool(settings[name] != getattr(defaults, name, _NOTHING))
 
 
 def on_command_line(settings: BaseSettings) -> frozenset[str]:
     """Return the names of the settings that the command line gives."""
-    return frozenset(name for name in settings if (settings.getpriority(name) or 0) >= COMMAND_LINE)
+    return frozenset(
+        name for name in settings if (settings.getpriority(name) or 0) >= COMMAND_LINE_PRIORITY
+    )
 
 
 def origin(settings: BaseSettings, name: str) -> str:
-    """Return the place that a setting comes from, or the setting of Scrapy's that gives it."""
+    """Return where the value of a setting comes from, for the answer of `ctl get`.
+
+    That is a place, such as "command line", or the name of Scrapy's setting of the same meaning.
+    """
     if is_given(settings, name):
         priority = settings.getpriority(name) or 0
-        if priority >= COMMAND_LINE:
+        if priority >= COMMAND_LINE_PRIORITY:
             return "command line"
-        if priority > USER:
+        if priority > PROJECT_PRIORITY:
             return "spider"
         return "settings"
     # Scrapy's setting of the same meaning, as DOWNLOAD_DELAY for POLITENESS_MIN_DELAY
-    for one in TAKEN:
-        if one.ours == name and is_given(settings, one.theirs):
-            return one.theirs
+    for row in TAKEN:
+        if row.ours == name and is_given(settings, row.theirs):
+            return row.theirs
     return "default"
 
 
-def warnings(settings: BaseSettings, spider: Spider) -> Iterator[str]:
-    """Yield a line for each setting of the user's that has no effect, or is near a known one.
+def setting_warnings(settings: BaseSettings, spider: Spider) -> Iterator[str]:
+    """Yield a line for each setting of the user's that has no effect, or looks mistyped.
 
-    So for each signal that a component listens to and no code sends.
+    Signals that a component listens to, but that are never sent, get a line as well.
     """
     reader = PAGES if getattr(spider, "makes_pages", False) else REQUESTS
 
@@ -157,7 +170,7 @@ def warnings(settings: BaseSettings, spider: Spider) -> Iterator[str]:
         return is_given(settings, name)
 
     users = {name: settings[name] for name in settings if name.isupper() and given(name)}
-    yield from unheard(users, enabled(settings) | {reader})
+    yield from unheard(users, enabled_components(settings) | {reader})
     yield from overruled(given)
     if given("DOWNLOAD_DELAY") and not given("POLITENESS_FACTOR"):
         yield (
@@ -165,28 +178,28 @@ def warnings(settings: BaseSettings, spider: Spider) -> Iterator[str]:
             "POLITENESS_FACTOR times its last "
             "answer's duration if that is longer (POLITENESS_FACTOR = 0: never)"
         )
-    yield from unknown(settings, spider)
+    yield from unknown_setting_warnings(settings, spider)
     if reader is PAGES:
-        yield from _unused_by_pages(settings, spider)
-    for name in DEPRECATED:
+        yield from _unused_by_pages_warnings(settings, spider)
+    for name in DEPRECATED_ATTRIBUTES:
         if hasattr(spider, name):
             yield f"{spider.name}.{name}: no effect; set {name.upper()} in custom_settings instead"
     # Scrapy's own handlers send these signals
     if hasattr(spider, "crawler") and not settings["FOREIGN_HANDLERS_ALLOWED"]:
-        yield from unsent(spider.crawler.signals.sender)
+        yield from unsent_signal_warnings(spider.crawler.signals.sender)
 
 
-def _unused_by_pages(settings: BaseSettings, spider: Spider) -> Iterator[str]:
-    """Yield a line for each output and each method that a spider which makes pages does not use."""
+def _unused_by_pages_warnings(settings: BaseSettings, spider: Spider) -> Iterator[str]:
+    """Yield a line for each setting and method that has no effect in a spider that makes pages."""
     outputs = map(str.lower, words(settings["OUTPUTS"] or ""))
     yield from unread(settings["LINK_SOURCES"], outputs)
     for name, hook in misspelt(type(spider), PAGES_HOOKS):
         yield f"{class_name(spider)}.{name} is never called; did you mean {hook}?"
 
 
-def unsent(sender: object) -> Iterator[str]:
-    """Yield a line for each signal by which Scrapy's handlers let a listener stop a download."""
-    for name, signal in UNSENT.items():
+def unsent_signal_warnings(sender: object) -> Iterator[str]:
+    """Yield a line for each signal that has a listener, but is sent by Scrapy's own handlers only."""
+    for name, signal in UNSENT_SIGNALS.items():
         if has_listener(signal, sender):
             yield (
                 f"signal {name}: is never sent here, so it cannot stop a download; use "
@@ -194,35 +207,36 @@ def unsent(sender: object) -> Iterator[str]:
             )
 
 
-def unknown(settings: BaseSettings, spider: Spider) -> Iterator[str]:
-    """Yield a line for each setting near a known one, and one for other unknown ones of `-s`."""
-    known = _known()
+def unknown_setting_warnings(settings: BaseSettings, spider: Spider) -> Iterator[str]:
+    """Yield a line for each setting that looks mistyped, and one for other unknown ones of `-s`."""
+    known = _known_names()
     given = {name: settings[name] for name in settings if is_given(settings, name)}
     near = mistyped(given, known)
     yield from (f"{name}: unknown setting; did you mean {meant}?" for name, meant in near.items())
     # Other libraries have settings of their own in a project, and rarely on the command line
     typed = on_command_line(settings) & given.keys()
-    yield from read_by_nobody(typed - known - near.keys(), given, type(spider))
+    yield from unread_setting_warning(typed - known - near.keys(), given, type(spider))
 
 
-def enabled(settings: BaseSettings) -> set[str]:
-    """Return the names of the classes of those components that are enabled."""
-    found = {_class(settings["LOG_FORMATTER"])}
+def enabled_components(settings: BaseSettings) -> set[str]:
+    """Return the class names of the middlewares, extensions and log formatter that are enabled."""
+    names = {_class_name(settings["LOG_FORMATTER"])}
     for kind in COMPONENTS:
         for path, order in settings.getwithbase(kind).items():
             if order is not None:
-                found.add(_class(path))
-    return found
+                names.add(_class_name(path))
+    return names
 
 
-def _class(path: Any) -> str:
+def _class_name(path: Any) -> str:
     return path.rpartition(".")[2] if isinstance(path, str) else getattr(path, "__name__", "")
 
 
-def _known() -> set[str]:
-    known = set(default_settings.__all__)
-    known.update(filter(str.isupper, vars(defaults)))
-    known.update(one.theirs for one in TAKEN)
+def _known_names() -> set[str]:
+    """Return the names of all settings that Scrapy or webcrawl know, with or without effect."""
+    names = set(default_settings.__all__)
+    names.update(filter(str.isupper, vars(defaults)))
+    names.update(row.theirs for row in TAKEN)
     for row in UNHEARD:
-        known.update(row.names.split())
-    return known
+        names.update(row.names.split())
+    return names

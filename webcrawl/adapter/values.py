@@ -1,4 +1,4 @@
-"""The settings of a crawler, checked, as plain values."""
+"""The settings of a crawler as checked, plain values."""
 
 from __future__ import annotations
 
@@ -21,27 +21,28 @@ from webcrawl.crawl.checks.check import check_outputs
 from webcrawl.crawl.checks.proxies import check_proxies
 from webcrawl.crawl.default_jobdir import default_jobdir
 
-PLAIN = (str, int, float, type(None))
+PLAIN_TYPES = (str, int, float, type(None))
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
-    """The values of a crawler, and what they were read from."""
+class _CachedValues:
+    """The checked values of a crawler, and the settings from which they were read."""
 
     name: str  # of the spider
-    # the type too: True is 1, but not everywhere allowed
+    # By name: priority, type and value. The type too, because True equals 1 and is not always allowed.
     settings: dict[str, tuple[int | None, type, Any]]
     frozen: bool
     values: CheckedSettings
 
 
-_known: WeakKeyDictionary[Crawler, _Read] = WeakKeyDictionary()
+_cached_values: WeakKeyDictionary[Crawler, _CachedValues] = WeakKeyDictionary()
 
 
 def plain_values(settings: BaseSettings, spider: str) -> CheckedSettings:
-    """Return every setting that webcrawl reads, Scrapy's included.
+    """Return the checked value of every setting that webcrawl reads, Scrapy's included.
 
-    Raise SettingError if one has an impossible value.
+    `spider` is the spider's name, from which JOBDIR is derived if it is not set. Raise SettingError
+    if a setting has an impossible value.
     """
     if settings.getbool("HTTPPROXY_ENABLED"):
         check_proxies(getproxies())
@@ -59,7 +60,7 @@ def plain_values(settings: BaseSettings, spider: str) -> CheckedSettings:
 
 
 def _outputs(settings: BaseSettings, values: CheckedSettings) -> tuple[str, ...]:
-    """Return the outputs of OUTPUTS, with those that ITEM_PIPELINES adds or switches off."""
+    """Return the outputs of OUTPUTS, with those that ITEM_PIPELINES adds, less those it switches off."""
     pipelines = settings.getdict("ITEM_PIPELINES")
     order_by_path = {path_of(pipeline): order for pipeline, order in pipelines.items()}
     wanted = set(values["OUTPUTS"])
@@ -67,10 +68,12 @@ def _outputs(settings: BaseSettings, values: CheckedSettings) -> tuple[str, ...]
         path, _ = PIPELINES[name]
         if path not in order_by_path:
             continue
-        # None switches a component off, as in Scrapy
+        # As in Scrapy, None switches a component off
         if order_by_path[path] is None:
             wanted.discard(name)
-        elif name not in BESIDE and name not in BRINGS:
+            continue
+        is_output_of_its_own = name not in BESIDE and name not in BRINGS
+        if is_output_of_its_own:
             wanted.add(name)
     check_outputs(wanted, values, settings["OUTPUTS"])
     in_order = [name for name in NAMES if name in wanted]
@@ -78,39 +81,39 @@ def _outputs(settings: BaseSettings, values: CheckedSettings) -> tuple[str, ...]
 
 
 def values_of(crawler: Crawler) -> CheckedSettings:
-    """Return the values of a crawler, its spider's custom settings included; the dict is a copy.
+    """Return a copy of the values of a crawler, its spider's custom settings included.
 
-    Some forty components ask for them: that was more than a quarter of a crawl's start. So they are
-    read once, and again only if a setting has changed, which extensions may do while they are made;
-    the name is kept with them, for a spider may have another one than its class.
+    Some forty components ask for them, which took more than a quarter of a crawl's start. So they
+    are read once, and again only if a setting has changed, as extensions may do while they are
+    made, or if the spider has got another name than its class.
     """
     name = (crawler.spider or crawler.spidercls).name
     settings = crawler.settings
-    known = _known.get(crawler)
+    known = _cached_values.get(crawler)
     if known is not None and known.name == name and known.frozen:
         return known.values.copy()
-    state = _state_of(settings)
+    state = _snapshot_of(settings)
     if known is not None and (known.name, known.settings) == (name, state):
         values = known.values
     else:
         values = _values_of(crawler, name)
-    _known[crawler] = _Read(name, state, settings.frozen, values)
+    _cached_values[crawler] = _CachedValues(name, state, settings.frozen, values)
     return values.copy()
 
 
-def _state_of(settings: BaseSettings) -> dict[str, tuple[int | None, type, Any]]:
-    """Return all settings in a form that differs once one of them has changed."""
+def _snapshot_of(settings: BaseSettings) -> dict[str, tuple[int | None, type, Any]]:
+    """Return all settings in a form that can be compared with a later state of them."""
     state = {}
     for name in settings:
         setting = settings[name]
-        state[name] = (settings.getpriority(name), type(setting), _as_it_is(setting))
+        state[name] = (settings.getpriority(name), type(setting), _copy_of(setting))
     return state
 
 
-def _as_it_is(setting: Any) -> Any:
-    """Return a copy that a change of the setting in place does not reach."""
-    # Most are: the next question takes ten times as long
-    if isinstance(setting, PLAIN):
+def _copy_of(setting: Any) -> Any:
+    """Return a copy of a setting that stays as it is if the setting is changed in place."""
+    # Most settings are plain, and the test for a Mapping takes ten times as long
+    if isinstance(setting, PLAIN_TYPES):
         return setting
     if isinstance(setting, Mapping):
         return dict(setting)
@@ -120,13 +123,13 @@ def _as_it_is(setting: Any) -> Any:
 
 
 def drop_unasked_sitemaps(values: CheckedSettings) -> None:
-    """Switch sitemaps off, unless the user has asked for them: a spider makes its own requests."""
+    """Switch SITEMAPS off unless the user has set it, for a spider that makes its own requests."""
     values["SITEMAPS"] = values["SITEMAPS"] or False
 
 
 def _values_of(crawler: Crawler, name: str) -> CheckedSettings:
     values = plain_values(crawler.settings, name)
-    # it may choose by the texts of links, and links of any kind
+    # Its `links_to_follow` may choose by the texts of links, and links of any kind
     if getattr(crawler.spidercls, "chooses_links", False):
         values["LINK_LOG"] = True
     return values

@@ -217,9 +217,9 @@ class ToolCommand:
         if any(given) or _environment_has_settings():
             from scrapy.commands import ScrapyCommand  # noqa: PLC0415 - as above
 
-            from webcrawl.adapter.command_line_settings import given_words  # noqa: PLC0415 - as above
+            from webcrawl.adapter.command_line_settings import settings_words  # noqa: PLC0415 - as above
 
-            opts.set[:] = given_words(self.settings, opts.set)
+            opts.set[:] = settings_words(self.settings, opts.set)
             ScrapyCommand.process_options(cast("ScrapyCommand", self), args, opts)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:

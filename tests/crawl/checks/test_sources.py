@@ -32,10 +32,10 @@ def test_all_means_what_can_be_read():
 
 def test_the_log_says_what_is_left_out(settings):
     """A warning at the start; none if nothing is left out."""
-    assert [*user_settings.warnings(settings(LINK_SOURCES="all"), WebSpider("x"))] == [
+    assert [*user_settings.setting_warnings(settings(LINK_SOURCES="all"), WebSpider("x"))] == [
         "LINK_SOURCES: links in PDFs are not read: pypdfium2 is not installed: pip install 'pypdfium2>=5,<6'"
     ]
-    assert [*user_settings.warnings(settings(LINK_SOURCES="a"), WebSpider("x"))] == []
+    assert [*user_settings.setting_warnings(settings(LINK_SOURCES="a"), WebSpider("x"))] == []
 
 
 @pytest.fixture(name="settings")

@@ -14,7 +14,7 @@ from scrapy.crawler import Crawler
 
 from webcrawl.adapter.download_phases import phases
 from webcrawl.adapter.downloader import downloader_of
-from webcrawl.adapter.listeners import listening_to_opening
+from webcrawl.adapter.listeners import connect_opening
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.crawl.bound import (
     NO_WAY_OUT,
@@ -84,7 +84,7 @@ class Bound:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        return listening_to_opening(crawler, cls(crawler))
+        return connect_opening(crawler, cls(crawler))
 
     def opened(self) -> None:
         self._scheduler = scheduler_of(self._crawler)

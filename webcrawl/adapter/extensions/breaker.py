@@ -12,7 +12,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
 from webcrawl.adapter.crawl_end import close_spider
-from webcrawl.adapter.listeners import listening
+from webcrawl.adapter.listeners import connect_extension
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.crawl import error_breaker
@@ -29,7 +29,7 @@ class ErrorBreaker(error_breaker.ErrorBreaker):
     def from_crawler(cls, crawler: Crawler) -> Self:
         values = values_of(crawler)
         many, seconds = values["ERROR_BREAKER"]
-        return listening(crawler, cls(crawler, Path(values["JOBDIR"]), many, seconds))
+        return connect_extension(crawler, cls(crawler, Path(values["JOBDIR"]), many, seconds))
 
     def opened(self) -> None:
         super().opened()

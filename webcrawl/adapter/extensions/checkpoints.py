@@ -10,7 +10,7 @@ from typing import Self
 
 from scrapy.crawler import Crawler
 
-from webcrawl.adapter.listeners import listening
+from webcrawl.adapter.listeners import connect_extension
 from webcrawl.adapter.pipelines.outputs import OwnOutputsPipeline
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
@@ -30,7 +30,7 @@ class Checkpoints:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        return listening(crawler, cls(crawler))
+        return connect_extension(crawler, cls(crawler))
 
     def opened(self) -> None:
         loop = asyncio.get_running_loop()

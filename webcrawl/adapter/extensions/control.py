@@ -13,7 +13,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
 from webcrawl.adapter.commanded_crawl import CommandedCrawl
-from webcrawl.adapter.listeners import listening
+from webcrawl.adapter.listeners import connect_extension
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.program import program
@@ -43,7 +43,7 @@ class Control:
         values = values_of(crawler)
         if not values["CONTROL"]:
             raise NotConfigured
-        return listening(crawler, cls(crawler, Path(values["JOBDIR"])))
+        return connect_extension(crawler, cls(crawler, Path(values["JOBDIR"])))
 
     def opened(self) -> None:
         # It raises NotConfigured where there is no crawl

@@ -11,7 +11,7 @@ from scrapy.core.engine import ExecutionEngine
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
-from webcrawl.adapter.listeners import listening
+from webcrawl.adapter.listeners import connect_extension
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.crawl import disk_space
@@ -64,7 +64,9 @@ class DiskSpace:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         values = values_of(crawler)
-        return listening(crawler, cls(crawler, Path(values["JOBDIR"]), values["MIN_FREE_DISK"]))
+        return connect_extension(
+            crawler, cls(crawler, Path(values["JOBDIR"]), values["MIN_FREE_DISK"])
+        )
 
     def opened(self) -> None:
         # Under another scheduler nothing changes

@@ -6,7 +6,7 @@ from typing import Self
 
 from scrapy.crawler import Crawler
 
-from webcrawl.adapter.listeners import listening
+from webcrawl.adapter.listeners import connect_extension
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.crawl import following
 
@@ -16,4 +16,4 @@ class Following(following.Following):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        return listening(crawler, cls(lambda: scheduler_of(crawler).run))
+        return connect_extension(crawler, cls(lambda: scheduler_of(crawler).run))

@@ -15,7 +15,7 @@ from scrapy.extensions.closespider import CloseSpider
 from scrapy.utils.asyncio import call_later
 
 from webcrawl.adapter.crawl_end import close_spider
-from webcrawl.adapter.listeners import listening_to_opening
+from webcrawl.adapter.listeners import connect_opening
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.base.model import Exchange, Link, Outcome
 from webcrawl.base.settings.checked_settings import CheckedSettings
@@ -100,7 +100,7 @@ class ByteLimit:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        return listening_to_opening(crawler, cls(crawler))
+        return connect_opening(crawler, cls(crawler))
 
     def opened(self) -> None:
         self._crawl = scheduler_of(self._crawler).crawl

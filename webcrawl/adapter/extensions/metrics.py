@@ -12,7 +12,7 @@ from scrapy.exceptions import NotConfigured
 
 import webcrawl
 from webcrawl.adapter.downloader import downloader_of
-from webcrawl.adapter.listeners import listening_to_opening
+from webcrawl.adapter.listeners import connect_opening
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.settings.checked_settings import CheckedSettings
@@ -31,7 +31,7 @@ class Metrics:
         values = values_of(crawler)
         if values["METRICS_PORT"] is None and values["METRICS_FILE"] is None:
             raise NotConfigured
-        return listening_to_opening(crawler, cls(crawler, values))
+        return connect_opening(crawler, cls(crawler, values))
 
     def opened(self) -> None:
         versions = {

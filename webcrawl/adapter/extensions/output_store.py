@@ -10,7 +10,7 @@ from typing import Self
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
-from webcrawl.adapter.listeners import listening_to_opening
+from webcrawl.adapter.listeners import connect_opening
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.settings.checked_settings import CheckedSettings
@@ -36,7 +36,7 @@ class OutputStore:
         values = values_of(crawler)
         jobdir = Path(values["JOBDIR"])
         keep = values["OUTPUT_STORE_KEEP"]
-        return listening_to_opening(crawler, cls(crawler, jobdir, address_of(values), keep=keep))
+        return connect_opening(crawler, cls(crawler, jobdir, address_of(values), keep=keep))
 
     def opened(self) -> None:
         try:

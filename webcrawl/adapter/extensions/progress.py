@@ -11,7 +11,7 @@ from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 
-from webcrawl.adapter.listeners import listening_to_opening
+from webcrawl.adapter.listeners import connect_opening
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.base.program import LiveLine
 from webcrawl.crawl import progress
@@ -88,7 +88,7 @@ class Progress(ProgressDisplay):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        return listening_to_opening(crawler, cls(crawler))
+        return connect_opening(crawler, cls(crawler))
 
     def opened(self) -> None:
         # not before: opening may fail

@@ -9,7 +9,7 @@ from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 
 from webcrawl.adapter.json_log import formatter_for
-from webcrawl.adapter.listeners import listening
+from webcrawl.adapter.listeners import connect_extension
 from webcrawl.base.readable import ReadableFormatter
 
 
@@ -31,7 +31,7 @@ class ReadableLog:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        return listening(crawler, cls(crawler.settings))
+        return connect_extension(crawler, cls(crawler.settings))
 
     def opened(self) -> None:
         for handler in logging.getLogger().handlers:

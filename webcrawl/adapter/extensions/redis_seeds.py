@@ -16,7 +16,7 @@ from scrapy import FormRequest, Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
-from webcrawl.adapter.listeners import listening
+from webcrawl.adapter.listeners import connect_extension
 from webcrawl.adapter.request_trip import KEY
 from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
 from webcrawl.adapter.server_settings import client_maker, has_server
@@ -153,7 +153,7 @@ class RedisSeeds:
             raise SettingError(
                 "REDIS_ENCODING", encoding, "an encoding that Python knows"
             ) from error
-        return listening(
+        return connect_extension(
             crawler, cls(crawler, values_of(crawler), client_maker(settings), encoding)
         )
 

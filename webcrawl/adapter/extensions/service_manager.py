@@ -10,7 +10,7 @@ from typing import Self
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
-from webcrawl.adapter.listeners import listening
+from webcrawl.adapter.listeners import connect_extension
 from webcrawl.crawl.periodic import Loop
 
 # of a unit with Type=notify, and with WatchdogSec
@@ -30,7 +30,9 @@ class ServiceManager:
     def from_crawler(cls, crawler: Crawler) -> Self:
         if not os.environ.get(SOCKET):
             raise NotConfigured
-        return listening(crawler, cls(os.environ[SOCKET], int(os.environ.get(WATCHDOG) or 0) / 1e6))
+        return connect_extension(
+            crawler, cls(os.environ[SOCKET], int(os.environ.get(WATCHDOG) or 0) / 1e6)
+        )
 
     def opened(self) -> None:
         self._say("READY=1")

@@ -8,7 +8,7 @@ from typing import Self
 from scrapy import signals
 from scrapy.crawler import Crawler
 
-from webcrawl.adapter.listeners import listening_to_opening
+from webcrawl.adapter.listeners import connect_opening
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.crawl.stats_writing import StatsWriting
@@ -24,7 +24,7 @@ class Statistics:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        return listening_to_opening(crawler, cls(crawler))
+        return connect_opening(crawler, cls(crawler))
 
     def opened(self) -> None:
         # not before: opening may fail

@@ -12,7 +12,7 @@ from scrapy import signals
 from scrapy.crawler import Crawler
 
 from webcrawl import settings as defaults
-from webcrawl.adapter.listeners import listening, listening_to_opening
+from webcrawl.adapter.listeners import connect_extension, connect_opening
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.program import program
@@ -45,7 +45,7 @@ class Summary:
     def from_crawler(cls, crawler: Crawler) -> Self:
         aloud = sys.stderr.isatty() and bool(crawler.settings["LOG_FILE"])
         jobdir = Path(values_of(crawler)["JOBDIR"])
-        return listening_to_opening(crawler, cls(crawler, jobdir, aloud=aloud))
+        return connect_opening(crawler, cls(crawler, jobdir, aloud=aloud))
 
     def opened(self) -> None:
         # Not before: opening may fail
@@ -165,7 +165,7 @@ class Identity:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        return listening(crawler, cls(values_of(crawler)))
+        return connect_extension(crawler, cls(values_of(crawler)))
 
     def opened(self) -> None:
         values = self._values

@@ -7,7 +7,7 @@ from typing import Self
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
-from webcrawl.adapter.listeners import listening
+from webcrawl.adapter.listeners import connect_extension
 from webcrawl.adapter.values import values_of
 from webcrawl.base.system import malloc_trim, resident_bytes
 from webcrawl.crawl import memory_trim
@@ -21,7 +21,7 @@ class Trim(memory_trim.Trim):
         trim = malloc_trim()
         if trim is None:
             raise NotConfigured("this C library has no malloc_trim")
-        return listening(
+        return connect_extension(
             crawler, cls(values_of(crawler)["CHECKPOINT_INTERVAL"], trim, resident_bytes)
         )
 
@@ -31,4 +31,4 @@ class Garbage(memory_trim.Garbage):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        return listening(crawler, cls())
+        return connect_extension(crawler, cls())

@@ -13,7 +13,7 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DownloadCancelledError, NotConfigured
 
-from webcrawl.adapter.listeners import listening_to_opening
+from webcrawl.adapter.listeners import connect_opening
 from webcrawl.adapter.request_links import PRIVATE
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
@@ -70,7 +70,7 @@ class WebSub:
         values = values_of(crawler)
         if values["WEBSUB_PORT"] is None:
             raise NotConfigured
-        return listening_to_opening(crawler, cls(crawler, values))
+        return connect_opening(crawler, cls(crawler, values))
 
     def opened(self) -> None:
         scheduler = scheduler_of(self._crawler)

@@ -14,7 +14,7 @@ from scrapy.signalmanager import SignalManager
 from scrapy.utils.defer import ensure_awaitable
 from scrapy.utils.python import global_object_name
 
-from webcrawl.adapter.listeners import connected, has_listener
+from webcrawl.adapter.listeners import has_listener, receivers_of
 
 Answer = tuple[Any, Any]  # a listener, and what it returned or raised
 NOBODY: tuple[tuple[Any, ...], None] = (), None
@@ -49,7 +49,7 @@ def shorten_signals(manager: SignalManager) -> None:
 
     async def send_catch_log_async(signal: object, **kwargs: Any) -> list[Answer]:
         sender = kwargs.get("sender", manager.sender)
-        connections = connected(signal, sender)
+        connections = receivers_of(signal, sender)
         if connections == ():
             return []
         if connections is None or "dont_log" in kwargs:

@@ -15,7 +15,7 @@ from scrapy.http import Response
 from scrapy.settings import BaseSettings, default_settings
 from twisted.python.failure import Failure
 
-from webcrawl.adapter.page_without_crawl import looked_at
+from webcrawl.adapter.page_without_crawl import page_and_requests
 from webcrawl.adapter.plain_scrapy import PlainScrapy
 from webcrawl.adapter.request_trip import KEY, trip_of
 from webcrawl.adapter.scheduler import FrontierScheduler, scheduler_of
@@ -193,7 +193,7 @@ class WebSpider(Spider):
     def parse(self, response: Response) -> Iterable[Any]:
         """Return the page. A subclass may override this: its links are followed all the same."""
         if PlainScrapy in self.settings["ADDONS"]:
-            return looked_at(
+            return page_and_requests(
                 response, values_of(self.crawler)["LINK_SOURCES"], self.links_to_follow
             )
         if self.has_parse_all:

@@ -23,7 +23,7 @@ from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.exceptions import UsageError
 from scrapy.settings import SETTINGS_PRIORITIES, Settings
 
-from webcrawl.adapter.command_line_settings import check_log_file, given_words
+from webcrawl.adapter.command_line_settings import check_log_file, settings_words
 from webcrawl.adapter.json_log import choose_json
 from webcrawl.base.errors import CannotStart
 from webcrawl.base.program import PYTHON, ExitStatus, environment, name_program
@@ -89,7 +89,7 @@ class Command(ScrapyCommand):
 
         End the process with a line if an option is impossible or the JOBDIR is in use.
         """
-        opts.set[:] = given_words(self.settings, opts.set)
+        opts.set[:] = settings_words(self.settings, opts.set)
         super().process_options(args, opts)
         if args:
             raise UsageError(f"unexpected argument: {args[0]}")

@@ -29,7 +29,7 @@ from scrapy.settings import Settings
 from scrapy.utils.asyncio import call_later
 
 from webcrawl import settings as defaults
-from webcrawl.adapter.command_line_settings import check_log_file, given_words
+from webcrawl.adapter.command_line_settings import check_log_file, settings_words
 from webcrawl.adapter.crawl_end import EndedBadly, was_logged
 from webcrawl.adapter.crawl_options import (
     StartArguments,
@@ -210,7 +210,7 @@ class Command(CrawlCommand):
 
     def _prepare(self, args: list[str], opts: argparse.Namespace) -> None:
         words = [*opts.set]
-        opts.set[:] = given_words(self.settings, words)
+        opts.set[:] = settings_words(self.settings, words)
         if self.begins_from_urls:
             self._read_options(args, opts, words)
         else:
