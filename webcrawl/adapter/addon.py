@@ -28,47 +28,47 @@ from webcrawl.crawl.finished_crawl import NothingLeft
 logger = logging.getLogger(__name__)
 
 PRIORITY = "addon"  # above Scrapy's defaults, below the project, the spider and the command line
-OURS = {
+OUR_SETTINGS = {
     name: value
     for name, value in vars(defaults).items()
     if name.isupper() and not hasattr(default_settings, name)
 }
-# Settings of Scrapy's without which there is no crawl. All others keep Scrapy's defaults.
+# Settings of Scrapy's that every crawl needs. All others keep Scrapy's defaults.
 COMPONENTS = (
-    *(
-        "SCHEDULER",
-        "DUPEFILTER_CLASS",
-        "DOWNLOADER",
-        "ITEM_PROCESSOR",
-        "CONCURRENT_ITEMS",
-        "ROBOTSTXT_OBEY",
-    ),
+    "SCHEDULER",
+    "DUPEFILTER_CLASS",
+    "DOWNLOADER",
+    "ITEM_PROCESSOR",
+    "CONCURRENT_ITEMS",
+    "ROBOTSTXT_OBEY",
     "SCRAPER_SLOT_MAX_ACTIVE_SIZE",
 )
 # Entries for Scrapy's base settings. The project's own entries override them.
-MERGED: dict[str, Mapping[str, Any]] = {
+MERGED_BASES: dict[str, Mapping[str, Any]] = {
     "DOWNLOAD_HANDLERS_BASE": {
         scheme: path for scheme, path in defaults.DOWNLOAD_HANDLERS_BASE.items() if path
     },
     "DOWNLOADER_MIDDLEWARES_BASE": defaults.DOWNLOADER_MIDDLEWARES,
     "EXTENSIONS_BASE": {
-        **{path: order for path, order in defaults.EXTENSIONS_BASE.items() if order},  # 0: Scrapy's
-        "scrapy.extensions.feedexport.FeedExporter": None,  # ours is in its place
+        # Those with the order 0 are Scrapy's own
+        **{path: order for path, order in defaults.EXTENSIONS_BASE.items() if order},
+        "scrapy.extensions.feedexport.FeedExporter": None,  # ours takes its place
     },
     "FEED_EXPORTERS_BASE": defaults.FEED_EXPORTERS_BASE,
     "FEED_STORAGES_BASE": defaults.FEED_STORAGES_BASE,
     "ITEM_PIPELINES_BASE": defaults.ITEM_PIPELINES_BASE,
 }
 REACTOR = default_settings.TWISTED_REACTOR
-BROAD = (
+# Further settings of Scrapy's for a spider that makes pages of many hosts
+BROAD_SETTINGS = (
     "CONCURRENT_REQUESTS",
     "COOKIES_ENABLED",
     "DOWNLOAD_TIMEOUT",
     "DNS_TIMEOUT",
     "LOG_FORMATTER",
 )
-# Links of pages are filtered; what a spider asks for is sent, and comes back whole and in its own
-# time, as in Scrapy.
+# For spiders that make their own requests. As in Scrapy, each request is sent, and its answer comes
+# whole, however slowly.
 AS_ASKED: dict[str, Any] = {
     "URL_MAX_LENGTH": 65_536,
     "URL_MAX_DEPTH": 10**9,
@@ -76,7 +76,7 @@ AS_ASKED: dict[str, Any] = {
     "TRAP_RULES": False,
     "DOWNLOAD_TRUNCATE": 2**31 - 1,
     "DOWNLOAD_MIN_RATE": 0,
-    # a spider waits for its errbacks, and its crawl ends in minutes if a host is away
+    # A spider waits for its errbacks, and its crawl must end within minutes if a host is away
     "HOST_RETRY_WAIT": 5,
     "HOST_PATIENCE": 120,
 }
@@ -96,35 +96,33 @@ class WebcrawlAddon:
 
     @classmethod
     def update_pre_crawler_settings(cls, settings: BaseSettings) -> None:
-        """Set the event loop, which cannot be chosen later; a program with one keeps it."""
+        """Set the event loop, which cannot be chosen later, unless the program has one already."""
         if not is_reactor_installed() and find_spec("uvloop") is not None:
             settings.set("ASYNCIO_EVENT_LOOP", defaults.ASYNCIO_EVENT_LOOP, PRIORITY)
 
     def update_settings(self, settings: BaseSettings) -> None:
+        """Set up the crawl of the spider, and check that it can start.
+
+        Raise CannotStart if it cannot. In a `scrapy` command raise SystemExit instead, with status 0
+        if the crawl in JOBDIR is complete.
+        """
         spider = self._spider
-        is_broad = getattr(spider, "makes_pages", False)
-        settings.setdict(OURS if is_broad else OURS | AS_ASKED, PRIORITY)
-        for name in (*COMPONENTS, *(BROAD if is_broad else ())):
-            settings.set(name, getattr(defaults, name), PRIORITY)
-        for name, added in MERGED.items():
-            # At the project's own priority: with a lower one it would have no effect
-            priority = max(settings.getpriority(name) or 0, SETTINGS_PRIORITIES[PRIORITY])
-            settings.set(name, settings.getdict(name) | dict(added), priority)
+        self._set_defaults(settings, is_broad=getattr(spider, "makes_pages", False))
         job = vars(spider).get(JOB, "")
         # A job of scrapyd under the same name resumes
         anew = not settings["JOBDIR"] and not job
         settings.set("JOBDIR", default_jobdir(spider.name, job), PRIORITY)
         try:
-            refuse(settings)
+            check_components(settings)
             preflight_crawler(settings, spider, complete=_ends_a_command(), anew=anew)
-        except NothingLeft as told:
+        except NothingLeft as message:
             if settings["LOG_FILE"]:
-                logger.warning("%s", told)
-            sys.stderr.write(f"{told}\n")
-            raise SystemExit(0) from told
+                logger.warning("%s", message)
+            sys.stderr.write(f"{message}\n")
+            raise SystemExit(0) from message
         except CannotStart as error:
-            # A library must not end its caller's program. NotConfigured, which is Scrapy's way to
-            # leave an add-on out, would go on with a plain and impolite crawl.
+            # A library must not end its caller's program. After NotConfigured, Scrapy's way to leave
+            # an add-on out, a plain and impolite crawl would run.
             if not _ends_a_command():
                 log_once(error)
                 raise
@@ -132,20 +130,32 @@ class WebcrawlAddon:
                 logger.critical("%s", error)
             raise SystemExit(str(error)) from error
 
+    @staticmethod
+    def _set_defaults(settings: BaseSettings, *, is_broad: bool) -> None:
+        """Put the crawl's settings in place of Scrapy's defaults; the project's own remain."""
+        settings.setdict(OUR_SETTINGS if is_broad else OUR_SETTINGS | AS_ASKED, PRIORITY)
+        for name in (*COMPONENTS, *(BROAD_SETTINGS if is_broad else ())):
+            settings.set(name, getattr(defaults, name), PRIORITY)
+        for name, entries in MERGED_BASES.items():
+            # At the project's own priority, because a lower one would have no effect
+            priority = max(settings.getpriority(name) or 0, SETTINGS_PRIORITIES[PRIORITY])
+            settings.set(name, settings.getdict(name) | dict(entries), priority)
+
 
 def is_crawl(spider: Spider) -> bool:
-    """Return whether this spider is to crawl, and not to look at a page for a command of Scrapy's.
+    """Return whether this spider is run to crawl, and not by a command of Scrapy's for single pages.
 
-    Those must not touch the crawl in JOBDIR. They replace the spider's `start`; `shell` makes no
-    spider.
+    Such commands must not touch the crawl in JOBDIR. They replace the spider's `start`, except
+    `shell`, which makes no spider.
     """
     return not getattr(spider.start, "__module__", "").startswith("scrapy.commands.")
 
 
-def refuse(settings: BaseSettings) -> None:
-    """Raise CannotStart for what the project wants and cannot have together with the crawl."""
-    for name, ours in {"SCHEDULER": FrontierScheduler, "DOWNLOADER": FrontierDownloader}.items():
-        if not issubclass(load_object(settings[name]), ours):
+def check_components(settings: BaseSettings) -> None:
+    """Raise CannotStart if the project sets a scheduler, downloader or reactor that no crawl can use."""
+    our_classes = {"SCHEDULER": FrontierScheduler, "DOWNLOADER": FrontierDownloader}
+    for name, our_class in our_classes.items():
+        if not issubclass(load_object(settings[name]), our_class):
             raise CannotStart(
                 f"{name} = {settings[name]!r}: webcrawl needs its own; remove this setting, or the add-on"
             )
@@ -159,9 +169,9 @@ def refuse(settings: BaseSettings) -> None:
 
 
 def _ends_a_command() -> bool:
-    """Return whether SystemExit ends a `scrapy` command, and not a program of the user's.
+    """Return whether SystemExit would end a `scrapy` command, and not a program of the user's.
 
-    Without asyncio's loop, where Scrapy runs its older kind of process, it would only be logged.
+    False without an asyncio loop, where Scrapy's older kind of process would only log it.
     """
     try:
         asyncio.get_running_loop()

@@ -1,7 +1,7 @@
 """`webcrawl crawl URL|FILE… [options]`: the command line as settings and arguments of a spider.
 
-`-s` and `-a` say the same, and more. What is said in both ways is refused: nobody knows which was
-meant.
+`-s` and `-a` can set all that the options set, and more. A value that is set in both ways is
+refused, because it is not clear which one was meant.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from scrapy.settings import BaseSettings
 
 from webcrawl.crawl.default_jobdir import folder_name
 
-# A name with a dot, or localhost, perhaps with a port and a path; a number with dots is an address.
-# A name without a dot is a host if a port follows: `intranet:8080`.
-_HOST = re.compile(
+# A name with a dot, an address, or localhost, perhaps with a port and a path. A name without a dot is a
+# host if a port follows: `intranet:8080`.
+_HOST_PATTERN = re.compile(
     r"((localhost|\[[0-9a-f:.]+\]|[\w-]+(\.[\w-]+)+)(:\d+)?|[\w-]+:\d+)(/\S*)?", re.IGNORECASE
 )
-_LIST = re.compile(r".+\.(txt|csv)(\.gz|\.zip)?|.+\.(gz|zip)", re.IGNORECASE)
-_OF_SPIDER = ("scope", "limit", "since")  # options that are arguments of the spider `web`
-_OF_SETTINGS = {
+_SEED_LIST_PATTERN = re.compile(r".+\.(txt|csv)(\.gz|\.zip)?|.+\.(gz|zip)", re.IGNORECASE)
+_SPIDER_OPTIONS = ("scope", "limit", "since")  # options that are arguments of the spider `web`
+_SETTING_BY_OPTION = {
     "outputs": "OUTPUTS",
     "user_agent": "USER_AGENT",
     "max_pages": "CLOSESPIDER_PAGECOUNT",
@@ -47,7 +47,7 @@ _OPTIONS = (
     "--user-agent",
     "--verbose",
 )
-# Options of wget, curl, HTTrack and other crawlers: what to type instead
+# For options of wget, curl, HTTrack and other crawlers: what to type instead
 INSTEAD: dict[str, str] = {
     name: line
     for names, line in {
@@ -83,29 +83,29 @@ INSTEAD: dict[str, str] = {
 
 
 class StartArguments(NamedTuple):
-    """The URLs and files that the command line names, in place of a spider."""
+    """The URLs and seed lists that the command line names in place of a spider."""
 
     urls: list[str]
     files: list[str]
 
     @property
     def seeds(self) -> str:
-        """Return the argument of the spider `web`. A comma in a URL does not end it."""
+        """Return the argument `seeds` of the spider `web`. A comma in a URL is escaped."""
         return ",".join([*(url.replace(",", "%2C") for url in self.urls), *self.files])
 
     @property
     def folder(self) -> str:
-        """Return the JOBDIR of a crawl that names none, by its first host or file: crawls/a+2."""
-        hosts = list(dict.fromkeys(map(_host, self.urls)))
-        names = [*hosts, *(_stem(file) for file in self.files)]
+        """Return the default JOBDIR: the first host or file, and the number of others, as crawls/a+2."""
+        hosts = list(dict.fromkeys(map(_folder_part_of, self.urls)))
+        names = [*hosts, *(_name_of_list(file) for file in self.files)]
         others = f"+{len(names) - 1}" if len(names) > 1 else ""
         return f"crawls/{names[0]}{others}"
 
 
 def start_of(args: Sequence[str], is_spider: Callable[[str], bool]) -> StartArguments | None:
-    """Return what to crawl from, or None if the command line names a spider.
+    """Return the URLs and files to crawl from, or None if the command line names a spider.
 
-    Raise UsageError if it names both.
+    Raise UsageError if it has other words beside URLs or files.
     """
     urls: list[str] = []
     files: list[str] = []
@@ -135,27 +135,28 @@ class _ArgumentKind(Enum):
 
 
 def _kind_of(arg: str, is_spider: Callable[[str], bool]) -> _ArgumentKind:
+    """Return what a word of the command line is."""
     if "://" in arg:
         return _ArgumentKind.URL
-    # `scrapy crawl SPIDER` keeps its meaning, whatever files or hosts are called so.
+    # First, so that `scrapy crawl SPIDER` keeps its meaning even if a file or host has that name
     if is_spider(arg):
         return _ArgumentKind.OTHER
-    # `seeds.txt` could be a host by its dot; if there is no such file, its name has to be refused.
-    if _LIST.fullmatch(arg) or Path(arg).is_file():
+    # Before hosts: `seeds.txt` has the form of one, but a missing file of that name must be refused
+    if _SEED_LIST_PATTERN.fullmatch(arg) or Path(arg).is_file():
         return _ArgumentKind.FILE
-    if _HOST.fullmatch(arg):
+    if _HOST_PATTERN.fullmatch(arg):
         return _ArgumentKind.HOST
     return _ArgumentKind.OTHER
 
 
 def _refusal(others: Sequence[str]) -> str:
-    """Return the line for arguments beside URLs and files; an option is the likelier mistake."""
+    """Return the message for words beside URLs and files: for an option, if there is one."""
     option = next((arg for arg in others if arg.startswith("-")), "")
-    return unknown_option(option) if option else _neither(others[0])
+    return unknown_option(option) if option else _unknown_word(others[0])
 
 
-def _host(url: str) -> str:
-    """Return the host, and its port if it is not the scheme's, as a folder may be called."""
+def _folder_part_of(url: str) -> str:
+    """Return the host of a URL, with its port if that is not the scheme's, as part of a folder name."""
     from webcrawl.urls.canonical import InvalidUrl, canonical  # noqa: PLC0415 - every command imports this file
 
     try:
@@ -165,13 +166,14 @@ def _host(url: str) -> str:
     return folder_name(parts.netloc) or "web"
 
 
-def _stem(file: str) -> str:
+def _name_of_list(file: str) -> str:
+    """Return the name of a seed list without its endings, as part of a folder name."""
     name = re.sub(r"(\.txt|\.csv)?(\.gz|\.zip)?$", "", Path(file).name, flags=re.IGNORECASE)
     return folder_name(name) or "web"
 
 
 def unknown_option(option: str) -> str:
-    """Return a line on an option that is not there, with what to type instead if that is known."""
+    """Return the message for an unknown option, with what to type instead if that is known."""
     name = option.partition("=")[0]
     if name in INSTEAD:
         return f"unknown option {name}: {INSTEAD[name]}"
@@ -179,8 +181,8 @@ def unknown_option(option: str) -> str:
     return f"unknown option {option}" + (f": did you mean {close[0]}?" if close else "")
 
 
-def _neither(word: str) -> str:
-    """Return a line on a word that is neither a URL nor a file."""
+def _unknown_word(word: str) -> str:
+    """Return the message for a word that is neither a URL nor a file."""
     if Path(word, "state").is_dir():
         return f"{word} is the folder of a crawl: to resume it, run the command that started it"
     return f"{word!r} is neither a URL nor a file"
@@ -193,7 +195,7 @@ class OptionGroup(Protocol):
 
 
 def crawl_group(parser: argparse.ArgumentParser) -> OptionGroup:
-    """Return the part of the help that is for crawls from URLs or files."""
+    """Add the group of options for crawls from URLs or files to the help, and return it."""
     return parser.add_argument_group(
         "The crawl",
         "Links are followed on the hosts of the URLs, and everywhere from files. Run the same command to resume.",
@@ -201,7 +203,7 @@ def crawl_group(parser: argparse.ArgumentParser) -> OptionGroup:
 
 
 def add_options(group: OptionGroup) -> None:
-    """Add the options of a crawl from URLs or files. Call it after Scrapy has added its own -o."""
+    """Add the options of a crawl from URLs or files. Call this after Scrapy has added its own -o."""
     group.add_argument(
         "-o",
         "--output",
@@ -217,7 +219,9 @@ def add_options(group: OptionGroup) -> None:
         help="follow links on the page's own host, in its domain, in the seeds' domains, or any "
         "(default: host for URLs, any for files)",
     )
-    group.add_argument("--limit", metavar="N", type=_whole, help="take only the first N seeds")
+    group.add_argument(
+        "--limit", metavar="N", type=_whole_number, help="take only the first N seeds"
+    )
     group.add_argument(
         "--since", metavar="DIR", help="store only what has changed since this earlier crawl"
     )
@@ -230,7 +234,7 @@ def add_options(group: OptionGroup) -> None:
         help="the crawler's name and a page or mail address about it, needed for public addresses: "
         "'mybot/1.0 (+https://example.org/bot)'",
     )
-    group.add_argument("--max-pages", metavar="N", type=_whole, help="stop after N answers")
+    group.add_argument("--max-pages", metavar="N", type=_whole_number, help="stop after N answers")
     group.add_argument(
         "--delay",
         metavar="S",
@@ -239,7 +243,7 @@ def add_options(group: OptionGroup) -> None:
     )
 
 
-def _whole(text: str) -> str:
+def _whole_number(text: str) -> str:
     if not (text.isascii() and text.isdecimal() and int(text[:20])):
         raise argparse.ArgumentTypeError(f"{text}: must be a whole number from 1")
     return text
@@ -252,9 +256,9 @@ def _seconds(text: str) -> str:
 
 
 def take_folder(opts: argparse.Namespace, settings: BaseSettings, words: Sequence[str]) -> None:
-    """Turn `-o DIR` into the setting JOBDIR. A file of items stays an option of Scrapy's.
+    """Turn `-o DIR` into the setting JOBDIR. Files for items remain Scrapy's `-o`.
 
-    Raise UsageError if more than one folder is given.
+    `words` are the NAME=VALUE of `-s`. Raise UsageError if JOBDIR is given twice.
     """
     formats = settings.getwithbase("FEED_EXPORTERS")
     feeds: list[str] = []
@@ -270,7 +274,7 @@ def take_folder(opts: argparse.Namespace, settings: BaseSettings, words: Sequenc
         raise UsageError(f"-o: one folder is needed, not {' and '.join(folders)}", print_help=False)
     (folder,) = folders
     opts.output = feeds or None
-    if "JOBDIR" in _names(words):
+    if "JOBDIR" in _setting_names(words):
         raise UsageError(
             f"-o {folder} and -s JOBDIR=: give the folder in one place", print_help=False
         )
@@ -278,7 +282,7 @@ def take_folder(opts: argparse.Namespace, settings: BaseSettings, words: Sequenc
 
 
 def _is_feed(output: str, formats: Container[str]) -> bool:
-    """Return whether a value of `-o` is a file of items, and not the folder of a crawl."""
+    """Return whether a value of `-o` is a file for items, and not the folder of a crawl."""
     is_standard_output = output == "-"
     is_uri_or_has_format = ":" in output  # s3://…, or FILE:FORMAT
     if is_standard_output or is_uri_or_has_format:
@@ -292,32 +296,31 @@ def apply(
     start: StartArguments | None,
     words: Sequence[str],
 ) -> None:
-    """Put the options into the spider's arguments and the settings.
+    """Put the options into the spider's arguments and the settings. Scrapy has read `-a` and `-s`.
 
-    Raise UsageError if `-a` or `-s` gives one of them, too.
-
-    Scrapy has read `-a` and `-s` already. `words`: those of `-s`, without what the environment
-    says.
+    `words` are the NAME=VALUE of `-s`, without those of the environment. Raise UsageError if `-a` or
+    `-s` sets the value of an option as well.
     """
     arguments: dict[str, str] = opts.spargs
-    on_command_line = _names(words)
-    for option in _OF_SPIDER:
+    on_command_line = _setting_names(words)
+    for option in _SPIDER_OPTIONS:
         value = getattr(opts, option)
         if value is not None:
             if option in arguments:
-                raise _twice(option, f"-a {option}=")
+                raise _given_twice(option, f"-a {option}=")
             arguments[option] = value
-    for option, name in _OF_SETTINGS.items():
+    for option, name in _SETTING_BY_OPTION.items():
         value = getattr(opts, option)
         if value is not None:
             if name in on_command_line:
-                raise _twice(option, f"-s {name}=")
+                raise _given_twice(option, f"-s {name}=")
             settings.set(name, value, "cmdline")
     if start is not None:
         _begin_from(start, arguments, settings)
 
 
 def _begin_from(start: StartArguments, arguments: dict[str, str], settings: BaseSettings) -> None:
+    """Set the seeds, and the scope and JOBDIR unless they are given. Raise UsageError for two seeds."""
     if "seeds" in arguments:
         raise UsageError(
             f"{start.seeds} and -a seeds={arguments['seeds']}: give the seeds in one place",
@@ -326,7 +329,7 @@ def _begin_from(start: StartArguments, arguments: dict[str, str], settings: Base
     from webcrawl.adapter.user_settings import is_given  # noqa: PLC0415 - as above
 
     arguments["seeds"] = start.seeds
-    # From URLs links are followed on their hosts, and from lists everywhere
+    # Links are followed only on the hosts of URLs, but everywhere from lists of seeds
     has_scope = "scope" in arguments or is_given(settings, "URL_SCOPE")
     if not start.files and not has_scope:
         arguments["scope"] = "host"
@@ -335,17 +338,17 @@ def _begin_from(start: StartArguments, arguments: dict[str, str], settings: Base
 
 
 def check_spider(opts: argparse.Namespace, *, makes_pages: bool) -> None:
-    """Raise UsageError for an option that a spider without seeds does not know."""
-    for option in _OF_SPIDER:
+    """Raise UsageError for an option that only a spider which makes pages has as an argument."""
+    for option in _SPIDER_OPTIONS:
         if getattr(opts, option) is not None and not makes_pages:
             raise UsageError(f"--{option}: is for crawls from URLs or files", print_help=False)
 
 
-def _twice(option: str, other: str) -> UsageError:
+def _given_twice(option: str, other: str) -> UsageError:
     dashed = option.replace("_", "-")
     return UsageError(f"--{dashed} and {other}: give it in one place", print_help=False)
 
 
-def _names(assignments: Sequence[str]) -> set[str]:
-    """Return the settings that the command line sets by `-s`."""
-    return {one.partition("=")[0].strip() for one in assignments}
+def _setting_names(assignments: Sequence[str]) -> set[str]:
+    """Return the names in the NAME=VALUE of `-s`."""
+    return {assignment.partition("=")[0].strip() for assignment in assignments}

@@ -1,4 +1,4 @@
-"""`scrapy crawl` in a folder of no project: a line that names the command which works there."""
+"""`scrapy crawl` outside of a project: a message that names the command which works anywhere."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REFUSAL = (
 
 
 class OutsideCommand(BaseRunSpiderCommand):
-    """Refuses to run. In a project it is Scrapy's own command, which is no business of ours."""
+    """Refuses to run outside of a project. In a project it is Scrapy's own command."""
 
     requires_crawler_process = False
 

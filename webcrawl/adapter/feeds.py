@@ -1,8 +1,7 @@
-"""Feeds (`-o pages.jsonl`): what cannot be stored is found early, and pages are readable rows.
+"""Feeds (`-o pages.jsonl`): early checks, files that are part of checkpoints, and readable rows.
 
-Scrapy finds out that a feed cannot be stored when it has an item, or at the end, and only logs it.
-A row with every field of a page would be its body three times over: in base64, as text, and in the
-links.
+Scrapy notices that a feed cannot be stored when it has an item, or at the end, and only logs it. A
+row with every field of a page would have its body three times: in base64, as text, and in the links.
 """
 
 from __future__ import annotations
@@ -50,9 +49,9 @@ else:
 
 logger = logging.getLogger(__name__)
 
-# the feed option `postprocessing`, where FeedStream does its work
-COMPRESSED = "webcrawl_compressed"
-DIALECT = frozenset(
+# The option `postprocessing` of a feed under another name, for FeedStream instead of Scrapy
+COMPRESSORS_OPTION = "webcrawl_compressed"
+DIALECT_OPTIONS = frozenset(
     (
         "delimiter",
         "dialect",
@@ -67,23 +66,23 @@ DIALECT = frozenset(
 
 
 class BadFeed(Exception):  # noqa: N818 - reads as what it is
-    """A feed that cannot be stored; the message is one line."""
+    """A feed cannot be stored. The message is one line."""
 
 
 def check_feeds(settings: BaseSettings) -> None:
     """Raise BadFeed if a feed cannot be stored."""
-    # Scrapy would only log it, and crawl without any feed. One at a time, to name the one.
+    # Scrapy would only log the error, and crawl without any feed. Each feed is tried alone, so that
+    # the message can name it.
     for uri, options in settings.getdict("FEEDS").items():
-        one = Settings(settings)
-        one.set("FEEDS", {str(uri): options}, "cmdline")
-        with _said() as said:
+        single_feed = Settings(settings)
+        single_feed.set("FEEDS", {str(uri): options}, "cmdline")
+        with _collected_log() as messages:
             try:
-                FeedExporter(Crawler(Spider, one))
+                FeedExporter(Crawler(Spider, single_feed))
             except NotConfigured as error:
-                raise BadFeed(f"FEEDS: {uri}: cannot be stored: {' '.join(said)}") from error
-        _check_encoding(
-            str(uri), options.get("encoding") or settings["FEED_EXPORT_ENCODING"] or "utf-8"
-        )
+                raise BadFeed(f"FEEDS: {uri}: cannot be stored: {' '.join(messages)}") from error
+        encoding = options.get("encoding") or settings["FEED_EXPORT_ENCODING"] or "utf-8"
+        _check_encoding(str(uri), encoding)
         if _is_local(str(uri)):
             _check_file(FileFeedStorage(str(uri)).path)
 
@@ -93,7 +92,7 @@ def _is_local(uri: str) -> bool:
 
 
 def check_own_files(settings: BaseSettings, jobdir: Path) -> None:
-    """Raise CannotStart if the log or a feed would be written into a file of the crawl's own."""
+    """Raise CannotStart if the log or a feed is a file that the crawl itself writes in JOBDIR."""
     log = settings["LOG_FILE"]
     if log and is_own(Path(log), jobdir):
         raise CannotStart(
@@ -114,7 +113,10 @@ def _check_encoding(uri: str, encoding: str) -> None:
 
 
 def _check_file(name: str) -> None:
-    """Make the folder, as Scrapy does later, and look at the file if its name has no parameters."""
+    """Raise BadFeed if a file cannot be written to. Make its folder, as Scrapy would do later.
+
+    Of a name with parameters, such as %(time)s, only the folder before the first one is known.
+    """
     path = Path(name)
     before, parameter, _ = name.partition("%(")
     is_whole_name = not parameter
@@ -142,8 +144,8 @@ class _Collected(logging.Handler):
 
 
 @contextmanager
-def _said() -> Iterator[list[str]]:
-    """Collect what Scrapy logs of feeds: the log is not set up yet."""
+def _collected_log() -> Iterator[list[str]]:
+    """Collect the errors that Scrapy logs about feeds while the context is open, and log none."""
     logger = logging.getLogger("scrapy.extensions.feedexport")
     collected = _Collected()
     before = logger.propagate
@@ -157,13 +159,13 @@ def _said() -> Iterator[list[str]]:
 
 
 class FeedStream(io.RawIOBase):
-    """A local file that exporters write to, and that is part of the checkpoint.
+    """A local file that exporters write to, and that is part of checkpoints.
 
-    As Scrapy writes a feed, two kills had left 47 of 100 items: what lay in its buffer was lost, and
-    what came after the checkpoint came twice.
+    As Scrapy writes a feed, two kills left 47 of 100 items: those in its buffer were lost, and those
+    after the checkpoint came twice.
 
-    Compressed data is a member of its own up to each checkpoint, as if several files had been put
-    together: all programs that read .gz, .bz2 and .xz read it so.
+    Compressed data ends a member at each checkpoint, as if several files had been joined, which all
+    programs that read .gz, .bz2 and .xz accept.
     """
 
     def __init__(self, file: UserFile, options: Mapping[str, Any]) -> None:
@@ -171,13 +173,13 @@ class FeedStream(io.RawIOBase):
         self.name = str(file.path)
         self._file = file
         self._options = options
-        self._compressors = [load_object(path) for path in options.get(COMPRESSED) or ()]
-        self._head: Any = None  # the first of the compressors, if one has begun
-        file.settle = self._settle
+        self._compressors = [load_object(path) for path in options.get(COMPRESSORS_OPTION) or ()]
+        self._head: Any = None  # the first compressor of the present member, None between members
+        file.settle = self._end_member
 
     @property
     def user_file(self) -> UserFile:
-        """Return what is known of the file."""
+        """Return the file that is written, as checkpoints know it."""
         return self._file
 
     def writable(self) -> bool:
@@ -191,6 +193,7 @@ class FeedStream(io.RawIOBase):
         return self._file.tell()
 
     def write(self, data: Any) -> int:
+        """Write through the compressors, if there are any, and return the number of bytes accepted."""
         data = bytes(data)
         self._file.keep(data)
         if not self._compressors:
@@ -202,7 +205,8 @@ class FeedStream(io.RawIOBase):
         self._head.write(data)
         return len(data)
 
-    def _settle(self) -> None:
+    def _end_member(self) -> None:
+        """End the compressed member. Called before each checkpoint and at the end."""
         head = self._head
         self._head = None
         if head is not None:
@@ -217,10 +221,9 @@ class FeedStream(io.RawIOBase):
 
 
 class FeedFile(FileFeedStorage):
-    """A feed in a local file, whose length is part of the checkpoint: a resumed crawl continues it.
+    """A feed in a local file, which a resumed crawl continues at the length of its checkpoint.
 
-    With `-O` a file is overwritten when the crawl begins, as in Scrapy, unless nothing was left to
-    do.
+    As in Scrapy, `-O` overwrites the file when the crawl begins, unless the crawl was complete.
     """
 
     def __init__(
@@ -237,7 +240,11 @@ class FeedFile(FileFeedStorage):
         return cls(uri, feed_options=feed_options, crawler=crawler)
 
     def open(self, spider: Spider) -> IO[bytes]:
-        scheduler = crawl_of(self._crawler)
+        """Open the file for the exporter, or one with a free name if it must not be overwritten.
+
+        Devices and pipes, and files of a run that is no crawl, are opened as in Scrapy.
+        """
+        scheduler = scheduler_of_crawl(self._crawler)
         if scheduler is None or _is_special(self.path):
             return super().open(spider)
         files = scheduler.crawl.parts.user_files
@@ -256,7 +263,7 @@ class FeedFile(FileFeedStorage):
 
 
 def _is_special(path: str) -> bool:
-    """Return whether the path is a device, a pipe or a folder, which Scrapy's own storage opens."""
+    """Return whether a path exists and is no file, but a device, a pipe or a folder."""
     return os.path.exists(path) and not os.path.isfile(path)  # noqa: PTH110, PTH113
 
 
@@ -266,18 +273,18 @@ def _free_name(path: Path) -> Path:
     return next(name for name in names if not name.exists())
 
 
-# Scrapy counts stored feeds under it: feedexport/success_count/…
+# Scrapy counts stored feeds under this name: feedexport/success_count/…
 FeedFile.__name__ = FileFeedStorage.__name__
 
 
-def crawl_of(crawler: Crawler) -> FrontierScheduler | None:
-    """Return the scheduler of a crawl, or None in a run that is no crawl."""
+def scheduler_of_crawl(crawler: Crawler) -> FrontierScheduler | None:
+    """Return the crawler's scheduler if it is the frontier's, or None in a run that is no crawl."""
     scheduler = crawler.engine.scheduler if crawler.engine is not None else None
     return scheduler if isinstance(scheduler, FrontierScheduler) else None
 
 
 def row_of(page: Page) -> dict[str, Any]:
-    """Return the address of a page, what a reader sees, and where its links lead."""
+    """Return a page as a row of a feed: its URL, what a reader sees, and its links."""
     return {
         "url": page.url,
         "status": page.status,
@@ -292,41 +299,43 @@ def row_of(page: Page) -> dict[str, Any]:
 
 
 class PageRows(Exporter):
-    """A mixin for Scrapy's exporters. Items of other kinds pass as they are."""
+    """A mixin for Scrapy's exporters that writes pages as rows, and other items as they are."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         file = args[0] if args else kwargs.get("file")
-        # Asked now, because CsvItemExporter sets it with its first row
-        self._chosen = self.fields_to_export is not None
+        # Read now, because CsvItemExporter sets `fields_to_export` with its first row
+        self._has_chosen_fields = self.fields_to_export is not None
         self._feed = file.user_file if isinstance(file, FeedStream) else None
 
     @property
-    def _continued(self) -> UserFile | None:
-        """Return the file if an earlier run of this crawl has begun it."""
+    def _continued_file(self) -> UserFile | None:
+        """Return the file if an earlier run of this crawl has begun it, or None."""
         return self._feed if self._feed is not None and self._feed.is_continued else None
 
     def export_item(self, item: Any) -> None:
-        super().export_item(row_of(item) if isinstance(item, Page) and not self._chosen else item)
+        if isinstance(item, Page) and not self._has_chosen_fields:
+            item = row_of(item)
+        super().export_item(item)
 
 
 class Csv(PageRows, CsvItemExporter):
-    """`-o pages.csv`. Spreadsheets open it, and strangers write its titles and texts."""
+    """`-o pages.csv`, safe to open in a spreadsheet although its texts come from anywhere."""
 
     _is_page = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if self._continued is not None and self.include_headers_line:
-            dialect = {name: value for name, value in kwargs.items() if name in DIALECT}
-            self._go_on(self._continued.first, dialect)
+        if self._continued_file is not None and self.include_headers_line:
+            dialect = {name: value for name, value in kwargs.items() if name in DIALECT_OPTIONS}
+            self._continue_columns(self._continued_file.first, dialect)
 
-    def _go_on(self, header: bytes, dialect: dict[str, Any]) -> None:
-        """Write the columns that the file has, without a second header."""
+    def _continue_columns(self, header: bytes, dialect: dict[str, Any]) -> None:
+        """Take over the columns of a continued file, and write no second header."""
         try:
             (names,) = csv.reader([header.decode(self.encoding or "utf-8")], **dialect)
         except (ValueError, csv.Error):
-            # The header is longer than what is kept of it
+            # Only the beginning of the header is kept, and this one is longer
             return
         self.include_headers_line = False
         if not self.fields_to_export:
@@ -339,7 +348,7 @@ class Csv(PageRows, CsvItemExporter):
 
     def serialize_field(self, field: Any, name: str, value: Any) -> Any:
         written = super().serialize_field(field, name, value)
-        # A spreadsheet would run a text that begins like a formula
+        # A spreadsheet would evaluate a text that begins like a formula
         return in_sheet(written) if self._is_page else written
 
 
@@ -347,14 +356,14 @@ class Json(PageRows, JsonItemExporter):
     """`-o pages.json`."""
 
     def start_exporting(self) -> None:
-        if self._continued is None:
+        if self._continued_file is None:
             super().start_exporting()
         else:
-            # Between two items stands a comma, and none before the first
-            self.first_item = self._continued.last.rstrip().endswith(b"[")
+            # A comma comes before each item but the first
+            self.first_item = self._continued_file.last.rstrip().endswith(b"[")
 
     def finish_exporting(self) -> None:
-        # A later run cuts off the bracket that ends the file, and continues
+        # So that a later run can cut off the closing bracket, and continue
         if self._feed is not None:
             self._feed.freeze()
         super().finish_exporting()
@@ -368,7 +377,7 @@ class Xml(PageRows, XmlItemExporter):
     """`-o pages.xml`."""
 
     def start_exporting(self) -> None:
-        if self._continued is None:
+        if self._continued_file is None:
             super().start_exporting()
 
     def finish_exporting(self) -> None:
@@ -377,20 +386,25 @@ class Xml(PageRows, XmlItemExporter):
         super().finish_exporting()
 
 
-LEFT_OUT = frozenset(("body", "text"))  # they would fill a server's memory; the archive has them
+# They would fill the memory of a Redis server, and the archive has them
+FIELDS_LEFT_OUT = frozenset(("body", "text"))
 encode = ScrapyJSONEncoder().encode
 
 
 def to_json(item: Any) -> str:
-    """Return a page as a JSON feed has it, without its body; any other item as Scrapy writes it."""
-    return str(encode(_fields(item) if isinstance(item, Page) else item))
+    """Return the JSON of a page without its body, or of any other item as Scrapy writes it."""
+    return str(encode(_json_fields(item) if isinstance(item, Page) else item))
 
 
-def _fields(page: Page) -> dict[str, Any]:
+def _json_fields(page: Page) -> dict[str, Any]:
     adapter = ItemAdapter(page)
-    return {name: _plain(adapter, name) for name in adapter.field_names() if name not in LEFT_OUT}
+    return {
+        name: _serialized(adapter, name)
+        for name in adapter.field_names()
+        if name not in FIELDS_LEFT_OUT
+    }
 
 
-def _plain(adapter: ItemAdapter, name: str) -> Any:
+def _serialized(adapter: ItemAdapter, name: str) -> Any:
     serializer = adapter.get_field_meta(name).get("serializer")
     return serializer(adapter[name]) if serializer is not None else adapter[name]

@@ -1,4 +1,4 @@
-"""Finds what is wrong before the first request: a line says it, and the crawl does not start."""
+"""Checks before the first request. What is wrong is one line, and the crawl does not start."""
 
 from __future__ import annotations
 
@@ -87,51 +87,56 @@ def preflight(
 ) -> None:
     """Raise CannotStart if the crawl cannot start; create JOBDIR, or recover it after a crash.
 
-    A missing seed list is downloaded if possible. `again`: what JOBDIR holds is kept beside it, and
-    the crawl begins anew. `agent_option`: the option of the command that says who crawls.
+    A missing seed list is downloaded if possible. `again`: the content of JOBDIR is kept beside it,
+    and the crawl starts over. `agent_option` is the command's option for USER_AGENT, for a message.
 
-    The arguments of a spider that is no WebSpider are not checked, for they are not known; nor is
-    anything of a spider with another scheduler.
+    The arguments of a spider that is no WebSpider are not checked, because they are not known.
+    Nothing is checked of a spider with another scheduler.
     """
-    own = settings.copy()
-    spider.update_settings(own)
+    spiders_settings = settings.copy()
+    spider.update_settings(spiders_settings)
     try:
-        if not _has_own_scheduler(own, spider):
+        if not _has_own_scheduler(spiders_settings, spider):
             return
         check_scrapy()
         if issubclass(spider, WebSpider):
-            _check_arguments(spider, arguments, elsewhere=has_server(own))
+            _check_arguments(spider, arguments, seeds_from_server=has_server(spiders_settings))
             if "scope" in arguments:
-                own.set("URL_SCOPE", arguments["scope"], "cmdline")
+                spiders_settings.set("URL_SCOPE", arguments["scope"], "cmdline")
         frontier = spider.frontier_of(arguments) if issubclass(spider, WebSpider) else None
-        values = _values(own, spider, arguments.get("name", spider.name), frontier)
-        _handlers(own, values)
-        check_feeds(own)
-        check_own_files(own, Path(values["JOBDIR"]))
+        name = arguments.get("name", spider.name)
+        values = _checked_values(spiders_settings, spider, name, frontier)
+        _check_handlers(spiders_settings, values)
+        check_feeds(spiders_settings)
+        check_own_files(spiders_settings, Path(values["JOBDIR"]))
         if issubclass(spider, WebSpider):
-            _pages(spider, arguments, values)
-            # other spiders are their projects' own, whose user agent Scrapy leaves to them
+            _check_pages(spider, arguments, values)
+            # The user agent of any other spider is up to its project, as in Scrapy
             if not _are_private(list_paths(arguments.get("seeds", ""))):
                 check_contact(values, agent_option)
-        start = _start(own, spider, arguments, values) if frontier is None else None
+        has_own_frontier = frontier is not None
+        start = (
+            None if has_own_frontier else _known_start(spiders_settings, spider, arguments, values)
+        )
         folder = Path(values["JOBDIR"])
-        # A refusal leaves no new folder, and the old one in its place
-        first = again or not is_crawl(folder)
-        if first:
-            _surroundings(values)
-        anew = not own["JOBDIR"] and _may_begin_anew(own, spider, values)
-        name = arguments.get("name", spider.name)
+        # Before the folder is made or moved, so that a refusal changes nothing on disk
+        is_new_crawl = again or not is_crawl(folder)
+        if is_new_crawl:
+            _check_surroundings(values)
+        has_default_folder = not spiders_settings["JOBDIR"]
+        anew = has_default_folder and _may_begin_anew(spiders_settings, spider, values)
         if again and values["HIVE_DRONES"]:
             from webcrawl.adapter.hive_membership import refuse_known  # noqa: PLC0415 - 0.1 s that other crawls need not spend
 
-            _await(refuse_known(own, values, name))
+            _run_in_own_loop(refuse_known(spiders_settings, values, name))
         # The crawl that was here is put back if the new one cannot start
         with room_for(folder, again=again):
-            _folder(values, name, on_command_line(own), frontier, start, anew=anew)
-        if not first:
-            _surroundings(values)
+            fixed = on_command_line(spiders_settings)
+            _check_folder(values, name, fixed, frontier, start, anew=anew)
+        if not is_new_crawl:
+            _check_surroundings(values)
     except REASONS as error:
-        raise CannotStart(_line(error)) from error
+        raise CannotStart(_one_line(error)) from error
 
 
 def _has_own_scheduler(settings: BaseSettings, spider: type[Spider]) -> bool:
@@ -149,38 +154,37 @@ def _has_own_scheduler(settings: BaseSettings, spider: type[Spider]) -> bool:
 def preflight_rereading(
     settings: BaseSettings, spider: type[Spider], arguments: Mapping[str, object]
 ) -> None:
-    """Check a run over archives: no name server is asked, no seeds are read.
-
-    Raise CannotStart if it cannot start.
-    """
+    """Raise CannotStart if a run over archives cannot start. It needs neither name servers nor seeds."""
     from webcrawl.adapter.archive_reading import check_outputs  # noqa: PLC0415 - crawls need not load what reads archives
 
-    own = settings.copy()
-    spider.update_settings(own)
+    spiders_settings = settings.copy()
+    spider.update_settings(spiders_settings)
     try:
         check_scrapy()
-        values = plain_values(own, spider.name)
+        values = plain_values(spiders_settings, spider.name)
         check_outputs(values)
-        check_feeds(own)
-        check_own_files(own, Path(values["JOBDIR"]))
-        _folder(values, spider.name, on_command_line(own), arguments=arguments)
-        _ports(values)
+        check_feeds(spiders_settings)
+        check_own_files(spiders_settings, Path(values["JOBDIR"]))
+        fixed = on_command_line(spiders_settings)
+        _check_folder(values, spider.name, fixed, arguments=arguments)
+        _check_ports(values)
     except REASONS as error:
-        raise CannotStart(_line(error)) from error
+        raise CannotStart(_one_line(error)) from error
 
 
 def spider_named(settings: BaseSettings, name: str) -> type[Spider]:
-    """Return the spider of the project that has this name. Raise CannotStart if none has it."""
+    """Return the project's spider of this name. Raise CannotStart, with a hint, if there is none."""
     loader = _loader(settings)
     try:
         return loader.load(name)
     except KeyError as error:
-        known = ", ".join(sorted(loader.list()))
-        is_site = "." in name and Path(name).suffix != ".py"
-        own = "for one of yours, name its module or package in -s SPIDER_MODULES="
-        hint = f"to crawl a site, use: crawl http://{name}/" if is_site else own
+        spiders = ", ".join(sorted(loader.list()))
+        looks_like_site = "." in name and Path(name).suffix != ".py"
+        hint = "for one of yours, name its module or package in -s SPIDER_MODULES="
+        if looks_like_site:
+            hint = f"to crawl a site, use: crawl http://{name}/"
         raise CannotStart(
-            f"{name!r}: no such spider (this project has {known or 'none'}); {hint}"
+            f"{name!r}: no such spider (this project has {spiders or 'none'}); {hint}"
         ) from error
 
 
@@ -190,19 +194,24 @@ def spider_names(settings: BaseSettings) -> list[str]:
 
 
 def _loader(settings: BaseSettings) -> SpiderLoader:
+    """Return the loader of the project's spiders.
+
+    Raise CannotStart if a module of SPIDER_MODULES does not exist. Errors within a module are raised
+    as they are.
+    """
     try:
         kind: type[SpiderLoader] = load_object(
             read("SPIDER_LOADER_CLASS", settings["SPIDER_LOADER_CLASS"])
         )
-        # Scrapy's own function copies all settings first
+        # Scrapy's own function would copy all settings first
         return kind.from_settings(settings)
     except SettingError as error:
         raise CannotStart(str(error)) from error
     except ModuleNotFoundError as error:
         modules = settings.getlist("SPIDER_MODULES")
+        # Otherwise a module of the user's lacks one that it imports
         is_spider_module = any(f"{module}.".startswith(f"{error.name}.") for module in modules)
         if not is_spider_module:
-            # A module of the user's lacks another one
             raise
         raise CannotStart(
             f"SPIDER_MODULES = {','.join(modules)}: there is no module {error.name}"
@@ -212,29 +221,30 @@ def _loader(settings: BaseSettings) -> SpiderLoader:
 def preflight_crawler(
     settings: BaseSettings, spider: Spider, *, complete: bool, anew: bool
 ) -> None:
-    """Check a crawl whose settings have those of its spider and of add-ons. Raise CannotStart.
+    """Raise CannotStart if a crawl of the add-on cannot start.
 
-    `complete`: raise NothingLeft too. `anew`: no JOBDIR is given, so that a complete crawl is kept
-    beside.
+    `settings` include those of the spider and of add-ons. `complete`: raise NothingLeft if the crawl
+    in JOBDIR is complete. `anew`: JOBDIR is not set, so a complete crawl is kept beside it, and the
+    crawl starts over.
     """
     name = spider.name
     seeds = getattr(spider, "seed_lists", "")
     try:
         check_scrapy()
-        values = _values(settings, spider, name)
+        values = _checked_values(settings, spider, name)
         if runs_here(Path(values["JOBDIR"])):
             raise in_use_here(values["JOBDIR"])
-        _handlers(settings, values)
+        _check_handlers(settings, values)
         check_feeds(settings)
         check_own_files(settings, Path(values["JOBDIR"]))
         if isinstance(spider, WebSpider):
             _refuse_allowed_domains(spider)
         if seeds:
-            _lists(seeds, values)
+            _check_seed_lists(seeds, values)
         urls = start_urls_of(type(spider)) if complete and not seeds else None
-        start = KnownBeginning(urls=urls, anew="") if urls is not None else None
+        start = KnownStart(urls=urls, anew="") if urls is not None else None
         anew = anew and _may_begin_anew(settings, type(spider), values)
-        _folder(
+        _check_folder(
             values,
             name,
             on_command_line(settings),
@@ -242,28 +252,31 @@ def preflight_crawler(
             anew=anew,
             arguments=share_of(getattr(spider, "shard", None)),
         )
-        _ports(values)
+        _check_ports(values)
     except REASONS as error:
-        raise CannotStart(_line(error)) from error
+        raise CannotStart(_one_line(error)) from error
 
 
-def _values(
+def _checked_values(
     settings: BaseSettings,
     spider: type[Spider] | Spider,
     name: str,
     frontier: OwnFrontier | None = None,
 ) -> CheckedSettings:
-    """Return the settings as the scheduler has them."""
+    """Return the checked settings as the scheduler will have them. Raise SettingError."""
     values = plain_values(settings, name)
     if frontier is not None or not getattr(spider, "makes_pages", False):
         drop_unasked_sitemaps(values)
     return values
 
 
-def _handlers(settings: BaseSettings, values: CheckedSettings) -> None:
+def _check_handlers(settings: BaseSettings, values: CheckedSettings) -> None:
+    """Raise UnusableHandler or SettingError if a handler, HTTP/2 or the browser cannot be used."""
     check_handlers(settings, values["FOREIGN_HANDLERS_ALLOWED"])
-    if values["HTTP2"] == PREFER and (why := without_http2_library()):
-        raise SettingError("HTTP2", PREFER, "needed or off", why)
+    if values["HTTP2"] == PREFER:
+        reason = without_http2_library()
+        if reason:
+            raise SettingError("HTTP2", PREFER, "needed or off", reason)
     has_rendering = values["RENDER_ACTIONS"] or values["RENDER_VIEWS"]
     if values["RENDER"] != OFF or has_rendering:
         from webcrawl.adapter.rendering_check import check_rendering  # noqa: PLC0415 - other crawls need no browser
@@ -271,12 +284,13 @@ def _handlers(settings: BaseSettings, values: CheckedSettings) -> None:
         check_rendering(settings, values)
 
 
-def _line(error: Exception) -> str:
+def _one_line(error: Exception) -> str:
+    """Return the message of an error as one line, without credentials."""
     return text_without_credentials(" ".join(str(error).split()))
 
 
-def _await(work: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine. asyncio.run would leave the thread without the loop that Scrapy needs."""
+def _run_in_own_loop(work: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine to its end. asyncio.run would leave the thread without the loop Scrapy needs."""
     loop = asyncio.new_event_loop()
     try:
         loop.run_until_complete(work)
@@ -285,8 +299,8 @@ def _await(work: Coroutine[Any, Any, None]) -> None:
 
 
 @contextmanager
-def _quiet(name: str) -> Iterator[None]:
-    """Silence a logger: the crawl logs the same messages again."""
+def _silenced(name: str) -> Iterator[None]:
+    """Silence a logger while the context is open, because the crawl logs the same messages later."""
     logger = logging.getLogger(name)
     level = logger.level
     logger.setLevel(logging.CRITICAL)
@@ -297,7 +311,7 @@ def _quiet(name: str) -> Iterator[None]:
 
 
 class ArgumentRule(NamedTuple):
-    """The values that an argument of `-a` may have, and the line that refuses another."""
+    """What values an argument of `-a` may have, and the message for any other value."""
 
     name: str
     is_allowed: Callable[[str], bool]
@@ -305,7 +319,7 @@ class ArgumentRule(NamedTuple):
 
 
 def _is_whole_from_1(text: str) -> bool:
-    # Python refuses to read a number of thousands of digits
+    # Only 20 digits, because Python refuses to read a number of thousands of digits
     return text.isascii() and text.isdecimal() and int(text[:20]) > 0
 
 
@@ -323,28 +337,32 @@ ARGUMENT_RULES = (
 )
 
 
-def _check_argument_names(spider: type[WebSpider], given: Mapping[str, str]) -> None:
-    known = spider.known_arguments()
-    for name in given:
-        if name not in known and name != JOB:
-            raise CannotStart(f"-a {name}=…: unknown argument; allowed are {', '.join(known)}")
+def _check_argument_names(spider: type[WebSpider], arguments: Mapping[str, str]) -> None:
+    known_names = spider.known_arguments()
+    for name in arguments:
+        if name not in known_names and name != JOB:
+            raise CannotStart(
+                f"-a {name}=…: unknown argument; allowed are {', '.join(known_names)}"
+            )
 
 
-def _check_arguments(spider: type[WebSpider], given: Mapping[str, str], *, elsewhere: bool) -> None:
-    """Raise CannotStart if an argument is wrong or missing.
+def _check_arguments(
+    spider: type[WebSpider], arguments: Mapping[str, str], *, seeds_from_server: bool
+) -> None:
+    """Raise CannotStart if an argument of `-a` is unknown, wrong or missing.
 
-    `elsewhere`: whether a server supplies seeds.
+    `seeds_from_server`: a Redis server supplies seeds, so the argument `seeds` may be missing.
     """
-    _check_argument_names(spider, given)
-    has_seeds = given.get("seeds", "").strip() != "" or elsewhere
+    _check_argument_names(spider, arguments)
+    has_seeds = arguments.get("seeds", "").strip() != "" or seeds_from_server
     if not has_seeds and spider.needs_seeds():
         raise CannotStart(
             "no seeds: give -a seeds= a file or a URL, or several separated by commas"
         )
     _refuse_allowed_domains(spider)
     for rule in ARGUMENT_RULES:
-        if rule.name in given and not rule.is_allowed(given[rule.name]):
-            raise CannotStart(rule.refusal.format(given[rule.name]))
+        if rule.name in arguments and not rule.is_allowed(arguments[rule.name]):
+            raise CannotStart(rule.refusal.format(arguments[rule.name]))
 
 
 def _refuse_allowed_domains(spider: type[Spider] | Spider) -> None:
@@ -355,21 +373,24 @@ def _refuse_allowed_domains(spider: type[Spider] | Spider) -> None:
 
 
 def _check_since(argument: str, jobdir: Path) -> None:
-    """Raise CannotStart if the earlier crawls that `-a since=` names cannot be compared with."""
+    """Raise CannotStart if an earlier crawl that `-a since=` names cannot be compared with.
+
+    Warn of parts of earlier crawls that are only in a store, and are not read there.
+    """
     from webcrawl.record.since.cdx_server import CdxServerError  # noqa: PLC0415 - few crawls have earlier ones
     from webcrawl.record.since.sources import NoEarlier  # noqa: PLC0415 - as above
 
-    unread = _unread_stores(argument)
+    store_warnings = _unread_stores(argument)
     try:
         _check_earlier(argument, jobdir)
     except (NoEarlier, CdxServerError) as error:
-        raise CannotStart("; ".join((_line(error), *unread))) from error
-    for line in unread:
+        raise CannotStart("; ".join((_one_line(error), *store_warnings))) from error
+    for line in store_warnings:
         logger.warning("since: %s", line)
 
 
 def _unread_stores(argument: str) -> list[str]:
-    """Return a line for each store that has a part of an earlier crawl, which is not read there."""
+    """Return a warning for each store with a part of an earlier crawl, because no store is read."""
     from webcrawl.record.objectstore.storing import not_looked_at  # noqa: PLC0415 - as above
     from webcrawl.store.jobdir.index_line import ARCHIVE, INDEX  # noqa: PLC0415 - as above
 
@@ -384,100 +405,105 @@ def _unread_stores(argument: str) -> list[str]:
 
 
 def _check_earlier(argument: str, jobdir: Path) -> None:
-    """Raise NoEarlier if an earlier crawl cannot be read, NoAnswer if a server is away."""
+    """Raise NoEarlier if an earlier crawl cannot be read, or CdxServerError if a server is away."""
     from webcrawl.record.since.cdx_server import CdxServer  # noqa: PLC0415 - as above
     from webcrawl.record.since.index import check  # noqa: PLC0415 - as above
     from webcrawl.record.since.sources import sources  # noqa: PLC0415 - as above
 
-    found = sources(argument, jobdir)
-    if not found.servers:
-        check(found.files)
+    earlier = sources(argument, jobdir)
+    if not earlier.servers:
+        check(earlier.files)
     is_resumed = any(map(is_crawl, crawls_of(jobdir)))
     # Only a new crawl needs servers that answer
     if is_resumed:
         return
-    for address in found.servers:
+    for address in earlier.servers:
         with closing(CdxServer(address, "")) as server:
             server.check()
 
 
-def _pages(spider: type[WebSpider], arguments: Mapping[str, str], values: CheckedSettings) -> None:
-    """Check what a crawl that makes pages needs beside its settings."""
+def _check_pages(
+    spider: type[WebSpider], arguments: Mapping[str, str], values: CheckedSettings
+) -> None:
+    """Check the seeds and earlier crawls of a WebSpider. Apply its argument `follow` to the settings."""
     if "follow" in arguments:
         values["URL_FOLLOW"] = arguments["follow"] == "1"
-    _seeds(spider, arguments, values)
+    _check_seeds(spider, arguments, values)
     if arguments.get("since"):
         _check_since(arguments["since"], Path(values["JOBDIR"]))
 
 
 def _are_private(seeds: Sequence[str]) -> bool:
-    """Return whether all seeds are URLs of private networks, where it is known who crawls."""
+    """Return whether all seeds are URLs of private networks, whose owner knows who crawls."""
     return bool(seeds) and all(
         is_url(seed) and _is_private(urlsplit(seed).hostname or "") for seed in seeds
     )
 
 
 def _is_private(host: str) -> bool:
-    """Return whether the crawl goes there only where PRIVATE_NETWORKS_ALLOWED lets it."""
+    """Return whether the host is one that only PRIVATE_NETWORKS_ALLOWED lets the crawl reach."""
     is_local_name = host == "localhost" or host.endswith(".localhost")
     return is_local_name or AddressGuard().reason(host) not in ("", NO_ADDRESS)
 
 
-def _seeds(spider: type[WebSpider], arguments: Mapping[str, str], values: CheckedSettings) -> None:
-    src = arguments.get("seeds")
-    if src:
-        _lists(src, values)
+def _check_seeds(
+    spider: type[WebSpider], arguments: Mapping[str, str], values: CheckedSettings
+) -> None:
+    seeds_argument = arguments.get("seeds")
+    if seeds_argument:
+        _check_seed_lists(seeds_argument, values)
     elif getattr(spider, "start_urls", None) and values["URL_SCOPE"] == "seeds":
         raise CannotStart(
             "scope=seeds: start_urls are not seeds: give -a seeds=FILE, or another scope"
         )
 
 
-def _lists(src: str, values: CheckedSettings) -> None:
-    with _quiet("webcrawl.urls.seeds"):
-        top1m.provide(src, values["TOP1M_URL"])
-        with closing(Seeds(src, None, values["URL_MAX_LENGTH"])) as seeds:
-            # It raises SeedError if there is none
+def _check_seed_lists(seeds_argument: str, values: CheckedSettings) -> None:
+    """Raise SeedError if the seeds have no valid URL. Download the top-million list if it is missing."""
+    with _silenced("webcrawl.urls.seeds"):
+        top1m.provide(seeds_argument, values["TOP1M_URL"])
+        with closing(Seeds(seeds_argument, None, values["URL_MAX_LENGTH"])) as seeds:
+            # Raises SeedError if there is none
             next(seeds)
 
 
-class KnownBeginning(NamedTuple):
-    """The beginning of a crawl that is known before it runs: seeds, or a spider's own URLs."""
+class KnownStart(NamedTuple):
+    """What a crawl begins with, as far as it is known before the run: seeds, or a spider's own URLs."""
 
     seeds: str = ""
     limit: int | None = None
     urls: Sequence[str] = ()
-    anew: str = ", or --fresh"  # the option of the command that is run
+    anew: str = ", or --fresh"  # for a message: the command's option to start over
 
 
-def _start(
+def _known_start(
     settings: BaseSettings,
     spider: type[Spider],
     arguments: Mapping[str, str],
     values: CheckedSettings,
-) -> KnownBeginning | None:
-    """Return the beginning of the crawl, or None if only its run can tell what is left."""
+) -> KnownStart | None:
+    """Return what the crawl begins with, or None if only its run can tell."""
     if _shares_urls(settings, values):
         return None
     if not issubclass(spider, WebSpider):
         urls = start_urls_of(spider)
-        return KnownBeginning(urls=urls) if urls is not None else None
+        return KnownStart(urls=urls) if urls is not None else None
     seeds = arguments.get("seeds")
     if not seeds or not spider.needs_seeds():
         return None
     limit = arguments.get("limit")
-    return KnownBeginning(seeds, int(limit) if limit else None)
+    return KnownStart(seeds, int(limit) if limit else None)
 
 
 def _shares_urls(settings: BaseSettings, values: CheckedSettings) -> bool:
-    """Return whether others may give the crawl URLs: a server of seeds, or the drones of a hive."""
+    """Return whether URLs may come from outside: a server of seeds, or other drones of a hive."""
     return has_server(settings) or bool(values["HIVE_DRONES"])
 
 
 def start_urls_of(spider: type[Spider]) -> list[str] | None:
     """Return the URLs that the spider begins with, or None if only its run can tell them."""
     has_own_start = spider.start is not Spider.start or hasattr(spider, "start_requests")
-    # They may set `start_urls`, by the arguments
+    # Both may set `start_urls` from the arguments
     has_own_constructor = spider.__init__ is not Spider.__init__
     has_own_maker = spider.from_crawler.__func__ is not Spider.from_crawler.__func__  # type: ignore[attr-defined]
     if has_own_start or has_own_constructor or has_own_maker:
@@ -487,43 +513,44 @@ def start_urls_of(spider: type[Spider]) -> list[str] | None:
 
 
 def _may_begin_anew(settings: BaseSettings, spider: type[Spider], values: CheckedSettings) -> bool:
-    """Return whether the user expects the spider to crawl each time, as in plain Scrapy."""
+    """Return whether a run after a complete crawl starts over, as the user of a Scrapy spider expects."""
     return not (_shares_urls(settings, values) or issubclass(spider, WebSpider))
 
 
-def _folder(
+def _check_folder(
     values: CheckedSettings,
     spider: str,
     fixed: Collection[str],
     frontier: OwnFrontier | None = None,
-    start: KnownBeginning | None = None,
+    start: KnownStart | None = None,
     *,
     anew: bool = False,
     arguments: Mapping[str, object] | None = None,
 ) -> None:
-    """Open all of JOBDIR: it may be another process's or spider's, damaged, or of another version.
+    """Make JOBDIR if it is missing, and open all of it once, to find out whether the crawl can use it.
 
-    `anew`: if the crawl there is complete, it is kept beside, and another one begins. `arguments`:
-    of the spider, if the folder may be refused because of them.
+    It may be in use, damaged, of another spider or of another version. `anew`: if the crawl there is
+    complete, it is kept beside JOBDIR, and another one begins. `arguments` are the spider's, if
+    JOBDIR must be refused for others. Raise CannotStart, or an error of REASONS.
     """
     folder = Path(values["JOBDIR"])
     make_folder(folder, spider)
-    # To open the state once more is a fiftieth of a start, and turns a traceback into one line
+    # Opening the state twice costs a fiftieth of a start, and turns a traceback into one line
     try:
         check_folder(folder)
-        with _quiet("webcrawl"):
+        with _silenced("webcrawl"):
             seeds = None
             if start is not None and start.seeds:
                 seeds = Seeds(start.seeds, start.limit, values["URL_MAX_LENGTH"])
-            around = Surroundings(seeds=seeds, fixed=fixed, frontier=frontier)
-            crawl, _ = assemble(values, around, spider=spider, arguments=arguments)
+            surroundings = Surroundings(seeds=seeds, fixed=fixed, frontier=frontier)
+            crawl, _ = assemble(values, surroundings, spider=spider, arguments=arguments)
     except OSError as error:
         path = f"{error.filename}: " if error.filename else ""
         raise CannotStart(f"JOBDIR = {folder}: {path}{error.strerror or error}") from error
-    # Files may be left to copy to it
+    # A complete crawl may still have files to copy to the store
     has_store = values["OUTPUT_STORE"] is not None
     begins_anew = False
-    with closing(crawl), _quiet("webcrawl"):
+    with closing(crawl), _silenced("webcrawl"):
         if anew:
             is_done = is_complete(folder, crawl)
             begins_anew = is_done and (not has_store or is_stored(crawl))
@@ -534,13 +561,13 @@ def _folder(
         put_complete_beside(folder)
 
 
-def _surroundings(values: CheckedSettings) -> None:
-    """Check what the crawl needs of others: name servers that answer, ports that are free."""
-    _await(_name_servers(values["DNS_LOOKUP"], values["DNS_NAMESERVERS"]))
-    _ports(values)
+def _check_surroundings(values: CheckedSettings) -> None:
+    """Check that name servers answer and ports are free. Raise DnsFailed or CannotListen."""
+    _run_in_own_loop(_check_name_servers(values["DNS_LOOKUP"], values["DNS_NAMESERVERS"]))
+    _check_ports(values)
 
 
-def _ports(values: CheckedSettings) -> None:
+def _check_ports(values: CheckedSettings) -> None:
     """Raise CannotListen if a port is taken. The crawl itself binds them when it runs."""
     if values["METRICS_PORT"] is not None:
         host, port = values["METRICS_PORT"]
@@ -549,18 +576,22 @@ def _ports(values: CheckedSettings) -> None:
         bound(*websub.place(values), "WEBSUB_PORT").close()
 
 
-async def _name_servers(path: str, servers: tuple[tuple[str, int], ...]) -> None:
+async def _check_name_servers(path: str, servers: tuple[tuple[str, int], ...]) -> None:
+    """Check that DNS_LOOKUP makes a Lookup, and that one of DNS_NAMESERVERS answers.
+
+    Raise DnsFailed if none answers.
+    """
     make = load(path)
-    # A function is asked what it makes where there are servers to ask
+    # What a function makes is checked below, if there are servers
     if isinstance(make, type):
         require("DNS_LOOKUP", path, make, Lookup)
+    # Not the system's own servers: a crawl of addresses, or by a hosts file, needs none
     if not servers:
-        # The system's servers: a crawl of addresses or by a hosts file needs none
         return
     start_threads()
     lookup: Lookup
     if make is NameServers:
-        # no longer than a user waits
+        # With less patience than the crawl has, because the user waits
         lookup = NameServers(servers, timeout=2.0, tries=2)
     else:
         lookup = made("DNS_LOOKUP", path, Lookup, servers)

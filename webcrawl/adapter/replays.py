@@ -1,8 +1,8 @@
-"""Shows the pages of a WACZ package in a browser, and compares them with what was to be seen.
+"""Replays the pages of a WACZ package in a browser, and compares them with what they should show.
 
-The browser that replays has no network: each request is answered from the package, and what is not
-in it is missing. A page is compared with what the crawl's own browser has archived of it, or with
-the live page.
+The browser that replays has no network: each request is answered from the package, or fails. A page
+is compared with the document and screenshot that the crawl's own browser has archived, or with the
+live page.
 """
 
 from __future__ import annotations
@@ -27,14 +27,15 @@ from webcrawl.base.model import Exchange
 from webcrawl.content.html.shown_text import visible_text
 from webcrawl.record.packaged_answers import ListedPage, NotReplayable, PackagedAnswers
 
-LOADING = 30_000  # milliseconds for a page to load, and again to come to rest
-RESTING = 0.5  # seconds after an action
-LONGEST = 120.0  # seconds for a page and its actions: a script may never give way
-CLOSING = 5.0  # seconds
-NOWHERE = "http://127.0.0.1:9"  # the proxy of a browser without a network: no request reaches it
-NOT_SENT = frozenset((b"content-encoding", b"content-length", b"transfer-encoding"))
-# The share of pixels that are about the same; 0 for pictures of another size.
-PIXELS = """async pictures => {
+LOADING_TIMEOUT_MS = 30_000  # for a page to load, and again to come to rest
+ACTION_PAUSE = 0.5  # seconds after an action
+PAGE_TIMEOUT = 120.0  # seconds for a page and its actions, because a script may never end
+CLOSING_TIMEOUT = 5.0  # seconds
+# The proxy of the browser that replays. No program listens there, so nothing leaves the machine.
+DEAD_PROXY = "http://127.0.0.1:9"
+CODING_FIELDS = frozenset((b"content-encoding", b"content-length", b"transfer-encoding"))
+# Returns the share of pixels that are about equal; 0 for pictures of different sizes
+COUNT_EQUAL_PIXELS = """async pictures => {
     const read = async data => {
         const bytes = Uint8Array.from(atob(data), one => one.charCodeAt(0))
         const image = await createImageBitmap(new Blob([bytes]))
@@ -53,7 +54,7 @@ PIXELS = """async pictures => {
 
 
 class ShownPage(NamedTuple):
-    """A page as a browser shows it; what is not known is empty."""
+    """A page as a browser shows it. A part that is not known is empty."""
 
     document: bytes = b""  # in UTF-8
     screenshot: bytes = b""  # PNG
@@ -61,18 +62,21 @@ class ShownPage(NamedTuple):
 
 @dataclass(slots=True)
 class ReplayComparison:
-    """A page's replay beside what was to be seen: shares from 0 to 1, None where nothing is known."""
+    """How far a page's replay equals what it should show.
+
+    The figures are shares from 0 to 1, or None if there is nothing to compare with.
+    """
 
     url: str
     stamp: str
-    text: float | None = None  # of the words, as often as each is there
-    screenshot: float | None = None  # of the pixels
-    resources: float = 1.0  # of the requests, those that the package answers
-    missing: list[str] = field(default_factory=list)
+    text: float | None = None  # share of common words, counted as often as they occur
+    screenshot: float | None = None  # share of equal pixels
+    resources: float = 1.0  # share of requests that the package answers
+    missing: list[str] = field(default_factory=list)  # URLs that the package does not have
     error: str = ""  # why there is no replay, or nothing to compare it with
 
     def differs(self, least: float) -> bool:
-        """Return whether one of the shares is less than this, or the page cannot be shown."""
+        """Return whether one of the shares is below `least`, or the page cannot be compared."""
         if self.error:
             return True
         shares = (self.text, self.screenshot, self.resources)
@@ -82,12 +86,13 @@ class ReplayComparison:
         return asdict(self)
 
 
-async def compared(
+async def compare_pages(
     package: PackagedAnswers, actions: Sequence[str], *, live: bool
 ) -> AsyncIterator[ReplayComparison]:
-    """Yield each page of the package, compared.
+    """Replay each page of the package, and yield its comparison.
 
-    Raise NotReplayable if there is no browser, PlaywrightError if it does not start.
+    With `live` the page is compared with the live page, or else with what the package has archived
+    of it. Raise NotReplayable if there is no browser, PlaywrightError if it does not start.
     """
     if chromium() is None:
         raise NotReplayable(f"there is no browser: none of {', '.join(BROWSER_NAMES)} is on PATH")
@@ -97,73 +102,78 @@ async def compared(
     ):
         if not live:
             for page in package.pages:
-                seen = ShownPage(package.document(page), package.view(page))
-                yield await _compared(package, page, replaying, seen, actions)
+                expected = ShownPage(package.document(page), package.view(page))
+                yield await _compare_page(package, page, replaying, expected, actions)
             return
         async with _browser(playwright) as browser:
             for page in package.pages:
                 try:
                     async with _context(browser) as context:
-                        seen = await _shown(context, page.url, actions)
+                        expected = await _show(context, page.url, actions)
                 except (PlaywrightError, TimeoutError) as error:
-                    why = f"the live page cannot be shown: {_first_line(error)}"
-                    yield ReplayComparison(page.url, page.stamp, error=why)
+                    reason = f"the live page cannot be shown: {_first_line(error)}"
+                    yield ReplayComparison(page.url, page.stamp, error=reason)
                 else:
-                    yield await _compared(package, page, replaying, seen, actions)
+                    yield await _compare_page(package, page, replaying, expected, actions)
 
 
-async def _compared(
+async def _compare_page(
     package: PackagedAnswers,
     page: ListedPage,
     browser: Browser,
-    seen: ShownPage,
+    expected: ShownPage,
     actions: Sequence[str],
 ) -> ReplayComparison:
-    found = ReplayComparison(page.url, page.stamp)
-    asked = 0
+    """Replay a page in the browser without a network, and compare it with what it should show."""
+    comparison = ReplayComparison(page.url, page.stamp)
+    request_count = 0
 
     async def answer(route: Route) -> None:
-        nonlocal asked
+        """Answer a request of the browser from the package, or abort it."""
+        nonlocal request_count
         url = route.request.url.partition("#")[0]
         archived = None
-        # No archive has what other methods would send
+        # Requests of other methods are not counted, because no archive has answers to them
         if route.request.method == "GET":
-            asked += 1
+            request_count += 1
             archived = package.answer(url, page.stamp)
             if archived is None:
-                found.missing.append(url)
-        # The page may be closed by now
+                comparison.missing.append(url)
+        # The page may have been closed meanwhile
         with suppress(PlaywrightError):
             if archived is None:
                 await route.abort()
             else:
-                head = _headers(archived)
-                await route.fulfill(status=archived.status, headers=head, body=archived.body)
+                headers = _replayed_headers(archived)
+                await route.fulfill(status=archived.status, headers=headers, body=archived.body)
 
     try:
         async with _context(browser) as context:
             await context.route("**/*", answer)
-            replayed = await _shown(context, page.url, actions)
-            if seen.screenshot:
-                found.screenshot = await _pixels(context, seen.screenshot, replayed.screenshot)
+            replayed = await _show(context, page.url, actions)
+            if expected.screenshot:
+                comparison.screenshot = await _equal_pixels(
+                    context, expected.screenshot, replayed.screenshot
+                )
     except (PlaywrightError, TimeoutError) as error:
-        found.error = f"the replay cannot be shown: {_first_line(error)}"
+        comparison.error = f"the replay cannot be shown: {_first_line(error)}"
     else:
-        if seen.document:
-            found.text = _words_in_common(seen.document, replayed.document)
-    found.missing = list(dict.fromkeys(found.missing))
-    found.resources = 1 - len(found.missing) / max(asked, len(found.missing), 1)
-    return found
+        if expected.document:
+            comparison.text = _words_in_common(expected.document, replayed.document)
+    comparison.missing = list(dict.fromkeys(comparison.missing))
+    missing_count = len(comparison.missing)
+    comparison.resources = 1 - missing_count / max(request_count, missing_count, 1)
+    return comparison
 
 
 @asynccontextmanager
-async def _browser(playwright: Playwright, *contained: str) -> AsyncIterator[Browser]:
-    """Start a browser; one that is contained reaches nothing."""
-    options: dict[str, Any] = {"proxy": {"server": NOWHERE}} if contained else {}
+async def _browser(playwright: Playwright, *arguments: str) -> AsyncIterator[Browser]:
+    """Start a browser; with CONTAINING_ARGUMENTS as `arguments` it reaches no network."""
+    options: dict[str, Any] = {"proxy": {"server": DEAD_PROXY}} if arguments else {}
     browser = await playwright.chromium.launch(
         executable_path=chromium(),
-        chromium_sandbox=os.geteuid() != 0,  # Chromium refuses to start with one as root
-        args=[*contained],
+        chromium_sandbox=os.geteuid() != 0,  # as root, Chromium refuses to start with one
+        args=[*arguments],
         **options,
     )
     try:
@@ -180,58 +190,60 @@ async def _context(browser: Browser) -> AsyncIterator[BrowserContext]:
     finally:
         # It is closed with its browser
         with suppress(PlaywrightError, TimeoutError):
-            async with asyncio.timeout(CLOSING):
+            async with asyncio.timeout(CLOSING_TIMEOUT):
                 await context.close()
 
 
-async def _shown(context: BrowserContext, url: str, actions: Sequence[str]) -> ShownPage:
-    """Show a page, and act on it as the crawl's browser does.
+async def _show(context: BrowserContext, url: str, actions: Sequence[str]) -> ShownPage:
+    """Show a page, run the actions on it as the crawl's browser does, and return what it shows.
 
-    Raise PlaywrightError, or TimeoutError for a page that does not let itself be shown.
+    Raise PlaywrightError or TimeoutError if the page cannot be shown.
     """
-    async with asyncio.timeout(LONGEST):
+    async with asyncio.timeout(PAGE_TIMEOUT):
         page = await context.new_page()
-        await page.goto(url, wait_until="load", timeout=LOADING)
+        await page.goto(url, wait_until="load", timeout=LOADING_TIMEOUT_MS)
         for _ in range(MAX_ROUNDS):
             # A page that never rests is shown as it is
             with suppress(PlaywrightTimeout):
-                await page.wait_for_load_state("networkidle", timeout=LOADING)
-            found = [await page.evaluate(ACTIONS[name]) for name in actions]
-            if not any(found):
+                await page.wait_for_load_state("networkidle", timeout=LOADING_TIMEOUT_MS)
+            has_acted = [await page.evaluate(ACTIONS[name]) for name in actions]
+            if not any(has_acted):
                 break
-            await asyncio.sleep(RESTING)
+            await asyncio.sleep(ACTION_PAUSE)
         await page.evaluate(TO_TOP)
         document = await page.content()
         return ShownPage(document.encode(errors="replace"), await page.screenshot())
 
 
-def _headers(answer: Exchange) -> dict[str, str]:
-    """Return the head's fields but those of the codings: the body has none any more."""
+def _replayed_headers(answer: Exchange) -> dict[str, str]:
+    """Return the header fields without those of codings, because the body is decoded."""
     return {
         name.decode("latin-1"): value.decode("latin-1")
         for name, value in answer.headers
-        if name.lower() not in NOT_SENT
+        if name.lower() not in CODING_FIELDS
     }
 
 
-def _words_in_common(one: bytes, other: bytes) -> float:
-    words = _words(one)
-    others = _words(other)
-    total = words.total() + others.total()
+def _words_in_common(expected: bytes, replayed: bytes) -> float:
+    """Return the share of words that two documents have in common (Dice's coefficient)."""
+    expected_words = _word_counts(expected)
+    replayed_words = _word_counts(replayed)
+    total = expected_words.total() + replayed_words.total()
     if not total:
         return 1.0
-    return 2 * (words & others).total() / total
+    return 2 * (expected_words & replayed_words).total() / total
 
 
-def _words(document: bytes) -> Counter[str]:
+def _word_counts(document: bytes) -> Counter[str]:
     return Counter(visible_text(document.removeprefix(BOM_UTF8), "html").split())
 
 
-async def _pixels(context: BrowserContext, *pictures: bytes) -> float:
+async def _equal_pixels(context: BrowserContext, *pictures: bytes) -> float:
     page = await context.new_page()
-    return float(await page.evaluate(PIXELS, [b64encode(one).decode() for one in pictures]))
+    encoded = [b64encode(picture).decode() for picture in pictures]
+    return float(await page.evaluate(COUNT_EQUAL_PIXELS, encoded))
 
 
 def _first_line(error: PlaywrightError | TimeoutError) -> str:
     lines = str(error).splitlines()
-    return lines[0] if lines else f"it takes more than {LONGEST:.0f} s"
+    return lines[0] if lines else f"it takes more than {PAGE_TIMEOUT:.0f} s"

@@ -20,7 +20,7 @@ from scrapy.extensions.feedexport import FeedExporter
 from scrapy.utils.misc import load_object
 
 from webcrawl.adapter.crawl_end import LOST_ITEMS
-from webcrawl.adapter.feeds import COMPRESSED, FeedFile, crawl_of
+from webcrawl.adapter.feeds import COMPRESSORS_OPTION, FeedFile, scheduler_of_crawl
 from webcrawl.content.page import Page
 from webcrawl.crawl.trip import page_under_way, when_finished
 from webcrawl.store.errors import StoreError
@@ -75,7 +75,7 @@ class CheckpointedFeeds(FeedExporter):
         plugins = options[POSTPROCESSING]
         # Scrapy would write one member from the beginning to the end, which cannot be cut back
         if all(_path_of(plugin) in COMPRESSORS for plugin in plugins):
-            options[COMPRESSED] = options.pop(POSTPROCESSING)
+            options[COMPRESSORS_OPTION] = options.pop(POSTPROCESSING)
         else:
             line = (
                 "FEEDS: %s: its plugins may hold items back, which are lost if the crawl is killed: "
@@ -85,7 +85,7 @@ class CheckpointedFeeds(FeedExporter):
 
     def open_spider(self, spider: Spider) -> None:
         super().open_spider(spider)
-        scheduler = crawl_of(self.crawler)
+        scheduler = scheduler_of_crawl(self.crawler)
         if scheduler is not None:
             try:
                 scheduler.crawl.parts.user_files.recover()
@@ -123,7 +123,7 @@ class CheckpointedFeeds(FeedExporter):
             logger.info(line, MOST)
 
     def _export(self, item: Any, spider: Spider) -> None:
-        scheduler = crawl_of(self.crawler)
+        scheduler = scheduler_of_crawl(self.crawler)
         try:
             super().item_scraped(item, spider)
         except (StoreError, OSError, MemoryError) as error:

@@ -23,7 +23,7 @@ LEAST = 0.9
 
 
 class Command(ToolCommand):
-    """Exit status 1 if a page differs, or cannot be compared (docs/browser.md)."""
+    """Exit status 1 if a page differs, or cannot be compare_pages (docs/browser.md)."""
 
     says = "Replay a WACZ package in a browser, and list the pages that differ"
     usage = "FILE.wacz [--live] [--actions NAMES] [--least SHARE] [--json]"
@@ -77,10 +77,10 @@ class Command(ToolCommand):
         least: float,
         opts: argparse.Namespace,
     ) -> None:
-        from webcrawl.adapter.replays import compared  # noqa: PLC0415 - an extra
+        from webcrawl.adapter.replays import compare_pages  # noqa: PLC0415 - an extra
 
         pages = different = unseen = 0
-        async for page in compared(package, actions, live=opts.live):
+        async for page in compare_pages(package, actions, live=opts.live):
             differs = page.differs(least)
             pages += 1
             different += differs
@@ -93,7 +93,7 @@ class Command(ToolCommand):
             say(f"{count(pages, 'page')} replayed, {different} of them different")
         if unseen:
             complain(
-                f"{count(unseen, 'page')} compared by resources only: the crawl kept neither document nor"
+                f"{count(unseen, 'page')} compare_pages by resources only: the crawl kept neither document nor"
                 " screenshot (RENDER=all, RENDER_VIEWS=view)"
             )
         if different:
