@@ -37,7 +37,7 @@ def _feeds(monkeypatch):
     counted = []
     feeds = CheckpointedFeeds.__new__(CheckpointedFeeds)
     feeds.crawler = SimpleNamespace(engine=None, stats=SimpleNamespace(inc_value=counted.append))
-    feeds._told_many = False
+    feeds._has_logged_limit = False
     page = Trip(Link("http://a.test/"))
     token = PAGE.set(page)
     yield SimpleNamespace(feeds=feeds, exported=exported, page=page, counted=counted)
@@ -65,7 +65,7 @@ def test_memory_is_bounded(feeds, monkeypatch):
     """Of a page with very many items no more than so many wait; none is lost, and their order
     stays.
     """
-    monkeypatch.setattr(feed_export, "MOST", 10)
+    monkeypatch.setattr(feed_export, "MAX_WAITING_ITEMS", 10)
 
     for number in range(35):
         feeds.feeds.item_scraped(number, None)

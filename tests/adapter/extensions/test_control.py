@@ -77,7 +77,7 @@ def test_no_sockets_here(extension_of, monkeypatch, caplog, why):
 )
 def test_what_is_not_kept(command, monkeypatch, checkpoint, why):
     """A command that lasts is not answered as done if no checkpoint has it."""
-    monkeypatch.setattr(control, "PATIENCE", 0.01)
+    monkeypatch.setattr(control, "CHECKPOINT_TIMEOUT", 0.01)
 
     with pytest.raises(CommandError, match=why):
         command("pause", [], crawl=MagicMock(), checkpoint=checkpoint)

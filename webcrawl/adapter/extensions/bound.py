@@ -1,4 +1,4 @@
-"""Looks at the crawl once a second, and counts what bounds it (crawl/bound.py)."""
+"""Examines the crawl once a second, and counts what bounds its speed (crawl/bound.py)."""
 
 from __future__ import annotations
 
@@ -31,11 +31,13 @@ from webcrawl.crawl.periodic import Loop
 from webcrawl.frontier.wait_words import CRAWL_DELAY, FAILURE, NO_WAY, RETRY_AFTER, ROBOTS
 from webcrawl.store.jobdir.figures import HostTurns
 
-INTERVAL = 1.0  # seconds between two looks
-BEAT = 0.1  # seconds between two calls that show by their lateness what holds up the event loop
-# the time until the next look is at least so many times this one's CPU time: 3 ms with 30,000 hosts
-CHEAP = 500.0
-HALF = 30.0  # seconds: `status` says what bounded the last one or two times as much
+LOOK_INTERVAL = 1.0  # seconds between two looks
+BEAT_INTERVAL = 0.1  # seconds between two calls whose lateness shows that the event loop is held up
+# The pause after a look is at least this many times the look's CPU time, which is 3 ms with 30,000 hosts
+MIN_PAUSE_FACTOR = 500.0
+TALLY_SECONDS = (
+    30.0  # `status` names what bounded the crawl during the last one or two such periods
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ class ResourceUse:
     received: int  # bytes
 
     def since(self, before: ResourceUse) -> ResourceUse:
-        """Return what was used after an earlier moment."""
+        """Return the resources used since an earlier moment."""
         return ResourceUse(
             seconds=self.seconds - before.seconds,
             ran=self.ran - before.ran,
@@ -64,85 +66,89 @@ class ResourceUse:
 
 
 class Bound:
-    """Counts whole seconds by cause, and has the crawl say what bounds it, lately and in all."""
+    """Counts the seconds of the run by what bounded the crawl, for `status` and for the last lines."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._loop = Loop(self.look)
-        self._run = Tally()
-        self._now = Tally()
-        self._before = Tally()
-        self._rest = dict.fromkeys(Cause, 0.0)  # parts of seconds that are not counted yet
-        self._turned = 0.0
-        self._due = 0.0
+        self._run_tally = Tally()
+        self._current_tally = Tally()
+        self._previous_tally = Tally()
+        self._uncounted_seconds = dict.fromkeys(Cause, 0.0)  # fractions by cause
+        self._tally_begun = 0.0
+        self._due_at = 0.0
         self._beats = Loop(self._beat)
-        self._late = 0.0
-        self._beaten = 0.0
-        self._no_way = False  # at the last look: none of the hosts that wait has a way to it
-        # the process was stopped by a signal, and goes on: no cause is charged for that time
-        self._stood = False
+        self._late_seconds = 0.0
+        self._last_beat = 0.0
+        self._has_no_way = False  # at the last look, no way led to any host that waits
+        # A signal had stopped the process, and it continues: no cause is charged for that time
+        self._was_stopped = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         return connect_opening(crawler, cls(crawler))
 
     def opened(self) -> None:
+        """Begin to look at the crawl."""
         self._scheduler = scheduler_of(self._crawler)
         self._downloader = downloader_of(self._crawler)
         self._crawl = self._scheduler.crawl
-        # not before: opening may fail
+        # Not earlier, because opening may fail
         self._crawler.signals.connect(self.closed, signals.spider_closed)
-        self._crawl.outlook.bound = lambda: self._said(self._now.plus(self._before))
-        self._used = self._use()
-        self._turned = self._used.seconds
-        self._beaten = self._used.seconds
-        self._loop.start(INTERVAL, now=False)
-        self._beats.start(BEAT, now=False)
+        self._crawl.outlook.bound = lambda: self._sentence(
+            self._current_tally.plus(self._previous_tally)
+        )
+        self._last_used = self._resources_used()
+        self._tally_begun = self._last_used.seconds
+        self._last_beat = self._last_used.seconds
+        self._loop.start(LOOK_INTERVAL, now=False)
+        self._beats.start(BEAT_INTERVAL, now=False)
         if threading.current_thread() is threading.main_thread():
-            # the loop's own handlers come after what is late
+            # Not by the event loop, whose handlers are called after the beat that is late
             signal.signal(signal.SIGCONT, self._continued)
 
     def closed(self) -> None:
         self._loop.stop()
         self._beats.stop()
-        said = self._said(self._run)
-        self._crawl.outlook.bound = lambda: said
+        last_sentence = self._sentence(self._run_tally)
+        self._crawl.outlook.bound = lambda: last_sentence
 
-    def _said(self, tally: Tally) -> str:
-        return sentence(tally, stopped_by(self._crawl.outlook, no_way=self._no_way))
+    def _sentence(self, tally: Tally) -> str:
+        return sentence(tally, stopped_by(self._crawl.outlook, no_way=self._has_no_way))
 
     def _beat(self) -> None:
-        # A callback that blocks makes hosts look slow: only the lateness of this timer shows it
+        # A callback that blocks makes hosts look slow; only the lateness of this timer shows it
         now = time.monotonic()
-        self._late += max(now - self._beaten - BEAT, 0.0)
-        self._beaten = now
+        self._late_seconds += max(now - self._last_beat - BEAT_INTERVAL, 0.0)
+        self._last_beat = now
 
     def _continued(self, *_: object) -> None:
-        self._stood = True
+        self._was_stopped = True
 
     def look(self) -> None:
-        """Charge the time since the look before to one cause."""
+        """Charge the time since the last look to one cause."""
         begun = time.monotonic()
         spent = time.thread_time()
-        # Nothing is counted that the last checkpoint lacks
+        # The last checkpoint would not have what is counted after the end has begun
         ends = self._scheduler.end.begun or self._scheduler.saves_no_more
-        if begun < self._due or ends:
+        if begun < self._due_at or ends:
             return
-        look = self._look()
-        cause = judge(look)
-        if begun - self._turned >= HALF:
-            self._turned = begun
-            self._before = self._now
-            self._now = Tally()
-        for tally in (self._run, self._now):
-            tally.add(look, cause)
+        observation = self._observation()
+        cause = judge(observation)
+        if begun - self._tally_begun >= TALLY_SECONDS:
+            self._tally_begun = begun
+            self._previous_tally = self._current_tally
+            self._current_tally = Tally()
+        for tally in (self._run_tally, self._current_tally):
+            tally.add(observation, cause)
         # The crawl's counters are whole numbers, which survive a restart and add up over drones
-        whole, rest = divmod(self._rest[cause] + look.seconds, 1.0)
-        self._rest[cause] = rest
-        self._crawl.parts.counters.update({f"{PREFIX}{cause}": int(whole)})
-        self._due = begun + CHEAP * (time.thread_time() - spent) - INTERVAL / 2
+        seconds, fraction = divmod(self._uncounted_seconds[cause] + observation.seconds, 1.0)
+        self._uncounted_seconds[cause] = fraction
+        self._crawl.parts.counters.update({f"{PREFIX}{cause}": int(seconds)})
+        self._due_at = begun + MIN_PAUSE_FACTOR * (time.thread_time() - spent) - LOOK_INTERVAL / 2
 
-    def _use(self) -> ResourceUse:
+    def _resources_used(self) -> ResourceUse:
+        """Return the resources used since the process began."""
         parts = self._crawl.parts
         seconds = time.monotonic()
         ran, crowded = thread_seconds()
@@ -151,33 +157,34 @@ class Bound:
             ran=ran,
             crowded=crowded,
             stalled=parts.db.disk.waited,
-            late=self._late,
+            late=self._late_seconds,
             pages=parts.counters["pages"],
             received=parts.counters["bytes"],
         )
 
-    def _look(self) -> BoundLook:
+    def _observation(self) -> BoundLook:
+        """Return the facts by which `judge` finds the cause of the time since the last look."""
         crawl = self._crawl
         downloader = self._downloader
-        before = self._used
-        self._used = self._use()
-        used = self._used.since(before)
-        if self._stood:
-            self._stood = False
+        used_before = self._last_used
+        self._last_used = self._resources_used()
+        used = self._last_used.since(used_before)
+        if self._was_stopped:
+            self._was_stopped = False
             used = replace(used, seconds=max(used.seconds - used.late, 0.0), late=0.0)
-        doing = phases(downloader)
+        downloads_by_phase = phases(downloader)
         state = crawl.parts.frontier.look.figures()
-        # 3 ms with 30,000 hosts
+        # Takes 3 ms with 30,000 hosts
         ready = crawl.outlook.ready_hosts()
-        # these wait for their hosts, and pages for them
-        asked = sum(doing.values()) - doing["queued"]
+        # Without inline downloads that still wait for their hosts, while pages wait for them
+        asked = sum(downloads_by_phase.values()) - downloads_by_phase["queued"]
         turns = HostTurns.of({**state, "ready": ready})
         rules = crawl.outlook.waits().rules if turns.waiting >= asked else Counter[str]()
-        self._no_way = rules[NO_WAY] == turns.waiting > 0
+        self._has_no_way = rules[NO_WAY] == turns.waiting > 0
         revisiting = crawl.parts.revisiting
         return BoundLook(
             seconds=used.seconds,
-            trouble=stopped_by(crawl.outlook, no_way=self._no_way),
+            trouble=stopped_by(crawl.outlook, no_way=self._has_no_way),
             has_lost_server=crawl.outlook.has_lost_server,
             short=downloader.network.shortage.is_pausing,
             throttled=downloader.network.bandwidth.held,
@@ -185,12 +192,12 @@ class Bound:
             slots=downloader.total_concurrency,
             wanted=downloader.capacity.wanted,
             asked=asked,
-            naming=doing["dns"],
-            securing=doing["tls"],
-            receiving=doing["body"],
-            rendering=doing["rendered"],
-            reading=doing["reader"],
-            processing=doing["pipelines"],
+            naming=downloads_by_phase["dns"],
+            securing=downloads_by_phase["tls"],
+            receiving=downloads_by_phase["body"],
+            rendering=downloads_by_phase["rendered"],
+            reading=downloads_by_phase["reader"],
+            processing=downloads_by_phase["pipelines"],
             hosts=turns.asked,
             ready=turns.ready,
             waiting=turns.waiting,
@@ -211,7 +218,7 @@ class Bound:
 
 
 def stopped_by(outlook: Outlook, *, no_way: bool) -> str:
-    """Return why nothing is fetched, if nothing is; `no_way`: no way leads to the hosts that wait."""
+    """Return why nothing is fetched, empty if something is. `no_way`: no way leads to a host that waits."""
     if outlook.stopped_by or not no_way:
         return outlook.stopped_by
     return outlook.trouble or NO_WAY_OUT

@@ -19,26 +19,26 @@ from webcrawl.crawl import error_breaker
 
 
 class ErrorBreaker(error_breaker.ErrorBreaker):
-    """The crawl's error breaker as an extension, which counts in Scrapy's stats."""
+    """The crawl's error breaker as an extension, which counts in Scrapy's stats as well."""
 
-    def __init__(self, crawler: Crawler, folder: Path, many: int, seconds: float) -> None:
-        super().__init__(folder, many, seconds, partial(close_spider, crawler))
+    def __init__(self, crawler: Crawler, folder: Path, max_errors: int, seconds: float) -> None:
+        super().__init__(folder, max_errors, seconds, partial(close_spider, crawler))
         self._crawler = crawler
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         values = values_of(crawler)
-        many, seconds = values["ERROR_BREAKER"]
-        return connect_extension(crawler, cls(crawler, Path(values["JOBDIR"]), many, seconds))
+        max_errors, seconds = values["ERROR_BREAKER"]
+        return connect_extension(crawler, cls(crawler, Path(values["JOBDIR"]), max_errors, seconds))
 
     def opened(self) -> None:
         super().opened()
-        # Under another scheduler nothing changes
+        # Under another scheduler no command changes the setting
         with contextlib.suppress(NotConfigured):
             scheduler_of(self._crawler).crawl.parts.in_force.listen(["ERROR_BREAKER"], self.change)
 
     def is_ours(self, record: logging.LogRecord) -> bool:
-        """Return whether this crawl has logged it: Scrapy says whose spider did what."""
+        """Return whether this crawl has logged a record: Scrapy adds the spider to its records."""
         spider = getattr(record, "spider", None)
         return spider is None or spider is self._crawler.spider
 

@@ -18,10 +18,10 @@ from webcrawl.crawl.checkpointing import RegularCheckpoints
 
 
 class Checkpoints:
-    """Takes checkpoints while the spider is open; the last one is the scheduler's own.
+    """Takes checkpoints while the spider is open. The scheduler itself takes the last one.
 
-    Pipelines are open when the spider is: those with hooks are restored here, before the first
-    page.
+    When the spider is opened, the pipelines are open already: those with hooks for checkpoints are
+    restored then, before the first page.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -33,31 +33,32 @@ class Checkpoints:
         return connect_extension(crawler, cls(crawler))
 
     def opened(self) -> None:
+        """Restore pipelines from the last checkpoint, and begin to take checkpoints."""
         loop = asyncio.get_running_loop()
         run = scheduler_of(self._crawler).run
         interval = values_of(self._crawler)["CHECKPOINT_INTERVAL"]
         regular = RegularCheckpoints(run.keeping, interval)
         self.regular = regular
         # `kill -USR1` takes a checkpoint at once
-        self._hear(lambda *_: loop.call_soon_threadsafe(regular.take))
+        self._handle_sigusr1(lambda *_: loop.call_soon_threadsafe(regular.take))
         regular.begin(run.crawl, _pipelines(self._crawler))
 
     def closed(self) -> None:
-        # By default it would end the process, which has saved all
-        self._hear(signal.SIG_IGN)
+        # By default the signal would end the process before it has closed
+        self._handle_sigusr1(signal.SIG_IGN)
         if self.regular is not None:
             self.regular.end()
 
     @staticmethod
-    def _hear(handler: Callable[..., object] | signal.Handlers) -> None:
-        """Have Python handle the signal: the event loop would let it end the process at times."""
+    def _handle_sigusr1(handler: Callable[..., object] | signal.Handlers) -> None:
+        """Set Python's handler of SIGUSR1. With the event loop's, the signal ended the process at times."""
         # Only the main thread may handle signals
         with contextlib.suppress(ValueError):
             signal.signal(signal.SIGUSR1, handler)
 
 
 def _pipelines(crawler: Crawler) -> Iterator[object]:
-    """Yield the pipelines in their order. Any ITEM_PROCESSOR has them where Scrapy's has."""
+    """Yield the pipelines in their order. Any ITEM_PROCESSOR keeps them where Scrapy's does."""
     if crawler.engine is None:
         return
     for pipeline in crawler.engine.scraper.itemproc.middlewares:

@@ -25,12 +25,12 @@ from webcrawl.store.errors import StoreError
 
 logger = logging.getLogger(__name__)
 
-PATIENCE = 20.0  # seconds that a command waits for the checkpoint that has it
+CHECKPOINT_TIMEOUT = 20.0  # seconds that a command waits for the checkpoint that includes it
 NOT_KEPT = f"{UNKEPT}no checkpoint includes it yet: if the crawl is killed now, it is forgotten"
 
 
 class Control:
-    """Logs each command that changes the crawl, and answers when a checkpoint has it."""
+    """Obeys commands from the socket. A change is logged, and answered once a checkpoint has it."""
 
     def __init__(self, crawler: Crawler, folder: Path) -> None:
         self._crawler = crawler
@@ -46,14 +46,18 @@ class Control:
         return connect_extension(crawler, cls(crawler, Path(values["JOBDIR"])))
 
     def opened(self) -> None:
-        # It raises NotConfigured where there is no crawl
+        """Open the socket. Warn if that is impossible, and let the crawl run without commands."""
+        # Raises NotConfigured if there is no crawl
         scheduler_of(self._crawler)
         try:
             self._server = ControlServer(self._folder, self._obey)
         except OSError as error:
-            why = error.strerror or error
+            reason = error.strerror or error
             logger.warning(
-                "%s: %s, so `%s ctl` cannot reach this crawl", self._folder / NAME, why, program()
+                "%s: %s, so `%s ctl` cannot reach this crawl",
+                self._folder / NAME,
+                reason,
+                program(),
             )
         else:
             self._server.start()
@@ -63,26 +67,30 @@ class Control:
             self._server.close()
 
     async def _obey(self, name: str, words: Sequence[str]) -> str | Mapping[str, Any]:
+        """Obey a command with these arguments, and return its answer. Raise CommandError."""
         if name == "seeds" and self._commanded_crawl.status()["state"] == "stopping":
             raise CommandError(
                 "the crawl is ending and reads no more seeds: add them in its next run"
             )
         refuse_host_elsewhere(self._commanded_crawl, name, *words)
         answer = obey(self._commanded_crawl, name, *words)
-        # A change is logged, and answered when a checkpoint has it: a kill would undo it
-        changes = COMMANDS[name].lasts(*words)
-        if changes:
+        # Until a checkpoint has a change, a kill would undo it
+        changes_crawl = COMMANDS[name].lasts(*words)
+        if changes_crawl:
             logger.info("by command: %s: %s", " ".join((name, *words)), answer)
         if isawaitable(answer):
             answer = await answer
-        if changes:
-            await self._keep()
+        if changes_crawl:
+            await self._await_checkpoint()
         return answer
 
-    async def _keep(self) -> None:
-        """Have a checkpoint taken. Raise CommandError if there is none soon, or ever."""
+    async def _await_checkpoint(self) -> None:
+        """Have a checkpoint taken, and wait for it.
+
+        Raise CommandError if none is made within CHECKPOINT_TIMEOUT seconds, or if it fails.
+        """
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(CHECKPOINT_TIMEOUT):
                 await self._commanded_crawl.checkpoint()
         except TimeoutError as error:
             raise CommandError(NOT_KEPT) from error

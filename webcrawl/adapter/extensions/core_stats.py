@@ -14,7 +14,7 @@ from webcrawl.adapter.scheduler import scheduler_of
 
 
 class SpidersCoreStats(CoreStats):
-    """Scrapy's own, except for `web` and its like."""
+    """Chooses between Scrapy's own CoreStats, and PagesCoreStats for a spider that only makes pages."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> CoreStats:  # type: ignore[override]
@@ -25,13 +25,13 @@ class SpidersCoreStats(CoreStats):
 
 
 class PagesCoreStats(CoreStats):
-    """Copies the crawl's counters at every checkpoint: listening costs three signals per page."""
+    """Copies the crawl's counters at every checkpoint, because listening costs three signals per page."""
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler.stats)
         self._crawler = crawler
         self._counters: Mapping[str, int] = {}
-        self._before: Mapping[str, int] = {}  # those of earlier runs
+        self._counters_before: Mapping[str, int] = {}  # those of earlier runs
         crawler.signals.connect(self.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self.spider_closed, signal=signals.spider_closed)
 
@@ -41,16 +41,17 @@ class PagesCoreStats(CoreStats):
         with contextlib.suppress(NotConfigured):
             scheduler = scheduler_of(self._crawler)
             self._counters = scheduler.crawl.parts.counters
-            self._before = dict(self._counters)
+            self._counters_before = dict(self._counters)
             scheduler.keeping.taken.append(self.copy)
 
     def spider_closed(self, spider: Spider, reason: str) -> None:
-        # Otherwise the crawl could not start
+        # None if the crawl could not start
         if self.start_time is not None:
             super().spider_closed(spider, reason)
             self.copy()
 
     def copy(self) -> None:
+        """Set Scrapy's stats to the present counters of the crawl."""
         items = self._crawler.engine.scraper.itemproc if self._crawler.engine else None
         self._set("item_scraped_count", getattr(items, "scraped", 0))
         self._set("response_received_count", self._of_this_run("answers"))
@@ -60,9 +61,9 @@ class PagesCoreStats(CoreStats):
                 self._set(f"downloader/response_status_count/{status}", self._of_this_run(name))
 
     def _of_this_run(self, name: str) -> int:
-        return self._counters.get(name, 0) - self._before.get(name, 0)
+        return self._counters.get(name, 0) - self._counters_before.get(name, 0)
 
     def _set(self, name: str, value: int) -> None:
-        # Scrapy's own has no counters of what did not happen
+        # Scrapy has no counters of what has not happened
         if value:
             self.stats.set_value(name, value)

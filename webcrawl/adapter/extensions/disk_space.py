@@ -20,31 +20,31 @@ _holders: WeakKeyDictionary[Crawler, dict[object, str]] = WeakKeyDictionary()
 
 
 def hold(crawler: Crawler, holder: object, why: str, *, held: bool) -> str:
-    """Pause the engine for this holder, or let it go on unless others hold it.
+    """Pause the engine for this holder (`held`), or resume it unless another holder has paused it.
 
-    `why`: in a few words, for progress and status. Of several holders the first one's are said.
-    Returns what comes of it, for a line.
+    `why` says in a few words why, for progress and status; of several holders the first one's words
+    count. Return the result as the text of a log line.
     """
     holders = _holders.setdefault(crawler, {})
-    before = bool(holders)
+    was_held = bool(holders)
     if held:
         holders[holder] = why
     else:
         holders.pop(holder, None)
-    trouble = next(iter(holders.values()), "")
-    # Another scheduler has no status
+    reason_in_force = next(iter(holders.values()), "")
+    # Another scheduler shows no status
     with suppress(NotConfigured):
         crawl = scheduler_of(crawler).crawl
-        crawl.parts.hold(trouble)
-        trouble = crawl.outlook.stopped_by
+        crawl.parts.hold(reason_in_force)
+        reason_in_force = crawl.outlook.stopped_by
     engine = crawler.engine
-    # Only the first holder pauses it, and the last one lets it go on
-    if engine is not None and bool(holders) != before:
-        _turn(crawler, engine, held=held)
-    return f"nothing is fetched ({trouble})" if trouble else "fetching resumes"
+    # The first holder pauses the engine, and the last one resumes it
+    if engine is not None and bool(holders) != was_held:
+        _pause_or_resume(crawler, engine, held=held)
+    return f"nothing is fetched ({reason_in_force})" if reason_in_force else "fetching resumes"
 
 
-def _turn(crawler: Crawler, engine: ExecutionEngine, *, held: bool) -> None:
+def _pause_or_resume(crawler: Crawler, engine: ExecutionEngine, *, held: bool) -> None:
     if held:
         engine.pause()
         return
@@ -55,7 +55,10 @@ def _turn(crawler: Crawler, engine: ExecutionEngine, *, held: bool) -> None:
 
 
 class DiskSpace:
-    """Pauses only the engine: requests under way are finished, and checkpoints continue."""
+    """Pauses fetching while JOBDIR's disk has too little space.
+
+    Only the engine is paused: requests under way are finished, and checkpoints continue.
+    """
 
     def __init__(self, crawler: Crawler, folder: Path, least: int) -> None:
         self._crawler = crawler
@@ -69,7 +72,7 @@ class DiskSpace:
         )
 
     def opened(self) -> None:
-        # Under another scheduler nothing changes
+        # Under another scheduler no command changes the setting
         with suppress(NotConfigured):
             scheduler_of(self._crawler).crawl.parts.in_force.listen(
                 ["MIN_FREE_DISK"], self.space.change

@@ -1,6 +1,6 @@
-"""Scrapy's feeds, in step with the checkpoints: an item is exported when its page is finished.
+"""Scrapy's feeds, in step with checkpoints: an item is exported when its page is finished.
 
-So a page that a checkpoint leaves out, and that the next run fetches again, has nothing in a feed.
+A page that a checkpoint leaves out, and that the next run fetches again, has no item in a feed yet.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from webcrawl.store.errors import StoreError
 
 logger = logging.getLogger(__name__)
 
-SCRAPYS = "scrapy.extensions.feedexport.FeedExporter"
+SCRAPYS_EXTENSION = "scrapy.extensions.feedexport.FeedExporter"
 COMPRESSORS = frozenset(
     f"scrapy.extensions.postprocessing.{name}Plugin" for name in ("Gzip", "LZMA", "Bz2")
 )
-MOST = 10_000  # items of a page that wait for its end
+MAX_WAITING_ITEMS = 10_000  # items of a page that wait for its end
 POSTPROCESSING = "postprocessing"  # Scrapy's option of a feed
 
 
 class WaitingItems:
-    """The items of a page that is not finished."""
+    """The items of a page that is not finished. Calling it exports them."""
 
     def __init__(self, export: Callable[[Any], None]) -> None:
         self.items: list[Any] = []
@@ -51,29 +51,32 @@ class WaitingItems:
 
 
 class CheckpointedFeeds(FeedExporter):
-    """Exports feeds in place of Scrapy's extension, unless EXTENSIONS names that."""
+    """Exports feeds in place of Scrapy's extension, unless EXTENSIONS names Scrapy's."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        if SCRAPYS in crawler.settings.getdict("EXTENSIONS"):
+        if SCRAPYS_EXTENSION in crawler.settings.getdict("EXTENSIONS"):
             raise NotConfigured
         return super().from_crawler(crawler)
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        self._told_many = False
+        self._has_logged_limit = False
         for uri, options in self.feeds.items():
             if POSTPROCESSING in options and self._is_file(uri):
-                self._take_over(uri, options)
+                self._compress_in_file(uri, options)
 
     def _is_file(self, uri: str) -> bool:
         kind = self.storages.get(urlparse(uri).scheme, self.storages["file"])
         return isinstance(kind, type) and issubclass(kind, FeedFile)
 
-    def _take_over(self, uri: str, options: dict[str, Any]) -> None:
-        """Have the file itself compress what is written: it knows when a checkpoint is taken."""
+    def _compress_in_file(self, uri: str, options: dict[str, Any]) -> None:
+        """Have the file compress what is written to it, if Scrapy's own plugins would do that.
+
+        The file knows when a checkpoint is taken. Warn of other plugins, which stay as they are.
+        """
         plugins = options[POSTPROCESSING]
-        # Scrapy would write one member from the beginning to the end, which cannot be cut back
+        # Scrapy would write a single compressed member, which cannot be cut back to a checkpoint
         if all(_path_of(plugin) in COMPRESSORS for plugin in plugins):
             options[COMPRESSORS_OPTION] = options.pop(POSTPROCESSING)
         else:
@@ -93,36 +96,42 @@ class CheckpointedFeeds(FeedExporter):
                 scheduler.fail(error)
 
     def item_scraped(self, item: Any, spider: Spider) -> None:
+        """Keep an item until its page is finished; export an item without a page at once."""
         page = page_under_way()
         if page is None:
             self._export(item, spider)
             return
         try:
-            # The spider may change it and yield it again
-            kept = copied(item)
+            # The spider may change the item and yield it again
+            kept_item = copied(item)
         except Exception as error:  # noqa: BLE001 - a class of the user's may raise anything
-            self._lose(error)
+            self._count_lost(error)
             return
-        # A checkpoint may leave the page out, so its items are written when it is finished
-        last = page.writes[-1] if page.writes else None
-        if not isinstance(last, WaitingItems):
-            last = WaitingItems(lambda item: self._export(item, spider))
-            when_finished(last)
-        last.items.append(kept)
-        if len(last.items) >= MOST:
-            self._tell_many()
-            last()
+        # The last of the page's writes, so that items keep their order among its other writes
+        waiting_items = page.writes[-1] if page.writes else None
+        if not isinstance(waiting_items, WaitingItems):
+            waiting_items = WaitingItems(lambda item: self._export(item, spider))
+            when_finished(waiting_items)
+        waiting_items.items.append(kept_item)
+        if len(waiting_items.items) >= MAX_WAITING_ITEMS:
+            self._log_limit_once()
+            waiting_items()
 
-    def _tell_many(self) -> None:
-        if not self._told_many:
-            self._told_many = True
+    def _log_limit_once(self) -> None:
+        if not self._has_logged_limit:
+            self._has_logged_limit = True
             line = (
                 "a page has more than %d items; to limit memory, they are written to the feeds "
                 "before the page is finished"
             )
-            logger.info(line, MOST)
+            logger.info(line, MAX_WAITING_ITEMS)
 
     def _export(self, item: Any, spider: Spider) -> None:
+        """Write an item to the feeds.
+
+        An error of the disk or of memory ends the crawl. For any other error the item is counted as
+        lost.
+        """
         scheduler = scheduler_of_crawl(self.crawler)
         try:
             super().item_scraped(item, spider)
@@ -131,9 +140,9 @@ class CheckpointedFeeds(FeedExporter):
                 raise
             scheduler.fail(error)
         except Exception as error:  # noqa: BLE001 - as with any signal's handler, the crawl goes on
-            self._lose(error)
+            self._count_lost(error)
 
-    def _lose(self, error: Exception) -> None:
+    def _count_lost(self, error: Exception) -> None:
         logger.error("an item could not be exported and is missing from its feed", exc_info=error)
         self.crawler.stats.inc_value(LOST_ITEMS)
 
@@ -144,27 +153,29 @@ def _path_of(plugin: Any) -> str:
 
 
 def copied(value: Any) -> Any:
-    """Return an item with its own containers: what else is in it is shared.
+    """Return a copy of an item and of the lists, sets and items within it.
 
-    A page does not change.
+    All other values are shared with the original, and so is a Page, which does not change.
     """
     if isinstance(value, list):
-        return [copied(one) for one in value]
+        return [copied(member) for member in value]
     if isinstance(value, (set, bytearray)):
         return value.copy()
     if isinstance(value, Page) or not is_item(value):
         return value
     if type(value) is dict:
-        return {name: copied(one) for name, one in value.items()}
+        return {name: copied(member) for name, member in value.items()}
     return _copied_item(value)
 
 
 def _copied_item(item: Any) -> Any:
-    other = item.copy() if isinstance(item, Item) else copy.copy(item)
-    fields: Mapping[str, Any] = ItemAdapter(other)
+    """Return a copy of an item with copies of its containers, as far as its fields can be set."""
+    item_copy = item.copy() if isinstance(item, Item) else copy.copy(item)
+    fields: Mapping[str, Any] = ItemAdapter(item_copy)
     for name, value in [*fields.items()]:
-        if (own := copied(value)) is not value:
+        value_copy = copied(value)
+        if value_copy is not value:
             # A dataclass may be frozen; its lists are rarely changed
             with suppress(Exception):
-                ItemAdapter(other)[name] = own
-    return other
+                ItemAdapter(item_copy)[name] = value_copy
+    return item_copy

@@ -1,4 +1,4 @@
-"""Lets logs be followed (crawl/following.py)."""
+"""Lets a reader follow the logs while the crawl runs (crawl/following.py)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from webcrawl.crawl import following
 
 
 class Following(following.Following):
-    """Writes buffered lines once a second."""
+    """Writes the buffered lines of logs to disk once a second."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:

@@ -12,7 +12,7 @@ from webcrawl.crawl import history
 
 
 class History(history.HistoryKeeper):
-    """Writes a line of the crawl's history every now and then."""
+    """Adds the crawl's figures to its history at intervals."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:

@@ -25,9 +25,10 @@ TIMEOUT = "CLOSESPIDER_TIMEOUT"
 
 
 class Limits(CloseSpider):
-    """Scrapy's own limits; where none is set, it hears nothing of pages and items.
+    """Scrapy's own limits, which commands may change.
 
-    What is counted, is counted from when there is a limit; seconds are those of the run.
+    Pages, items and errors are counted from the time at which they get a limit, because a crawl
+    without one should not pay for it. Seconds are those of the run.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -35,48 +36,51 @@ class Limits(CloseSpider):
         # Scrapy's class leaves itself out where no limit is set; one may be set while the crawl runs
         with contextlib.suppress(NotConfigured):
             super().__init__(crawler)
-        # limits that Scrapy's class knows of
-        self._heard = {name for name in OF_LIMITS if self.close_on[_key(name)]}
-        if not self._heard:
+        # Limits for which signals are connected
+        self._counted = {name for name in OF_LIMITS if self.close_on[_key(name)]}
+        if not self._counted:
             self.counter: defaultdict[str, int] = defaultdict(int)
             crawler.signals.connect(self.spider_closed, signal=signals.spider_closed)
         crawler.signals.connect(self.opened, signal=signals.spider_opened)
 
     def opened(self) -> None:
-        # Under another scheduler nothing changes
+        # Under another scheduler no command changes the settings
         with contextlib.suppress(NotConfigured):
             scheduler_of(self.crawler).crawl.parts.in_force.listen(OF_LIMITS, self._change)
 
     def _change(self, values: CheckedSettings) -> None:
-        hears = {
+        """Apply the limits that have changed. Close the spider if one is exceeded already."""
+        listeners = {
             "CLOSESPIDER_PAGECOUNT": (self.page_count, signals.response_received),
             "CLOSESPIDER_ITEMCOUNT": (self.item_scraped, signals.item_scraped),
             "CLOSESPIDER_ERRORCOUNT": (self.error_count, signals.spider_error),
         }
         for name in OF_LIMITS:
             key = _key(name)
-            most: float = cast("dict[str, Any]", values).get(name) or 0
-            if most == self.close_on[key]:
+            limit: float = cast("dict[str, Any]", values).get(name) or 0
+            if limit == self.close_on[key]:
                 continue
-            self.close_on[key] = most
+            self.close_on[key] = limit
             if name == TIMEOUT:
-                self._end_after(most)
-            elif most and name not in self._heard:
-                self._heard.add(name)
-                # A limit of pages without items may have counted before
+                self._set_timeout(limit)
+            elif limit and name not in self._counted:
+                self._counted.add(name)
+                # Scrapy may have counted this for its limit of pages without items
                 self.counter[key] = 0
-                self.crawler.signals.connect(hears[name][0], signal=hears[name][1])
-            # Scrapy's class waits for exactly that number
-            elif 0 < most <= self.counter[key]:
+                listener, signal = listeners[name]
+                self.crawler.signals.connect(listener, signal=signal)
+            # Scrapy's class would wait for exactly this number, which has passed
+            elif 0 < limit <= self.counter[key]:
                 close_spider(self.crawler, f"closespider_{key}")
 
-    def _end_after(self, seconds: float) -> None:
+    def _set_timeout(self, seconds: float) -> None:
+        """Close the spider this many seconds after the begin of the run; 0: do not."""
         if self.task:
             self.task.cancel()
             self.task = None
         if seconds:
-            left = max(seconds - (time.monotonic() - self._begun), 0.0)
-            self.task = call_later(left, close_spider, self.crawler, "closespider_timeout")
+            seconds_left = max(seconds - (time.monotonic() - self._begun), 0.0)
+            self.task = call_later(seconds_left, close_spider, self.crawler, "closespider_timeout")
 
 
 def _key(name: str) -> str:
@@ -86,17 +90,21 @@ def _key(name: str) -> str:
 
 logger = logging.getLogger(__name__)
 
-REASON = "closespider_bytes"
+BYTES_REASON = "closespider_bytes"
 
 
 class ByteLimit:
-    """Hears the end of each URL once there is a limit: a crawl without one pays nothing."""
+    """Ends the crawl after CLOSESPIDER_BYTES.
+
+    It is called at the end of each URL once there is a limit, so that a crawl without one pays
+    nothing.
+    """
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._most = 0
-        self._hears = False
-        self._over = False
+        self._max_bytes = 0
+        self._is_listening = False
+        self._has_ended = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -107,25 +115,26 @@ class ByteLimit:
         self._crawl.parts.in_force.listen(["CLOSESPIDER_BYTES"], self._change)
 
     def _change(self, values: CheckedSettings) -> None:
-        self._most = values["CLOSESPIDER_BYTES"]
-        if self._most and not self._hears:
-            self._hears = True
-            self._crawl.parts.log.hearers.append(self._hear)
-        self._look()
+        self._max_bytes = values["CLOSESPIDER_BYTES"]
+        if self._max_bytes and not self._is_listening:
+            self._is_listening = True
+            self._crawl.parts.log.hearers.append(self._url_ended)
+        self._check()
 
-    def _hear(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
-        # They are counted already
+    def _url_ended(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
+        # The crawl has counted the bytes already
         del link, outcome, exchange
-        self._look()
+        self._check()
 
-    def _look(self) -> None:
+    def _check(self) -> None:
+        """Close the spider, once, if the bytes received have reached the limit."""
         received = self._crawl.parts.counters["bytes"]
-        if not self._most or received < self._most or self._over:
+        if not self._max_bytes or received < self._max_bytes or self._has_ended:
             return
-        self._over = True
+        self._has_ended = True
         logger.info(
             "CLOSESPIDER_BYTES = %d: the crawl stops after %d bytes; resume it with a larger number",
-            self._most,
+            self._max_bytes,
             received,
         )
-        close_spider(self._crawler, REASON)
+        close_spider(self._crawler, BYTES_REASON)

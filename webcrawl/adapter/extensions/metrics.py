@@ -1,4 +1,4 @@
-"""The crawl's figures for Prometheus (crawl/metrics_serving.py)."""
+"""Serves the crawl's figures to Prometheus (crawl/metrics_serving.py)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from webcrawl.crawl.metrics_serving import MetricsServing
 
 
 class Metrics:
-    """Begins the metrics with the spider, and ends them with it."""
+    """Serves metrics while the spider is open."""
 
     def __init__(self, crawler: Crawler, values: CheckedSettings) -> None:
         self._crawler = crawler
@@ -34,6 +34,7 @@ class Metrics:
         return connect_opening(crawler, cls(crawler, values))
 
     def opened(self) -> None:
+        """Begin to serve the metrics on METRICS_PORT, and to write METRICS_FILE."""
         versions = {
             "version": webcrawl.__version__,
             "scrapy": scrapy.__version__,
@@ -44,7 +45,7 @@ class Metrics:
         self._serving = MetricsServing(
             self._values, run, hive, versions, self._figures, self._is_paused
         )
-        # not before: opening may fail
+        # Not earlier, because opening may fail
         self._crawler.signals.connect(self.closed, signals.spider_closed)
         self._serving.begin()
 
@@ -52,6 +53,7 @@ class Metrics:
         self._serving.end()
 
     def _figures(self) -> dict[str, float]:
+        """Return the figures that only Scrapy or the hive knows."""
         stats = self._crawler.stats
         return {
             "slots": downloader_of(self._crawler).total_concurrency,

@@ -1,4 +1,4 @@
-"""Brings finished output files to OUTPUT_STORE (docs/storage.md)."""
+"""Copies finished output files to OUTPUT_STORE (docs/storage.md)."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from webcrawl.store.jobdir.crawls import folder_of
 
 
 class OutputStore:
-    """Brings finished files to a store.
+    """Copies finished files to a store while the spider is open.
 
-    `address`: of this crawl alone; without one, what an earlier run stored stays stored.
+    `address` is the place of this crawl's files in the store. If it is None, nothing is copied, and
+    files that an earlier run has copied stay where they are. `keep`: keep the copied files in JOBDIR.
     """
 
     def __init__(self, crawler: Crawler, root: Path, address: str | None, *, keep: bool) -> None:
@@ -39,14 +40,15 @@ class OutputStore:
         return connect_opening(crawler, cls(crawler, jobdir, address_of(values), keep=keep))
 
     def opened(self) -> None:
+        """Begin to copy files as checkpoints finish them. End the crawl if the store cannot be used."""
         try:
             scheduler = scheduler_of(self._crawler)
+        # Under another scheduler no output is written
         except NotConfigured:
-            # Under another scheduler nothing is written
             return
         crawl = scheduler.crawl
         address = self._address
-        # Files that go from here without a store are their owner's business
+        # Without a store, files that disappear from JOBDIR are not missed
         if address is None:
             forget_store(crawl.parts.db)
             return
@@ -62,7 +64,7 @@ class OutputStore:
                 clock=time.monotonic,
                 now=time.time,
             )
-        except Exception as error:  # noqa: BLE001 - Scrapy would go on, and nothing would ever be stored
+        except Exception as error:  # noqa: BLE001 - Scrapy would continue, and nothing would ever be stored
             scheduler.fail(error)
             return
         crawl.followers.add(storing)
@@ -71,7 +73,10 @@ class OutputStore:
 
 
 def address_of(values: CheckedSettings) -> str | None:
-    """Return the place of this crawl's files: a drone has a folder of its own, as in the JOBDIR."""
+    """Return the place of this crawl's files in the store, or None without a store.
+
+    A drone has a folder of its own there, as it has in JOBDIR.
+    """
     address: str | None = values["OUTPUT_STORE"]
     if address is None or not values["HIVE_DRONES"]:
         return address

@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 class RereadingProgress(Progress):
-    """Pages, their rate, and how much of the archives is read."""
+    """Shows the number and rate of pages, and how much of the archives is read."""
 
     def line(self, figures: Mapping[str, Any], rate: float) -> str:
         archives = archives_of(self._crawler)
@@ -45,7 +45,7 @@ def _lost(figures: Mapping[str, Any]) -> str:
 
 
 class RereadingSummary(Summary):
-    """The amount that there is to read, and what came of it."""
+    """Logs how much there is to read at the beginning, and what a run has done at its end."""
 
     def beginning(self) -> str:
         resumed = f": resumed with {count(self._before, 'page')}" if self._before else ""
@@ -57,11 +57,12 @@ class RereadingSummary(Summary):
         return search_command(self._folder, values_of(self._crawler)["OUTPUTS"])
 
     def stopped(self, reason: str) -> list[str]:
-        """Return nothing: `end` says how much is left, whatever the reason."""
+        """Return no lines: `end` says how much is left, whatever the reason."""
         del reason
         return []
 
     def end(self, seconds: float) -> list[str]:
+        """Return the last lines of a run: what it has done, and how to process the rest."""
         lines = summary(self._folder, self.figures(), seconds, self._before)
         archives = archives_of(self._crawler)
         if archives.done < archives.size:
@@ -78,7 +79,8 @@ class RereadingSummary(Summary):
                 "nothing was made of them: name outputs, as in -s OUTPUTS='text index', or a "
                 "pipeline of yours in ITEM_PIPELINES"
             )
-        if unfinished := reader_of(self._crawler).unfinished:
+        unfinished = reader_of(self._crawler).unfinished
+        if unfinished:
             lines.insert(
                 1,
                 f"{count(unfinished, 'page')} cancelled in the pipelines; run the same command to "
@@ -94,13 +96,17 @@ class RereadingSummary(Summary):
 
 
 def summary(folder: Path, figures: Mapping[str, Any], seconds: float, before: int) -> list[str]:
-    """Return the lines that say what a run did, what it could not read, and where all lies."""
+    """Return the lines on a run's pages, on what it left out or could not read, and on its folder.
+
+    `before` is the number of pages of earlier runs.
+    """
     pages = figures["pages"] - before
     total = f", {figures['pages']} with earlier runs" if before else ""
     lines = [
         f"{count(pages, 'page')} in {round(seconds, 1):g} s ({pace(pages, seconds)} pages/s){total}"
     ]
-    if repeats := figures.get("archive/repeats", 0):
+    repeats = figures.get("archive/repeats", 0)
+    if repeats:
         lines.append(
             f"{count(repeats, 'answer')} left out, because their URLs were fetched again later"
         )
@@ -126,7 +132,7 @@ def archives_of(crawler: Crawler) -> Archives:
 
 
 def reader_of(crawler: Crawler) -> RereadingScheduler:
-    """Return the crawler's scheduler, which has to be this one."""
+    """Return the crawler's scheduler. Raise TypeError if it does not read archives."""
     scheduler = scheduler_of(crawler)
     if not isinstance(scheduler, RereadingScheduler):
         raise TypeError(f"{scheduler} does not read archives")

@@ -21,14 +21,14 @@ logger = logging.getLogger(__name__)
 
 
 class ProgressDisplay:
-    """Shows the progress of a crawl or hive, on a terminal or in the log, while a loop runs.
+    """Shows the progress of a crawl or hive on a terminal, in the log, or on both.
 
-    The log gets lines if it goes elsewhere than to the terminal.
+    The log gets lines only if it does not go to the terminal itself.
     """
 
     def __init__(self, settings: BaseSettings) -> None:
         is_terminal = sys.stderr.isatty()
-        self._logged = not is_terminal or bool(settings["LOG_FILE"])
+        self._is_logged = not is_terminal or bool(settings["LOG_FILE"])
         self._live = LiveLine() if is_terminal else None
         self._loops: list[Loop] = []
 
@@ -37,8 +37,8 @@ class ProgressDisplay:
         self._rate.of(self.figures().get("pages", 0))
         if self._live is not None:
             self._live.start()
-            self._every(progress.BLINK, self._blink)
-        if self._logged:
+            self._every(progress.BLINK, self._update_terminal)
+        if self._is_logged:
             self._every(progress.INTERVAL, self._log)
 
     def close(self) -> None:
@@ -52,7 +52,7 @@ class ProgressDisplay:
         loop.start(seconds, now=False)
         self._loops.append(loop)
 
-    def _blink(self) -> None:
+    def _update_terminal(self) -> None:
         if self._live is not None:
             figures = self.figures()
             self._live.update(self.short_line(figures, self._rate.of(figures.get("pages", 0))))
@@ -62,25 +62,25 @@ class ProgressDisplay:
         logger.info("%s", self.line(figures, self._rate.of(figures.get("pages", 0))))
 
     def figures(self) -> Mapping[str, Any]:
-        """Return what there is to show now."""
+        """Return the present figures."""
         raise NotImplementedError
 
     def line(self, figures: Mapping[str, Any], rate: float) -> str:
-        """Return the line of the log."""
-        said = (
+        """Return the line for the log. `rate` is in pages per second."""
+        parts = (
             progress.waits_for(figures),
             progress.line(figures, rate),
             *progress.revisits_in_words(figures),
         )
-        return ", ".join(filter(None, said))
+        return ", ".join(filter(None, parts))
 
     def short_line(self, figures: Mapping[str, Any], rate: float) -> str:
-        """Return the line of a terminal."""
+        """Return the line for a terminal. `rate` is in pages per second."""
         return progress.short_line(figures, rate)
 
 
 class Progress(ProgressDisplay):
-    """The progress of one crawl."""
+    """Shows the progress of one crawl while its spider is open."""
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler.settings)
@@ -91,12 +91,12 @@ class Progress(ProgressDisplay):
         return connect_opening(crawler, cls(crawler))
 
     def opened(self) -> None:
-        # not before: opening may fail
+        # Not earlier, because opening may fail
         self._crawler.signals.connect(self.close, signals.spider_closed)
         self.begin()
 
     def figures(self) -> Mapping[str, Any]:
-        """Return the figures of the crawl, and under `waits` why nothing is fetched if that is so."""
+        """Return the crawl's figures; `waits` says why nothing is fetched, empty if something is."""
         scheduler = scheduler_of(self._crawler)
         outlook = scheduler.crawl.outlook
         fates = scheduler.run.fates

@@ -13,21 +13,21 @@ from webcrawl.adapter.listeners import connect_extension
 from webcrawl.base.readable import ReadableFormatter
 
 
-class _Shared(ReadableFormatter):
-    """Several crawls of a process may want it; the last one takes it away."""
+class _SharedFormatter(ReadableFormatter):
+    """The formatter of a log handler, shared by the crawls of a process. The last one removes it."""
 
-    def __init__(self, inner: logging.Formatter, before: logging.Formatter | None) -> None:
+    def __init__(self, inner: logging.Formatter, previous: logging.Formatter | None) -> None:
         super().__init__(inner)
-        self.before = before
+        self.previous = previous
         self.users = 0
 
 
 class ReadableLog:
-    """While the crawl runs, all log handlers write readable lines."""
+    """Has all log handlers escape control characters while the crawl runs."""
 
     def __init__(self, settings: BaseSettings) -> None:
         self._settings = settings
-        self._used: list[tuple[logging.Handler, _Shared]] = []
+        self._handlers: list[tuple[logging.Handler, _SharedFormatter]] = []
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -36,15 +36,17 @@ class ReadableLog:
     def opened(self) -> None:
         for handler in logging.getLogger().handlers:
             formatter = handler.formatter
-            if not isinstance(formatter, _Shared):
-                formatter = _Shared(formatter_for(self._settings, handler), handler.formatter)
+            if not isinstance(formatter, _SharedFormatter):
+                formatter = _SharedFormatter(
+                    formatter_for(self._settings, handler), handler.formatter
+                )
                 handler.setFormatter(formatter)
             formatter.users += 1
-            self._used.append((handler, formatter))
+            self._handlers.append((handler, formatter))
 
     def closed(self) -> None:
-        for handler, formatter in self._used:
+        for handler, formatter in self._handlers:
             formatter.users -= 1
             if not formatter.users and handler.formatter is formatter:
-                handler.setFormatter(formatter.before)
-        self._used.clear()
+                handler.setFormatter(formatter.previous)
+        self._handlers.clear()

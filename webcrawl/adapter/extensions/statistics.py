@@ -16,7 +16,10 @@ from webcrawl.store.jobdir.stats_file import STORE_FAILED
 
 
 class Statistics:
-    """Gives Scrapy's stats the same figures, and those of Scrapy's own scheduler and dupefilter."""
+    """Writes stats.json, and sets Scrapy's stats, at every checkpoint and at the end.
+
+    Scrapy's stats also get the counters of Scrapy's own scheduler and dupefilter.
+    """
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -27,23 +30,28 @@ class Statistics:
         return connect_opening(crawler, cls(crawler))
 
     def opened(self) -> None:
-        # not before: opening may fail
+        # Not earlier, because opening may fail
         self._crawler.signals.connect(self.closed, signals.spider_closed)
         run = scheduler_of(self._crawler).run
         self._writing = StatsWriting(
-            run, Path(values_of(self._crawler)["JOBDIR"]), self._errors, self._tell
+            run,
+            Path(values_of(self._crawler)["JOBDIR"]),
+            self._unexpected_errors,
+            self._set_scrapys_stats,
         )
         self._writing.begin()
 
     def closed(self, reason: str) -> None:
-        has_failed = scheduler_of(self._crawler).failed is not None  # its last checkpoint, perhaps
+        # Perhaps only the last checkpoint has failed, after the spider has ended for another reason
+        has_failed = scheduler_of(self._crawler).failed is not None
         self._writing.save(STORE_FAILED if has_failed else reason)
 
-    def _errors(self) -> int:
+    def _unexpected_errors(self) -> int:
         stats = self._crawler.stats
         return int(stats.get_value("errors/unexpected", 0)) if stats is not None else 0
 
-    def _tell(self, figures: dict[str, object]) -> None:
+    def _set_scrapys_stats(self, figures: dict[str, object]) -> None:
+        """Set Scrapy's stats to these figures, and to the counters of Scrapy's own components."""
         stats = self._crawler.stats
         scheduler = scheduler_of(self._crawler)
         if stats is None:
@@ -51,6 +59,6 @@ class Statistics:
         for name, value in figures.items():
             stats.set_value(f"webcrawl/{name}", value)
         for name, counted in scheduler.counts.stats(scheduler.crawl, pages=self._makes_pages):
-            # Scrapy's own has no counters of what did not happen
+            # Scrapy has no counters of what has not happened
             if counted:
                 stats.set_value(name, counted)

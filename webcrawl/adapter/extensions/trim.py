@@ -1,4 +1,4 @@
-"""Memory that is not needed, while the crawl runs (crawl/memory_trim.py)."""
+"""Frees memory that is not needed while the crawl runs (crawl/memory_trim.py)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from webcrawl.crawl import memory_trim
 
 
 class Trim(memory_trim.Trim):
-    """Gives memory back to the system."""
+    """Returns freed memory to the system."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -27,7 +27,7 @@ class Trim(memory_trim.Trim):
 
 
 class Garbage(memory_trim.Garbage):
-    """Collects cycles rarely."""
+    """Has Python look for reference cycles only rarely."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
