@@ -573,7 +573,7 @@ def _check_ports(values: CheckedSettings) -> None:
         host, port = values["METRICS_PORT"]
         bound(host, port, "METRICS_PORT").close()
     if values["WEBSUB_PORT"] is not None:
-        bound(*websub.place(values), "WEBSUB_PORT").close()
+        bound(*websub.listening_place(values), "WEBSUB_PORT").close()
 
 
 async def _check_name_servers(path: str, servers: tuple[tuple[str, int], ...]) -> None:

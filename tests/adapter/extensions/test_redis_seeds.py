@@ -93,8 +93,8 @@ def test_more_than_may_be_held():
     seeds = RedisSeeds(
         SimpleNamespace(), {"MAX_IDLE_TIME_BEFORE_CLOSE": None}, lambda: None, "utf-8"
     )
-    seeds._taking = Full()
-    asyncio.run(seeds._turn(SimpleNamespace()))
+    seeds._taker = Full()
+    asyncio.run(seeds._take_seeds(SimpleNamespace()))
 
     assert seeds.expects()
 

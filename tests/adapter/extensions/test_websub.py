@@ -12,7 +12,7 @@ from scrapy.http import Response
 from tests.support.waiting import eventually
 from tests.support.warc_crawl import exchange
 from webcrawl.adapter.extensions import websub
-from webcrawl.adapter.extensions.websub import PAUSE, WebSub
+from webcrawl.adapter.extensions.websub import PAUSE_FACTOR, WebSub
 from webcrawl.base.model import Link
 from webcrawl.content.page import Page
 from webcrawl.net.websub import HOPS, Push, Subscription, Subscriptions
@@ -140,4 +140,4 @@ def test_pushes_have_a_tenth_of_the_time(monkeypatch, db):
     asyncio.run(run())
     assert len(times) == 3
     for (began, ended), (later, _) in pairwise(times):
-        assert later - ended > 0.9 * PAUSE * (ended - began)
+        assert later - ended > 0.9 * PAUSE_FACTOR * (ended - began)

@@ -48,7 +48,9 @@ class RereadingSummary(Summary):
     """Logs how much there is to read at the beginning, and what a run has done at its end."""
 
     def beginning(self) -> str:
-        resumed = f": resumed with {count(self._before, 'page')}" if self._before else ""
+        resumed = (
+            f": resumed with {count(self._pages_before, 'page')}" if self._pages_before else ""
+        )
         shard = getattr(self._crawler.spider, "shard", None)
         share = f", shard {shard}" if shard is not None else ""
         return f"{resumed}{share}, {count(len(archives_of(self._crawler)), 'file')} of archives"
@@ -63,12 +65,12 @@ class RereadingSummary(Summary):
 
     def end(self, seconds: float) -> list[str]:
         """Return the last lines of a run: what it has done, and how to process the rest."""
-        lines = summary(self._folder, self.figures(), seconds, self._before)
+        lines = summary(self._folder, self.figures(), seconds, self._pages_before)
         archives = archives_of(self._crawler)
         if archives.done < archives.size:
             share = archives.done / max(archives.size, 1)
             lines.insert(1, f"stopped after {share:.0%}; run the same command to resume")
-        elif 0 < self._crawl.parts.counters["pages"] <= self._before:
+        elif 0 < self._crawl.parts.counters["pages"] <= self._pages_before:
             lines.insert(
                 1,
                 "all was read by earlier runs: another JOBDIR processes it again, with other "

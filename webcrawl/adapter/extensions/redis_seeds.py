@@ -1,4 +1,4 @@
-"""Takes seeds from a key of a Redis server, as spiders of scrapy-redis do, but never loses one."""
+"""Takes seeds from a key of a Redis server, as scrapy-redis does, and loses none in a crash."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import json
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
@@ -42,34 +42,38 @@ START = "is_start_request"  # Scrapy's mark
 
 
 class SeedEntries:
-    """Makes links and requests of entries."""
+    """Turns the entries of the key into links and requests."""
 
-    def __init__(self, spider: Spider, encoding: str, longest: int) -> None:
-        """`longest`: URL_MAX_LENGTH. A spider's own `make_request_from_data` comes first."""
+    def __init__(self, spider: Spider, encoding: str, max_url_length: int) -> None:
+        """A spider's own `make_request_from_data` is used if it has one."""
         self._encoding = encoding
-        self._longest = longest
-        self._own = getattr(spider, "make_request_from_data", None)
+        self._max_url_length = max_url_length
+        self._users_method = getattr(spider, "make_request_from_data", None)
 
     def read(self, data: bytes) -> Iterator[Link | Request]:
-        """Yield the links and requests of an entry. Raise BadLineError, which says why not."""
-        made = self._meaning(data) if self._own is None else self._own(data)
-        # A spider's own method may give one request, several or none
-        found = list(made) if isinstance(made, Iterable) else [made]
-        if not found or found[0] is None:
+        """Yield the links and requests of an entry. Raise BadLineError, with the reason, if it has none."""
+        result = self._parse(data) if self._users_method is None else self._users_method(data)
+        # A spider's own method may return one request, several or none
+        requests = list(result) if isinstance(result, Iterable) else [result]
+        if not requests or requests[0] is None:
             raise BadLineError("makes no request")
-        for one in found:
-            if isinstance(one, Request):
-                # through the seen test, although it need not say so: it may come twice
-                one.meta[START] = True
-            yield one
+        for request in requests:
+            if isinstance(request, Request):
+                # Has it pass the seen test, because an entry may come twice after a crash
+                request.meta[START] = True
+            yield request
 
-    def _meaning(self, data: bytes) -> Link | Request:
+    def _parse(self, data: bytes) -> Link | Request:
+        """Return the link of an entry that is a URL, or the request of a JSON object.
+
+        Raise BadLineError if it is neither.
+        """
         try:
             text = data.decode(self._encoding).strip()
         except UnicodeDecodeError as error:
             raise BadLineError(f"is not {self._encoding}") from error
         if not text.startswith("{"):
-            url = seed_url(text, self._longest)
+            url = seed_url(text, self._max_url_length)
             return Link(url, seed=url)
         try:
             fields = json.loads(text)
@@ -80,13 +84,18 @@ class SeedEntries:
             raise BadLineError(f"is not valid JSON of a request ({error})") from error
 
     def _request(self, fields: dict[str, Any]) -> Link | Request:
+        """Return the request that a JSON object describes, as in scrapy-redis; a link for a plain GET.
+
+        All keys but `url`, `method` and `meta` are fields of a form. Raise TypeError or BadLineError
+        if the object is not of this form.
+        """
         url = fields.pop("url", None)
         if not isinstance(url, str):
             raise TypeError("it has no url")
-        url = seed_url(url.strip(), self._longest)
+        url = seed_url(url.strip(), self._max_url_length)
         method = str(fields.pop("method", "GET")).upper()
         meta = dict(fields.pop("meta", None) or {})
-        # The key is the crawl's own
+        # This key is the crawl's own
         meta.pop(KEY, None)
         if not METHOD.fullmatch(method):
             raise BadLineError(f"has an invalid HTTP method: {readable(method[:40])}")
@@ -94,29 +103,37 @@ class SeedEntries:
             check_meta(meta)
         except UnfitRequest as error:
             raise BadLineError(f"is refused: {error}") from error
-        has_nothing_else = not fields and not meta
-        if has_nothing_else and method == "GET":
+        has_only_url = not fields and not meta
+        if has_only_url and method == "GET":
             return Link(url, seed=url)
-        # As in scrapy-redis: all other keys are fields of a form
-        form: dict[str, str | list[str]] = {}
-        for name, given in fields.items():
-            form[name] = [str(one) for one in given] if isinstance(given, list) else str(given)
+        form = _form_of(fields)
         return FormRequest(url, method=method, formdata=form, meta=meta, dont_filter=True)
 
 
-INTERVAL = 1.0  # seconds between two looks
-SOON = 0.02  # while there are more seeds, and no host to ask
-LATER = 10.0  # seconds after an error that the operator has to mend
-LAST = 2.0  # for removing what the last checkpoint has
-TOLD = 5  # bad entries that are logged
-META = "redis_seeds"
+def _form_of(fields: Mapping[str, Any]) -> dict[str, str | list[str]]:
+    """Return the fields of a form with their values as text; a list has several values of a field."""
+    form: dict[str, str | list[str]] = {}
+    for name, value in fields.items():
+        if isinstance(value, list):
+            form[name] = [str(member) for member in value]
+        else:
+            form[name] = str(value)
+    return form
+
+
+TURN_INTERVAL = 1.0  # seconds between two requests for seeds
+SHORT_INTERVAL = 0.02  # seconds, while there are more seeds and no host is ready
+RETRY_INTERVAL = 10.0  # seconds after an error that the operator has to repair
+CLOSING_TIMEOUT = 2.0  # seconds for removing from the server what the last checkpoint has
+MAX_LOGGED_ENTRIES = 5  # bad entries that are logged
+ID_KEY = "redis_seeds"
 
 
 class RedisSeeds:
-    """Takes seeds from a key of a Redis server.
+    """Takes seeds from a key of a Redis server while the crawl runs.
 
-    `patience`: idle seconds before the crawl may end; None: it ends once nothing is left; 0: it
-    never ends.
+    MAX_IDLE_TIME_BEFORE_CLOSE is the number of idle seconds after which the crawl may end. None: it
+    ends once nothing is left. 0: it never ends.
     """
 
     def __init__(
@@ -132,17 +149,18 @@ class RedisSeeds:
         self._encoding = encoding
         self._patience: int | None = values["MAX_IDLE_TIME_BEFORE_CLOSE"]
         self._task: asyncio.Task[None] | None = None
-        self._looked = False  # whether the server has answered, and nothing was there
+        self._is_drained = False  # the server has answered, and has no more seeds
         self._connected = False
-        self._away = False
-        # the server does not answer, or refuses us; by the machine's clock
+        self._is_away = False
+        # Since when the server does not answer or refuses us, by the machine's clock
         self._absent_since: float | None = None
-        self._told: set[str] = set()
-        self._bad = 0
+        self._logged_errors: set[str] = set()
+        self._bad_entries = 0
         self._idle_since: float | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
+        """Raise NotConfigured if the user has named no server, SettingError for a bad encoding."""
         settings = crawler.settings
         if not has_server(settings):
             raise NotConfigured
@@ -158,7 +176,8 @@ class RedisSeeds:
         )
 
     def opened(self, spider: Spider) -> None:
-        from webcrawl.crawl.hive.redis_server.pushed_seeds import SeedTaker  # noqa: PLC0415 - 0.2 s for those who use it
+        """Begin to take seeds. End the crawl if its name among the takers cannot be kept."""
+        from webcrawl.crawl.hive.redis_server.pushed_seeds import Taking  # noqa: PLC0415 - 0.2 s for those who use it
 
         scheduler = scheduler_of(self._crawler)
         self._scheduler = scheduler
@@ -175,50 +194,50 @@ class RedisSeeds:
         except StoreError as error:
             scheduler.fail(error)
             return
-        self._taking: SeedTaker = SeedTaker(self._make_client(), self._source, own, self._hand_on)
+        self._taker: Taking = Taking(self._make_client(), self._source, own, self._submit_entry)
         scheduler.crawl.followers.add(self)
         scheduler.run.sources.append(self.expects)
-        # a drone's seeds come from the hive's server, which is watched
+        # A drone's seeds come from the hive's server, which the hive watches
         if not values["HIVE_DRONES"]:
             scheduler.crawl.outlook.servers.watch(self.absence)
         self._task = asyncio.get_running_loop().create_task(self._run(scheduler))
 
     def _own_id(self, crawl: Crawl) -> str:
-        """Return this crawl's name among those that share the key, kept before it takes seeds."""
-        found = crawl.parts.db.get(META)
-        if found is None:
-            found = os.urandom(8).hex().encode()
-            crawl.parts.db.set(META, found)
-            # Seeds that were taken lie in a list of this name until a checkpoint has them: after a
-            # kill the next run must find the list
+        """Return this crawl's name among the crawls that share the key; keep a new one on disk first."""
+        own_id = crawl.parts.db.get(ID_KEY)
+        if own_id is None:
+            own_id = os.urandom(8).hex().encode()
+            crawl.parts.db.set(ID_KEY, own_id)
+            # Until a checkpoint has them, seeds that were taken are in a list of this name on the
+            # server, which the next run has to find after a kill
             crawl.checkpoint()
-        return found.decode()
+        return own_id.decode()
 
     async def closed(self) -> None:
-        """Remove from the server, after the last checkpoint, the seeds that it has."""
+        """Remove from the server the seeds that the last checkpoint has, and close the connection."""
         if self._task is None:
             return
         self._task.cancel()
-        # Seeds that stay in the list come again in the next run, whose seen store knows them
+        # The next run takes seeds that stay in the list once more, and its seen store drops them
         with suppress(Away, HiveError, TimeoutError):
-            async with asyncio.timeout(LAST):
-                await self._taking.finish()
-        await self._taking.aclose()
+            async with asyncio.timeout(CLOSING_TIMEOUT):
+                await self._taker.finish()
+        await self._taker.aclose()
 
     # -- beside the crawl
 
     def committed(self) -> None:
-        self._taking.committed()
+        self._taker.committed()
 
     def rest(self) -> Iterator[None]:
         return iter(())
 
     def close(self) -> None:
-        self._taking.stopped = True
+        self._taker.stopped = True
 
     def expects(self) -> bool:
-        """Return whether seeds may come though nothing is left to do; asked only then."""
-        if not self._looked or self._patience == 0:
+        """Return whether seeds may still come. Asked only while nothing is left to do."""
+        if not self._is_drained or self._patience == 0:
             return True
         now = time.monotonic()
         if self._idle_since is None:
@@ -226,89 +245,95 @@ class RedisSeeds:
         return self._patience is not None and now - self._idle_since < self._patience
 
     def absence(self) -> Absence | None:
-        """Return the time since when no seeds come from the server, or None if it answers."""
+        """Return since when the server gives no seeds, or None if it answers."""
         since = self._absent_since
         return None if since is None else Absence("the seed server", since)
 
     # -- the loop
 
     async def _run(self, scheduler: FrontierScheduler) -> None:
+        """Take seeds again and again, until the crawl fails or closes."""
         logger.info("reading seeds from the key %s of the seed server", self._source)
-        while scheduler.failed is None and not self._taking.stopped:
-            pause = await self._turn(scheduler)
+        while scheduler.failed is None and not self._taker.stopped:
+            pause = await self._take_seeds(scheduler)
             if scheduler.crawl.pending:
                 self._idle_since = None
-            elif self._looked:
+            elif self._is_drained:
                 # The crawl may end now
                 scheduler.wake()
             await asyncio.sleep(pause)
 
-    async def _turn(self, scheduler: FrontierScheduler) -> float:
+    async def _take_seeds(self, scheduler: FrontierScheduler) -> float:
+        """Take the seeds that are there, and return the seconds until the next attempt."""
         try:
-            taken = await self._taking.take_batch()
+            taken = await self._taker.turn()
         except Away as error:
-            self._looked = False
-            if not self._away:
+            self._is_drained = False
+            if not self._is_away:
                 logger.warning(
                     "no seeds can be read, because the seed server does not answer: %s", error
                 )
-            self._away = True
+            self._is_away = True
             self._absent_since = self._absent_since or time.time()
-            return INTERVAL
+            return TURN_INTERVAL
         except HiveError as error:
-            self._refused(scheduler, error)
-            return LATER
-        except Exception as error:  # noqa: BLE001 - the crawl's state, probably: nothing more is kept
+            self._note_refusal(scheduler, error)
+            return RETRY_INTERVAL
+        except Exception as error:  # noqa: BLE001 - probably of the crawl's state: nothing more is kept
             scheduler.fail(error)
-            return LATER
-        if self._away:
+            return RETRY_INTERVAL
+        if self._is_away:
             logger.info("the seed server is back")
         self._absent_since = None
-        # A fault that was mended is logged once more if it comes again
-        self._told.clear()
+        # An error that comes again after the server has answered is logged again
+        self._logged_errors.clear()
         self._connected = True
-        self._away = False
-        self._looked = not (taken or self._taking.is_full)
+        self._is_away = False
+        self._is_drained = not (taken or self._taker.is_full)
         if not taken:
-            return INTERVAL
+            return TURN_INTERVAL
         self._idle_since = None
         scheduler.wake()
-        return INTERVAL if scheduler.crawl.outlook.ready_hosts() else SOON
+        return TURN_INTERVAL if scheduler.crawl.outlook.ready_hosts() else SHORT_INTERVAL
 
-    def _refused(self, scheduler: FrontierScheduler, error: HiveError) -> None:
-        """End the crawl if it is at its start.
+    def _note_refusal(self, scheduler: FrontierScheduler, error: HiveError) -> None:
+        """Note that the server has refused the crawl, and log each reason once.
 
-        The operator can mend it later, and the crawl has other things to do.
+        At the start of the crawl this ends it. Later the operator can repair the server while the
+        crawl fetches what it has.
         """
-        self._looked = False
+        self._is_drained = False
         self._absent_since = self._absent_since or time.time()
         if not self._connected:
             scheduler.fail(error)
-        elif str(error) not in self._told:
-            self._told.add(str(error))
+        elif str(error) not in self._logged_errors:
+            self._logged_errors.add(str(error))
             logger.error("no seeds can be read from the seed server: %s", error)
 
-    def _hand_on(self, data: bytes) -> None:
+    def _submit_entry(self, data: bytes) -> None:
+        """Submit the links and requests of an entry; a bad entry is counted and dropped.
+
+        Raise StoreError, OSError or MemoryError, for which the entry is not to blame.
+        """
         crawl = self._scheduler.crawl
         try:
-            for one in self._entries.read(data):
+            for seed in self._entries.read(data):
                 crawl.parts.counters.update(["redis_seeds"])
-                if isinstance(one, Link):
-                    crawl.parts.discovery.submit(one)
+                if isinstance(seed, Link):
+                    crawl.parts.discovery.submit(seed)
                 else:
-                    self._scheduler.enqueue_request(one)
+                    self._scheduler.enqueue_request(seed)
         except BadLineError as error:
             self._drop(data, str(error))
         except (StoreError, OSError, MemoryError):
-            # The entry is not to blame
             raise
         except Exception as error:  # noqa: BLE001 - a spider's make_request_from_data may raise anything
             self._drop(data, f"makes no request ({error!r})")
 
     def _drop(self, data: bytes, why: str) -> None:
         self._scheduler.crawl.parts.counters.update(["redis_seeds/bad"])
-        self._bad += 1
-        if self._bad <= TOLD:
+        self._bad_entries += 1
+        if self._bad_entries <= MAX_LOGGED_ENTRIES:
             logger.warning("%s: skipped an entry that %s: %.200r", self._source, why, data)
-        if self._bad == TOLD:
+        if self._bad_entries == MAX_LOGGED_ENTRIES:
             logger.warning("%s: further bad entries are counted but not logged", self._source)

@@ -1,4 +1,4 @@
-"""Says in words how the crawl begins, and what came of it."""
+"""Logs how the crawl begins, and what it has done at its end."""
 
 from __future__ import annotations
 
@@ -30,45 +30,48 @@ logger = logging.getLogger(__name__)
 class Summary:
     """Logs the first and the last lines of a run.
 
-    `aloud`: on a terminal whose log goes to a file, the last lines are printed too.
+    `is_printed`: the last lines are written to the terminal as well, because the log goes to a file.
     """
 
-    def __init__(self, crawler: Crawler, folder: Path, *, aloud: bool) -> None:
+    def __init__(self, crawler: Crawler, folder: Path, *, is_printed: bool) -> None:
         self._crawler = crawler
         self._folder = folder
-        self._aloud = aloud
-        self._reason = ""  # for which the crawl has ended
-        self._before = 0  # pages of earlier runs
+        self._is_printed = is_printed
+        self._reason = ""  # why the crawl has ended
+        self._pages_before = 0  # pages of earlier runs
         self._answers_before = 0
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        aloud = sys.stderr.isatty() and bool(crawler.settings["LOG_FILE"])
+        is_printed = sys.stderr.isatty() and bool(crawler.settings["LOG_FILE"])
         jobdir = Path(values_of(crawler)["JOBDIR"])
-        return connect_opening(crawler, cls(crawler, jobdir, aloud=aloud))
+        return connect_opening(crawler, cls(crawler, jobdir, is_printed=is_printed))
 
     def opened(self) -> None:
-        # Not before: opening may fail
+        # Not earlier, because opening may fail
         self._crawler.signals.connect(self.closed, signals.spider_closed)
         self._crawl = scheduler_of(self._crawler).crawl
         self._begun = time.monotonic()
-        self._before = self._crawl.parts.counters["pages"]
+        self._pages_before = self._crawl.parts.counters["pages"]
         self._answers_before = self._crawl.parts.counters["answers"]
         logger.info("%s%s", self._folder, self.beginning())
 
     def beginning(self) -> str:
-        """Return the text of the first line behind the folder."""
+        """Return the first line's text after the folder: a new crawl, or what is resumed."""
         queued = int(self._crawl.stats()["queued"])
         if self._answers_before or queued:
             again = "; the last run was killed or failed: what it did after its last checkpoint is done again"
-            found = f": resumed with {count(self._before, 'page')} and {queued_urls(queued)}"
-            return f"{found}{self._added()}{again * self._crawl.cut_short}"
+            found = f": resumed with {count(self._pages_before, 'page')} and {queued_urls(queued)}"
+            return f"{found}{self._seeds_warning()}{again * self._crawl.cut_short}"
         if self._crawl.cut_short:
             return ": starting over: the last run was killed or failed before it had saved a page"
-        return f": a new crawl{self._far()}"
+        return f": a new crawl{self._scope_warning()}"
 
-    def _added(self) -> str:
-        """Return a warning about other seeds than before: another crawl may have been meant."""
+    def _seeds_warning(self) -> str:
+        """Return a warning if the seeds differ from those of the last run, or an empty string.
+
+        The user may have meant another crawl.
+        """
         former = self._crawl.parts.seeding.former
         if not former:
             return ""
@@ -79,31 +82,23 @@ class Summary:
         was = f" of a crawl that began on {begun}, last run with the seeds {shortened(former)}"
         return f"{was}; {seeds} is added to it: to crawl that separately, use another JOBDIR"
 
-    def _far(self) -> str:
-        """Return a warning if a crawl from URLs follows links to any site: its user may expect theirs only."""
+    def _scope_warning(self) -> str:
+        """Return a warning if a crawl from URLs follows links to any site, or an empty string.
+
+        The user may expect it to stay on the sites of the URLs.
+        """
         lists = str(getattr(self._crawler.spider, "seed_lists", ""))
         if "://" not in lists or values_of(self._crawler)["URL_SCOPE"] != "any":
             return ""
         return ", which follows links to any site (scope any); use -a scope=host to stay on the seeds' hosts"
 
     def closed(self, reason: str = "") -> None:
+        """Log the last lines of the run, and print them too if the log goes to a file."""
         self._reason = reason
-        lines = self.end(time.monotonic() - self._begun)
-        has_failed = scheduler_of(self._crawler).failed is not None
-        if has_failed:
-            # The figures are beyond what is kept
-            del lines[-1:]
-            if self._folder.exists():
-                lines.append(f"{self._folder} has everything up to the last checkpoint")
-        lines += [f"nothing was fetched: {line}" for line in self._fates()]
-        if not has_failed and not values_of(self._crawler)["HIVE_DRONES"]:
-            if self._crawl.parts.counters["answers"] and not self._fates():
-                lines += self.afterwards()
-            lines += self.stopped(reason)
-        if (
-            scheduler_of(self._crawler).was_complete
-            and self._crawl.parts.counters["answers"] == self._answers_before
-        ):
+        lines = self._closing_lines(reason)
+        scheduler = scheduler_of(self._crawler)
+        has_new_answers = self._crawl.parts.counters["answers"] != self._answers_before
+        if scheduler.was_complete and not has_new_answers:
             logger.warning(
                 "%s: the crawl was already complete, with nothing left to do. To crawl again, use "
                 "another JOBDIR",
@@ -111,54 +106,75 @@ class Summary:
             )
         for line in lines:
             logger.info("%s", line)
-        if scheduler_of(self._crawler).is_of_empty_hive:
+        if scheduler.is_of_empty_hive:
             logger.error(
                 "no drone of the hive has fetched a page; to begin the hive anew, start all drones "
                 "with another HIVE_NAME and another JOBDIR"
             )
-        if self._aloud:
+        if self._is_printed:
             sys.stderr.write("".join(f"{line}\n" for line in lines))
 
+    def _closing_lines(self, reason: str) -> list[str]:
+        """Return the last lines: what the run has done, why it ended, and what to do next."""
+        lines = self.end(time.monotonic() - self._begun)
+        has_failed = scheduler_of(self._crawler).failed is not None
+        if has_failed:
+            # The line that says where everything is: after a failure not everything is there
+            del lines[-1:]
+            if self._folder.exists():
+                lines.append(f"{self._folder} has everything up to the last checkpoint")
+        lines_on_seeds = self._lines_on_seeds()
+        lines += [f"nothing was fetched: {line}" for line in lines_on_seeds]
+        if has_failed or values_of(self._crawler)["HIVE_DRONES"]:
+            return lines
+        if self._crawl.parts.counters["answers"] and not lines_on_seeds:
+            lines += self.afterwards()
+        return lines + self.stopped(reason)
+
     def afterwards(self) -> list[str]:
-        """Return the commands for what is there."""
+        """Return lines with commands for the crawl's outputs."""
         return next_commands(self._folder, values_of(self._crawler)["OUTPUTS"])
 
     def stopped(self, reason: str) -> list[str]:
-        """Return a line on what ended the run, unless nothing was left."""
-        return [said] if (said := stopped_by(reason)) else []
+        """Return a line on why the run has stopped, or no line if nothing was left to do."""
+        line = stopped_by(reason)
+        return [line] if line else []
 
     def end(self, seconds: float) -> list[str]:
-        """Return the last lines, of a run of so many seconds."""
-        # The fates of the seeds say what would help
-        bound = "" if self._fates() else self._crawl.outlook.bound()
-        now = {"outcomes": self._crawl.parts.statistics.outcomes}
-        tables = scheduler_of(self._crawler).run.kept_tables(now)
+        """Return the lines on what a run of this many seconds has done."""
+        # The lines on the seeds already say what to do if nothing was fetched
+        bound = "" if self._lines_on_seeds() else self._crawl.outlook.bound()
+        present_tables = {"outcomes": self._crawl.parts.statistics.outcomes}
+        tables = scheduler_of(self._crawler).run.kept_tables(present_tables)
         return last_lines(
             self._folder,
             {**self.figures(), "statistics": tables, "bound": bound},
             seconds,
-            self._before,
+            self._pages_before,
         )
 
     def figures(self) -> dict[str, Any]:
-        """Return the figures of the crawl, and the errors of this run."""
-        told = self._crawler.stats
+        """Return the figures of the crawl, with the errors, end and waits of this run."""
+        scrapys_stats = self._crawler.stats
         stats = scheduler_of(self._crawler).run.kept(self._crawl.stats())
-        errors = told.get_value("errors/unexpected", 0) if told is not None else 0
-        waits = self._crawl.outlook.waits() if stats["queued"] > stats.get("aside", 0) else Waits()
+        errors = 0
+        if scrapys_stats is not None:
+            errors = scrapys_stats.get_value("errors/unexpected", 0)
+        has_waiting_urls = stats["queued"] > stats.get("aside", 0)
+        waits = self._crawl.outlook.waits() if has_waiting_urls else Waits()
         away = str(self._crawl.outlook.servers)
         paused = self._crawl.parts.in_force.paused
         of_run = {"errors": errors, "reason": self._reason, "paused": paused}
         return {**stats, **of_run, "waits": waits, "away": away}
 
-    def _fates(self) -> list[str]:
-        """Return why the seeds gave nothing, if they gave nothing."""
+    def _lines_on_seeds(self) -> list[str]:
+        """Return lines on why the seeds have given no page, empty if they have given one."""
         fates = scheduler_of(self._crawler).run.fates
         return fates.lines() if fates is not None else []
 
 
 class Identity:
-    """Warns of a USER_AGENT that is the default; names the key that signs."""
+    """Logs at the start who crawls: warns of the default USER_AGENT, and names the signing key."""
 
     def __init__(self, values: CheckedSettings) -> None:
         self._values = values
@@ -168,6 +184,7 @@ class Identity:
         return connect_extension(crawler, cls(values_of(crawler)))
 
     def opened(self) -> None:
+        """Log the warning and the key."""
         values = self._values
         if values["USER_AGENT"] == defaults.USER_AGENT:
             logger.warning(
@@ -182,4 +199,4 @@ class Identity:
             logger.info("requests are signed: key %s, directory %s (%s)", keyid, agent, check)
 
     def closed(self) -> None:
-        """Do nothing: there are only lines at the start."""
+        """Do nothing at the end."""
