@@ -23,7 +23,7 @@ def test_hurries(reason, told, hurries):
     scheduler = FrontierScheduler.__new__(FrontierScheduler)
     scheduler.end, scheduler.waker = (
         RunEnd(reason=reason),
-        SimpleNamespace(engine=SimpleNamespace(told_to_stop=told)),
+        SimpleNamespace(engine=SimpleNamespace(was_told_to_stop=told)),
     )
 
     assert scheduler.is_hurried is hurries

@@ -139,7 +139,7 @@ class ScraperSteps:
             self.report_received(trip)
         if self._spider.has_parse_all:
             return list(self._spider.parse_all([self._response(trip) for trip in trips]))
-        pages: list[PageOrError] = self._spider.making.pages(trips)
+        pages: list[PageOrError] = self._spider.page_maker.pages(trips)
         return pages
 
     async def process(self, trip: Trip, page_or_error: PageOrError) -> None:

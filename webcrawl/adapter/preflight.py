@@ -449,6 +449,7 @@ def _is_private(host: str) -> bool:
 def _check_seeds(
     spider: type[WebSpider], arguments: Mapping[str, str], values: CheckedSettings
 ) -> None:
+    """Raise SeedError if the seeds have no valid URL, or CannotStart if the scope needs seeds."""
     seeds_argument = arguments.get("seeds")
     if seeds_argument:
         _check_seed_lists(seeds_argument, values)

@@ -578,7 +578,9 @@ class FrontierScheduler:
     def is_hurried(self) -> bool:
         """Return whether the crawl was told to stop, by command or signal, perhaps while it closes."""
         engine = self.waker.engine
-        return self.end.reason in HURRIED_REASONS or (engine is not None and engine.told_to_stop)
+        return self.end.reason in HURRIED_REASONS or (
+            engine is not None and engine.was_told_to_stop
+        )
 
     def _exit_failure(self) -> EndedBadly | None:
         """Return the error that gives the command exit status 1, or None if the crawl ended well."""

@@ -34,6 +34,7 @@ class ReadableLog:
         return connect_extension(crawler, cls(crawler.settings))
 
     def opened(self) -> None:
+        """Wrap the formatter of each log handler, unless another crawl has done so."""
         for handler in logging.getLogger().handlers:
             formatter = handler.formatter
             if not isinstance(formatter, _SharedFormatter):

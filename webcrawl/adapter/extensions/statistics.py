@@ -30,6 +30,7 @@ class Statistics:
         return connect_opening(crawler, cls(crawler))
 
     def opened(self) -> None:
+        """Begin to write the counters at each checkpoint."""
         # Not earlier, because opening may fail
         self._crawler.signals.connect(self.closed, signals.spider_closed)
         run = scheduler_of(self._crawler).run

@@ -1,4 +1,4 @@
-"""The slot of Scrapy's engine, which exists from the scheduler's `open` on, under private names."""
+"""A handle on Scrapy's engine and its slot, which exists from the scheduler's `open` on."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from scrapy import Request
 from scrapy.core.engine import ExecutionEngine
 
 
-class LenientSet(set[Request]):
-    """A set whose `remove` accepts a missing member, because a page may come back after all."""
+class LenientRequestSet(set[Request]):
+    """A set whose `remove` accepts a missing member, because a page that was given up may come back."""
 
     remove = set.discard
 
 
 class EngineHandle:
-    """Wakes the engine, reports that it begins to close, and fails when the crawl did.
+    """Wakes Scrapy's engine, reports when it begins to close, and makes it fail if the crawl did.
 
-    `failure` is asked at the end, and what it returns is raised where the crawl was started.
-    Scrapy's commands then end with exit status 1, which they do for no reason why a spider was
-    closed.
+    `closing` is called when the spider begins to close, which waits for the awaitable that it
+    returns. `failure` is called at the end, and the error that it returns is raised where the crawl
+    was started. Scrapy's commands then end with exit status 1; the reason for which a spider was
+    closed never has them do so.
     """
 
     def __init__(
@@ -36,85 +37,89 @@ class EngineHandle:
 
         self.engine = engine
         self.slot = engine._slot  # noqa: SLF001
-        self.guests: Any = None  # requests on their way through it
+        self.guests: Any = None  # the GuestRequests, which `install` sets
         self._loop = asyncio.get_running_loop()
         self.slot.close = partial(self._close_slot, self.slot.close, closing)  # type: ignore[method-assign]
         start = self.engine.start_async
 
-        async def start_and_judge(**options: Any) -> None:
+        async def start_and_raise(**options: Any) -> None:
             await start(**options)
             if (error := failure()) is not None:
                 raise error
 
-        # No signal, and no exception of a signal handler or of a scheduler's `close`, changes the
-        # exit status of Scrapy's commands.
-        self.engine.start_async = start_and_judge  # type: ignore[method-assign]
-        self._closing: asyncio.Future[None] | None = None
-        self._stopped = False
-        self.told_to_stop = False  # while the crawl closes
+        # Neither a signal nor an exception of a signal handler, or of the scheduler's `close`, changes
+        # the exit status of Scrapy's commands
+        self.engine.start_async = start_and_raise  # type: ignore[method-assign]
+        self._closed_future: asyncio.Future[None] | None = None
+        self._is_stopped = False
+        self.was_told_to_stop = False  # by a signal, while the crawl was closing already
         close_spider = self.engine.close_spider_async
         stop = self.engine.stop_async
 
-        async def close_and_say(*, reason: str = "cancelled") -> None:
-            if self._closing is not None:
+        async def close_once(*, reason: str = "cancelled") -> None:
+            if self._closed_future is not None:
                 await close_spider(reason=reason)
                 return
-            self._closing = self._loop.create_future()
+            self._closed_future = self._loop.create_future()
             try:
                 await close_spider(reason=reason)
             finally:
-                self._closing.set_result(None)
+                self._closed_future.set_result(None)
 
         async def stop_when_closed() -> None:
-            # Ctrl-C while the crawl closes by itself: Scrapy would wait for the requests only, and
-            # then leave the rest of the closing undone, the last checkpoint among it, with exit
-            # status 0.
-            if self._closing is not None and self.engine.spider is not None:
-                self.told_to_stop = True
-                await asyncio.shield(self._closing)
-            if not self._stopped:
-                self._stopped = True
+            """Stop the engine once, and not before the spider has closed."""
+            # After a Ctrl-C while the crawl closes by itself, Scrapy would wait for the requests
+            # only. It would leave out the rest of the closing, with the last checkpoint, and end
+            # with exit status 0.
+            if self._closed_future is not None and self.engine.spider is not None:
+                self.was_told_to_stop = True
+                await asyncio.shield(self._closed_future)
+            if not self._is_stopped:
+                self._is_stopped = True
                 await stop()
 
-        self.engine.close_spider_async = close_and_say  # type: ignore[method-assign]
+        self.engine.close_spider_async = close_once  # type: ignore[method-assign]
         self.engine.stop_async = stop_when_closed  # type: ignore[method-assign]
 
     async def _close_slot(
         self, close: Callable[[], Awaitable[None]], closing: Callable[[], Awaitable[None] | None]
     ) -> None:
-        # Before Scrapy waits: its signals of closing come when all requests are done
-        own = closing()
+        """Close the slot: wait for all requests, those of the crawl's own loop included."""
+        # Before Scrapy waits, because its signals of closing come only when all requests are done
+        own_requests = closing()
         await close()
-        # The requests of the crawl's own loop are awaited, too
-        if own is not None:
-            await own
-        # Scrapy says again that it is closed after each request that a pipeline makes while it
-        # closes, and fails
+        if own_requests is not None:
+            await own_requests
+        # After each request that a pipeline makes while it closes, Scrapy would report once more
+        # that the slot is closed, and fail
         self.slot.remove_request = self.slot.inprogress.discard  # type: ignore[method-assign,assignment]
 
     def close_pipelines_by(
-        self, way: Callable[[Callable[[], Awaitable[None]]], Awaitable[None]]
+        self, close_by: Callable[[Callable[[], Awaitable[None]]], Awaitable[None]]
     ) -> None:
-        """Have this called with what closes the pipelines."""
+        """Have the pipelines closed by `close_by`, which is called with the function that closes them."""
         pipelines: Any = self.engine.scraper.itemproc
-        # not all of other people's ITEM_PROCESSORs have it
+        # An ITEM_PROCESSOR of another project may not have this method
         if hasattr(pipelines, "close_spider_async"):
-            pipelines.close_spider_async = partial(way, pipelines.close_spider_async)
+            pipelines.close_spider_async = partial(close_by, pipelines.close_spider_async)
 
     def give_up_pages(self, requests: Iterable[Request] = ()) -> None:
-        """Keep the scraper from waiting for pages in the spider or the pipelines."""
+        """Keep the scraper from waiting for pages in the spider or the pipelines.
+
+        `requests` are those of pages that Scrapy's engine has taken there.
+        """
         slot = self.engine.scraper.slot
         if slot is not None:
-            slot.active = LenientSet(slot.active.difference(requests))
+            slot.active = LenientRequestSet(slot.active.difference(requests))
             slot.itemproc_size = 0
             self.engine.scraper._check_if_closing()  # noqa: SLF001
 
     def wake(self) -> None:
-        """Make the engine ask the scheduler now: else it asks when a request ends, or after 5 s.
+        """Have the engine ask the scheduler now. Otherwise it asks when a request ends, or after 5 s.
 
-        Before the scraper is open, when a letter or a merge may wake it already, Scrapy would fail;
-        it asks when it begins.
+        Before the scraper is open nothing happens, because Scrapy would fail. A letter of a hive or a
+        merge may call this so early; the engine asks anyway when it begins.
         """
-        # Never with a delay: until that is over, Scrapy ignores all further calls of `schedule`
+        # Never with a delay, until whose end Scrapy would ignore all further calls of `schedule`
         if self.slot.closing is None and self.engine.scraper.slot is not None:
             self.slot.nextcall.schedule()

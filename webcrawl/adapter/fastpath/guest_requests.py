@@ -1,7 +1,7 @@
-"""The end of requests that go through Scrapy's own engine: Scrapy has no signal for it.
+"""Finds the end of requests that go through Scrapy's own engine, for which Scrapy has no signal.
 
-A request is over when its items have left the pipelines, or its failure was handled. The engine
-then removes it from the set of those in progress, which is the only moment that says so.
+A request has ended when its items have left the pipelines, or its failure was handled. The engine
+then removes it from its set of requests in progress, and nothing else shows the end.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from webcrawl.crawl.panics import reading, taming
 from webcrawl.crawl.trip import PAGE, Trip
 
 
-class RemovalSet(set[Request]):
-    """A set that says what is removed from it. What was removed already may be removed again."""
+class ReportingSet(set[Request]):
+    """A set that reports each request that is removed from it. A missing request may be removed."""
 
     def __init__(self, removed: Callable[[Request], object]) -> None:
         super().__init__()
@@ -35,85 +35,89 @@ class RemovalSet(set[Request]):
 
 
 class GuestRequests:
-    """Takes every request of the scheduler's to its end, and then calls `finished`."""
+    """Follows each request of the scheduler's through Scrapy's engine, and calls `finished` at its end."""
 
     def __init__(self, handle: EngineHandle, finished: Callable[[Trip], None]) -> None:
         self._handle = handle
         self._finished = finished
         engine = handle.engine
         self._scraper = engine.scraper
-        self._processed: dict[Request, asyncio.Task[Any]] = {}  # in the spider or the pipelines
-        # The engine removes a request here when its items have left the pipelines: Scrapy has no
-        # signal for that.
-        handle.slot.inprogress = RemovalSet(self._ended)
+        self._tasks: dict[
+            Request, asyncio.Task[Any]
+        ] = {}  # of pages in the spider or the pipelines
+        handle.slot.inprogress = ReportingSet(self._request_ended)
         if engine._start is not None:  # noqa: SLF001
             engine._start = reading(engine._start)  # noqa: SLF001
         self._call_spider = taming(self._scraper.call_spider_async)
         self._scraper.call_spider_async = self._call  # type: ignore[method-assign]
-        # Scrapy's own method takes a queue and two tasks for each answer, and 101 tasks with its
-        # default of 100
+        # Scrapy's own method makes a queue and two tasks for each answer, or 101 tasks with the
+        # default of CONCURRENT_ITEMS
         if self._scraper.concurrent_items == 1:
-            self._scraper.handle_spider_output_async = self._outputs  # type: ignore[method-assign]
+            self._scraper.handle_spider_output_async = self._process_outputs  # type: ignore[method-assign]
 
     async def _call(self, result: Response | Failure, request: Request) -> Any:
-        """Call the spider; what it and the pipelines do from here on belongs to this page."""
+        """Call the spider in the page's context, so that what is awaited there belongs to the page."""
         trip = trip_of(request)
         task = asyncio.current_task()
         if trip is not None and task is not None:
             PAGE.set(trip)
-            self._processed[request] = task
+            self._tasks[request] = task
         return await self._call_spider(result, request)
 
-    async def _outputs(
+    async def _process_outputs(
         self,
         result: Iterable[Any] | AsyncIterator[Any],
         request: Request,
         response: Response | Failure,
     ) -> None:
-        """Take the outputs in the page's task, so that the crawl's end can say where it waits."""
-        wrong = self._scraper.handle_spider_error
+        """Process a callback's outputs in the page's own task, so that a log line can say where it waits."""
+        handle_error = self._scraper.handle_spider_error
         if isinstance(result, AsyncIterator):
-            async for output in aiter_errback(result, wrong, request, response):
-                await self._output(output, response)
+            async for output in aiter_errback(result, handle_error, request, response):
+                await self._process_output(output, response)
         else:
-            for output in iter_errback(result, wrong, request, response):
-                await self._output(output, response)
+            for output in iter_errback(result, handle_error, request, response):
+                await self._process_output(output, response)
 
-    async def _output(self, output: Any, response: Response | Failure) -> None:
+    async def _process_output(self, output: Any, response: Response | Failure) -> None:
         if isinstance(output, Request):
             self._handle.engine.crawl(output)
         elif output is not None:
             await self._scraper.start_itemproc_async(output, response=response)
 
-    def _ended(self, request: Request) -> None:
-        self._processed.pop(request, None)
+    def _request_ended(self, request: Request) -> None:
+        self._tasks.pop(request, None)
         trip = trip_of(request)
-        # the code that awaits a download hears of its end itself
+        # An inline download is booked where it is awaited
         if trip is not None and not (trip.booked or trip.inline):
             self._finished(trip)
 
     # -- the end of the crawl
 
     def waiting_pages(self) -> dict[Trip, Any]:
-        """Return the coroutines of pages in the spider or the pipelines, where they wait."""
+        """Return the coroutine of each page in the spider or the pipelines."""
         waiting: dict[Trip, Any] = {}
-        for request, task in self._processed.items():
+        for request, task in self._tasks.items():
             trip = trip_of(request)
             if trip is not None:
                 waiting[trip] = task.get_coro()
         return waiting
 
     def cancel(self) -> None:
-        """Leave these pages to the next run."""
-        for request, task in [*self._processed.items()]:
-            if (trip := trip_of(request)) is not None:
+        """Cancel the pages in the spider or the pipelines, and leave them to the next run."""
+        for request, task in [*self._tasks.items()]:
+            trip = trip_of(request)
+            if trip is not None:
                 trip.abandoned = True
             task.cancel()
 
     def forsake(self) -> None:
-        """End the way of pages that have gone on for all that: what they still do is lost."""
-        left = [*self._processed]
-        if left:
-            self._handle.give_up_pages(left)
-        for request in left:
+        """End the requests of pages that have not stopped although they were cancelled.
+
+        What these pages still do is lost.
+        """
+        remaining = [*self._tasks]
+        if remaining:
+            self._handle.give_up_pages(remaining)
+        for request in remaining:
             self._handle.slot.remove_request(request)

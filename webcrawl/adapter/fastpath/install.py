@@ -1,4 +1,4 @@
-"""Takes part in Scrapy's engine; nothing else uses its private names."""
+"""Puts the crawl into Scrapy's engine. Only this package uses the engine's private names."""
 
 from __future__ import annotations
 
@@ -20,13 +20,11 @@ def install(
     closing: Callable[[], Awaitable[None] | None],
     failure: Callable[[], Exception | None],
 ) -> EngineHandle:
-    """Take part in an engine; call it in the scheduler's `open`.
+    """Put the crawl into an engine, and return its handle. Call this in the scheduler's `open`.
 
-    `finished` is called when a request is entirely done: its items have left the pipelines, or its
-    failure is handled. Scrapy has no signal for that. `closing` is called when the spider begins to
-    close, which waits for what it returns, and `failure` when all is over: what it returns is
-    raised where the crawl was started. Raise ForeignScrapy if the installed Scrapy lacks a private
-    name that is used here.
+    `finished` is called when the items of a request have left the pipelines, or its failure was
+    handled. `closing` and `failure` are those of EngineHandle. Raise ForeignScrapy if the installed
+    Scrapy lacks a private name that is used here.
     """
     check()
     handle = EngineHandle(engine, closing, failure)

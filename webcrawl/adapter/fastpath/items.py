@@ -1,4 +1,4 @@
-"""Items through the pipelines without a coroutine for each of them."""
+"""Takes items through the pipelines without a coroutine for each pipeline."""
 
 from __future__ import annotations
 
@@ -21,26 +21,30 @@ logger = logging.getLogger(__name__)
 
 
 class ItemProcessor(ItemPipelineManager):
-    """Scrapy's ITEM_PROCESSOR: the same pipelines in the same order.
+    """The ITEM_PROCESSOR of a crawl. It calls the same pipelines as Scrapy's, in the same order.
 
-    Those that name content types are called for these alone. An item that leaves a pipeline with
-    its type unchanged need not be awaited: three pipelines take 0.3 us, not 2.6. Pages that have
-    not changed since they were fetched last are for pipelines with `unchanged = True`; if there is
-    one, those that name no types see them too.
+    A pipeline that names content types is called for these alone. A result of the item's own type
+    is not awaited, so that three pipelines take 0.3 us in place of 2.6. Pages that have not changed
+    since they were fetched last go to pipelines with `unchanged = True`; if there is one, they go to
+    those that name no types as well.
     """
 
     scraped = 0  # items that no pipeline dropped
 
     def _add_middleware(self, mw: Any) -> None:
+        """Add a pipeline as Scrapy does, and wrap its method if it names content types.
+
+        Warn of methods whose names look mistyped.
+        """
         super()._add_middleware(mw)
-        asks = bool(getattr(mw, "unchanged", False))
-        if asks:
-            for before in self.middlewares:
-                # It drops unchanged pages unless they are wanted (crawl/outputs/news.py)
-                if hasattr(before, "wanted"):
-                    before.wanted = True
+        wants_unchanged = bool(getattr(mw, "unchanged", False))
+        if wants_unchanged:
+            for earlier in self.middlewares:
+                # One that drops unchanged pages unless they are wanted (crawl/outputs/news.py)
+                if hasattr(earlier, "wanted"):
+                    earlier.wanted = True
         path = global_object_name(type(mw))
-        # Scrapy says nothing of a pipeline whose method is called `proces_item`
+        # Scrapy ignores a method that is called `proces_item` without a word
         for name, hook in misspelt(type(mw), PIPELINE_NAMES):
             logger.warning(
                 "ITEM_PIPELINES: %s.%s is never called; did you mean %s?", path, name, hook
@@ -48,23 +52,26 @@ class ItemProcessor(ItemPipelineManager):
         if is_module(mw):
             methods = self.methods["process_item"]
             method = cast("Callable[..., Any]", methods.pop())
-            called = module(path, method, mw.content_types, unchanged=asks, dropped=DropItem)
-            methods.append(called)
+            wrapper = module(
+                path, method, mw.content_types, unchanged=wants_unchanged, dropped=DropItem
+            )
+            methods.append(wrapper)
             if method in self._mw_methods_requiring_spider:
-                self._mw_methods_requiring_spider.add(called)
+                self._mw_methods_requiring_spider.add(wrapper)
 
     async def process_item_async(self, item: Any) -> Any:
-        # none nearly always, and a method's hash takes its time
-        wants_spider = self._mw_methods_requiring_spider
+        """Return the item as it leaves the last pipeline. Raise DropItem if a pipeline drops it."""
+        # Nearly always empty, which is tested first because a method's hash takes time
+        methods_with_spider = self._mw_methods_requiring_spider
         with TAMED:
             for method in cast("Iterable[Callable[..., Any]]", self.methods["process_item"]):
                 kind = type(item)
-                needs_spider = wants_spider and method in wants_spider
+                needs_spider = methods_with_spider and method in methods_with_spider
                 item = method(item, self._spider) if needs_spider else method(item)
                 # A coroutine, or an item of another type
                 if type(item) is not kind:
                     if asyncio.current_task() is None:
-                        # Out of a batch into a task: time-outs want one
+                        # Goes on in a task of its own, which a time-out in the pipeline needs
                         await asyncio.sleep(0)
                     item = await ensure_awaitable(item, _warn=global_object_name(method))
         self.scraped += 1

@@ -1,4 +1,4 @@
-"""Scrapy's private names that this package uses, and what for, checked at the start.
+"""The private names of Scrapy that this package uses, with their purpose, checked at the start.
 
 docs/decisions/adapter-fastpath.md says how to move to the next minor version. The package also
 imports undocumented functions of `scrapy.utils` (defer, python, misc, asyncio), which fail at the
@@ -69,35 +69,42 @@ UNDOCUMENTED: dict[type, tuple[str, ...]] = {
 
 
 class ForeignScrapy(Exception):  # noqa: N818 - reads as what it is
-    """The installed Scrapy is not one that was tested; the message is one line."""
+    """The installed Scrapy is not one that was tested. The message is one line."""
 
 
 def check(
     version: tuple[int | str, ...] = scrapy.version_info, *lists: dict[type, tuple[str, ...]]
 ) -> None:
-    """Raise ForeignScrapy unless version and names are those that this package was written for."""
+    """Raise ForeignScrapy if Scrapy is of another version than tested, or lacks one of the names.
+
+    `lists` are names by class, by default PRIVATE and UNDOCUMENTED.
+    """
     wanted = ".".join(map(str, SCRAPY))
-    here = ".".join(map(str, version))
-    # A changed meaning raises no error: a signal would be missing, or a request finished twice
+    installed = ".".join(map(str, version))
+    # Another version may give a name another meaning, which raises no error: a signal would be
+    # missing, or a request finished twice
     if version[:2] != SCRAPY:
         raise ForeignScrapy(
-            f"Scrapy {here} is installed: webcrawl needs {wanted}; pip install 'scrapy~={wanted}.0'"
+            f"Scrapy {installed} is installed: webcrawl needs {wanted}; "
+            f"pip install 'scrapy~={wanted}.0'"
         )
     missing: list[str] = []
-    for names in lists or (PRIVATE, UNDOCUMENTED):
-        for kind, some in names.items():
-            missing += [f"{kind.__name__}.{name}" for name in some if not _has(kind, name)]
+    for names_by_class in lists or (PRIVATE, UNDOCUMENTED):
+        for kind, names in names_by_class.items():
+            missing += [f"{kind.__name__}.{name}" for name in names if not _has(kind, name)]
     if missing:
         raise ForeignScrapy(
-            f"Scrapy {here} has no {', '.join(missing)}: webcrawl needs an unchanged Scrapy {wanted}"
+            f"Scrapy {installed} has no {', '.join(missing)}: "
+            f"webcrawl needs an unchanged Scrapy {wanted}"
         )
 
 
 def _has(kind: type, name: str) -> bool:
-    return hasattr(kind, name) or any(name in _set_by(one) for one in kind.__mro__)
+    """Return whether a class has an attribute of this name, or sets it in a constructor."""
+    return hasattr(kind, name) or any(name in _names_in_constructor(base) for base in kind.__mro__)
 
 
-def _set_by(kind: type) -> tuple[str, ...]:
-    """Return the names of the attributes that a class's own constructor may set."""
+def _names_in_constructor(kind: type) -> tuple[str, ...]:
+    """Return the names that a class's own constructor uses, among which are those it sets."""
     constructor = vars(kind).get("__init__")
     return constructor.__code__.co_names if isinstance(constructor, FunctionType) else ()

@@ -1,4 +1,6 @@
-"""For pipelines that write files as safe as the archive (docs/pipelines.md)."""
+"""Functions for a user's pipelines: files that are as safe as the archive, and a hook for each URL
+(docs/pipelines.md).
+"""
 
 from __future__ import annotations
 
@@ -15,34 +17,37 @@ from webcrawl.crawl.run import Run
 
 
 def open_output(crawler: Crawler, path: str) -> PipelineOutput:
-    """Open `path` below JOBDIR, none of the crawl's own files, for a pipeline's `open_spider`."""
+    """Open a file below JOBDIR for a pipeline. Call this in its `open_spider`.
+
+    The file is part of checkpoints. `path` must not be a file of the crawl's own.
+    """
     return outputs.open_output(run_of(crawler), path, DropItem)
 
 
 def on_end(crawler: Crawler, hook: Hook) -> None:
-    """Have `hook` called with the log line of each URL, as Mercator's hook for visited URLs.
+    """Have `hook` called at the end of each URL, with the facts of its line in crawl.log.
 
-    For a pipeline's or extension's `open_spider`. A URL that was not asked for, or had no answer,
-    has no Exchange. An error of the hook's own is logged, and costs nothing else.
+    Call this in the `open_spider` of a pipeline or extension. A URL that was not fetched, or had no
+    answer, has no Exchange. An error of the hook is logged, and changes nothing else.
     """
     outputs.on_end(run_of(crawler), hook)
 
 
 def run_of(crawler: Crawler) -> Run:
-    """Return the run that the crawler's scheduler has opened; a command's run never opens."""
-    return Run(_nothing) if _is_plain(crawler) else scheduler_of(crawler).run
+    """Return the run of the crawler's scheduler, or one that never opens if this is no crawl."""
+    return Run(_ignore) if _is_plain(crawler) else scheduler_of(crawler).run
 
 
 def _is_plain(crawler: Crawler) -> bool:
     """Return whether this run is no crawl, in a project whose spiders crawl.
 
-    That is so by PlainScrapy, or because the add-on had nothing to do with it: then the scheduler
-    is Scrapy's.
+    Either PlainScrapy has made it so, or the add-on has left it alone, so that the scheduler is
+    Scrapy's.
     """
     addons = crawler.settings["ADDONS"]
     crawls = crawler.engine is not None and isinstance(crawler.engine.scheduler, FrontierScheduler)
     return PlainScrapy in addons or (any(map(is_ours, addons)) and not crawls)
 
 
-def _nothing(_: Any) -> None:
-    """Do nothing: a run without a crawl has no end of its own."""
+def _ignore(_: Any) -> None:
+    """Do nothing: a run without a crawl cannot be ended."""

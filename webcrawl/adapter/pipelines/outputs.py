@@ -30,7 +30,10 @@ from webcrawl.crawl.outputs.output import Output
 
 
 class OutputPipeline(Output):
-    """Runs where OUTPUTS names it. A page that is dropped is a dropped item of Scrapy's."""
+    """An output of the crawl as a pipeline, which runs if OUTPUTS names it.
+
+    A page that it drops is a dropped item of Scrapy's.
+    """
 
     dropped = DropItem
     crawler: Crawler
@@ -101,14 +104,14 @@ class WebHookPipeline(OutputPipeline, stream.WebHook):
 
 
 class OwnOutputsPipeline:
-    """The classes of the user's own that OUTPUTS names, one after the other."""
+    """Runs the classes of the user's own that OUTPUTS names, one after the other."""
 
     def __init__(self, crawler: Crawler, outputs: Mapping[str, Output]) -> None:
-        """`outputs`: by their dotted paths."""
+        """`outputs` are the user's outputs by their dotted paths."""
         self._crawler = crawler
         # Each has its own position in checkpoints
         self.outputs = [*outputs.values()]
-        self.unchanged = any(getattr(one, "unchanged", False) for one in self.outputs)
+        self.unchanged = any(getattr(output, "unchanged", False) for output in self.outputs)
         self._processors = []
         for path, output in outputs.items():
             output.dropped = DropItem
@@ -141,7 +144,7 @@ class OwnOutputsPipeline:
 
 
 class NewsPipeline(news.News):
-    """Runs in every crawl, and needs none that is open."""
+    """Drops pages that have not changed, unless a pipeline wants them. Runs in every crawl."""
 
     dropped = DropItem
 

@@ -1,4 +1,4 @@
-"""The spider `web`: a thin face on the crawl, which decides what to fetch and what a page means."""
+"""The spider `web`. The crawl itself decides what to fetch, and makes the pages."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from webcrawl.crawl.page_making import PageMaking
 
 logger = logging.getLogger(__name__)
 
-# No middleware: redirects, retries, robots.txt, depth and duplicates are the crawl's own, and a
-# page passes twice as fast.
+# No middlewares, because the crawl itself handles redirects, retries, robots.txt, depth and duplicates.
+# A page passes twice as fast without them.
 SETTINGS: dict[str, Any] = {
     "SPIDER_MIDDLEWARES_BASE": {},
     "DOWNLOADER_MIDDLEWARES_BASE": {},
-    # Scrapy would read the source of `parse` for every page anew
+    # Otherwise Scrapy reads the source of `parse` for each page
     "WARN_ON_GENERATOR_RETURN_VALUE": False,
 }
-LINKS = "PageLinks, such as those of page.links"
-BY_LANGUAGE = "webcrawl.frontier.prioritizers.language.ByLanguage"
-PAGES = "webcrawl.adapter.spiders.web.PagesMiddleware"
-OF_CALLBACKS = {
-    "SPIDER_MIDDLEWARES_BASE": {**default_settings.SPIDER_MIDDLEWARES_BASE, PAGES: 1000}
+EXPECTED_LINKS = "PageLinks, such as those of page.links"
+LANGUAGE_PRIORITIZER = "webcrawl.frontier.prioritizers.language.ByLanguage"
+PAGES_MIDDLEWARE = "webcrawl.adapter.spiders.web.PagesMiddleware"
+CALLBACK_SETTINGS = {
+    "SPIDER_MIDDLEWARES_BASE": {**default_settings.SPIDER_MIDDLEWARES_BASE, PAGES_MIDDLEWARE: 1000}
 }
 
 
@@ -54,11 +54,11 @@ class WebSpider(Spider):
 
     name = "web"
     makes_pages = True
-    # a subclass looks at responses itself: they are Scrapy's in full
+    # A subclass has callbacks, which get Scrapy's full responses
     has_callbacks: ClassVar[bool] = False
-    # a subclass looks at all responses at hand, which are bare
+    # A subclass has its own `parse_all`, which gets bare responses
     has_parse_all: ClassVar[bool] = False
-    # a subclass has a `links_to_follow`: the texts of links are read too
+    # A subclass has its own `links_to_follow`, for which the texts of links are read too
     chooses_links: ClassVar[bool] = False
 
     def __init__(  # scope, follow and languages are from_crawler's
@@ -84,9 +84,9 @@ class WebSpider(Spider):
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
-        """Set these here, for a subclass would replace `custom_settings` as a whole."""
+        """Set the spider's settings here, because a subclass replaces `custom_settings` as a whole."""
         settings.setdict(
-            SETTINGS | OF_CALLBACKS if cls.has_callbacks else SETTINGS, priority="spider"
+            SETTINGS | CALLBACK_SETTINGS if cls.has_callbacks else SETTINGS, priority="spider"
         )
         super().update_settings(settings)
 
@@ -98,33 +98,33 @@ class WebSpider(Spider):
             crawler.settings.set("URL_FOLLOW", kwargs["follow"], priority="spider")
         if kwargs.get("languages"):
             crawler.settings.set("FOCUS_LANGUAGES", kwargs["languages"], priority="spider")
-            crawler.settings.set("FRONTIER_PRIORITIZER", BY_LANGUAGE, priority="spider")
+            crawler.settings.set("FRONTIER_PRIORITIZER", LANGUAGE_PRIORITIZER, priority="spider")
         return super().from_crawler(crawler, *args, **kwargs)
 
     @classmethod
     def known_arguments(cls) -> list[str]:
-        """Return the names for `-a`: of constructors, and a subclass's plain attributes."""
+        """Return the allowed names of `-a`: parameters of constructors, and plain attributes of subclasses."""
         names: dict[str, None] = {}
         for kind in reversed(cls.__mro__):
             if kind not in Spider.__mro__:
-                names |= dict.fromkeys(_parameters(vars(kind).get("__init__")))
+                names |= dict.fromkeys(_parameter_names(vars(kind).get("__init__")))
             if kind not in WebSpider.__mro__:
-                names |= dict.fromkeys(_plain_attributes(kind))
+                names |= dict.fromkeys(_plain_attribute_names(kind))
         return list(names)
 
     @classmethod
     def frontier_of(cls, arguments: Mapping[str, str]) -> OwnFrontier | None:
-        """Return the frontier that the crawl has instead of FRONTIER, or None.
+        """Return a frontier of the spider's own, or None for that of FRONTIER.
 
-        Raise RulesError for a bad argument.
+        `arguments` are those of `-a`. Raise RulesError if one is wrong.
         """
         del arguments
         return None
 
     @classmethod
     def needs_seeds(cls) -> bool:
-        """Return whether nothing but the argument `seeds` can say where the crawl begins."""
-        # Code of a subclass may set `start_urls`, or yield requests
+        """Return whether the crawl can begin only from the argument `seeds`."""
+        # A subclass's own code may set `start_urls`, or yield requests
         has_own_constructor = cls.__init__ is not WebSpider.__init__
         has_own_start = cls.start is not WebSpider.start
         has_own_maker = cls.from_crawler.__func__ is not WebSpider.from_crawler.__func__  # type: ignore[attr-defined]
@@ -133,12 +133,15 @@ class WebSpider(Spider):
         return not getattr(cls, "start_urls", None)
 
     async def start(self) -> AsyncIterator[Request]:
-        """Yield the `start_urls` of a subclass. The crawl reads the seeds itself."""
-        # raises with another scheduler: nothing would be fetched, and no line would say so
+        """Yield the `start_urls` of a subclass. The crawl reads the seeds itself.
+
+        Raise CloseSpider if there is nothing to crawl.
+        """
+        # Raises with another scheduler, which would fetch nothing without saying so
         scheduler = scheduler_of(self.crawler)
-        nothing = not (self.seed_lists or self.start_urls or scheduler.has_pending_requests())
-        # a spider's own `start` may call this one, too
-        if nothing and type(self).start is WebSpider.start:
+        has_work = self.seed_lists or self.start_urls or scheduler.has_pending_requests()
+        # A subclass's own `start` may call this one, and yield requests itself
+        if not has_work and type(self).start is WebSpider.start:
             logger.critical(
                 "%s: nothing to crawl: give it -a seeds=, start_urls, or a start() method",
                 self.name,
@@ -148,10 +151,10 @@ class WebSpider(Spider):
             yield Request(url)
 
     def links_to_follow(self, page: Page) -> Iterable[PageLink]:
-        """Return the links of a page to submit; called for each page with a status of 2xx.
+        """Return the links to submit of a page, by default all. Called for each page with status 2xx.
 
-        It may return others, too, as PageLink(kind, address). LINK_SOURCES, the filters and the
-        seen store have their say afterwards.
+        A subclass may also return links of its own, as PageLink(kind, address). LINK_SOURCES, the
+        filters and the seen store are applied to the result.
         """
         return page.links
 
@@ -160,38 +163,37 @@ class WebSpider(Spider):
         return scheduler_of(self.crawler)
 
     @cached_property
-    def making(self) -> PageMaking:
-        """Make pages of answers, and follow their links."""
+    def page_maker(self) -> PageMaking:
+        """Return what makes pages of answers, and submits their links."""
         scheduler = self._scheduler
         follow = self._follow_chosen if self.chooses_links else scheduler.visitor.follow
-        # A page whose `links_to_follow` raises CloseSpider is left to the next run: its links would
-        # be lost
+        # A page whose `links_to_follow` raises CloseSpider is left to the next run, because its links
+        # would be lost
         return PageMaking(
             scheduler.visitor, follow, scheduler.run.at_hand, scheduler.fail, end_error=CloseSpider
         )
 
     def _follow_chosen(self, page: Page) -> None:
         if 200 <= page.status < 300 and not page.is_none:
-            self._scheduler.visitor.follow(page, self._found(page))
+            self._scheduler.visitor.follow(page, self._chosen_links(page))
 
-    def _found(self, page: Page) -> list[FoundLink]:
-        """Return what `links_to_follow` returns.
-
-        Raise TypeError, with the value, if it gives anything but links.
-        """
+    def _chosen_links(self, page: Page) -> list[FoundLink]:
+        """Return the links that `links_to_follow` chooses. Raise TypeError if a result is no link."""
         name = f"{class_name(self)}.links_to_follow"
         chosen = self.links_to_follow(page)
         if not isinstance(chosen, Iterable) or isinstance(chosen, str | bytes):
-            raise TypeError(f"{name} returned {shown(chosen)}: expected {LINKS}")
-        found = []
+            raise TypeError(f"{name} returned {shown(chosen)}: expected {EXPECTED_LINKS}")
+        links = []
         for link in chosen:
             if not isinstance(link, PageLink):
-                raise TypeError(f"{name} returned {shown(link)} among its links: expected {LINKS}")
-            found.append(link.found)
-        return found
+                raise TypeError(
+                    f"{name} returned {shown(link)} among its links: expected {EXPECTED_LINKS}"
+                )
+            links.append(link.found)
+        return links
 
     def parse(self, response: Response) -> Iterable[Any]:
-        """Return the page. A subclass may override this: its links are followed all the same."""
+        """Return the page. If a subclass overrides this, the page is made and followed all the same."""
         if PlainScrapy in self.settings["ADDONS"]:
             return page_and_requests(
                 response, values_of(self.crawler)["LINK_SOURCES"], self.links_to_follow
@@ -204,71 +206,77 @@ class WebSpider(Spider):
         return self.pages_of(response)
 
     def pages_of(self, response: Response) -> Iterable[Page]:
-        """Return the page of an answer, on the first call, and follow its links."""
+        """Return the page of an answer, and submit its links. Return no page at a second call."""
         trip = trip_of(response.request) if response.request is not None else None
         if trip is None or trip.link is None:
             return []
-        # The middleware asks again after a callback that has called `super().parse`
+        # PagesMiddleware calls this again after a callback that has called `super().parse`
         if trip.link.is_prerequisite or trip.visited:
             return []
-        (output,) = self.making.pages([trip])
+        (output,) = self.page_maker.pages([trip])
         if isinstance(output, Exception):
             raise output
         return output
 
     def parse_all(self, responses: Sequence[Response]) -> list[Iterable[Page] | Exception]:
-        """Read all pages at hand, then submit the links of each."""
-        return self.making.pages([response.meta[KEY] for response in responses])
+        """Return the pages of all responses at hand. All are read before the links of any are submitted."""
+        return self.page_maker.pages([response.meta[KEY] for response in responses])
 
     def failed(self, failure: Failure) -> None:
-        """Ignore a download that failed: the scheduler books it."""
+        """Ignore a failed download, which the scheduler books."""
 
 
 def _has_callbacks(spider: type[WebSpider]) -> bool:
-    """Return whether a subclass has a `parse` or possible callbacks.
+    """Return whether a subclass has a `parse`, or any method that may be a callback.
 
-    With a `parse_all` it makes its own pages.
+    A subclass with a `parse_all` makes its own pages, and its other methods do not count.
     """
-    own = [vars(kind) for kind in spider.__mro__ if kind not in WebSpider.__mro__]
-    for methods in own:
-        # The nearest class decides
-        if "parse" in methods or "parse_all" in methods:
-            return "parse_all" not in methods
-    known = set(dir(WebSpider))
-    for methods in own:
-        for name, value in methods.items():
-            if callable(value) and name not in known:
-                return True
-    return False
+    members_by_class = [vars(kind) for kind in spider.__mro__ if kind not in WebSpider.__mro__]
+    # The nearest class with one of the two decides
+    for members in members_by_class:
+        if "parse_all" in members:
+            return False
+        if "parse" in members:
+            return True
+    inherited_names = set(dir(WebSpider))
+    return any(_has_new_method(members, inherited_names) for members in members_by_class)
 
 
-def _parameters(constructor: Any) -> list[str]:
-    """Return the names that a constructor's caller may give it."""
+def _has_new_method(members: Mapping[str, Any], inherited_names: set[str]) -> bool:
+    """Return whether one of the members of a class is callable and not inherited."""
+    return any(callable(value) and name not in inherited_names for name, value in members.items())
+
+
+def _parameter_names(constructor: Any) -> list[str]:
+    """Return the names of a constructor's parameters that may be given by name."""
     if constructor is None:
         return []
     parameters = [*inspect.signature(constructor).parameters.values()][1:]
     return [
-        one.name for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
+        parameter.name
+        for parameter in parameters
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
     ]
 
 
-def _plain_attributes(kind: type) -> list[str]:
-    plain = (str, int, float, type(None))
-    known = dir(WebSpider)
+def _plain_attribute_names(kind: type) -> list[str]:
+    """Return the public class attributes of a subclass that are texts, numbers or None."""
+    plain_types = (str, int, float, type(None))
+    inherited_names = dir(WebSpider)
     names: list[str] = []
     for name, value in vars(kind).items():
-        if name.startswith("_") or name in known:
+        if name.startswith("_") or name in inherited_names:
             continue
-        if isinstance(value, plain):
+        if isinstance(value, plain_types):
             names.append(name)
     return names
 
 
 class PagesMiddleware:
-    """A spider middleware: the page of an answer follows what a callback yields or raises.
+    """A spider middleware that yields the page of an answer after the output of its callback.
 
-    A callback that has called `super().parse(response)` has the page already, and may yield it,
-    changed, or not.
+    It yields no page if the callback has called `super().parse(response)`, and so has the page
+    already: the callback may then yield it, changed or not, or leave it out.
     """
 
     def __init__(self, pages_of: Callable[[Response], Iterable[Page]]) -> None:
@@ -276,19 +284,19 @@ class PagesMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        # A WebSpider has put this middleware in place
+        # Only the settings of a WebSpider name this middleware
         spider: Any = crawler.spider
         return cls(spider.pages_of)
 
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
-        async for one in result:
-            yield one
+        async for output in result:
+            yield output
         for page in self._pages_of(response):
             yield page
 
     def process_spider_exception(self, response: Response, exception: Exception) -> Iterable[Page]:
-        """Let the exception take its way as before, once the page has left."""
+        """Yield the page of the answer, and then raise the callback's exception again."""
         yield from self._pages_of(response)
         raise exception
