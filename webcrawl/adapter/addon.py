@@ -103,8 +103,8 @@ class WebcrawlAddon:
     def update_settings(self, settings: BaseSettings) -> None:
         """Set up the crawl of the spider, and check that it can start.
 
-        Raise CannotStart if it cannot. In a `scrapy` command raise SystemExit instead, with status 0
-        if the crawl in JOBDIR is complete.
+        Raise CannotStart if it cannot. In a `scrapy` command raise SystemExit instead, with status
+        0 if the crawl in JOBDIR is complete.
         """
         spider = self._spider
         self._set_defaults(settings, is_broad=getattr(spider, "makes_pages", False))
@@ -121,8 +121,8 @@ class WebcrawlAddon:
             sys.stderr.write(f"{message}\n")
             raise SystemExit(0) from message
         except CannotStart as error:
-            # A library must not end its caller's program. After NotConfigured, Scrapy's way to leave
-            # an add-on out, a plain and impolite crawl would run.
+            # A library must not end its caller's program. After NotConfigured, Scrapy's way to
+            # leave an add-on out, a plain and impolite crawl would run.
             if not _ends_a_command():
                 log_once(error)
                 raise

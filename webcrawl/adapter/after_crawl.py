@@ -22,7 +22,10 @@ def wait_if_wanted(values: CheckedSettings) -> None:
 
 
 async def _wait_for_signal(metrics_address: tuple[str, int] | None) -> None:
-    """Wait for a signal. Meanwhile METRICS_PORT tells probes that the drone is alive and finished."""
+    """Wait for a signal.
+
+    Meanwhile METRICS_PORT tells probes that the drone is alive and finished.
+    """
     ended = asyncio.Event()
     for number in END_SIGNALS:
         asyncio.get_running_loop().add_signal_handler(number, ended.set)

@@ -371,7 +371,10 @@ class RereadingSpider(WebSpider):
 
 
 def own_outputs(settings: BaseSettings) -> list[str]:
-    """Return the outputs of OUTPUTS that need no crawl. An impossible value stays, for the check."""
+    """Return the outputs of OUTPUTS that need no crawl.
+
+    An impossible value stays, for the check.
+    """
     try:
         named = words(settings.get("OUTPUTS") or "")
     except ValueError:

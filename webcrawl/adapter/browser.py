@@ -305,7 +305,10 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
     async def _keep_tab(
         self, origin: str, password: str, used: int, rendering: PageRendering
     ) -> bool:
-        """Empty the tab of a page for the next one of its origin. Return False if it must be closed."""
+        """Empty the tab of a page for the next one of its origin.
+
+        Return False if it must be closed.
+        """
         page = rendering.page
         if page is None or origin in self._tabs or len(page.context.pages) > 1:
             return False
@@ -324,7 +327,10 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
         self._count(["browser/pages"])
 
     def _note_flaw(self, request: Request, exchange: Exchange, name: str, reason: str) -> None:
-        """Note a flaw in the exchange. Warn of the first of each name, because it may be our fault."""
+        """Note a flaw in the exchange.
+
+        Warn of the first of each name, because it may be our fault.
+        """
         level = logging.DEBUG if name in self._logged_flaws else logging.WARNING
         logger.log(level, "%s: %s (%s)", request, name, reason)
         self._logged_flaws.add(name)
@@ -420,7 +426,8 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
             return self._refuse("number", 403, reason)
         rendering.begin_request()
         try:
-            # Pages that request the same URL at once wait for the first of them, and share its answer
+            # Pages that request the same URL at once wait for the first of them, and share its
+            # answer
             async with self._url_locks.setdefault(url, asyncio.Lock()):
                 shared = self._shared.find(url, ask, time.time())
                 if shared is not None:

@@ -19,8 +19,8 @@ from webcrawl.crawl.rendering.deciding import Deciding
 from webcrawl.crawl.rendering.places import BrowserPlaces
 from webcrawl.crawl.trip import Trip
 
-# A page has this many times DOWNLOAD_TIMEOUT: its scripts and data wait for their hosts' turns, and a
-# first page loses all its links if it runs out of time
+# A page has this many times DOWNLOAD_TIMEOUT: its scripts and data wait for their hosts' turns, and
+# a first page loses all its links if it runs out of time
 TIMEOUT_FACTOR = 3
 # Types of resources that a page needs to be seen, but not to be read. Each would wait for its turn.
 SHOWN_TYPES = frozenset(("image", "font"))

@@ -106,8 +106,8 @@ async def _refuse_popup(route: Route) -> None:
 async def wait_until_idle(rendering: PageRendering, page: Page) -> None:
     """Wait until a page has requested nothing for IDLE_SECONDS, which may be long after `load`.
 
-    A request that waits for its host's turn counts as requested. The limit of the rendering ends the
-    wait for a page that is never idle.
+    A request that waits for its host's turn counts as requested. The limit of the rendering ends
+    the wait for a page that is never idle.
     """
     # At `load`, scripts have not yet got what they fetch: on a site made by fetch(), one page of 51
     # had its text then

@@ -20,8 +20,8 @@ from scrapy.settings import BaseSettings
 
 from webcrawl.crawl.default_jobdir import folder_name
 
-# A name with a dot, an address, or localhost, perhaps with a port and a path. A name without a dot is a
-# host if a port follows: `intranet:8080`.
+# A name with a dot, an address, or localhost, perhaps with a port and a path. A name without a dot
+# is a host if a port follows: `intranet:8080`.
 _HOST_PATTERN = re.compile(
     r"((localhost|\[[0-9a-f:.]+\]|[\w-]+(\.[\w-]+)+)(:\d+)?|[\w-]+:\d+)(/\S*)?", re.IGNORECASE
 )
@@ -203,7 +203,10 @@ def crawl_group(parser: argparse.ArgumentParser) -> OptionGroup:
 
 
 def add_options(group: OptionGroup) -> None:
-    """Add the options of a crawl from URLs or files. Call this after Scrapy has added its own -o."""
+    """Add the options of a crawl from URLs or files.
+
+    Call this after Scrapy has added its own -o.
+    """
     group.add_argument(
         "-o",
         "--output",
@@ -298,8 +301,8 @@ def apply(
 ) -> None:
     """Put the options into the spider's arguments and the settings. Scrapy has read `-a` and `-s`.
 
-    `words` are the NAME=VALUE of `-s`, without those of the environment. Raise UsageError if `-a` or
-    `-s` sets the value of an option as well.
+    `words` are the NAME=VALUE of `-s`, without those of the environment. Raise UsageError if `-a`
+    or `-s` sets the value of an option as well.
     """
     arguments: dict[str, str] = opts.spargs
     on_command_line = _setting_names(words)
@@ -320,7 +323,10 @@ def apply(
 
 
 def _begin_from(start: StartArguments, arguments: dict[str, str], settings: BaseSettings) -> None:
-    """Set the seeds, and the scope and JOBDIR unless they are given. Raise UsageError for two seeds."""
+    """Set the seeds, and the scope and JOBDIR unless they are given.
+
+    Raise UsageError for two seeds.
+    """
     if "seeds" in arguments:
         raise UsageError(
             f"{start.seeds} and -a seeds={arguments['seeds']}: give the seeds in one place",

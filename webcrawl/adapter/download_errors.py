@@ -56,8 +56,8 @@ SCRAPYS_ERRORS: tuple[tuple[type[FetchError], type[Exception]], ...] = (
     (FetchError, DownloadFailedError),
 )
 
-# Our error for each error of another handler; the first match counts. Scrapy's own handlers let some
-# errors of Twisted's through.
+# Our error for each error of another handler; the first match counts. Scrapy's own handlers let
+# some errors of Twisted's through.
 OUR_ERRORS: tuple[tuple[type[Exception], type[FetchError]], ...] = (
     (CannotResolveHostError, DnsFailed),
     (DownloadConnectionRefusedError, ConnectFailed),
@@ -93,7 +93,10 @@ _PLAYWRIGHT = "playwright."
 
 
 def scrapys_error_of(error: FetchError) -> Exception:
-    """Return the exception of Scrapy's for an error of ours. The caller raises it from the error."""
+    """Return the exception of Scrapy's for an error of ours.
+
+    The caller raises it from the error.
+    """
     kind = next(theirs for ours, theirs in SCRAPYS_ERRORS if isinstance(error, ours))
     return kind(str(error))
 

@@ -260,7 +260,8 @@ class FrontierDownloader:
             raise error from error.__cause__
         else:
             self.outcomes.note_answer(request, trip, response.status)
-            # Responses to `data:` and its like have no exchange, because no client of ours made them
+            # Responses to `data:` and its like have no exchange, because no client of ours made
+            # them
             if trip.exchange is not None:
                 await self._read_ahead(trip, trip.exchange)
                 for answer_filter in self.hooks.answer_filters:

@@ -1,9 +1,9 @@
 """The steps of the crawl's own loop (crawl/driver.py) in a Scrapy process.
 
 Scrapy's engine makes five tasks, two queues and about ten Deferreds for each request, so that
-middlewares can change what a callback yields: a crawl that makes pages needs none of that. A request
-and a response are made only for a listener of a signal, a log formatter or an error. OF_ENGINE says
-what keeps a crawl on Scrapy's engine.
+middlewares can change what a callback yields: a crawl that makes pages needs none of that. A
+request and a response are made only for a listener of a signal, a log formatter or an error.
+OF_ENGINE says what keeps a crawl on Scrapy's engine.
 """
 
 from __future__ import annotations

@@ -45,8 +45,8 @@ class SeenFilter(BaseDupeFilter):
     def request_seen(self, request: Request) -> bool:
         """Submit a request to the filters and the seen store, and return True.
 
-        Raise DuplicateRequest if its URL is known, or IgnoreRequest with the name of the filter that
-        has refused it.
+        Raise DuplicateRequest if its URL is known, or IgnoreRequest with the name of the filter
+        that has refused it.
         """
         scheduler = scheduler_of(self._crawler)
         link = scheduler.link_of(request)

@@ -1,7 +1,8 @@
 """Feeds (`-o pages.jsonl`): early checks, files that are part of checkpoints, and readable rows.
 
 Scrapy notices that a feed cannot be stored when it has an item, or at the end, and only logs it. A
-row with every field of a page would have its body three times: in base64, as text, and in the links.
+row with every field of a page would have its body three times: in base64, as text, and in the
+links.
 """
 
 from __future__ import annotations
@@ -161,8 +162,8 @@ def _collected_log() -> Iterator[list[str]]:
 class FeedStream(io.RawIOBase):
     """A local file that exporters write to, and that is part of checkpoints.
 
-    As Scrapy writes a feed, two kills left 47 of 100 items: those in its buffer were lost, and those
-    after the checkpoint came twice.
+    As Scrapy writes a feed, two kills left 47 of 100 items: those in its buffer were lost, and
+    those after the checkpoint came twice.
 
     Compressed data ends a member at each checkpoint, as if several files had been joined, which all
     programs that read .gz, .bz2 and .xz accept.

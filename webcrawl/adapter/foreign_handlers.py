@@ -133,7 +133,10 @@ class ForeignHandler:
         return exchange
 
     def _bytes_received(self, data: bytes, request: Request) -> None:
-        """Stop a body larger than can be kept. Scrapy's handlers would hold DOWNLOAD_MAXSIZE, 1 GiB."""
+        """Stop a body larger than can be kept.
+
+        Scrapy's handlers would hold DOWNLOAD_MAXSIZE, 1 GiB.
+        """
         if request in self._received:
             self._received[request] += len(data)
             if self._received[request] > most_coded(self._truncate):

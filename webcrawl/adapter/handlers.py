@@ -177,8 +177,8 @@ class HttpHandler(BaseDownloadHandler):
     def _for_spider(self, exchange: Exchange, request: Request, *, whole: bool) -> Response:
         """Return the response, with the latency in its meta, as Scrapy promises.
 
-        `whole`: the body must be whole unless the request's meta says otherwise. Raise the exception
-        of Scrapy's if a part is missing.
+        `whole`: the body must be whole unless the request's meta says otherwise. Raise the
+        exception of Scrapy's if a part is missing.
         """
         meta = request.meta
         # Seconds from the request's last byte to the answer's first

@@ -135,7 +135,8 @@ class HiveEntry:
             away = error
         else:
             key = self._hive.key
-            # If the server has a later map than the state, the drone takes it over when the crawl is open
+            # If the server has a later map than the state, the drone takes it over when the crawl
+            # is open
             slots = slots or self._hive.map
         if key is None or slots is None:
             raise HiveError(
@@ -148,7 +149,10 @@ class HiveEntry:
         return Membership(self._identity.drone, self._name, key, slots, partition)
 
     async def _join_when_wanted(self) -> None:
-        """Join the hive. A drone beyond the hive's number waits until an order raises the number."""
+        """Join the hive.
+
+        A drone beyond the hive's number waits until an order raises the number.
+        """
         is_reported = False
         while True:
             try:
@@ -164,8 +168,9 @@ class HiveEntry:
     async def _await_founding(self) -> None:
         """Wait until all drones of a new hive have joined, at most HIVE_LEASE seconds.
 
-        One of them may have the key of an older hive, which the new hive then takes over. That is so
-        after a power cut, with a new server, if only some drones had taken their first checkpoint.
+        One of them may have the key of an older hive, which the new hive then takes over. That is
+        so after a power cut, with a new server, if only some drones had taken their first
+        checkpoint.
         """
         until = time.monotonic() + self._values["HIVE_LEASE"]
         pause = max(FOUNDING_CHECK_INTERVAL, self._values["HIVE_DRONES"] / MAX_CHECKS_PER_SECOND)
@@ -179,7 +184,8 @@ class HiveEntry:
         """Enter the registry of the hive, or enter it again, and return the hive's epoch."""
         values = self._values
         identity = self._identity
-        # Everything about this drone, so that a server that has lost its data can rebuild the registry
+        # Everything about this drone, so that a server that has lost its data can rebuild the
+        # registry
         self._hive = await self.server.join(
             Member(
                 drone=identity.drone,
@@ -201,7 +207,10 @@ class HiveEntry:
         return self._hive.epoch
 
     def running(self, scheduler: CommandedScheduler) -> Running:
-        """Return the loops of this drone, not yet started. Raise HiveError in a crawl without a hive."""
+        """Return the loops of this drone, not yet started.
+
+        Raise HiveError in a crawl without a hive.
+        """
         post = scheduler.crawl.parts.drone_parts
         if post is None:
             raise HiveError("this crawl was not opened as a drone")

@@ -33,7 +33,8 @@ from webcrawl.crawl.lost_requests import reason_of
 from webcrawl.crawl.trip import Trip, page_under_way
 from webcrawl.urls.canonical import SCHEMES, InvalidUrl
 
-# A connection is kept if its host's next turn is nearer than this, in seconds, and some seconds longer
+# A connection is kept if its host's next turn is nearer than this, in seconds, and some seconds
+# longer
 KEEP_IF_DUE_WITHIN = 10.0
 KEEP_LONGER = 5.0
 PAUSE_CHECK_INTERVAL = 0.5  # seconds between two checks whether a paused crawl has resumed
@@ -230,7 +231,10 @@ class AwaitedDownloads:
             _end_turn(crawl, trip)
 
     async def _in_slot(self, request: Request, trip: Trip) -> Response:
-        """Wait for a slot, and download once. Raise NotSent if the request may not be sent any more."""
+        """Wait for a slot, and download once.
+
+        Raise NotSent if the request may not be sent any more.
+        """
         # A turn that ends before the request is sent has not used the host
         trip.outcome = Outcome(Status.UNTRIED)
         async with self._slots:

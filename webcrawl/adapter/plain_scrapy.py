@@ -34,8 +34,8 @@ MERGED_SETTINGS = (
 SINGLE_COMPONENTS = ("SCHEDULER", "DUPEFILTER_CLASS", "DOWNLOADER", "LOG_FORMATTER")
 
 
-# Without it, one `scrapy fetch` took 73 URLs out of a crawl's queue, and logged 50 as fetched that no
-# archive had.
+# Without it, one `scrapy fetch` took 73 URLs out of a crawl's queue, and logged 50 as fetched that
+# no archive had.
 class PlainScrapy:
     """A Scrapy add-on that removes what makes a spider's run a crawl, and keeps the user's parts.
 

@@ -140,7 +140,10 @@ def preflight(
 
 
 def _has_own_scheduler(settings: BaseSettings, spider: type[Spider]) -> bool:
-    """Return whether the crawl has webcrawl's scheduler. Raise CannotStart if a WebSpider has not."""
+    """Return whether the crawl has webcrawl's scheduler.
+
+    Raise CannotStart if a WebSpider has not.
+    """
     scheduler = settings["SCHEDULER"]
     if issubclass(load_object(read("SCHEDULER", scheduler)), FrontierScheduler):
         return True
@@ -154,7 +157,10 @@ def _has_own_scheduler(settings: BaseSettings, spider: type[Spider]) -> bool:
 def preflight_rereading(
     settings: BaseSettings, spider: type[Spider], arguments: Mapping[str, object]
 ) -> None:
-    """Raise CannotStart if a run over archives cannot start. It needs neither name servers nor seeds."""
+    """Raise CannotStart if a run over archives cannot start.
+
+    It needs neither name servers nor seeds.
+    """
     from webcrawl.adapter.archive_reading import check_outputs  # noqa: PLC0415 - crawls need not load what reads archives
 
     spiders_settings = settings.copy()
@@ -173,7 +179,10 @@ def preflight_rereading(
 
 
 def spider_named(settings: BaseSettings, name: str) -> type[Spider]:
-    """Return the project's spider of this name. Raise CannotStart, with a hint, if there is none."""
+    """Return the project's spider of this name.
+
+    Raise CannotStart, with a hint, if there is none.
+    """
     loader = _loader(settings)
     try:
         return loader.load(name)
@@ -196,8 +205,8 @@ def spider_names(settings: BaseSettings) -> list[str]:
 def _loader(settings: BaseSettings) -> SpiderLoader:
     """Return the loader of the project's spiders.
 
-    Raise CannotStart if a module of SPIDER_MODULES does not exist. Errors within a module are raised
-    as they are.
+    Raise CannotStart if a module of SPIDER_MODULES does not exist. Errors within a module are
+    raised as they are.
     """
     try:
         kind: type[SpiderLoader] = load_object(
@@ -223,9 +232,9 @@ def preflight_crawler(
 ) -> None:
     """Raise CannotStart if a crawl of the add-on cannot start.
 
-    `settings` include those of the spider and of add-ons. `complete`: raise NothingLeft if the crawl
-    in JOBDIR is complete. `anew`: JOBDIR is not set, so a complete crawl is kept beside it, and the
-    crawl starts over.
+    `settings` include those of the spider and of add-ons. `complete`: raise NothingLeft if the
+    crawl in JOBDIR is complete. `anew`: JOBDIR is not set, so a complete crawl is kept beside it,
+    and the crawl starts over.
     """
     name = spider.name
     seeds = getattr(spider, "seed_lists", "")
@@ -425,7 +434,10 @@ def _check_earlier(argument: str, jobdir: Path) -> None:
 def _check_pages(
     spider: type[WebSpider], arguments: Mapping[str, str], values: CheckedSettings
 ) -> None:
-    """Check the seeds and earlier crawls of a WebSpider. Apply its argument `follow` to the settings."""
+    """Check the seeds and earlier crawls of a WebSpider.
+
+    Apply its argument `follow` to the settings.
+    """
     if "follow" in arguments:
         values["URL_FOLLOW"] = arguments["follow"] == "1"
     _check_seeds(spider, arguments, values)
@@ -460,7 +472,10 @@ def _check_seeds(
 
 
 def _check_seed_lists(seeds_argument: str, values: CheckedSettings) -> None:
-    """Raise SeedError if the seeds have no valid URL. Download the top-million list if it is missing."""
+    """Raise SeedError if the seeds have no valid URL.
+
+    Download the top-million list if it is missing.
+    """
     with _silenced("webcrawl.urls.seeds"):
         top1m.provide(seeds_argument, values["TOP1M_URL"])
         with closing(Seeds(seeds_argument, None, values["URL_MAX_LENGTH"])) as seeds:
@@ -530,8 +545,8 @@ def _check_folder(
 ) -> None:
     """Make JOBDIR if it is missing, and open all of it once, to find out whether the crawl can use it.
 
-    It may be in use, damaged, of another spider or of another version. `anew`: if the crawl there is
-    complete, it is kept beside JOBDIR, and another one begins. `arguments` are the spider's, if
+    It may be in use, damaged, of another spider or of another version. `anew`: if the crawl there
+    is complete, it is kept beside JOBDIR, and another one begins. `arguments` are the spider's, if
     JOBDIR must be refused for others. Raise CannotStart, or an error of REASONS.
     """
     folder = Path(values["JOBDIR"])

@@ -23,8 +23,9 @@ BROWSER_NAMES = (
     "chromium-browser",
     "google-chrome",
 )
-# Arguments of a browser that reaches nothing but its proxy. Without them it would connect to loopback
-# and link-local addresses directly, look up names ahead of need, and send WebRTC's datagrams and HTTP/3.
+# Arguments of a browser that reaches nothing but its proxy. Without them it would connect to
+# loopback and link-local addresses directly, look up names ahead of need, and send WebRTC's
+# datagrams and HTTP/3.
 CONTAINING_ARGUMENTS = (
     "--proxy-bypass-list=<-loopback>",
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",

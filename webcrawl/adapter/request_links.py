@@ -74,11 +74,11 @@ def to_link(
 ) -> Link:
     """Return the link that is kept for a request.
 
-    Raise InvalidUrl for its URL, and CannotBeKept for anything else in it. All but the URL is packed
-    into one opaque word. Callbacks must be methods of the spider, as with any scheduler that keeps
-    requests on disk. Without `allow_classes` the request is restored as a plain Request, with all
-    that is sent. `held_values` keeps in memory the values of `meta` and `cb_kwargs` that have no
-    packed form; without it a request with such a value cannot be kept.
+    Raise InvalidUrl for its URL, and CannotBeKept for anything else in it. All but the URL is
+    packed into one opaque word. Callbacks must be methods of the spider, as with any scheduler that
+    keeps requests on disk. Without `allow_classes` the request is restored as a plain Request, with
+    all that is sent. `held_values` keeps in memory the values of `meta` and `cb_kwargs` that have
+    no packed form; without it a request with such a value cannot be kept.
     """
     # The frontier fetches canonical URLs, also of a request with `verbatim_url`
     url = request.url if needs_no_host(request.url) else canonical(request.url)
@@ -306,8 +306,8 @@ def _restored_fields(
 ) -> dict[str, Any]:
     """Return the fields of the request behind a link, with their values.
 
-    Raise CannotBeMade if the word cannot be read, or if a value was only in the memory of an earlier
-    run; with `may_lack_values` such a value is left out instead.
+    Raise CannotBeMade if the word cannot be read, or if a value was only in the memory of an
+    earlier run; with `may_lack_values` such a value is left out instead.
     """
     try:
         fields = read_word(link.request, ValueUnpacker(spider, allow_classes=allow_classes).ext)
@@ -362,8 +362,8 @@ def stored_meta(link: Link) -> dict[str, Any]:
 def _readable_fields(link: Link) -> dict[str, Any]:
     """Return the fields of a link's request word, with packed values as they are.
 
-    Return an empty dictionary if the word is unreadable: `to_request` raises the error when the link
-    is due.
+    Return an empty dictionary if the word is unreadable: `to_request` raises the error when the
+    link is due.
     """
     try:
         return read_word(link.request)

@@ -76,8 +76,8 @@ class RequestIntake:
     def link_of(self, request: Request) -> Link:
         """Return the link that is kept for a request.
 
-        Raise IgnoreRequest if a middleware has derived it from the crawl's request for a robots.txt,
-        and InvalidUrl or CannotBeKept as `to_link` does.
+        Raise IgnoreRequest if a middleware has derived it from the crawl's request for a
+        robots.txt, and InvalidUrl or CannotBeKept as `to_link` does.
         """
         if isinstance(getattr(request.callback, "__self__", None), RobotsRequests):
             raise IgnoreRequest("the crawl itself retries if necessary")
@@ -171,7 +171,10 @@ class RequestIntake:
         self._counts.inserted += 1
 
     def _take_hostless(self, request: Request, *, skips_seen_test: bool) -> None:
-        """Keep a request that needs no host, such as data:. Raise DuplicateRequest if it is known."""
+        """Keep a request that needs no host, such as data:.
+
+        Raise DuplicateRequest if it is known.
+        """
         link = self.link_of(request)
         hostless = self._parts.hostless
         kind = start_variant(link, request) if is_start(request) else variant(request)
@@ -326,7 +329,10 @@ class RequestSource:
         return self._request_for(trip) if trip is not None else None
 
     def _request_for(self, trip: Trip) -> Request:
-        """Return the request of a trip, with the headers of the crawl's parts. Raise CannotBeMade."""
+        """Return the request of a trip, with the headers of the crawl's parts.
+
+        Raise CannotBeMade.
+        """
         link = trip.link
         if link is None:
             raise ValueError("a trip without a link must have a request already")

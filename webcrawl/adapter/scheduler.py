@@ -551,7 +551,10 @@ class FrontierScheduler:
         return None
 
     def wake(self) -> None:
-        """Have the frontier asked at once. Scrapy's engine asks when a request ends, or after 5 s."""
+        """Have the frontier asked at once.
+
+        Scrapy's engine asks when a request ends, or after 5 s.
+        """
         self.waker.wake()
 
     # -- the crawl's side

@@ -29,7 +29,10 @@ def has_server(settings: BaseSettings) -> bool:
 
 
 def client_maker(settings: BaseSettings) -> MakeClient:
-    """Return a function that makes clients of the user's server. Raise HiveError if none can be made."""
+    """Return a function that makes clients of the user's server.
+
+    Raise HiveError if none can be made.
+    """
     from scrapy_redis import connection, defaults  # noqa: PLC0415 - 0.2 s for those who use it
 
     from webcrawl.crawl.hive.redis_server import clients  # noqa: PLC0415 - as above

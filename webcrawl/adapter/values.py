@@ -29,7 +29,8 @@ class _CachedValues:
     """The checked values of a crawler, and the settings from which they were read."""
 
     name: str  # of the spider
-    # By name: priority, type and value. The type too, because True equals 1 and is not always allowed.
+    # By name: priority, type and value. The type too, because True equals 1 and is not always
+    # allowed.
     settings: dict[str, tuple[int | None, type, Any]]
     frozen: bool
     values: CheckedSettings

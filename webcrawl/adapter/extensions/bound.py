@@ -33,7 +33,8 @@ from webcrawl.store.jobdir.figures import HostTurns
 
 LOOK_INTERVAL = 1.0  # seconds between two looks
 BEAT_INTERVAL = 0.1  # seconds between two calls whose lateness shows that the event loop is held up
-# The pause after a look is at least this many times the look's CPU time, which is 3 ms with 30,000 hosts
+# The pause after a look is at least this many times the look's CPU time, which is 3 ms with 30,000
+# hosts
 MIN_PAUSE_FACTOR = 500.0
 TALLY_SECONDS = (
     30.0  # `status` names what bounded the crawl during the last one or two such periods
@@ -218,7 +219,10 @@ class Bound:
 
 
 def stopped_by(outlook: Outlook, *, no_way: bool) -> str:
-    """Return why nothing is fetched, empty if something is. `no_way`: no way leads to a host that waits."""
+    """Return why nothing is fetched, empty if something is.
+
+    `no_way`: no way leads to a host that waits.
+    """
     if outlook.stopped_by or not no_way:
         return outlook.stopped_by
     return outlook.trouble or NO_WAY_OUT

@@ -51,7 +51,10 @@ class Checkpoints:
 
     @staticmethod
     def _handle_sigusr1(handler: Callable[..., object] | signal.Handlers) -> None:
-        """Set Python's handler of SIGUSR1. With the event loop's, the signal ended the process at times."""
+        """Set Python's handler of SIGUSR1.
+
+        With the event loop's, the signal ended the process at times.
+        """
         # Only the main thread may handle signals
         with contextlib.suppress(ValueError):
             signal.signal(signal.SIGUSR1, handler)

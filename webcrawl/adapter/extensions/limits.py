@@ -33,7 +33,8 @@ class Limits(CloseSpider):
 
     def __init__(self, crawler: Crawler) -> None:
         self._begun = time.monotonic()
-        # Scrapy's class leaves itself out where no limit is set; one may be set while the crawl runs
+        # Scrapy's class leaves itself out where no limit is set; one may be set while the crawl
+        # runs
         with contextlib.suppress(NotConfigured):
             super().__init__(crawler)
         # Limits for which signals are connected

@@ -23,7 +23,8 @@ class OutputStore:
     """Copies finished files to a store while the spider is open.
 
     `address` is the place of this crawl's files in the store. If it is None, nothing is copied, and
-    files that an earlier run has copied stay where they are. `keep`: keep the copied files in JOBDIR.
+    files that an earlier run has copied stay where they are. `keep`: keep the copied files in
+    JOBDIR.
     """
 
     def __init__(self, crawler: Crawler, root: Path, address: str | None, *, keep: bool) -> None:
@@ -40,7 +41,10 @@ class OutputStore:
         return connect_opening(crawler, cls(crawler, jobdir, address_of(values), keep=keep))
 
     def opened(self) -> None:
-        """Begin to copy files as checkpoints finish them. End the crawl if the store cannot be used."""
+        """Begin to copy files as checkpoints finish them.
+
+        End the crawl if the store cannot be used.
+        """
         try:
             scheduler = scheduler_of(self._crawler)
         # Under another scheduler no output is written

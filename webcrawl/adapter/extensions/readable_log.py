@@ -14,7 +14,10 @@ from webcrawl.base.readable import ReadableFormatter
 
 
 class _SharedFormatter(ReadableFormatter):
-    """The formatter of a log handler, shared by the crawls of a process. The last one removes it."""
+    """The formatter of a log handler, shared by the crawls of a process.
+
+    The last one removes it.
+    """
 
     def __init__(self, inner: logging.Formatter, previous: logging.Formatter | None) -> None:
         super().__init__(inner)

@@ -51,7 +51,10 @@ class SeedEntries:
         self._users_method = getattr(spider, "make_request_from_data", None)
 
     def read(self, data: bytes) -> Iterator[Link | Request]:
-        """Yield the links and requests of an entry. Raise BadLineError, with the reason, if it has none."""
+        """Yield the links and requests of an entry.
+
+        Raise BadLineError, with the reason, if it has none.
+        """
         result = self._parse(data) if self._users_method is None else self._users_method(data)
         # A spider's own method may return one request, several or none
         requests = list(result) if isinstance(result, Iterable) else [result]
@@ -86,8 +89,8 @@ class SeedEntries:
     def _request(self, fields: dict[str, Any]) -> Link | Request:
         """Return the request that a JSON object describes, as in scrapy-redis; a link for a plain GET.
 
-        All keys but `url`, `method` and `meta` are fields of a form. Raise TypeError or BadLineError
-        if the object is not of this form.
+        All keys but `url`, `method` and `meta` are fields of a form. Raise TypeError or
+        BadLineError if the object is not of this form.
         """
         url = fields.pop("url", None)
         if not isinstance(url, str):

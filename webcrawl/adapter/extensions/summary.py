@@ -30,7 +30,8 @@ logger = logging.getLogger(__name__)
 class Summary:
     """Logs the first and the last lines of a run.
 
-    `is_printed`: the last lines are written to the terminal as well, because the log goes to a file.
+    `is_printed`: the last lines are written to the terminal as well, because the log goes to a
+    file.
     """
 
     def __init__(self, crawler: Crawler, folder: Path, *, is_printed: bool) -> None:

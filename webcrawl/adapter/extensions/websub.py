@@ -44,8 +44,8 @@ MAX_HUB_REQUESTS = 8  # at once, each in its host's turn
 # Further pushes are dropped; the feed itself is fetched in its turn
 MAX_WAITING_PUSHES = 16
 MIN_PAUSE = 0.02  # seconds between two pushes that are read
-# The pause is at least this many times as long as the last push took to be read, which may be a second.
-# So hubs get at most a tenth of the crawl's time.
+# The pause is at least this many times as long as the last push took to be read, which may be a
+# second. So hubs get at most a tenth of the crawl's time.
 PAUSE_FACTOR = 9.0
 LOOPBACK = ("127.0.0.1", 0)
 FORM = "application/x-www-form-urlencoded"

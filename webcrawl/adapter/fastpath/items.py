@@ -25,8 +25,8 @@ class ItemProcessor(ItemPipelineManager):
 
     A pipeline that names content types is called for these alone. A result of the item's own type
     is not awaited, so that three pipelines take 0.3 us in place of 2.6. Pages that have not changed
-    since they were fetched last go to pipelines with `unchanged = True`; if there is one, they go to
-    those that name no types as well.
+    since they were fetched last go to pipelines with `unchanged = True`; if there is one, they go
+    to those that name no types as well.
     """
 
     scraped = 0  # items that no pipeline dropped

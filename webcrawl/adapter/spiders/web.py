@@ -28,8 +28,8 @@ from webcrawl.crawl.page_making import PageMaking
 
 logger = logging.getLogger(__name__)
 
-# No middlewares, because the crawl itself handles redirects, retries, robots.txt, depth and duplicates.
-# A page passes twice as fast without them.
+# No middlewares, because the crawl itself handles redirects, retries, robots.txt, depth and
+# duplicates. A page passes twice as fast without them.
 SETTINGS: dict[str, Any] = {
     "SPIDER_MIDDLEWARES_BASE": {},
     "DOWNLOADER_MIDDLEWARES_BASE": {},
@@ -167,8 +167,8 @@ class WebSpider(Spider):
         """Return what makes pages of answers, and submits their links."""
         scheduler = self._scheduler
         follow = self._follow_chosen if self.chooses_links else scheduler.visitor.follow
-        # A page whose `links_to_follow` raises CloseSpider is left to the next run, because its links
-        # would be lost
+        # A page whose `links_to_follow` raises CloseSpider is left to the next run, because its
+        # links would be lost
         return PageMaking(
             scheduler.visitor, follow, scheduler.run.at_hand, scheduler.fail, end_error=CloseSpider
         )
@@ -178,7 +178,10 @@ class WebSpider(Spider):
             self._scheduler.visitor.follow(page, self._chosen_links(page))
 
     def _chosen_links(self, page: Page) -> list[FoundLink]:
-        """Return the links that `links_to_follow` chooses. Raise TypeError if a result is no link."""
+        """Return the links that `links_to_follow` chooses.
+
+        Raise TypeError if a result is no link.
+        """
         name = f"{class_name(self)}.links_to_follow"
         chosen = self.links_to_follow(page)
         if not isinstance(chosen, Iterable) or isinstance(chosen, str | bytes):
@@ -193,7 +196,10 @@ class WebSpider(Spider):
         return links
 
     def parse(self, response: Response) -> Iterable[Any]:
-        """Return the page. If a subclass overrides this, the page is made and followed all the same."""
+        """Return the page.
+
+        If a subclass overrides this, the page is made and followed all the same.
+        """
         if PlainScrapy in self.settings["ADDONS"]:
             return page_and_requests(
                 response, values_of(self.crawler)["LINK_SOURCES"], self.links_to_follow
@@ -219,7 +225,10 @@ class WebSpider(Spider):
         return output
 
     def parse_all(self, responses: Sequence[Response]) -> list[Iterable[Page] | Exception]:
-        """Return the pages of all responses at hand. All are read before the links of any are submitted."""
+        """Return the pages of all responses at hand.
+
+        All are read before the links of any are submitted.
+        """
         return self.page_maker.pages([response.meta[KEY] for response in responses])
 
     def failed(self, failure: Failure) -> None:
