@@ -376,17 +376,17 @@ def own_outputs(settings: BaseSettings) -> list[str]:
     An impossible value stays, for the check.
     """
     try:
-        named = words(settings.get("OUTPUTS") or "")
+        names = words(settings.get("OUTPUTS") or "")
     except ValueError:
         return [str(settings["OUTPUTS"])]
-    return [name for name in named if name.lower() not in ONLY_FETCHED]
+    return [name for name in names if name.lower() not in ONLY_FETCHED]
 
 
 def check_outputs(values: CheckedSettings) -> None:
     """Raise SettingError if ITEM_PIPELINES names a pipeline that only a crawl can feed."""
-    wrong = ONLY_FETCHED & set(values["OUTPUTS"])
-    if wrong:
-        pipeline = PIPELINES[min(wrong)][0]
+    unusable = ONLY_FETCHED & set(values["OUTPUTS"])
+    if unusable:
+        pipeline = PIPELINES[min(unusable)][0]
         raise SettingError(
             "ITEM_PIPELINES",
             pipeline,

@@ -202,12 +202,12 @@ class BrowserHandler(ScrapyPlaywrightDownloadHandler):  # type: ignore[misc,unus
 
         Return the milliseconds taken.
         """
-        begun = time.monotonic()
+        started = time.monotonic()
         try:
             await self._render(request, exchange)
         finally:
             self._places.leave()
-        milliseconds = round(1000 * (time.monotonic() - begun))
+        milliseconds = round(1000 * (time.monotonic() - started))
         self._crawl_counters["browser/milliseconds"] += milliseconds
         return milliseconds
 

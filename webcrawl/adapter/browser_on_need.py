@@ -43,8 +43,8 @@ class BrowserOnNeed(BrowserHandler):
         self._every = values["RENDER"] == EVERY
         self._unneeded_types = _unneeded_types(values)
         self.abort_request = self.abort_request or self._is_unneeded
-        most = max(1, int(values["RENDER_SHARE"] * values["CONCURRENT_REQUESTS"]))
-        self._places = BrowserPlaces(min(self._max_pages, most), most)
+        max_pages = max(1, int(values["RENDER_SHARE"] * values["CONCURRENT_REQUESTS"]))
+        self._places = BrowserPlaces(min(self._max_pages, max_pages), max_pages)
 
     def _is_unneeded(self, browser_request: Any) -> bool:
         """Return whether the page can do without what its browser requests: no text, no links."""
@@ -71,8 +71,8 @@ class BrowserOnNeed(BrowserHandler):
             return
         note_answered(trip, exchange)
         if not await self._places.take(wanted.worth):
-            why = "the browser is busy with other pages (see RENDER_SHARE)"
-            self._note_flaw(request, exchange, NONE_FLAW, why)
+            reason = "the browser is busy with other pages (see RENDER_SHARE)"
+            self._note_flaw(request, exchange, NONE_FLAW, reason)
             return
         body_as_sent = exchange.body
         milliseconds = await self._render_in_place(request, exchange)

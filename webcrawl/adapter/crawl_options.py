@@ -350,9 +350,9 @@ def check_spider(opts: argparse.Namespace, *, makes_pages: bool) -> None:
             raise UsageError(f"--{option}: is for crawls from URLs or files", print_help=False)
 
 
-def _given_twice(option: str, other: str) -> UsageError:
+def _given_twice(option: str, other_option: str) -> UsageError:
     dashed = option.replace("_", "-")
-    return UsageError(f"--{dashed} and {other}: give it in one place", print_help=False)
+    return UsageError(f"--{dashed} and {other_option}: give it in one place", print_help=False)
 
 
 def _setting_names(assignments: Sequence[str]) -> set[str]:

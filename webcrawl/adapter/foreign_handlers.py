@@ -61,7 +61,7 @@ class ForeignHandler:
         self,
         crawler: Crawler,
         foreign: DownloadHandlerProtocol,
-        own: DownloadHandlerProtocol | None,
+        own_handler: DownloadHandlerProtocol | None,
         values: CheckedSettings,
         shortage: Shortage,
         clock: Clock,
@@ -69,7 +69,7 @@ class ForeignHandler:
         self._clock = clock
         self._crawler = crawler
         self._foreign = foreign
-        self._own = own
+        self._own_handler = own_handler
         self._shortage = shortage
         self._name = global_object_name(type(foreign))
         self._agent = values["USER_AGENT"]
@@ -85,13 +85,13 @@ class ForeignHandler:
         have caused is raised as it is.
         """
         trip = trip_of(request)
-        if trip is not None and trip.is_prerequisite and self._own is not None:
-            return await self._own.download_request(request)
+        if trip is not None and trip.is_prerequisite and self._own_handler is not None:
+            return await self._own_handler.download_request(request)
         # Scrapy's middlewares have set both, unless they are switched off
         request.headers.setdefault(b"User-Agent", self._agent)
         seconds = float(request.meta.setdefault("download_timeout", self._timeout))
         started = time.time()
-        begun = self._clock()
+        clock_start = self._clock()
         # Before the handler gets the request, because it does not say when it sends it
         self._call_sent_hooks(request, trip)
         self._received[request] = 0
@@ -109,7 +109,7 @@ class ForeignHandler:
             raise scrapys_error_of(fetch_error) from fetch_error
         finally:
             del self._received[request]
-        exchange = self._exchange(response, started, self._clock() - begun)
+        exchange = self._exchange(response, started, self._clock() - clock_start)
         if trip is not None:
             trip.exchange = exchange
         if exchange.truncated or exchange.flaws:
@@ -232,7 +232,7 @@ class CrawlDownloadHandlers:
     ) -> None:
         settings = crawler.settings
         check_handlers(settings, values["FOREIGN_HANDLERS_ALLOWED"])
-        own = settings.getdict("DOWNLOAD_HANDLERS_BASE")
+        own_handlers = settings.getdict("DOWNLOAD_HANDLERS_BASE")
         self._built: dict[str, DownloadHandlerProtocol] = {}
         self.by_scheme: dict[str, DownloadHandlerProtocol] = {}
         self._download: dict[str, DownloadFunction] = {}
@@ -252,7 +252,9 @@ class CrawlDownloadHandlers:
                     ) from None
                 continue
             if scheme in SCHEMES and not getattr(handler, "guarded", False):
-                own_handler = self._build(crawler, own[scheme]) if own.get(scheme) else None
+                own_handler = (
+                    self._build(crawler, own_handlers[scheme]) if own_handlers.get(scheme) else None
+                )
                 handler = ForeignHandler(crawler, handler, own_handler, values, shortage, clock)
             self.by_scheme[scheme] = handler
             self._download[scheme] = handler.download_request

@@ -62,8 +62,8 @@ def check_rendering(settings: BaseSettings, values: CheckedSettings) -> None:
                 hint = "RENDER = all renders each page"
                 raise SettingError(name, words, "none with RENDER = off", hint)
     if values["RENDER_VIEWS"] and "warc" not in values["OUTPUTS"]:
-        why = "OUTPUTS has no warc, and views are kept in the archive"
-        raise SettingError("RENDER_VIEWS", " ".join(values["RENDER_VIEWS"]), "none", why)
+        reason = "OUTPUTS has no warc, and views are kept in the archive"
+        raise SettingError("RENDER_VIEWS", " ".join(values["RENDER_VIEWS"]), "none", reason)
 
 
 def _check_browser(settings: BaseSettings, render: str) -> None:
@@ -71,8 +71,8 @@ def _check_browser(settings: BaseSettings, render: str) -> None:
     if find_spec("scrapy_playwright") is None:
         raise SettingError("RENDER", render, OFF, missing("scrapy_playwright"))
     if "executable_path" not in settings.getdict(LAUNCH_OPTIONS) and chromium() is None:
-        why = f"none of {', '.join(BROWSER_NAMES)} is on PATH, and {LAUNCH_OPTIONS} has no executable_path"
-        raise SettingError("RENDER", render, OFF, why)
+        reason = f"none of {', '.join(BROWSER_NAMES)} is on PATH, and {LAUNCH_OPTIONS} has no executable_path"
+        raise SettingError("RENDER", render, OFF, reason)
     handlers = settings.getwithbase("DOWNLOAD_HANDLERS")
     for scheme in SCHEMES:
         if handlers.get(scheme) not in OUR_HANDLERS:

@@ -211,17 +211,17 @@ class LoopTurn:
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock = clock
-        self._begun = 0.0
+        self._turn_start = 0.0
 
     def is_long(self) -> bool:
         """Return whether the next request must wait for the next turn. Ask before each request."""
-        if not self._begun:
-            self._begun = self._clock()
+        if not self._turn_start:
+            self._turn_start = self._clock()
             asyncio.get_running_loop().call_soon(self._end_turn)
-        return self._clock() - self._begun > STARTING_TIME
+        return self._clock() - self._turn_start > STARTING_TIME
 
     def _end_turn(self) -> None:
-        self._begun = 0.0
+        self._turn_start = 0.0
 
 
 class RequestSource:

@@ -187,7 +187,7 @@ def loaded_class(module: object, name: object) -> type | None:
     return member if isinstance(member, type) else None
 
 
-def _fields_of(value: Any) -> dict[str, Any]:
+def _fields(value: Any) -> dict[str, Any]:
     """Return the attributes that an object has in its slots and in its dictionary."""
     slots: set[str] = set()
     for base in type(value).__mro__:
@@ -199,18 +199,18 @@ def _fields_of(value: Any) -> dict[str, Any]:
 
 
 def _with_fields(kind: type, fields: Mapping[str, Any]) -> Any:
-    """Return an object with these fields, made without the constructor and setters of its class."""
-    made: Any = object.__new__(kind)
+    """Return an object with these fields, made without its constructor and its class's setters."""
+    restored: Any = object.__new__(kind)
     members = {
         name: member for base in reversed(kind.__mro__) for name, member in vars(base).items()
     }
     for name, value in fields.items():
         member = members.get(name)
         if isinstance(member, MemberDescriptorType):
-            member.__set__(made, value)
+            member.__set__(restored, value)
         else:
-            vars(made)[name] = value
-    return made
+            vars(restored)[name] = value
+    return restored
 
 
 def _restored_object(module: str, name: str, content: Any) -> Any:
@@ -250,7 +250,7 @@ def _content_of(value: Any, form: str) -> Any:
         return value.name
     if form == "named tuple":
         return [*value]
-    return _fields_of(value) if form == "fields" else value.__getstate__()
+    return _fields(value) if form == "fields" else value.__getstate__()
 
 
 def _method(spider: Spider, name: str) -> Any:

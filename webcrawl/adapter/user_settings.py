@@ -166,13 +166,13 @@ def setting_warnings(settings: BaseSettings, spider: Spider) -> Iterator[str]:
     """
     reader = PAGES if getattr(spider, "makes_pages", False) else REQUESTS
 
-    def given(name: str) -> bool:
+    def is_set(name: str) -> bool:
         return is_given(settings, name)
 
-    users = {name: settings[name] for name in settings if name.isupper() and given(name)}
+    users = {name: settings[name] for name in settings if name.isupper() and is_set(name)}
     yield from unheard(users, enabled_components(settings) | {reader})
-    yield from overruled(given)
-    if given("DOWNLOAD_DELAY") and not given("POLITENESS_FACTOR"):
+    yield from overruled(is_set)
+    if is_set("DOWNLOAD_DELAY") and not is_set("POLITENESS_FACTOR"):
         yield (
             "DOWNLOAD_DELAY is the shortest wait between two requests to a host: the crawl waits "
             "POLITENESS_FACTOR times its last "

@@ -32,7 +32,7 @@ class Limits(CloseSpider):
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        self._begun = time.monotonic()
+        self._run_start = time.monotonic()
         # Scrapy's class leaves itself out where no limit is set; one may be set while the crawl
         # runs
         with contextlib.suppress(NotConfigured):
@@ -80,7 +80,7 @@ class Limits(CloseSpider):
             self.task.cancel()
             self.task = None
         if seconds:
-            seconds_left = max(seconds - (time.monotonic() - self._begun), 0.0)
+            seconds_left = max(seconds - (time.monotonic() - self._run_start), 0.0)
             self.task = call_later(seconds_left, close_spider, self.crawler, "closespider_timeout")
 
 

@@ -333,10 +333,10 @@ class RedisSeeds:
         except Exception as error:  # noqa: BLE001 - a spider's make_request_from_data may raise anything
             self._drop(data, f"makes no request ({error!r})")
 
-    def _drop(self, data: bytes, why: str) -> None:
+    def _drop(self, data: bytes, reason: str) -> None:
         self._scheduler.crawl.parts.counters.update(["redis_seeds/bad"])
         self._bad_entries += 1
         if self._bad_entries <= MAX_LOGGED_ENTRIES:
-            logger.warning("%s: skipped an entry that %s: %.200r", self._source, why, data)
+            logger.warning("%s: skipped an entry that %s: %.200r", self._source, reason, data)
         if self._bad_entries == MAX_LOGGED_ENTRIES:
             logger.warning("%s: further bad entries are counted but not logged", self._source)

@@ -52,7 +52,7 @@ class Summary:
         # Not earlier, because opening may fail
         self._crawler.signals.connect(self.closed, signals.spider_closed)
         self._crawl = scheduler_of(self._crawler).crawl
-        self._begun = time.monotonic()
+        self._opened_at = time.monotonic()
         self._pages_before = self._crawl.parts.counters["pages"]
         self._answers_before = self._crawl.parts.counters["answers"]
         logger.info("%s%s", self._folder, self.beginning())
@@ -61,9 +61,16 @@ class Summary:
         """Return the first line's text after the folder: a new crawl, or what is resumed."""
         queued = int(self._crawl.stats()["queued"])
         if self._answers_before or queued:
-            again = "; the last run was killed or failed: what it did after its last checkpoint is done again"
-            found = f": resumed with {count(self._pages_before, 'page')} and {queued_urls(queued)}"
-            return f"{found}{self._seeds_warning()}{again * self._crawl.cut_short}"
+            resumed = (
+                f": resumed with {count(self._pages_before, 'page')} and {queued_urls(queued)}"
+            )
+            repeated = ""
+            if self._crawl.cut_short:
+                repeated = (
+                    "; the last run was killed or failed: what it did after its last checkpoint is "
+                    "done again"
+                )
+            return f"{resumed}{self._seeds_warning()}{repeated}"
         if self._crawl.cut_short:
             return ": starting over: the last run was killed or failed before it had saved a page"
         return f": a new crawl{self._scope_warning()}"
@@ -117,7 +124,7 @@ class Summary:
 
     def _closing_lines(self, reason: str) -> list[str]:
         """Return the last lines: what the run has done, why it ended, and what to do next."""
-        lines = self.end(time.monotonic() - self._begun)
+        lines = self.end(time.monotonic() - self._opened_at)
         has_failed = scheduler_of(self._crawler).failed is not None
         if has_failed:
             # The line that says where everything is: after a failure not everything is there
