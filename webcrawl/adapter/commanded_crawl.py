@@ -78,8 +78,8 @@ STOPPED = "stopped"  # the reason of a crawl that was stopped by command
 class CommandedCrawl:
     """The crawl to which `commands.obey` (crawl/control/commands.py) gives a command.
 
-    It keeps no state, so a caller may make one for each command. All methods raise CommandError if
-    the crawl does not run, or has ended.
+    It keeps no state, so a caller may make one for each command. All methods but `stop` raise
+    CommandError if the crawl does not run, or has ended.
     """
 
     def __init__(

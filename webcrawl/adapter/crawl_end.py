@@ -35,7 +35,10 @@ class RunEnd:
 
 
 class EndedBadly(Exception):  # noqa: N818 - reads as what it is
-    """A crawl ended for one of these reasons; raised so that the caller's process fails too."""
+    """A crawl has ended with a failure.
+
+    Raised so that the process which runs the crawl fails too.
+    """
 
 
 _LOGGED: WeakSet[BaseException] = WeakSet()

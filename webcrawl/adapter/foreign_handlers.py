@@ -143,7 +143,7 @@ class ForeignHandler:
                 raise StopDownload(fail=False)
 
     def _call_sent_hooks(self, request: Request, trip: Any) -> None:
-        """Call the hooks for a request that is about to be sent. Raise Scrapy's for a FetchError.
+        """Call the hooks for a request that is about to be sent. Raise Scrapy's exception if a hook fails.
 
         The handler may still change the request.
         """

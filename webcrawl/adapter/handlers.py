@@ -81,7 +81,7 @@ class HttpHandler(BaseDownloadHandler):
 
     @cached_property
     def wants_whole_pages(self) -> bool:
-        """Return whether the user has set DOWNLOAD_FAIL_ON_DATALOSS, so that pages must be whole.
+        """Return whether the user has switched on DOWNLOAD_FAIL_ON_DATALOSS: pages must be whole.
 
         Scrapy's default has the same value, but for pages it does not count.
         """

@@ -51,7 +51,7 @@ class HeldValues:
     def placeholder(
         self, field: str, key: str, kind: type, unpackable: type, request: Request
     ) -> msgpack.ExtType:
-        """Return the packed placeholder for a value of type `kind`, and warn once for each kind.
+        """Return the packed placeholder for a value of type `kind`, and warn once for each key and type.
 
         `unpackable` is the type within the value, or the value's own, that cannot be kept on disk.
         """

@@ -202,7 +202,7 @@ def variant(request: Request) -> str:
 
 
 def is_start(request: Request) -> bool:
-    """Return whether a request comes from the spider's `start`, and not from a middleware.
+    """Return whether a request comes from the spider's `start`, and is not derived from one that does.
 
     Retries, redirects and replacements of a start request copy Scrapy's mark in its meta. They copy
     its trip as well, which a start request has not got yet.

@@ -142,7 +142,7 @@ class FrontierScheduler:
     # -- Scrapy's side
 
     def open(self, spider: Spider) -> Deferred[None]:
-        """Open the crawl. Its errors are logged in one line, and then raised."""
+        """Open the crawl. An error of its state is logged in one line, and then raised."""
         # Scrapy waits for a Deferred here, and not for a coroutine
         return deferred_from_coro(self._open(spider))
 

@@ -43,7 +43,7 @@ TALLY_SECONDS = (
 
 @dataclass(frozen=True, slots=True)
 class ResourceUse:
-    """The resources that a crawl has used since it began to be watched."""
+    """Totals of the resources that a crawl uses, or the difference of two such totals."""
 
     seconds: float
     ran: float  # seconds of the event loop's thread on a core
@@ -149,7 +149,7 @@ class Bound:
         self._due_at = begun + MIN_PAUSE_FACTOR * (time.thread_time() - spent) - LOOK_INTERVAL / 2
 
     def _resources_used(self) -> ResourceUse:
-        """Return the resources used since the process began."""
+        """Return the present totals. Only the difference of two of them means something."""
         parts = self._crawl.parts
         seconds = time.monotonic()
         ran, crowded = thread_seconds()
