@@ -5,7 +5,7 @@ code that awaits one always gets an answer or an error (docs/spiders.md).
 
 They cannot wait in the frontier's queues. The queue of a host hands out its next URL when the page
 before is booked, which is after the pipelines: a page that awaits a URL of its own host would wait
-for ever.
+for ever. So the frontier lends them the host (docs/decisions/adapter-scrapy.md).
 """
 
 from __future__ import annotations
