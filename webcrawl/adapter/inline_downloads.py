@@ -204,6 +204,8 @@ class AwaitedDownloads:
 
         Raise IgnoreRequest, counted and logged, if it may not be fetched.
         """
+        # No decision: the turn is the link's own. A link: its robots.txt comes first, in this turn. A
+        # status: the link may not be fetched.
         while decision := await crawl.turns.take(link):
             if isinstance(decision, Link):
                 await self._fetch_robots(crawl, decision, link.url)
