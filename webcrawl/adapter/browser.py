@@ -80,9 +80,8 @@ NONE_FLAW = "unrendered"  # there is no document: the page stays as it was sent
 PARTLY_FLAW = "acted_partly"  # RENDER_ACTIONS were not done when the time was up
 UNSENT_FLAW = "unsent"  # its scripts would have sent data, as by POST
 UNVIEWED_FLAW = "unviewed"  # one of RENDER_VIEWS could not be made
-BROWSER_FAILED_REASON = (
-    "browser_failed"  # the reason that ends a crawl whose browser cannot be started
-)
+# The reason that ends a crawl whose browser cannot be started
+BROWSER_FAILED_REASON = "browser_failed"
 HTML_TYPES = ("text/html", "application/xhtml+xml")
 META_NOT_COPIED = ("playwright_page", "playwright_include_page", "playwright_context", KEY)
 

@@ -41,9 +41,8 @@ from webcrawl.net.shortage import Shortage
 from webcrawl.urls.canonical import SCHEMES
 
 GRACE_SECONDS = 1.0  # seconds that a handler gets beyond its own time limit
-RENDERED_FLAG = (
-    "playwright"  # scrapy-playwright flags a response whose body is a browser's document
-)
+# scrapy-playwright flags a response whose body is a browser's document
+RENDERED_FLAG = "playwright"
 TOO_LONG = "length"  # WARC's reason for a truncated body
 # WARC's reason by Scrapy's flag of a response
 TRUNCATED_BY_FLAG = {"download_stopped": TOO_LONG, "dataloss": "disconnect"}

@@ -31,14 +31,12 @@ from webcrawl.urls.seeds.seed_source import is_url, list_paths
 
 logger = logging.getLogger(__name__)
 
-FOUNDING_CHECK_INTERVAL = (
-    0.2  # seconds between two checks whether all drones of a new hive have joined
-)
+# Seconds between two checks whether all drones of a new hive have joined
+FOUNDING_CHECK_INTERVAL = 0.2
 # Of all drones together; each check reads the whole registry
 MAX_CHECKS_PER_SECOND = 200
-JOIN_RETRY_INTERVAL = (
-    1.0  # seconds between two attempts of a drone beyond the hive's number to join
-)
+# Seconds between two attempts to join of a drone beyond the hive's number
+JOIN_RETRY_INTERVAL = 1.0
 
 
 SEEDS_COMPARED = 1 << 20  # bytes of each list

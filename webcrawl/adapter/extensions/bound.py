@@ -36,9 +36,8 @@ BEAT_INTERVAL = 0.1  # seconds between two calls whose lateness shows that the e
 # The pause after a look is at least this many times the look's CPU time, which is 3 ms with 30,000
 # hosts
 MIN_PAUSE_FACTOR = 500.0
-TALLY_SECONDS = (
-    30.0  # `status` names what bounded the crawl during the last one or two such periods
-)
+# `status` names what bounded the crawl during the last one or two such periods
+TALLY_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
