@@ -155,7 +155,7 @@ class HiveEntry:
         while True:
             try:
                 await self.join()
-            except NotNamed as error:
+            except UnknownDrone as error:
                 if not is_reported:
                     logger.warning("%s", error)
                 is_reported = True
@@ -204,7 +204,7 @@ class HiveEntry:
         )
         return self._hive.epoch
 
-    def running(self, scheduler: CommandedScheduler) -> Running:
+    def running(self, scheduler: CommandedScheduler) -> DroneRunner:
         """Return the loops of this drone, not yet started.
 
         Raise HiveError in a crawl without a hive.

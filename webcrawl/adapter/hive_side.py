@@ -23,7 +23,7 @@ class HiveSide:
         self.member: Membership | None = None
         self.others_done = True  # no other drone has anything for this one
         self._entry: HiveEntry | None = None
-        self._running: Running | None = None
+        self._running: DroneRunner | None = None
 
     async def enter(self, crawler: Crawler, values: CheckedSettings, name: str) -> None:
         """Join the hive if the crawl is a drone. Raise HiveError if it cannot join."""

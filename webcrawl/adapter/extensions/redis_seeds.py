@@ -180,7 +180,7 @@ class RedisSeeds:
 
     def opened(self, spider: Spider) -> None:
         """Begin to take seeds. End the crawl if its name among the takers cannot be kept."""
-        from webcrawl.crawl.hive.redis_server.pushed_seeds import Taking  # noqa: PLC0415 - 0.2 s for those who use it
+        from webcrawl.crawl.hive.redis_server.pushed_seeds import SeedTaker  # noqa: PLC0415 - 0.2 s for those who use it
 
         scheduler = scheduler_of(self._crawler)
         self._scheduler = scheduler
@@ -197,7 +197,9 @@ class RedisSeeds:
         except StoreError as error:
             scheduler.fail(error)
             return
-        self._taker: Taking = Taking(self._make_client(), self._source, own, self._submit_entry)
+        self._taker: SeedTaker = SeedTaker(
+            self._make_client(), self._source, own, self._submit_entry
+        )
         scheduler.crawl.followers.add(self)
         scheduler.run.sources.append(self.expects)
         # A drone's seeds come from the hive's server, which the hive watches
@@ -269,7 +271,7 @@ class RedisSeeds:
     async def _take_seeds(self, scheduler: FrontierScheduler) -> float:
         """Take the seeds that are there, and return the seconds until the next attempt."""
         try:
-            taken = await self._taker.turn()
+            taken = await self._taker.take_batch()
         except Away as error:
             self._is_drained = False
             if not self._is_away:
