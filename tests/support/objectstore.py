@@ -24,7 +24,7 @@ class FakePlace:
         if self.away is not None:
             raise self.away
 
-    def look(self):
+    def check(self):
         self._answer()
 
     def size(self, name):
@@ -49,7 +49,7 @@ class FakePlace:
         self.sent.append(name)
         self.files[name] = data[: self.cuts]
 
-    def says(self, name):
+    def etag(self, name):
         self._answer()
         return self.sums.get(name, "")
 
@@ -76,8 +76,8 @@ class StoredCrawl(Crawl):
             root=root,
             address=address,
             keep=keep,
-            place_of=lambda: place,
-            hurry=lambda: self.hurries,
+            open_folder=lambda: place,
+            is_stopping=lambda: self.hurries,
             clock=self._clock,
             now=lambda: 1_700_000_000.0,
         )

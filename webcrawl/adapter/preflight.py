@@ -399,8 +399,8 @@ def _check_since(argument: str, jobdir: Path) -> None:
 
 
 def _unread_stores(argument: str) -> list[str]:
-    """Return a warning for each store with a part of an earlier crawl, because no store is read."""
-    from webcrawl.record.objectstore.storing import not_looked_at  # noqa: PLC0415 - as above
+    """Return a line for each store that has a part of an earlier crawl, which is not read there."""
+    from webcrawl.record.objectstore.storing import notices_of_unread_files  # noqa: PLC0415 - as above
     from webcrawl.store.jobdir.index_line import ARCHIVE, INDEX  # noqa: PLC0415 - as above
 
     lines: list[str] = []
@@ -409,7 +409,7 @@ def _unread_stores(argument: str) -> list[str]:
         if not folder or not Path(folder).is_dir():
             continue
         for crawl in crawls_of(Path(folder)):
-            lines += not_looked_at(crawl, "warc", (ARCHIVE, INDEX))
+            lines += notices_of_unread_files(crawl, "warc", (ARCHIVE, INDEX))
     return lines
 
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from webcrawl.base.readable import count, readable
-from webcrawl.record.objectstore.storing import elsewhere, not_looked_at
+from webcrawl.record.objectstore.storing import addresses_of_absent_files, notices_of_unread_files
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import crawls_of, is_crawl
 from webcrawl.store.jobdir.index_line import ARCHIVE
@@ -29,10 +29,10 @@ def absent_archives(argument: str) -> Iterator[str]:
 
 
 def _absent_of(crawl: Path) -> Iterator[str]:
-    yield from not_looked_at(crawl, FOLDER, (ARCHIVE,))
+    yield from notices_of_unread_files(crawl, FOLDER, (ARCHIVE,))
     if not is_crawl(crawl):
         return
-    in_store = elsewhere(crawl)
+    in_store = addresses_of_absent_files(crawl)
     finished = JobDir(crawl).read(finished_names)
     archives = sorted(
         name for name in finished if name.startswith(f"{FOLDER}/") and name.endswith(ARCHIVE)

@@ -25,7 +25,12 @@ from webcrawl.frontier.check_state import check_frontier, check_portions, check_
 from webcrawl.frontier.seen.sorted_keys import SeenFiles, opened
 from webcrawl.net.robots_entry import check_robots
 from webcrawl.record.fulltext.check_texts import TextFileCheck, check_fulltext
-from webcrawl.record.objectstore.storing import IN_STORE, goes, stored_in, stored_of
+from webcrawl.record.objectstore.storing import (
+    IN_STORE,
+    belongs_in_store,
+    stored_files_at_checkpoint,
+    stored_files_of_crawl,
+)
 from webcrawl.record.pagefiles import check_pagefiles
 from webcrawl.record.since.index import check_since
 from webcrawl.record.tables.check_tables import check_tables
@@ -139,7 +144,7 @@ def check_outputs(snapshot: Snapshot, jobdir: Path, found: Counter[str]) -> Iter
     Count files, bytes noted, bytes after those, records and lines, and absent files.
     """
     texts = TextFileCheck(jobdir, lengths(snapshot).get(LOG, 0), found)
-    stored, store = stored_in(snapshot)
+    stored, store = stored_files_at_checkpoint(snapshot)
 
     def absent(name: str, length: int) -> Iterator[DamagedFile]:
         """Count a file that was taken away by its owner or the crawl, or report the damage."""
@@ -147,7 +152,7 @@ def check_outputs(snapshot: Snapshot, jobdir: Path, found: Counter[str]) -> Iter
             texts.absent()
         copy = stored.get(name)
         if copy is None and store:  # it may have been stored since the checkpoint
-            copy = stored_of(jobdir)[0].get(name)
+            copy = stored_files_of_crawl(jobdir)[0].get(name)
         is_in_store = copy is not None and not copy.is_taken
         if copy is not None and is_in_store:
             found[f"{IN_STORE}{copy.address}"] += 1
@@ -172,7 +177,7 @@ def _damage_of_absence(jobdir: Path, name: str, store: str) -> str:
 
     `store`: where a copy of it should lie, and does not; empty if none should.
     """
-    if store and goes(name):
+    if store and belongs_in_store(name):
         return f"it is neither here nor in {store}"
     # Both may be taken away together, and an archive alone; an index without its archive is lost.
     if name.endswith(INDEX) and (jobdir / archive_of(name)).exists():

@@ -11,8 +11,15 @@ import pytest
 from tests.support.objectstore import ADDRESS, FakePlace, StoredCrawl
 from tests.support.outputs import Crawl
 from webcrawl.record.objectstore import storing as module
-from webcrawl.record.objectstore.storing import POLL, NoStore, StoredFile, copied, goes, listing
-from webcrawl.record.objectstore.upload import LONGEST
+from webcrawl.record.objectstore.storing import (
+    POLL_SECONDS,
+    NoStore,
+    StoredFile,
+    belongs_in_store,
+    copy_to_store,
+    read_stored_files,
+)
+from webcrawl.record.objectstore.upload import MAX_RETRY_SECONDS
 from webcrawl.store.disk import Disk
 from webcrawl.store.outputs import STORED
 
@@ -25,7 +32,7 @@ def _place():
 
 
 def stored(crawl):
-    return listing(crawl.db.named(STORED))
+    return read_stored_files(crawl.db.named(STORED))
 
 
 class TestWhatIsSent:
@@ -59,7 +66,7 @@ class TestWhatIsSent:
             "stats.json",
         ]
 
-        assert [name for name in [*names, *others] if goes(name)] == names
+        assert [name for name in [*names, *others] if belongs_in_store(name)] == names
 
     def test_an_index_is_sent_sorted(self, tmp_path, place):
         """The copy is the file under its final name, whose lines are sorted."""
@@ -154,7 +161,7 @@ class TestWhatMayGo:
             crawl.rounds()
             assert (tmp_path / NAME).exists()
             assert crawl.storing.is_behind
-            place.cuts, crawl.now = None, crawl.now + LONGEST
+            place.cuts, crawl.now = None, crawl.now + MAX_RETRY_SECONDS
             crawl.rounds()
 
             assert place.files == {NAME: b"record"}
@@ -172,7 +179,7 @@ class TestWhatMayGo:
             crawl.finish()
             crawl.rounds()
             assert (tmp_path / NAME).exists()
-            place.put, crawl.now = put, crawl.now + LONGEST
+            place.put, crawl.now = put, crawl.now + MAX_RETRY_SECONDS
             crawl.rounds()
 
         assert place.files == {NAME: b"record"}
@@ -247,7 +254,7 @@ class TestOtherCrawls:
             crawl.rounds(3)
             place.away = None
             for _ in range(4):
-                crawl.now += LONGEST
+                crawl.now += MAX_RETRY_SECONDS
                 crawl.rounds(2)
 
             assert place.files == {NAME: b"another"}
@@ -323,11 +330,11 @@ class TestStoreAway:
         with closing(StoredCrawl(tmp_path, place)) as crawl:
             crawl.finish()
             for _ in range(6):
-                crawl.now += LONGEST
+                crawl.now += MAX_RETRY_SECONDS
                 crawl.rounds(1)
             assert crawl.storing.stats()["store/failures"] >= 3
             assert caplog.text.count(": refused; finished files stay here for now") == 1
-            place.away, crawl.now = None, crawl.now + LONGEST
+            place.away, crawl.now = None, crawl.now + MAX_RETRY_SECONDS
             crawl.rounds()
 
         assert place.files == {NAME: b"record"}
@@ -361,7 +368,7 @@ class TestTheCommand:
         with closing(StoredCrawl(tmp_path, place, address="test://earlier")) as crawl:
             crawl.finish()
             crawl.rounds()
-        said = [*copied(tmp_path, ADDRESS, keep=True, open_place=lambda _: FakePlace())]
+        said = [*copy_to_store(tmp_path, ADDRESS, keep=True, open_folder=lambda _: FakePlace())]
 
         assert said == [(f"{ADDRESS}: 0 files stored, 0 bytes; 1 file at earlier addresses", True)]
 
@@ -371,7 +378,7 @@ class TestTheCommand:
             crawl.checkpoint()
 
         with pytest.raises(NoStore, match="OUTPUT_STORE is not set, and the last run had none"):
-            [*copied(tmp_path, None, keep=True, open_place=lambda _: FakePlace())]
+            [*copy_to_store(tmp_path, None, keep=True, open_folder=lambda _: FakePlace())]
 
     def test_the_last_file_of_a_killed_crawl(self, tmp_path, place):
         """It is named, for nobody but the crawl can finish it; with all others in the store that is
@@ -382,7 +389,7 @@ class TestTheCommand:
             crawl.outputs.open("warc/b.warc.gz.open").write(b"record")
             crawl.rounds()
         left = "warc/b.warc.gz.open: is not finished: start the crawl again to finish it"
-        said = [*copied(tmp_path, None, keep=True, open_place=lambda _: place)]
+        said = [*copy_to_store(tmp_path, None, keep=True, open_folder=lambda _: place)]
 
         assert said == [(f"{ADDRESS}: 1 file stored, 6 bytes", True), (f"{tmp_path}/{left}", False)]
 
@@ -390,12 +397,12 @@ class TestTheCommand:
         """A file that has a copy is counted once more before it goes: nobody says that it is not
         stored.
         """
-        monkeypatch.setattr(module, "PATIENCE", 0.0)
+        monkeypatch.setattr(module, "PATIENCE_SECONDS", 0.0)
         with closing(StoredCrawl(tmp_path, place)) as crawl:
             crawl.finish()
             crawl.rounds()
         place.away = ConnectionError("refused")
-        ((said, is_good),) = copied(tmp_path, None, keep=False, open_place=lambda _: place)
+        ((said, is_good),) = copy_to_store(tmp_path, None, keep=False, open_folder=lambda _: place)
 
         assert (said, is_good) == (
             f"{ADDRESS}: 1 file stored, 6 bytes; 1 not sent or verified yet",
@@ -446,7 +453,7 @@ class TestTheEnd:
 
         waits = [pause for pause in pauses if pause is not None]
         assert waits
-        assert set(waits) == {POLL}
+        assert set(waits) == {POLL_SECONDS}
 
     def test_a_crawl_that_is_told_to_stop_waits_for_seconds(self, tmp_path, place):
         """What is under way is given up at its next piece, and nothing is left of it in the store."""
@@ -491,7 +498,7 @@ class TestWhatIsWhere:
             one = stored(crawl)[NAME]
 
         assert one == StoredFile(ADDRESS, 6, one.sha256, "2023-11-14T22:13:20Z", "read back")
-        assert StoredFile.of(one.pack()) == one
+        assert StoredFile.unpack(one.pack()) == one
 
     def test_the_stores_own_checksum_counts_if_it_is_that_of_the_content(self, tmp_path, place):
         """S3's ETag of a file that was sent at once is its MD5: then it is not read back."""

@@ -21,7 +21,7 @@ from pathlib import Path
 from tests.support.crawling import wait_until
 from tests.support.jobs import Job
 from tests.support.saving import settled
-from webcrawl.record.objectstore.storing import WHERE, StoredFile
+from webcrawl.record.objectstore.storing import ADDRESS_KEY, StoredFile
 from webcrawl.store.outputs import STORED
 
 
@@ -31,7 +31,7 @@ for line in sys.stdin:
         job.close()
     elif line == "send\\n":
         finished = [name for name, _ in job.outputs.finished()]
-        job.db.set(WHERE, b"file:///there")
+        job.db.set(ADDRESS_KEY, b"file:///there")
         job.db.set_all((STORED + name, StoredFile("file:///there").pack()) for name in finished)
         job.checkpoint()
         for name in finished:

@@ -14,7 +14,7 @@ from webcrawl.adapter.listeners import connect_opening
 from webcrawl.adapter.scheduler import scheduler_of
 from webcrawl.adapter.values import values_of
 from webcrawl.base.settings.checked_settings import CheckedSettings
-from webcrawl.record.objectstore.place import StoreFolder, below
+from webcrawl.record.objectstore.store_folder import StoreFolder, address_below
 from webcrawl.record.objectstore.storing import FileStorage, forget_store
 from webcrawl.store.jobdir.crawls import folder_of
 
@@ -63,8 +63,8 @@ class OutputStore:
                 root=self._root,
                 address=address,
                 keep=self._keep,
-                place_of=partial(StoreFolder, address),
-                hurry=lambda: scheduler.is_hurried,
+                open_folder=partial(StoreFolder, address),
+                is_stopping=lambda: scheduler.is_hurried,
                 clock=time.monotonic,
                 now=time.time,
             )
@@ -84,4 +84,4 @@ def address_of(values: CheckedSettings) -> str | None:
     address: str | None = values["OUTPUT_STORE"]
     if address is None or not values["HIVE_DRONES"]:
         return address
-    return below(address, folder_of(Path(), values["HIVE_DRONE"]).name)
+    return address_below(address, folder_of(Path(), values["HIVE_DRONE"]).name)

@@ -28,7 +28,7 @@ from webcrawl.crawl.checks.places import File
 from webcrawl.crawl.hive.errors import HiveError
 from webcrawl.crawl.hive.partition import MAX_DRONES, WAYS, read_regions
 from webcrawl.crawl.revisit.policies import POLICIES
-from webcrawl.record.objectstore.place import ALLOWED, check_packages, read_address
+from webcrawl.record.objectstore.store_folder import ADDRESS_FORM, check_packages, read_address
 from webcrawl.urls.filters.filter_protocol import quiet
 
 # -- code
@@ -353,7 +353,7 @@ def _check_own_output(path: str) -> None:
 class OutputStore:
     """The address of a store."""
 
-    allowed: str = ALLOWED
+    allowed: str = ADDRESS_FORM
 
     def read(self, value: Any, /) -> str:
         address = read_address(text(value))

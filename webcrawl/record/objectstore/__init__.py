@@ -1,1 +1,1 @@
-"""Copies of finished files in an object store: `place` names it, and `upload` fills it."""
+"""Copies of finished files in an object store: `store_folder` names it, and `upload` fills it."""

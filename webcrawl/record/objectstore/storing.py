@@ -1,8 +1,8 @@
-"""Brings finished files to a store, beside the crawl or after it (`export store`).
+"""Copies finished files to a store, during the crawl or after it (`export store`).
 
-See docs/storage.md. A verified file may be removed here. A file is finished for good
-when a checkpoint has noted its end. The verification of its copy is noted by a checkpoint, too, and
-only after that COMMIT is the file removed: a crash at any moment leaves it in one place at least.
+See docs/storage.md. A file is finished once a checkpoint has noted its end. A later checkpoint
+notes that its copy was verified, and only after that COMMIT may the local file be removed: a crash
+at any moment leaves the file in at least one place.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from webcrawl.base.dates import iso
 from webcrawl.base.program import program
 from webcrawl.base.readable import count
-from webcrawl.record.objectstore.place import StoreFolder, StoreRefusal
+from webcrawl.record.objectstore.store_folder import StoreFolder, StoreRefusal
 from webcrawl.record.objectstore.upload import UploadedFile, UploadThread
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.errors import StoreError
@@ -30,27 +30,27 @@ from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.output import OPEN
 from webcrawl.store.outputs import SORTED, STORED, Outputs
 
-# -- the files that lie in a store: the rows `stored.NAME` of the table meta, part of every
-# checkpoint (docs/on-disk.md)
+# -- the files in a store: the rows `stored.NAME` of the table meta, part of every checkpoint
+# (docs/on-disk.md)
 
-WHERE = "store"  # in the same table: the address of the last run
-# Folder, endings: the bulk of a crawl, and files that it never reads again. Logs, texts, index and
-# state are written to until its end.
-KINDS = {"warc/": (".warc.gz", ".cdxj"), "tables/": (".parquet",)}
+ADDRESS_KEY = "store"  # in the same table: the address of the last run
+# By folder: the files that are most of a crawl, and that it never reads again. Logs, texts, index
+# and state are written to until its end.
+STORED_ENDINGS = {"warc/": (".warc.gz", ".cdxj"), "tables/": (".parquet",)}
 
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A finished file, and the copy of it that was verified.
+    """The verified copy of a finished file.
 
-    Without an address: its owner took it before.
+    If the address is empty, the owner removed the file before the crawl had a store.
     """
 
     address: str
     length: int = 0
     sha256: str = ""
     at: str = ""  # when it was verified
-    by: str = ""  # how: all of it was `read back`, or the store's own `checksum` was compared
+    by: str = ""  # how: `read back`, or the store's own `checksum`
 
     @property
     def is_taken(self) -> bool:
@@ -60,96 +60,104 @@ class StoredFile:
         return json.dumps(asdict(self)).encode()
 
     @classmethod
-    def of(cls, data: bytes) -> StoredFile:
+    def unpack(cls, data: bytes) -> StoredFile:
         """Return the file of a row. Raise ValueError, TypeError or KeyError if it is damaged."""
-        found = json.loads(data)
-        if not isinstance(found, dict):
+        values = json.loads(data)
+        if not isinstance(values, dict):
             raise TypeError(f"not a valid record of a stored file: {data!r}")
-        has_types = isinstance(found["length"], int) and isinstance(found["address"], str)
-        if not has_types:
+        is_valid = isinstance(values["length"], int) and isinstance(values["address"], str)
+        if not is_valid:
             raise TypeError(f"not a valid record of a stored file: {data!r}")
-        return cls(**found)
+        return cls(**values)
 
 
-def listing(rows: Iterable[tuple[str, bytes]]) -> dict[str, StoredFile]:
-    """Return the stored files by name, from rows of meta."""
-    return {name.removeprefix(STORED): StoredFile.of(bytes(data)) for name, data in rows}
+def read_stored_files(rows: Iterable[tuple[str, bytes]]) -> dict[str, StoredFile]:
+    """Return the stored files by name, from rows of the table meta.
+
+    Raise ValueError, TypeError or KeyError if a row is damaged.
+    """
+    return {name.removeprefix(STORED): StoredFile.unpack(bytes(data)) for name, data in rows}
 
 
-def goes(name: str) -> bool:
-    """Return whether a finished output of this name goes to the store."""
+def belongs_in_store(name: str) -> bool:
+    """Return whether a finished output of this name is copied to the store."""
     return any(
-        name.startswith(folder) and name.endswith(endings) for folder, endings in KINDS.items()
+        name.startswith(folder) and name.endswith(endings)
+        for folder, endings in STORED_ENDINGS.items()
     )
 
 
-# Stands before an address among the figures of `webcrawl verify`: files that are there and not here
+# Before an address among the figures of `webcrawl verify`: the number of files that only the store
+# at this address has
 IN_STORE = "in store "
 
 
-def stored_in(snapshot: Snapshot) -> tuple[dict[str, StoredFile], str]:
-    """Return files in a store as of the checkpoint, by name, and the address of the run's store.
+def stored_files_at_checkpoint(snapshot: Snapshot) -> tuple[dict[str, StoredFile], str]:
+    """Return the stored files by name, as of a checkpoint, and the address of the run's store.
 
-    The address is empty if the run had none. Raise DamagedFile if the rows are damaged.
+    The address is empty if the run had no store. Raise DamagedFile if the rows are damaged.
     """
     rows = list(snapshot.rows("SELECT name, value FROM meta WHERE name GLOB ?", (f"{STORED}*",)))
     try:
-        return listing(rows), (snapshot.get(WHERE) or b"").decode()
+        return read_stored_files(rows), (snapshot.get(ADDRESS_KEY) or b"").decode()
     except (ValueError, TypeError, KeyError) as error:
         raise snapshot.damaged(f"table meta, {STORED}*: {error!r}") from error
 
 
-def stored_of(jobdir: Path) -> tuple[dict[str, StoredFile], str]:
-    """Return the files in a store, as `stored_in` does, of a crawl, running or not."""
-    return JobDir(jobdir).read(stored_in) if is_crawl(jobdir) else ({}, "")
+def stored_files_of_crawl(jobdir: Path) -> tuple[dict[str, StoredFile], str]:
+    """Return what `stored_files_at_checkpoint` does of a crawl's last checkpoint.
+
+    Return no files and an empty address if the folder is no crawl.
+    """
+    return JobDir(jobdir).read(stored_files_at_checkpoint) if is_crawl(jobdir) else ({}, "")
 
 
-def elsewhere(jobdir: Path) -> dict[str, str]:
-    """Return the files that a store has and JOBDIR has not, by name, with the store's address."""
-    stored, _ = stored_of(jobdir)
+def addresses_of_absent_files(jobdir: Path) -> dict[str, str]:
+    """Return the address of the store by file name, of each file that is missing in JOBDIR."""
+    stored, _ = stored_files_of_crawl(jobdir)
     return {
-        name: one.address
-        for name, one in stored.items()
-        if not one.is_taken and not (jobdir / name).exists()
+        name: file.address
+        for name, file in stored.items()
+        if not file.is_taken and not (jobdir / name).exists()
     }
 
 
-def not_looked_at(jobdir: Path, folder: str, endings: tuple[str, ...]) -> Iterator[str]:
-    """Yield a line for readers of a folder if some of its files are in a store."""
+def notices_of_unread_files(jobdir: Path, folder: str, endings: tuple[str, ...]) -> Iterator[str]:
+    """Yield a line that says how many files of a folder are only in the store, if there are any."""
     found = [
         address
-        for name, address in elsewhere(jobdir).items()
+        for name, address in addresses_of_absent_files(jobdir).items()
         if name.startswith(f"{folder}/") and name.endswith(endings)
     ]
     if found:
         yield (
             f"{jobdir}/{folder}: {count(len(found), 'file')} in the store, which is not read: "
-            f"{addresses(found)}"
+            f"{distinct_addresses(found)}"
         )
 
 
-def addresses(found: Iterable[str]) -> str:
-    """Return these addresses, each once: most crawls have one store."""
-    return ", ".join(dict.fromkeys(found))
+def distinct_addresses(addresses: Iterable[str]) -> str:
+    """Return a list of these addresses for a message, each once: most crawls have one store."""
+    return ", ".join(dict.fromkeys(addresses))
 
 
 logger = logging.getLogger(__name__)
 
-PATIENCE = 30.0  # seconds without any progress after which the end of a crawl waits no more
-GRACE = 5.0  # seconds that it waits when it was told to stop
-OFTEN = 5.0  # seconds between two checkpoints at the end
-# Seconds between two looks at what has arrived. Each wakes the event loop, for half a minute if the
-# store is away.
-POLL = 0.1
-LEFT = "%s: %s not sent or verified yet: run `%s export store %s`, or start the crawl again"
-REFUSED = (
+PATIENCE_SECONDS = 30.0  # that the end of a crawl waits for the store without any progress
+GRACE_SECONDS = 5.0  # that it waits at most if the operator has stopped the crawl
+COMMIT_SECONDS = 5.0  # between two checkpoints at the end
+# Between two checks of what has arrived. Each wakes the event loop, for half a minute if the store
+# is unreachable.
+POLL_SECONDS = 0.1
+LEFT_MESSAGE = "%s: %s not sent or verified yet: run `%s export store %s`, or start the crawl again"
+REFUSED_MESSAGE = (
     "%s: %s refused for the reasons above: fix them, then run `%s export store %s`, or "
     "start the crawl again"
 )
 
 
 class FileStorage(Part):
-    """A Part, and a follower of checkpoints. `hurry`: whether the crawl was told to stop."""
+    """Copies the finished files of a crawl to a store, as a Part and a follower of checkpoints."""
 
     def __init__(
         self,
@@ -159,44 +167,51 @@ class FileStorage(Part):
         root: Path,
         address: str,
         keep: bool,
-        place_of: Callable[[], StoreFolder],
-        hurry: Callable[[], bool],
+        open_folder: Callable[[], StoreFolder],
+        is_stopping: Callable[[], bool],
         clock: Callable[[], float],
         now: Callable[[], float],
     ) -> None:
+        """Check the store, and begin to send what earlier runs have left. Nothing is waited for.
+
+        With `keep` the local files stay. `open_folder` is called in the thread that sends.
+        `is_stopping` returns whether the operator has stopped the crawl. `clock` measures
+        intervals, and `now` returns the time.
+        """
         self._db = db
         self._outputs = outputs
         self._root = root
         self._address = address
         self._keep = keep
-        self._hurry = hurry
+        self._is_stopping = is_stopping
         self._clock = clock
         self._now = now
-        self._sender = UploadThread(address, place_of, clock)
-        self._stored = listing(db.named(STORED))
-        self._files = sum(not one.is_taken for one in self._stored.values())
-        self._bytes = sum(one.length for one in self._stored.values() if not one.is_taken)
-        # In the order in which they are done
+        self._sender = UploadThread(address, open_folder, clock)
+        self._stored = read_stored_files(db.named(STORED))
+        copies = [file for file in self._stored.values() if not file.is_taken]
+        self._files = len(copies)
+        self._bytes = sum(file.length for file in copies)
+        # By name, in the order in which the thread does them
         self._jobs: dict[str, Future[UploadedFile | None]] = {}
         self._removals: dict[str, Future[bool]] = {}
-        self._waiting: dict[str, int] = {}  # files without a verified copy, with their lengths
-        self._refused: set[str] = set()  # of these, in this run
-        self._told = False
-        # Files that are missing before the first run with a store cannot have been stored
-        if db.get(WHERE) is None:
-            self._except_taken()
-        db.set(WHERE, address.encode())
+        self._waiting: dict[str, int] = {}  # files without a verified copy, and their lengths
+        self._refused: set[str] = set()  # those of them that the store refused in this run
+        self._has_warned = False
+        # No run had a store before: the files that are missing now cannot have been stored
+        if db.get(ADDRESS_KEY) is None:
+            self._note_files_taken_before()
+        db.set(ADDRESS_KEY, address.encode())
         db.join(self)
-        self._sender.look()
+        self._sender.check()
         self.committed()
 
     @property
     def is_behind(self) -> bool:
-        """Return whether files that are finished have no copy in the store."""
+        """Return whether a finished file has no verified copy in the store."""
         return bool(self._waiting)
 
     def stats(self) -> Mapping[str, int]:
-        """Return files and bytes in the store, of all runs, and this run's waiting and failures."""
+        """Return files and bytes in the store, of all runs; waiting files and failures, of this."""
         return {
             "store/files": self._files,
             "store/bytes": self._bytes,
@@ -204,16 +219,15 @@ class FileStorage(Part):
             "store/failures": self._sender.failures,
         }
 
-    @property
-    def there(self) -> tuple[int, int]:
-        """Return files and bytes at this address: earlier runs may have had others."""
-        lengths = [one.length for one in self._stored.values() if one.address == self._address]
+    def files_and_bytes_at_address(self) -> tuple[int, int]:
+        """Return files and bytes at this run's address: earlier runs may have had others."""
+        lengths = [file.length for file in self._stored.values() if file.address == self._address]
         return len(lengths), sum(lengths)
 
-    def _except_taken(self) -> None:
-        """Note the files that were removed before the crawl had a store, as taken by their owner."""
+    def _note_files_taken_before(self) -> None:
+        """Note that the owner removed the missing files before the crawl had a store."""
         for name, (length, _) in self._outputs.finished():
-            is_unknown = goes(name) and name not in self._stored
+            is_unknown = belongs_in_store(name) and name not in self._stored
             if is_unknown and not (self._root / name).exists():
                 self._note(name, StoredFile("", length))
 
@@ -226,7 +240,7 @@ class FileStorage(Part):
     def committed(self) -> None:
         """Allow the files that a checkpoint has finished to be sent."""
         for name, (length, _) in self._outputs.finished():
-            if goes(name) and self._lacks(name):
+            if belongs_in_store(name) and self._needs_copy(name):
                 self._waiting.setdefault(name, length)
         # A table of hosts is replaced by that of a later run
         for name in list(self._waiting):
@@ -234,41 +248,41 @@ class FileStorage(Part):
                 del self._waiting[name]
         self._submit()
 
-    def _lacks(self, name: str) -> bool:
-        """Return True if a copy has to be verified: it is not known of, or the file here may go."""
+    def _needs_copy(self, name: str) -> bool:
+        """Return whether a file must be sent or verified: its copy is unknown, or it may go now."""
         stored = self._stored.get(name)
         if stored is None:
             return True
         if self._keep or stored.is_taken:
             return False
-        # An earlier run kept the file, or was killed before it had removed it
+        # An earlier run kept the local file, or was killed before it removed it
         return (self._root / name).exists()
 
     def _submit(self) -> None:
-        """Hand the waiting files, and the removal of replaced ones, to the sender's thread."""
+        """Have the thread send the waiting files, and remove replaced ones from the store."""
         if not self._sender.is_due:
             return
         marks = dict(self._outputs.finished())
         for name in sorted(self._waiting.keys() - self._jobs.keys() - self._refused):
-            # An index is sorted after the checkpoint noted the checksum of its lines
+            # An index is sorted after the checkpoint has noted its checksum, which is then outdated
             has_crc = name in marks and not name.endswith(SORTED)
             crc = marks[name][1] if has_crc else None
             self._jobs[name] = self._sender.send(name, self._root / name, crc)
         for name, stored in self._stored.items():
-            # Copies at an earlier address stay there
-            is_here = stored.address == self._address
-            is_replaced = is_here and not self._outputs.holds(name)
+            # Copies at another run's address stay there
+            is_at_address = stored.address == self._address
+            is_replaced = is_at_address and not self._outputs.holds(name)
             if is_replaced and name not in self._removals:
                 self._removals[name] = self._sender.remove(name)
 
-    # -- what came of it
+    # -- what was sent
 
     def save(self) -> None:
-        """Note what was verified since; the files may go after this checkpoint."""
-        self._harvest()
+        """Note the copies that were verified; their files may be removed after this checkpoint."""
+        self._note_finished_jobs()
 
-    def _harvest(self) -> bool:
-        """Note what was sent; True if anything was."""
+    def _note_finished_jobs(self) -> bool:
+        """Note what the thread has sent and removed, and return whether that was anything."""
         before = self._files, len(self._stored)
         # One thread does the jobs, in the order in which they were submitted
         while self._jobs:
@@ -276,44 +290,51 @@ class FileStorage(Part):
             if not self._sender.done(job):
                 break
             del self._jobs[name]
-            self._came_of(name, job)
+            self._note_upload(name, job)
         for name, removal in list(self._removals.items()):
             if not self._sender.done(removal):
                 continue
             del self._removals[name]
             if removal.result():
-                self._forget(name)
+                self._note_removal(name)
         return before != (self._files, len(self._stored))
 
-    def _came_of(self, name: str, job: Future[UploadedFile | None]) -> None:
-        # Another file has replaced it meanwhile
+    def _note_upload(self, name: str, job: Future[UploadedFile | None]) -> None:
+        """Note the end of a job that sends a file: the copy, the refusal, or neither for a retry."""
         if not self._outputs.holds(name):
-            is_sent = job.exception() is None and job.result() is not None
-            # Noted, so that `_submit` has it removed there, also after a kill
-            if is_sent and name not in self._stored:
-                self._note(name, StoredFile(self._address))
-                self._files += 1
+            self._note_obsolete_upload(name, job)
             return
-        if isinstance(refused := job.exception(), StoreRefusal):
+        error = job.exception()
+        if isinstance(error, StoreRefusal):
             self._refused.add(name)
-            logger.error("%s", refused)
+            logger.error("%s", error)
             return
-        sent = job.result()
-        if sent is None:
+        uploaded = job.result()
+        if uploaded is None:
             return
-        sums = sent.sums
+        sums = uploaded.sums
         if name not in self._stored:
             self._files += 1
             self._bytes += sums.length
         at = iso(self._now(), fraction=False)
-        self._note(name, StoredFile(self._address, sums.length, sums.sha256, at, sent.by))
+        self._note(name, StoredFile(self._address, sums.length, sums.sha256, at, uploaded.by))
         self._waiting.pop(name, None)
-        logger.info("%s: stored, %d bytes, %s", name, sums.length, sent.by)
-        # The file goes after the COMMIT that notes its copy
+        logger.info("%s: stored, %d bytes, %s", name, sums.length, uploaded.by)
+        # The local file goes after the COMMIT that notes its copy
         if not self._keep:
             self._db.discard(self._root / name)
 
-    def _forget(self, name: str) -> None:
+    def _note_obsolete_upload(self, name: str, job: Future[UploadedFile | None]) -> None:
+        """Note the copy of a file that another one has replaced meanwhile.
+
+        Then `_submit` has the copy removed, also after a kill.
+        """
+        is_sent = job.exception() is None and job.result() is not None
+        if is_sent and name not in self._stored:
+            self._note(name, StoredFile(self._address))
+            self._files += 1
+
+    def _note_removal(self, name: str) -> None:
         self._files -= 1
         self._bytes -= self._stored.pop(name).length
         self._db.delete(f"{STORED}{name}", f"{STORED}{name}\0")
@@ -321,47 +342,52 @@ class FileStorage(Part):
     # -- the end
 
     def rest(self) -> Iterator[float | None]:
-        """Send, after the last checkpoint, what is left, as long as it arrives; note it."""
+        """Send what is left after the last checkpoint, and note it, while the store takes it.
+
+        Yield the seconds after which to continue, or None to continue at once.
+        """
         yield from self._commit()
         self.committed()
         if self._waiting:
             logger.info("%s: %s on the way", self._address, count(len(self._waiting), "file"))
         begun = noted = self._clock()
-        while self._may_go_on(begun):
-            if self._harvest() and self._clock() - noted > OFTEN:
+        while self._is_worth_waiting(begun):
+            if self._note_finished_jobs() and self._clock() - noted > COMMIT_SECONDS:
                 yield from self._commit()
                 noted = self._clock()
             if not self._jobs:
                 self._submit()
-            yield POLL
+            yield POLL_SECONDS
         self._sender.stop()
         yield from self._commit()
 
-    def _may_go_on(self, begun: float) -> bool:
+    def _is_worth_waiting(self, begun: float) -> bool:
+        """Return whether the end of the crawl, which began at this time, still waits for the store."""
+        has_jobs = bool(self._jobs or self._removals)
         may_be_sent = self._waiting.keys() - self._refused
-        if not self._jobs and not self._removals and not may_be_sent:
+        if not has_jobs and not may_be_sent:
             return False
         now = self._clock()
-        if self._hurry():
-            return not self._sender.is_away and now - begun < GRACE
-        # As long as pieces arrive, however long a file takes
-        last_progress = max(begun, self._sender.moved)
-        return now - last_progress < PATIENCE
+        if self._is_stopping():
+            return not self._sender.is_away and now - begun < GRACE_SECONDS
+        # While pieces arrive, a file may take any time
+        last_progress = max(begun, self._sender.progressed_at)
+        return now - last_progress < PATIENCE_SECONDS
 
     def _commit(self) -> Iterator[None]:
-        """Take the checkpoint that gives files their final names: the one before noted their ends."""
+        """Take a checkpoint. It gives their final names to files whose end the last one noted."""
         yield from self._db.prepare()
         self._db.checkpoint()
 
     def close(self) -> None:
-        """Log what is left here, and stop. A second call does nothing."""
+        """Stop the thread, and log what is not stored. A second call does nothing."""
         self._sender.close()
-        if not self._told:
-            self._told = True
-            self._tell(LEFT, self._waiting.keys() - self._refused)
-            self._tell(REFUSED, self._waiting.keys() & self._refused)
+        if not self._has_warned:
+            self._has_warned = True
+            self._warn(LEFT_MESSAGE, self._waiting.keys() - self._refused)
+            self._warn(REFUSED_MESSAGE, self._waiting.keys() & self._refused)
 
-    def _tell(self, line: str, names: Collection[str]) -> None:
+    def _warn(self, line: str, names: Collection[str]) -> None:
         if names:
             size = sum(self._waiting[name] for name in names)
             left = f"{count(len(names), 'file')} ({size} bytes)"
@@ -369,31 +395,31 @@ class FileStorage(Part):
 
 
 def forget_store(db: CrawlDB) -> None:
-    """Begin a run without a store: files that are removed from now on were taken by their owner.
+    """Note that this run has no store: files that vanish from now on were removed by their owner.
 
-    Files that are stored stay noted.
+    The files that earlier runs have stored stay noted.
     """
-    if db.get(WHERE) is not None:
-        db.delete(WHERE, f"{WHERE}\0")
+    if db.get(ADDRESS_KEY) is not None:
+        db.delete(ADDRESS_KEY, f"{ADDRESS_KEY}\0")
 
 
-PAUSE = 0.01  # seconds between two looks at the disk
+DISK_POLL_SECONDS = 0.01  # between two checks whether a checkpoint is on disk
 
 
 class NoStore(StoreError):  # noqa: N818 - reads as what it is
-    """Nobody says where the files go."""
+    """Neither the call nor the last run has the address of a store."""
 
 
-def copied(
-    jobdir: Path, address: str | None, *, keep: bool, open_place: Callable[[str], StoreFolder]
+def copy_to_store(
+    jobdir: Path, address: str | None, *, keep: bool, open_folder: Callable[[str], StoreFolder]
 ) -> Iterator[tuple[str, bool]]:
-    """Copy all files; yield messages, and whether each is good news.
+    """Copy all finished files to a store; yield messages, and whether each reports a success.
 
-    Without an address, they go to the store of the last run. Raise StateLocked if the crawl runs,
-    which copies its files itself.
+    Without an address, the files go to the store of the last run. Raise NoStore if that had none.
+    Raise StateLocked if the crawl is running: it copies its files itself.
     """
     with closing(CrawlDB(jobdir / "state")) as db, closing(Outputs(db, jobdir)) as outputs:
-        where = address or (db.get(WHERE) or b"").decode()
+        where = address or (db.get(ADDRESS_KEY) or b"").decode()
         if not where:
             raise NoStore(f"{jobdir}: OUTPUT_STORE is not set, and the last run had none")
         storing = FileStorage(
@@ -402,15 +428,15 @@ def copied(
             root=jobdir,
             address=where,
             keep=keep,
-            place_of=partial(open_place, where),
-            hurry=lambda: False,
+            open_folder=partial(open_folder, where),
+            is_stopping=lambda: False,
             clock=time.monotonic,
             now=time.time,
         )
         with closing(storing):
             for pause in storing.rest():
-                time.sleep(PAUSE if pause is None else pause)
-            files, size = storing.there
+                time.sleep(DISK_POLL_SECONDS if pause is None else pause)
+            files, size = storing.files_and_bytes_at_address()
             figures = storing.stats()
             message = f"{where}: {count(files, 'file')} stored, {size} bytes"
             before = figures["store/files"] - files

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from webcrawl.base.readable import count
-from webcrawl.record.objectstore.storing import addresses, elsewhere
+from webcrawl.record.objectstore.storing import addresses_of_absent_files, distinct_addresses
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import is_crawl, is_locked
 from webcrawl.store.jobdir.job_dir import JobDir
@@ -142,8 +142,8 @@ class CrawlTable:
 
     def _leave_out_files(self, crawl: Path, gone: Sequence[str]) -> None:
         """Note that these finished files are missing, and where a store has them."""
-        stored = elsewhere(crawl)
-        places = addresses(stored[name] for name in gone if name in stored)
+        stored = addresses_of_absent_files(crawl)
+        places = distinct_addresses(stored[name] for name in gone if name in stored)
         why = f"in the store ({places})" if places else "no longer here"
         self.left_out.append(f"{crawl}: left out {count(len(gone), 'file')} of {self.table}: {why}")
 

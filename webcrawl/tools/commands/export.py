@@ -468,8 +468,8 @@ def _copy_to_store(jobdir: Path, settings: Settings) -> bool:
     """Copy what is finished; return whether everything is in the store now."""
     from webcrawl import settings as defaults  # noqa: PLC0415 - as above
     from webcrawl.crawl.checks.check import read  # noqa: PLC0415 - as above
-    from webcrawl.record.objectstore.place import StoreFolder, below  # noqa: PLC0415 - as above
-    from webcrawl.record.objectstore.storing import copied  # noqa: PLC0415 - as above
+    from webcrawl.record.objectstore.store_folder import StoreFolder, address_below  # noqa: PLC0415 - as above
+    from webcrawl.record.objectstore.storing import copy_to_store  # noqa: PLC0415 - as above
     from webcrawl.store.jobdir.crawls import crawls_of, hive_of  # noqa: PLC0415 - as above
     from webcrawl.store.jobdir.job_dir import JobDir  # noqa: PLC0415 - as above
 
@@ -481,8 +481,8 @@ def _copy_to_store(jobdir: Path, settings: Settings) -> bool:
     sound = True
     for crawl in crawls_of(jobdir):
         JobDir.open(crawl)
-        address = below(given, crawl.name) if given and drones else given
-        for line, is_sound in copied(crawl, address, keep=keep, open_place=StoreFolder):
+        address = address_below(given, crawl.name) if given and drones else given
+        for line, is_sound in copy_to_store(crawl, address, keep=keep, open_folder=StoreFolder):
             sound = sound and is_sound
             say(line)
     return sound

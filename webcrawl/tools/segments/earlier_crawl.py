@@ -18,7 +18,7 @@ from webcrawl.base.settings.checked_settings import CheckedSettings, with_values
 from webcrawl.crawl.checks import SettingError, read
 from webcrawl.crawl.control.in_force import META as IN_FORCE
 from webcrawl.crawl.segments import FOUND, SPIDER
-from webcrawl.record.objectstore.storing import stored_in
+from webcrawl.record.objectstore.storing import stored_files_at_checkpoint
 from webcrawl.record.warc.reader import OPEN
 from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile, StoreError
@@ -129,7 +129,7 @@ def _earlier_crawl(jobdir: JobDir, trusted: Collection[str]) -> EarlierCrawl:
         )
         if terms.get("spider") == SPIDER:
             raise NoCrawl(f"{jobdir.path}: is not a crawl, but the index of segments")
-        stored_files, _ = stored_in(snapshot)
+        stored_files, _ = stored_files_at_checkpoint(snapshot)
         stored_lengths = {name: stored.length for name, stored in stored_files.items()}
         return EarlierCrawl(
             jobdir.path,

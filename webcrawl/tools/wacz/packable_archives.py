@@ -8,7 +8,7 @@ from pathlib import Path
 
 from webcrawl.base.readable import readable
 from webcrawl.frontier.seen.sorted_keys import opened
-from webcrawl.record.objectstore.storing import elsewhere
+from webcrawl.record.objectstore.storing import addresses_of_absent_files
 from webcrawl.store.jobdir.crawls import is_crawl
 from webcrawl.store.jobdir.index_line import ARCHIVE, INDEX, archive_of
 from webcrawl.store.jobdir.job_dir import JobDir
@@ -58,7 +58,7 @@ def archives_of(jobdir: Path, *, running: bool) -> PackableArchives:
         )
     _refuse_unpackable(folder, names)
     missing = _missing_archives(jobdir, names)
-    stored = elsewhere(jobdir)
+    stored = addresses_of_absent_files(jobdir)
     if not finished:
         why = _why_none_is_here(missing, unfinished, stored)
         raise NothingToPack(f"{folder}: no finished archive file{why}")

@@ -42,7 +42,7 @@ from webcrawl.frontier.seen.sorted_keys import opened
 from webcrawl.frontier.state import LEARNT, POPULARITY, read_core
 from webcrawl.net.robots import agent_of
 from webcrawl.net.robots_book import RobotsBook
-from webcrawl.record.objectstore.storing import stored_in
+from webcrawl.record.objectstore.storing import stored_files_at_checkpoint
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.disk import regular
 from webcrawl.store.host_table import HostTable
@@ -234,7 +234,7 @@ class OpenedCrawl:
     @cached_property
     def stored_files(self) -> dict[str, str]:
         """Return the files of which a store has verified copies: their addresses by name."""
-        files, _ = stored_in(self.snapshot)
+        files, _ = stored_files_at_checkpoint(self.snapshot)
         return {name: f"{file.address}/{name}" for name, file in files.items() if not file.is_taken}
 
     @property

@@ -8,7 +8,12 @@ import pytest
 
 from webcrawl.crawl.checks import SettingError
 from webcrawl.crawl.checks.check import read
-from webcrawl.record.objectstore.place import BadAddress, StoreFolder, below, read_address
+from webcrawl.record.objectstore.store_folder import (
+    BadAddress,
+    StoreFolder,
+    address_below,
+    read_address,
+)
 from webcrawl.record.objectstore.upload import FileChecksums, upload
 from webcrawl.store.disk import Disk
 
@@ -73,7 +78,7 @@ class TestAddresses:
 
     def test_a_missing_package_is_named(self, monkeypatch):
         """In the line that refuses the setting, with what to install."""
-        monkeypatch.setattr("webcrawl.record.objectstore.place.find_spec", lambda _: None)
+        monkeypatch.setattr("webcrawl.record.objectstore.store_folder.find_spec", lambda _: None)
         with pytest.raises(
             SettingError,
             match=r"fsspec is not installed: pip install 'fsspec>=2025.3' 's3fs>=2025.3'",
@@ -82,7 +87,7 @@ class TestAddresses:
 
     def test_folders_below(self):
         """Each drone of a hive has its own."""
-        assert below("s3://bucket", "drone-3") == "s3://bucket/drone-3"
+        assert address_below("s3://bucket", "drone-3") == "s3://bucket/drone-3"
 
 
 class TestFolder:
@@ -92,11 +97,11 @@ class TestFolder:
 
     def test_a_file_there_and_back(self, place, tmp_path):
         """A folder is a store as others are: sent, read back, removed."""
-        place.look()
+        place.check()
         place.put(NAME, 6, iter([b"one", b"two"]), new=True)
 
         assert (tmp_path / NAME).read_bytes() == b"onetwo"
-        assert (place.size(NAME), [*place.read(NAME)], place.says(NAME)) == (6, [b"onetwo"], "")
+        assert (place.size(NAME), [*place.read(NAME)], place.etag(NAME)) == (6, [b"onetwo"], "")
         place.remove(NAME)
         assert place.size(NAME) is None
 
@@ -137,7 +142,7 @@ class TestFolder:
         """A disk that is not mounted is away; it must not be taken for an empty one."""
         place = StoreFolder(f"file://{tmp_path}/mnt")
         for call in (
-            place.look,
+            place.check,
             lambda: place.size(NAME),
             lambda: place.put(NAME, 0, iter(()), new=True),
             lambda: place.remove(NAME),
@@ -149,13 +154,13 @@ class TestFolder:
     def test_the_folder_of_a_drone_is_created(self, tmp_path):
         """In that of the hive, which must exist."""
         place = StoreFolder(f"file://{tmp_path}/drone-3")
-        place.look()
+        place.check()
         assert place.size(NAME) is None
         place.put(NAME, 6, iter([b"record"]), new=True)
 
         assert (tmp_path / "drone-3" / NAME).read_bytes() == b"record"
         with pytest.raises(FileNotFoundError, match="create it first"):
-            StoreFolder(f"file://{tmp_path}/mnt/drone-3").look()
+            StoreFolder(f"file://{tmp_path}/mnt/drone-3").check()
 
 
 class TestRemote:
@@ -169,7 +174,7 @@ class TestRemote:
         """Through fsspec: sent, verified, found again, removed."""
         path, begun = tmp_path / "a", set()
         path.write_bytes(b"record" * 1000)
-        place.look()
+        place.check()
         assert place.size(NAME) is None
         sums, by = upload(place, path, NAME, None, begun, lambda: None)
 
