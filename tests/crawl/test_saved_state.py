@@ -8,7 +8,7 @@ from tests.support.saving import prepared
 from webcrawl.base.model import Link, Outcome
 from webcrawl.crawl.crawl_log import CrawlLog
 from webcrawl.crawl.saved_state import SavedStatistics, rename_answers
-from webcrawl.record.statistics import Statistics, read_line
+from webcrawl.record.statistics import Statistics, count_log_line
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
 
@@ -43,7 +43,7 @@ class Run:
 def of_the_log(root):
     statistics = Statistics(KEY)
     for line in (root / "logs/crawl.log").read_text().splitlines():
-        read_line(statistics, line.split())
+        count_log_line(statistics, line.split())
     return statistics.save()
 
 

@@ -1,4 +1,4 @@
-"""Counts by name and by host, in bounded memory, even if a hostile web makes up names."""
+"""Counts by name and by host, in bounded memory, even if hostile sites invent names."""
 
 from __future__ import annotations
 
@@ -15,41 +15,43 @@ Row = tuple[str, int, int]  # name, count, bytes
 
 
 class NameTally:
-    """Number and bytes by name. If there are too many names, the rarer half becomes `others`.
+    """Number and bytes by name, of at most `max_names` names.
 
-    So sums are always exact, and so is the count of a name that was never in the rarer half. The
-    count of any other name lacks at most `most`.
+    If there are too many names, the counts of the rarer half are added to `others`. So sums are
+    always exact, and so is the count of a name that was never in the rarer half. The count of any
+    other name is too small by at most `max_missing`.
     """
 
-    def __init__(self, room: int) -> None:
-        self._room = room
-        self.names: dict[str, list[int]] = {}
-        self.others = [0, 0]
-        # The sum of the largest counts that were added to the others, one for each time
-        self.most = 0
+    def __init__(self, max_names: int) -> None:
+        self._max_names = max_names
+        self.names: dict[str, list[int]] = {}  # number and bytes
+        self.others = [0, 0]  # number and bytes of the names that were dropped
+        # The sum of the largest count of each rarer half that was dropped
+        self.max_missing = 0
 
     def add(self, name: str, size: int) -> None:
-        """Count one of this name."""
+        """Count one occurrence of a name, with `size` bytes."""
         row = self.names.get(name)
         if row is None:
-            if len(self.names) >= self._room:
-                self._make_room()
+            if len(self.names) >= self._max_names:
+                self._drop_rarer_half()
             row = self.names[name] = [0, 0]
         row[0] += 1
         row[1] += size
 
-    def _make_room(self) -> None:
-        """Add the rarer half to the others: once per half as many new names, at most."""
-        rare = sorted(self.names, key=lambda name: self.names[name][0])[: max(self._room // 2, 1)]
-        rows = [self.names.pop(name) for name in rare]
+    def _drop_rarer_half(self) -> None:
+        """Add the counts of the rarer half of the names to the others."""
+        by_count = sorted(self.names, key=lambda name: self.names[name][0])
+        rarer_half = by_count[: max(self._max_names // 2, 1)]
+        rows = [self.names.pop(name) for name in rarer_half]
         self.others = [
             self.others[0] + sum(row[0] for row in rows),
             self.others[1] + sum(row[1] for row in rows),
         ]
-        self.most += rows[-1][0]
+        self.max_missing += rows[-1][0]
 
     def join(self, other: NameTally) -> None:
-        """Add the counts of another tally. There may be more names afterwards than `room`."""
+        """Add the counts of another tally. There may be more than `max_names` names afterwards."""
         for name, (number, size) in other.names.items():
             row = self.names.setdefault(name, [0, 0])
             row[0] += number
@@ -57,67 +59,81 @@ class NameTally:
         self.others = [
             mine + theirs for mine, theirs in zip(self.others, other.others, strict=True)
         ]
-        self.most += other.most
+        self.max_missing += other.max_missing
 
     def rows(self) -> list[Row]:
         """Return all names, the most frequent first."""
         rows = [(name, number, size) for name, (number, size) in self.names.items()]
         return sorted(rows, key=lambda row: (-row[1], row[0]))
 
-    def first(self, most: int) -> list[Row]:
-        """Return this many rows, and one row of all others together if there are any."""
+    def top(self, limit: int) -> list[Row]:
+        """Return the `limit` most frequent names, and a row OTHERS with the sum of all others."""
         rows = self.rows()
         number, size = self.others
-        number += sum(row[1] for row in rows[most:])
-        size += sum(row[2] for row in rows[most:])
-        first = rows[:most]
+        number += sum(row[1] for row in rows[limit:])
+        size += sum(row[2] for row in rows[limit:])
+        top = rows[:limit]
         if number:
-            first.append((OTHERS, number, size))
-        return first
+            top.append((OTHERS, number, size))
+        return top
 
     def save(self) -> list[object]:
-        return [self.names, self.others, self.most]
+        return [self.names, self.others, self.max_missing]
 
     def restore(self, saved: Iterable[object]) -> None:
-        self.names, self.others, self.most = saved  # type: ignore[assignment]
+        self.names, self.others, self.max_missing = saved  # type: ignore[assignment]
 
 
 NO_TYPE = "no-type"  # as in crawl.log
-LONGEST = 80  # characters of a type
+MAX_TYPE_CHARS = 80
 GROUPS = ("HTML", "other text", "images", "audio and video", "PDF", "other")
-_HTML = frozenset(("text/html", "application/xhtml+xml"))
-_STARTS = (("text/", 1), ("image/", 2), ("audio/", 3), ("video/", 3), ("application/pdf", 4))
-_TEXT = ("json", "xml", "javascript")
+_HTML_TYPES = frozenset(("text/html", "application/xhtml+xml"))
+_GROUP_PREFIXES = (
+    ("text/", 1),
+    ("image/", 2),
+    ("audio/", 3),
+    ("video/", 3),
+    ("application/pdf", 4),
+)
+_TEXT_SUFFIXES = ("json", "xml", "javascript")
 
 
-def kind_of(content_type: str) -> str:
-    """Return the media type, in lower case, of a Content-Type header or of a line in crawl.log."""
-    return visible(content_type.partition(";")[0].strip()).lower()[:LONGEST] or NO_TYPE
+def media_type_of(content_type: str) -> str:
+    """Return the media type of a Content-Type header or of a line in crawl.log, in lower case.
+
+    Return NO_TYPE if there is none. A longer type is cut after MAX_TYPE_CHARS.
+    """
+    return visible(content_type.partition(";")[0].strip()).lower()[:MAX_TYPE_CHARS] or NO_TYPE
 
 
 def group_of(kind: str) -> int:
-    """Return the position in GROUPS of a type that `kind_of` returned."""
-    if kind in _HTML:
+    """Return the position in GROUPS of a type that `media_type_of` returned."""
+    if kind in _HTML_TYPES:
         return 0
-    for start, group in _STARTS:
+    for start, group in _GROUP_PREFIXES:
         if kind.startswith(start):
             return group
-    return 1 if kind.endswith(_TEXT) else 5
+    return 1 if kind.endswith(_TEXT_SUFFIXES) else 5
 
 
-ROOM = 1 << 13  # hosts: 3 MB, packed in 3 ms at each checkpoint
-# This many hosts of each measure are kept with any hash: together an eighth of the room
-HEAVY = ROOM // 32
-BOUNDS = 1 << 12
-# Leaves the first bits of a hash. The sample looks at the last ones.
-SHIFT = 64 - 12
-MEASURES = range(4)  # documents, bytes, failures, milliseconds: positions in a row
+MAX_HOSTS = 1 << 13  # 3 MB, packed in 3 ms at each checkpoint
+# Of each of the four measures, so many of the heaviest hosts stay, whatever their hash: together an
+# eighth of all
+HEAVY_PER_MEASURE = MAX_HOSTS // 32
+SLOT_BITS = 12
+BOUND_SLOTS = 1 << SLOT_BITS
+# Leaves the first bits of a hash of 64 bits, which are a slot. The sample depends on the last bits.
+BOUND_SHIFT = 64 - SLOT_BITS
+# Positions in a host's row
+DOCUMENTS, BYTES, FAILED_URLS, MILLISECONDS, DOWNLOADS, MISSED_DOCUMENTS, MISSED_BYTES = range(7)
+MEASURES = (DOCUMENTS, BYTES, FAILED_URLS, MILLISECONDS)  # those by which a host may be heavy
 
 
 class HostRow(NamedTuple):
     """The figures of one host.
 
-    They are exact if `missed` is 0; otherwise the host may have that many documents more.
+    They are exact if `missed` is 0. Otherwise up to `missed` documents, with up to `missed_size`
+    bytes, are not counted.
     """
 
     name: str
@@ -131,66 +147,69 @@ class HostRow(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """Return the mean duration of the host's downloads."""
+        """Return the mean duration of the host's downloads. There must be at least one."""
         return self.milliseconds / self.downloads / 1000
 
 
 class HostTally:
-    """One row per host while there is room; then only of hosts that are heavy or in the sample.
+    """Rows of hosts: of each host while there is room, then of heavy hosts and of a sample.
 
     The sample has the hosts whose hash ends in `level` zero bits (Wegman's adaptive sampling). As
-    the level only rises, their rows are complete, and each stands for 2^level hosts. The heavy ones
-    are the first of each measure. The hash is keyed: a hostile site cannot choose names that fill
-    the sample.
+    the level only rises, their rows are complete, and each stands for 2^level hosts. The heavy
+    hosts are the first of each measure. The hash is keyed, so that a hostile site cannot choose
+    names that fill the sample.
 
-    The figures of a dropped row are remembered as bounds: for all hosts with the same first bits of
-    the hash, the largest number of documents and of bytes. A host that comes again may lack that
-    many.
+    Of dropped rows only bounds are kept: in the slot of each host, which is the first bits of its
+    hash, the largest number of documents and of bytes. A host that comes again may lack that many.
     """
 
-    def __init__(self, key: bytes, room: int = ROOM, heavy: int = HEAVY) -> None:
+    def __init__(
+        self, key: bytes, max_hosts: int = MAX_HOSTS, heavy: int = HEAVY_PER_MEASURE
+    ) -> None:
+        """`key` is that of the hash, and `heavy` the number of heavy hosts of each measure."""
         self._key = key
-        self._room = room
+        self._max_hosts = max_hosts
         self._heavy = heavy
         self.level = 0
-        self._bounds = array("Q", bytes(16 * BOUNDS))  # documents, then bytes
+        # 64 bits for each slot: of documents, then of bytes
+        self._bounds = array("Q", bytes(2 * 8 * BOUND_SLOTS))
         self.rows: dict[str, list[int]] = {}
 
     @property
-    def missed(self) -> tuple[int, int]:
-        """Return bounds of documents and bytes: no host without a row has more, no row lacks more."""
-        return max(self._bounds[:BOUNDS]), max(self._bounds[BOUNDS:])
+    def max_missed(self) -> tuple[int, int]:
+        """Return the most documents, and the most bytes, that any host had in a dropped row.
 
-    def row(self, name: str) -> list[int]:
-        """Return the host's row: the four measures, its downloads, and what it may have lost.
-
-        The caller adds to it.
+        No host without a row has more, and no row lacks more.
         """
+        return max(self._bounds[:BOUND_SLOTS]), max(self._bounds[BOUND_SLOTS:])
+
+    def row_of(self, name: str) -> list[int]:
+        """Return the row of a host, to which the caller adds. A new host gets an empty one."""
         row = self.rows.get(name)
         if row is None:
-            if len(self.rows) >= self._room:
-                self._make_room()
-            missed = self._bound(name) if self.level else (0, 0)
+            if len(self.rows) >= self._max_hosts:
+                self._drop_rows()
+            missed = self._missed_by(name) if self.level else (0, 0)
             row = self.rows[name] = [0, 0, 0, 0, 0, *missed]
         return row
 
-    def _bound(self, name: str) -> tuple[int, int]:
+    def _missed_by(self, name: str) -> tuple[int, int]:
         """Return how many documents and bytes a host may have had in a row that was dropped."""
-        number = siphash(self._key, name)
-        is_sampled = not number & ((1 << self.level) - 1)
-        # Its row was never dropped
+        hashed = siphash(self._key, name)
+        is_sampled = not hashed & ((1 << self.level) - 1)
+        # The row of a sampled host was never dropped
         if is_sampled:
             return 0, 0
-        first_bits = number >> SHIFT
-        return self._bounds[first_bits], self._bounds[BOUNDS + first_bits]
+        slot = hashed >> BOUND_SHIFT
+        return self._bounds[slot], self._bounds[BOUND_SLOTS + slot]
 
     def _is_sampled(self, name: str) -> bool:
         return not siphash(self._key, name) & ((1 << self.level) - 1)
 
-    def _make_room(self) -> None:
-        """Drop the rows of all hosts but the sample and the heaviest by each measure.
+    def _drop_rows(self) -> None:
+        """Drop the rows of all hosts that are neither heavy nor in the sample.
 
-        This takes some milliseconds, and is needed once in thousands of new hosts.
+        This takes some milliseconds, once in thousands of new hosts.
         """
         sampled = self._reduced_sample()
         heavy = self._heavy_hosts()
@@ -203,31 +222,31 @@ class HostTally:
                 self._remember_bounds(name, row)
 
     def _reduced_sample(self) -> set[str]:
-        """Raise the level until the sample takes half of the room at most; return the sample."""
+        """Raise the level until the sample is at most half of all hosts; return its names."""
         sampled = {name for name in self.rows if self._is_sampled(name)}
-        while len(sampled) > self._room // 2:
+        while len(sampled) > self._max_hosts // 2:
             self.level += 1
             sampled = {name for name in sampled if self._is_sampled(name)}
         return sampled
 
     def _heavy_hosts(self) -> set[str]:
-        """Return the hosts that are among the heaviest by any measure."""
+        """Return the names of the hosts that are among the heaviest by any measure."""
         heavy: set[str] = set()
         for measure in MEASURES:
-            bound = self._heavier_than(measure)
+            bound = self._lower_bound_of_heavy(measure)
             heavy.update(name for name, row in self.rows.items() if row[measure] > bound)
         return heavy
 
     def _remember_bounds(self, name: str, row: list[int]) -> None:
-        """Raise the bounds to the figures of a row that is dropped."""
+        """Raise the bounds in the host's slot to the figures of its row, which is dropped."""
         bounds = self._bounds
-        documents = siphash(self._key, name) >> SHIFT
-        size = BOUNDS + documents
-        bounds[documents] = max(bounds[documents], row[0] + row[5])
-        bounds[size] = max(bounds[size], row[1] + row[6])
+        slot = siphash(self._key, name) >> BOUND_SHIFT
+        byte_slot = BOUND_SLOTS + slot
+        bounds[slot] = max(bounds[slot], row[DOCUMENTS] + row[MISSED_DOCUMENTS])
+        bounds[byte_slot] = max(bounds[byte_slot], row[BYTES] + row[MISSED_BYTES])
 
-    def _heavier_than(self, measure: int) -> int:
-        """Return the number that fewer than `heavy` hosts exceed."""
+    def _lower_bound_of_heavy(self, measure: int) -> int:
+        """Return the value of a measure that fewer than `heavy` hosts exceed."""
         return sorted([row[measure] for row in self.rows.values()])[-self._heavy]
 
     def __iter__(self) -> Iterator[HostRow]:
@@ -235,33 +254,37 @@ class HostTally:
 
     @property
     def with_documents(self) -> int:
-        """Return the number of hosts with documents. Those whose rows were dropped are estimated."""
-        missed = self.missed[0]
+        """Return the number of hosts with documents, estimated if rows were dropped."""
+        most_missed = self.max_missed[DOCUMENTS]
         sampled = sum(
-            self._is_sampled(name) for name, row in self.rows.items() if 0 < row[0] <= missed
+            self._is_sampled(name)
+            for name, row in self.rows.items()
+            if 0 < row[DOCUMENTS] <= most_missed
         )
-        with_own_row = sum([row[0] > missed for row in self.rows.values()])
-        return with_own_row + (sampled << self.level)
+        # Hosts with more documents than any dropped row have all kept their rows
+        certain = sum([row[DOCUMENTS] > most_missed for row in self.rows.values()])
+        return certain + (sampled << self.level)
 
-    def weighed(self, measure: int) -> Iterator[tuple[HostRow, int]]:
-        """Yield rows that stand for all hosts, each with the number of hosts it stands for.
+    def weighted_rows(self, measure: int) -> Iterator[tuple[HostRow, int]]:
+        """Yield rows that stand for all hosts, each with the number of hosts that it stands for.
 
-        A host with more than any dropped row stands for itself.
+        A host that has more than any dropped row stands for itself. `measure` is DOCUMENTS or
+        BYTES.
         """
-        missed = self.missed
+        most_missed = self.max_missed
         for row in self:
-            if (row.documents, row.size)[measure] > missed[measure]:
+            if (row.documents, row.size)[measure] > most_missed[measure]:
                 yield row, 1
             elif self._is_sampled(row.name):
                 yield row, 1 << self.level
 
     def join(self, other: HostTally) -> None:
-        """Add the rows of another, which must have the same key. They may exceed the room.
+        """Add the rows of another tally with the same key. There may be too many rows afterwards.
 
-        The sample is that of the higher level: the other hosts of the lower one then count only if
-        they are heavy. The bounds are the larger ones, because a host belongs to one of the two. A
-        host whose rows were dropped in both, as it passed from one drone of a hive to another, may
-        have had the sum.
+        The sample is that of the higher level: other hosts in the sample of the lower level then
+        count only if they are heavy. The bounds are the larger ones, because a host belongs to one
+        of the two tallies. An exception is a host that passed from one drone of a hive to another,
+        and whose rows were dropped in both: it may lack the sum of the two bounds.
         """
         self.level = max(self.level, other.level)
         self._bounds = array("Q", map(max, self._bounds, other._bounds))
@@ -270,7 +293,7 @@ class HostTally:
             if mine is None:
                 self.rows[name] = [*row]
             else:
-                self.rows[name] = [one + more for one, more in zip(mine, row, strict=True)]
+                self.rows[name] = [own + added for own, added in zip(mine, row, strict=True)]
 
     def save(self) -> list[object]:
         return [self.level, self._bounds.tobytes() if self.level else b"", self.rows]

@@ -333,7 +333,7 @@ class TestLooks:
             "bad.org": (1, 10, 7, 0, 0, 0, 0),
             "large.org": (1, 1000, 1, 0, 0, 0, 0),
         }.items():
-            crawl.crawl.parts.statistics.hosts.row(host)[:] = row
+            crawl.crawl.parts.statistics.hosts.row_of(host)[:] = row
 
         assert crawl.order(f"hosts --by={by}")["hosts"][0]["host"] == first
 

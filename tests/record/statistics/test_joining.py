@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.examples import in_campaign
-from webcrawl.record.statistics import Statistics, figures, joined
+from webcrawl.record.statistics import Statistics, figures, join_statistics
 from webcrawl.record.tally import HostTally, NameTally
 from webcrawl.store.jobdir.stats_file import MAX_SLOTS, MOST, Series, added_tables
 
@@ -20,13 +20,15 @@ def told(statistics, random, host):
     """A URL of this host ends somehow."""
     url, path = f"http://{host}/{random.random()}", random.choice(("", "L", "LLR", "P"))
     if random.random() < 0.2:
-        statistics.ended(random.choice((-1, -9998)), url, path)
+        statistics.count_unanswered(random.choice((-1, -9998)), url, path)
         return
     size, status = random.randrange(5000), random.choice((200, 200, 404, 503))
     at = 1_700_000_000_000 + random.randrange(600_000)
-    statistics.answered(status, url, path, at, random.randrange(3000), size, random.choice(KINDS))
+    statistics.count_answer(
+        status, url, path, at, random.randrange(3000), size, random.choice(KINDS)
+    )
     if random.random() < 0.1:
-        statistics.duplicate(size)
+        statistics.count_duplicate(size)
         statistics.truncated.add("length", size)
 
 
@@ -39,7 +41,7 @@ def test_as_one_crawl(drones):
         for statistics in (whole, parts[own % drones]):
             told(statistics, Random(number), f"h{own}.{'com' if own % 3 else 'org'}")
 
-    both = joined(parts, KEY)
+    both = join_statistics(parts, KEY)
     mine, theirs = figures(both), figures(whole)
     for name in ("downloads", "documents", "bytes"):
         assert sum(mine["series"][name]) == sum(theirs["series"][name])
@@ -55,8 +57,8 @@ def test_drones_stay_as_they_are():
     for statistics in parts:
         told(statistics, Random(7), "a.test")
     before = [repr(part.save()) for part in parts]
-    whole = joined(parts, KEY)
-    whole.hosts.row("a.test")[0] += 100
+    whole = join_statistics(parts, KEY)
+    whole.hosts.row_of("a.test")[0] += 100
     whole.types.add("text/html", 5)
 
     assert [repr(part.save()) for part in parts] == before
@@ -64,7 +66,9 @@ def test_drones_stay_as_they_are():
 
 def test_nothing():
     """Drones that have done nothing are a crawl that has done nothing."""
-    assert figures(joined([Statistics(KEY), Statistics(KEY)], KEY)) == figures(Statistics(KEY))
+    assert figures(join_statistics([Statistics(KEY), Statistics(KEY)], KEY)) == figures(
+        Statistics(KEY)
+    )
 
 
 class TestHosts:
@@ -72,7 +76,7 @@ class TestHosts:
         hosts = HostTally(KEY, room, 4)
         for name, many in names.items():
             for _ in range(many):
-                row = hosts.row(name)
+                row = hosts.row_of(name)
                 row[0] += 1
                 row[1] += 10
         return hosts
@@ -102,11 +106,11 @@ class TestHosts:
             whole.join(part)
 
         true = has[0] | has[1]
-        estimate = sum(weight for _, weight in whole.weighed(0))
+        estimate = sum(weight for _, weight in whole.weighted_rows(0))
         assert 0.6 * len(true) < estimate < 1.6 * len(true)
         rows = {row.name: row.documents for row in whole}
         assert rows["h0.0"] == rows["h0.1"] == 500
-        assert all(true[name] - rows.get(name, 0) <= whole.missed[0] for name in true)
+        assert all(true[name] - rows.get(name, 0) <= whole.max_missed[0] for name in true)
 
 
 class TestSeries:
@@ -155,7 +159,7 @@ def test_tallies_add_up():
 
     assert sum(row[1] for row in whole.rows()) + whole.others[0] == 2 * 210 + 20
     assert sum(row[2] for row in whole.rows()) + whole.others[1] == 2 * (2 * 210 + 20)
-    assert whole.most == sum(part.most for part in parts)
+    assert whole.max_missing == sum(part.max_missing for part in parts)
 
 
 HOSTS = st.sampled_from([f"{name}.{tld}" for name in "abcdefgh" for tld in ("org", "de")])
@@ -173,7 +177,7 @@ answers = st.tuples(
 def statistics_of(found):
     statistics = Statistics(KEY)
     for status, host, path, at, milliseconds, size, kind in found:
-        statistics.answered(
+        statistics.count_answer(
             status, f"http://{host}/", path, 1_700_000_000_000 + at, milliseconds, size, kind
         )
     return statistics
@@ -219,8 +223,8 @@ class TestTables:
     def test_time(self):
         """Each download stays where it was in time, to the length of the longest slots."""
         early, late = Statistics(KEY), Statistics(KEY)
-        early.answered(200, "http://a.org/", "", 1_700_000_000_000, 1, 10, "text/html")
-        late.answered(200, "http://b.org/", "", 1_700_000_005_000, 1, 10, "text/html")
+        early.count_answer(200, "http://a.org/", "", 1_700_000_000_000, 1, 10, "text/html")
+        late.count_answer(200, "http://b.org/", "", 1_700_000_005_000, 1, 10, "text/html")
 
         series = added_tables([figures(late), figures(early)])["series"]
 

@@ -7,7 +7,13 @@ import msgpack
 import pytest
 
 from webcrawl.base.model import Exchange, Link, Outcome, PageState, Status
-from webcrawl.record.statistics import ADDRESS, Statistics, figures, read_line, top_level
+from webcrawl.record.statistics import (
+    IP_ADDRESS,
+    Statistics,
+    count_log_line,
+    figures,
+    top_level_domain,
+)
 from webcrawl.store.jobdir.crawl_line import line
 
 KEY = bytes(16)
@@ -114,7 +120,7 @@ class TestWhatCounts:
     def test_pages_that_need_scripts(self):
         """They are counted by host, from answers and from the log's lines alike."""
         end, read = (PAGE, OK, answer(notes=("shell",))), Statistics(KEY)
-        read_line(read, line(NOW, *end, ["3t", "shell"]).decode().split())
+        count_log_line(read, line(NOW, *end, ["3t", "shell"]).decode().split())
 
         assert heard(end, *ENDS).scripted.rows() == read.scripted.rows() == [("a.test", 1, 100)]
 
@@ -129,7 +135,7 @@ class TestWhatCounts:
             Statistics(KEY),
         )
         for link, outcome, exchange in ends:
-            read_line(
+            count_log_line(
                 read, line(NOW, link, outcome, exchange, exchange.state.notes).decode().split()
             )
 
@@ -152,8 +158,8 @@ class TestWhatCounts:
         [
             *[("a.co.uk", "uk"), ("localhost", "localhost"), ("a.com.", "com"), ("", "")],
             *[
-                ("127.0.0.1", ADDRESS),
-                ("[::1]", ADDRESS),
+                ("127.0.0.1", IP_ADDRESS),
+                ("[::1]", IP_ADDRESS),
                 ("xn--p1ai.xn--p1ai", "xn--p1ai"),
                 ("a.s3", "s3"),
             ],
@@ -161,7 +167,7 @@ class TestWhatCounts:
     )
     def test_top_level_domains(self, host, domain):
         """Addresses are counted together."""
-        assert top_level(host) == domain
+        assert top_level_domain(host) == domain
 
 
 class TestTheLog:
@@ -174,7 +180,7 @@ class TestTheLog:
                 notes += ["duplicate:digest"] * exchange.state.duplicate
                 notes += [f"truncated:{exchange.truncated}"] * bool(exchange.truncated)
             text = line(outcome.at or NOW, link, outcome, exchange, notes)
-            read_line(read, text.decode().split())
+            count_log_line(read, text.decode().split())
 
         assert read.save() == heard(*ENDS).save()
 
@@ -183,7 +189,7 @@ class TestTheLog:
         """What is no line raises an error, and counts nothing."""
         statistics = Statistics(KEY)
         with pytest.raises((ValueError, IndexError)):
-            read_line(statistics, text.split())
+            count_log_line(statistics, text.split())
 
         assert statistics.lines == 0
 
@@ -203,11 +209,11 @@ def test_hostile_names_take_bounded_memory():
     statistics = Statistics(KEY)
     for number in range(30_000):
         url, kind = f"http://h{number}.t{number}/", f"x/{'y' * 200}{number}"
-        statistics.answered(200, url, "", int(NOW * 1000) + number * 10**6, 1, 2**49, kind)
+        statistics.count_answer(200, url, "", int(NOW * 1000) + number * 10**6, 1, 2**49, kind)
 
     assert len(json.dumps(figures(statistics))) < 50_000
     assert len(statistics.types.names) <= 512
     assert len(statistics.domains.names) <= 2048
     assert len(statistics.hosts.rows) <= 8192
-    assert len(statistics._kinds) <= 1024
+    assert len(statistics._media_types) <= 1024
     assert sum(statistics.series.downloads) == statistics.documents == 30_000

@@ -46,7 +46,11 @@ def test_the_error_is_bounded():
     tally = fed(NameTally(32), names)
 
     for name, number in Counter(names).items():
-        assert tally.names.get(name, [0])[0] <= number <= tally.names.get(name, [0])[0] + tally.most
+        assert (
+            tally.names.get(name, [0])[0]
+            <= number
+            <= tally.names.get(name, [0])[0] + tally.max_missing
+        )
 
 
 def test_room_for_one():
@@ -62,7 +66,7 @@ KEY = bytes(16)
 def fed_hosts(hosts, pages):
     """Adds one document of 10 bytes for each name."""
     for name in pages:
-        row = hosts.row(name)
+        row = hosts.row_of(name)
         row[0] += 1
         row[1] += 10
     return hosts
@@ -111,7 +115,7 @@ def test_what_a_row_lacks_is_bounded():
         assert row.documents <= truth[row.name] <= row.documents + row.missed
         assert row.size <= 10 * truth[row.name] <= row.size + row.missed_size
     unlisted = truth.keys() - hosts.rows.keys()
-    assert max(truth[name] for name in unlisted) <= hosts.missed[0]
+    assert max(truth[name] for name in unlisted) <= hosts.max_missed[0]
 
 
 def test_the_sample_stands_for_all():
@@ -122,7 +126,7 @@ def test_the_sample_stands_for_all():
     chance.shuffle(pages)
     hosts = fed_hosts(HostTally(KEY, 4096, 64), pages)
 
-    weighed = [*hosts.weighed(0)]
+    weighed = [*hosts.weighted_rows(0)]
     assert hosts.level > 0
     assert abs(sum(weight for _, weight in weighed) - 20_000) < 1500
     assert abs(sum(weight for row, weight in weighed if row.documents > 1) - 10_000) < 1500

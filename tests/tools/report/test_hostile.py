@@ -29,8 +29,8 @@ def _source(tmp_path):
     statistics = Statistics(bytes(16))
     for number in range(3):
         url = f"http://{EVIL.replace('/', '_')}.{number}x/"
-        statistics.answered(200, url, "L", NOW * 1000, 5, 10, f"{EVIL}{number}")
-        statistics.ended(-4, url, "L")
+        statistics.count_answer(200, url, "L", NOW * 1000, 5, 10, f"{EVIL}{number}")
+        statistics.count_unanswered(-4, url, "L")
         statistics.truncated.add(EVIL, 5)
     state = CrawlHosts(
         hosts=3,

@@ -288,7 +288,7 @@ class TestSeeds:
 def test_hosts_whose_documents_are_empty():
     """There is no plot of their bytes, and all else is there."""
     statistics = Statistics(bytes(16))
-    statistics.answered(200, "http://a.test/", "", 1_700_000_000_000, 5, 0, "text/html")
+    statistics.count_answer(200, "http://a.test/", "", 1_700_000_000_000, 5, 0, "text/html")
 
     found = Report(servers(SimpleNamespace(statistics=statistics)))
     assert [one.text_content() for one in found.tree.xpath("//figcaption/b")] == [

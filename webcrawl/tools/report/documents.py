@@ -9,7 +9,7 @@ from pathlib import Path
 from webcrawl.base import numbers
 from webcrawl.base.markup import Html, tag
 from webcrawl.content.near_duplicates import DISTANCE, near_duplicates, read_log, reported
-from webcrawl.record.statistics import DEEPEST, lowest
+from webcrawl.record.statistics import MAX_DEPTH, smallest_number
 from webcrawl.record.tally import GROUPS
 from webcrawl.store.disk import regular
 from webcrawl.tools.report import charts
@@ -29,7 +29,7 @@ def types(source: ReportSource) -> Html:
         return section("types", "Content types", note("There are no documents yet."))
     rows: list[list[Cell]] = [
         [name, many, many / statistics.documents, size, size / many]
-        for name, many, size in statistics.types.first(MOST)
+        for name, many, size in statistics.types.top(MOST)
     ]
     head = [
         *(
@@ -54,9 +54,10 @@ def sizes(source: ReportSource) -> Html:
     shown = [group for group, values in enumerate(bins) if any(values)]
     stacks = [
         charts.StackColumn(
-            numbers.binary(lowest(at)),
+            numbers.binary(smallest_number(at)),
             [bins[group][at] for group in shown],
-            f"from {numbers.binary(lowest(at))} bytes: {numbers.count(sum(group[at] for group in bins), 'document')}",
+            f"from {numbers.binary(smallest_number(at))} bytes: "
+            f"{numbers.count(sum(group[at] for group in bins), 'document')}",
         )
         for at in span
     ]
@@ -70,7 +71,11 @@ def sizes(source: ReportSource) -> Html:
     )
     names = [GROUPS[group] for group in shown]
     rows: list[list[Cell]] = [
-        [lowest(at), *(bins[group][at] for group in shown), sum(group[at] for group in bins)]
+        [
+            smallest_number(at),
+            *(bins[group][at] for group in shown),
+            sum(group[at] for group in bins),
+        ]
         for at in span
     ]
     head = [
@@ -151,7 +156,7 @@ def depth(source: ReportSource) -> Html:
     if not statistics.documents:
         return section("depth", "Depth and duration", note("There are no documents yet."))
     deepest = max(at for at, many in enumerate(depths) if many)
-    more = " or more" if deepest == DEEPEST else ""
+    more = " or more" if deepest == MAX_DEPTH else ""
     by_depth = [
         charts.StackColumn(str(at), [many], f"depth {at}: {numbers.count(many, 'document')}")
         for at, many in enumerate(depths[: deepest + 1])
@@ -159,9 +164,9 @@ def depth(source: ReportSource) -> Html:
     used = [at for at, many in enumerate(times) if many]
     by_time = [
         charts.StackColumn(
-            numbers.seconds(lowest(at) / 1000),
+            numbers.seconds(smallest_number(at) / 1000),
             [times[at]],
-            f"from {numbers.seconds(lowest(at) / 1000)}: {numbers.count(times[at], 'download')}",
+            f"from {numbers.seconds(smallest_number(at) / 1000)}: {numbers.count(times[at], 'download')}",
         )
         for at in range(min(used), max(used) + 1)
     ]

@@ -9,7 +9,7 @@ from operator import attrgetter
 from webcrawl.base import numbers
 from webcrawl.base.markup import Html, join
 from webcrawl.base.model import FAILURES
-from webcrawl.record.statistics import top_level
+from webcrawl.record.statistics import top_level_domain
 from webcrawl.record.tally import HostRow, HostTally, NameTally
 from webcrawl.store.jobdir.stats_file import OTHERS
 from webcrawl.tools.report import charts
@@ -49,16 +49,16 @@ def _exactness(hosts: HostTally) -> Html:
         )
     return note(
         "A point (x, y) means that x servers had at least y documents, or bytes. There are more hosts than are kept by "
-        f"name: what the table says of one may be too little by {numbers.count(hosts.missed[0], 'document')} and "
-        f"{numbers.size(hosts.missed[1])} at most, and no host with more is missing. The small ones are known from a "
-        f"sample of one in {numbers.number(1 << hosts.level)}.",
+        f"name: what the table says of one may be too little by {numbers.count(hosts.max_missed[0], 'document')} and "
+        f"{numbers.size(hosts.max_missed[1])} at most, and no host with more is missing. The small ones are known from "
+        f"a sample of one in {numbers.number(1 << hosts.level)}.",
     )
 
 
 def at_least(hosts: HostTally, measure: int) -> list[tuple[int, int]]:
     """Return (hosts, value) for each value: how many hosts have at least so much, largest first."""
     weights: Counter[int] = Counter()
-    for row, weight in hosts.weighed(measure):
+    for row, weight in hosts.weighted_rows(measure):
         weights[(row.documents, row.size)[measure]] += weight
     found, reached = [], 0
     for value in sorted(filter(None, weights), reverse=True):
@@ -169,11 +169,11 @@ def domains(source: ReportSource) -> Html:
     if not statistics.documents:
         return section("domains", "Top-level domains", note("There are no documents yet."))
     hosts: Counter[str] = Counter()
-    for row, weight in statistics.hosts.weighed(0):
+    for row, weight in statistics.hosts.weighted_rows(0):
         if row.documents:
-            hosts[top_level(row.name)] += weight
+            hosts[top_level_domain(row.name)] += weight
     whole = sum(hosts.values())
-    rows = statistics.domains.first(MOST)
+    rows = statistics.domains.top(MOST)
     hosts[OTHERS] = whole - sum(hosts[name] for name, *_ in rows)
     cells: list[list[Cell]] = [
         [_dotted(name), hosts[name], hosts[name] / whole, many, many / statistics.documents, size]

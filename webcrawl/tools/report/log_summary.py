@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from webcrawl.base.page_values import walled
-from webcrawl.record.statistics import Statistics, host_if_any, read_line
+from webcrawl.record.statistics import Statistics, count_log_line, host_if_any
 from webcrawl.store.disk import regular
 from webcrawl.store.jobdir.crawl_line import OURS, fields
 from webcrawl.store.lines import LONGEST_LINE
@@ -217,7 +217,7 @@ class LogFindings:
         size = 0 if sent == b"-" else int(sent)
         milliseconds = 0 if fetched == b"-" else int(fetched[fetched.index(b"+") + 1 :])
         if statistics is not None:
-            read_line(statistics, line.decode("ascii").split())
+            count_log_line(statistics, line.decode("ascii").split())
         # A robots.txt or a probe is the crawl's own: no seed has led to it, and it is no document.
         is_of_crawl = path[-1:] in OURS
         if not is_of_crawl:

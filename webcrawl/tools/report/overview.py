@@ -29,7 +29,7 @@ MOST = 240  # points of a line: what a screen can show
 def overview(source: ReportSource, log: LogFindings) -> Html:
     """Return the numbers that are asked for first."""
     statistics, state = source.statistics, source.state
-    hosts = sum(weight for row, weight in statistics.hosts.weighed(0) if row.documents)
+    hosts = sum(weight for row, weight in statistics.hosts.weighted_rows(0) if row.documents)
     about = "about " if statistics.hosts.level else ""
     ended = sum(statistics.outcomes.values())
     failed = sum(

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 from webcrawl.crawl.control.in_force import PAUSED_HOSTS, paused_hosts_in
 from webcrawl.frontier.domain_table import FAMILIES
-from webcrawl.record.statistics import Statistics, joined
+from webcrawl.record.statistics import Statistics, join_statistics
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir import meta_row, stats_file
 from webcrawl.store.jobdir.counter_words import FILTERED
@@ -237,7 +237,7 @@ class ReportSource:
     def together(cls, jobdir: Path, drones: Sequence[ReportSource]) -> Self:
         """Return the source of all drones, once the statistics of each are complete."""
         key = drones[0].key
-        statistics = joined([drone.statistics for drone in drones], key)
+        statistics = join_statistics([drone.statistics for drone in drones], key)
         clean = all(drone.clean for drone in drones)
         times = [drone.at for drone in drones]
         return cls(
