@@ -537,8 +537,8 @@ def pages(jobdir: str | PathLike[str]) -> Iterator[Page]:
         originals = PayloadPlaces(Path(folder) / "originals.db")
         try:
             for answer in Archives(files, from_the_beginning, originals, ARCHIVED_TRUNCATE):
-                if answer.found is not None and not answer.found[0].is_own:
-                    yield read_page(*answer.found, KINDS)
+                if answer.download is not None and not answer.download[0].is_own:
+                    yield read_page(*answer.download, KINDS)
         finally:
             originals.close()
 

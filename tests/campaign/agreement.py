@@ -11,7 +11,7 @@ from pyarrow import parquet
 
 from tests.support.commands import command
 from webcrawl.lab.simweb.kinds import trap_entrance
-from webcrawl.record.pagefiles import name_of
+from webcrawl.record.pagefiles import page_file_name
 from webcrawl.store.jobdir import crawl_line
 from webcrawl.tools.verify_crawl import verify
 
@@ -126,7 +126,7 @@ def _images(jobdir, _beside):
 def _pagefiles(jobdir, _beside):
     rows = _rows(jobdir, "logs/store.log")
     for _, url, _, _, _, _, size, _, number, offset in rows:
-        assert (jobdir / name_of(int(number))).stat().st_size >= int(offset) + int(size), url
+        assert (jobdir / page_file_name(int(number))).stat().st_size >= int(offset) + int(size), url
     return Found([row[1] for row in rows], ())
 
 

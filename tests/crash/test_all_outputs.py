@@ -25,7 +25,7 @@ from tests.support.crawling import Crawl, wait_until
 from tests.support.plain_site import serving
 from webcrawl.content.near_duplicates import fingerprint
 from webcrawl.crawl.outputs.tags import start_tags
-from webcrawl.record.pagefiles import name_of
+from webcrawl.record.pagefiles import page_file_name
 from webcrawl.tools.verify_crawl import verify
 
 pytestmark = pytest.mark.xdist_group("all outputs")  # one killed crawl for all tests
@@ -130,7 +130,7 @@ def test_page_files(killed):
     wanted = numbered(here, "page", 0) | numbered(here, "image")
     assert Counter(row[1] for row in stored) == Counter(wanted)
     for _, url, _, _, _, _, size, _, number, offset in stored:
-        body = (jobdir / name_of(int(number))).read_bytes()[int(offset) :][: int(size)]
+        body = (jobdir / page_file_name(int(number))).read_bytes()[int(offset) :][: int(size)]
         assert body == bodies[url]
 
 

@@ -36,6 +36,6 @@ class TestNested:
 
     def test_the_note_of_an_index(self, tmp_path):
         """What an index of earlier captures was made of is not known."""
-        (tmp_path / sources.FILES).write_bytes(NESTED)
+        (tmp_path / sources.FILES_LIST).write_bytes(NESTED)
 
-        assert sources.read_kept(tmp_path) is None
+        assert sources.read_indexed_files(tmp_path) is None

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.outputs import Crawl
 from webcrawl.base.model import Link
-from webcrawl.record.pagefiles import PageFileFacts, PageFiles, name_of
+from webcrawl.record.pagefiles import PageFileFacts, PageFiles, page_file_name
 from webcrawl.tools.verify_crawl import verify
 
 
@@ -34,7 +34,7 @@ class Stored(Crawl):
         found = {}
         for line in (self.root / "logs/store.log").read_text().splitlines():
             _, url, _, _, _, _, size, _, number, offset = line.split("\t")
-            path = self.root / name_of(int(number))
+            path = self.root / page_file_name(int(number))
             path = path if path.exists() else path.with_suffix(".pfl.open")
             found[url.rpartition("/")[2]] = path.read_bytes()[int(offset) :][: int(size)]
         return found
@@ -70,7 +70,7 @@ def test_files_are_full_and_then_finished(stored):
         stored.checkpoint()
 
     files = {path.name: path.stat().st_size for path in (stored.root / "pages").iterdir()}
-    names = [name_of(number).removeprefix("pages/") for number in range(3)]
+    names = [page_file_name(number).removeprefix("pages/") for number in range(3)]
     assert files == {names[0]: 10, names[1]: 1, names[2]: 30, "pagefile_00003.pfl.open": 10}
     assert stored.bodies() == {
         "a": b"a" * 6,

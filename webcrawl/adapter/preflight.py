@@ -416,12 +416,12 @@ def _unread_stores(argument: str) -> list[str]:
 def _check_earlier(argument: str, jobdir: Path) -> None:
     """Raise NoEarlier if an earlier crawl cannot be read, or CdxServerError if a server is away."""
     from webcrawl.record.since.cdx_server import CdxServer  # noqa: PLC0415 - as above
-    from webcrawl.record.since.index import check  # noqa: PLC0415 - as above
+    from webcrawl.record.since.index import check_has_captures  # noqa: PLC0415 - as above
     from webcrawl.record.since.sources import sources  # noqa: PLC0415 - as above
 
-    earlier = sources(argument, jobdir)
-    if not earlier.servers:
-        check(earlier.files)
+    found = sources(argument, jobdir)
+    if not found.servers:
+        check_has_captures(found.files)
     is_resumed = any(map(is_crawl, crawls_of(jobdir)))
     # Only a new crawl needs servers that answer
     if is_resumed:

@@ -15,7 +15,13 @@ from webcrawl.base.model import Exchange, Link, Outcome
 from webcrawl.crawl.barrier import Barrier
 from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.trip import Trip
-from webcrawl.record.archives import LOST, ORIGINALS, ArchivedAnswer, Archives, PayloadPlaces
+from webcrawl.record.archives import (
+    LOSS_PREFIX,
+    ORIGINALS_FILE,
+    ArchivedAnswer,
+    Archives,
+    PayloadPlaces,
+)
 from webcrawl.record.shards import Shard
 from webcrawl.record.warc.unpacking import RecordStart
 from webcrawl.store.crawldb import CrawlDB, Part
@@ -60,7 +66,7 @@ class ArchivedPages:
         self._originals = _originals(crawl.parts.db)
         self._hear_robots = hear_robots
         self.archives = Archives(files, self._places.get, self._originals, truncate, shard)
-        again = starmap(self.archives.again, [*self._places.unfinished])
+        again = starmap(self.archives.reread, [*self._places.unfinished])
         self._answers: Iterator[ArchivedAnswer] = chain(again, self.archives)
         self.is_over = False  # all have been handed out
 
@@ -77,23 +83,23 @@ class ArchivedPages:
             if answer is None:
                 self.is_over = True
                 break
-            if answer.next is not None:
-                self._places.set(answer.name, answer.next)
+            if answer.resume_at is not None:
+                self._places.set(answer.name, answer.resume_at)
             else:
-                self._places.unfinished.pop((answer.name, answer.at), None)
-            self._counters.update(answer.lost)
-            if answer.found is None:
+                self._places.unfinished.pop((answer.name, answer.start), None)
+            self._counters.update(answer.counters)
+            if answer.download is None:
                 continue
-            if answer.is_elsewhere:
-                self._hear_robots(*answer.found)
+            if answer.is_of_other_shard:
+                self._hear_robots(*answer.download)
                 continue
             if self._forgotten and self._forgotten.has(
-                answer.found[0].url, answer.found[1].started
+                answer.download[0].url, answer.download[1].started
             ):
                 self._counters.update(["archive/forgotten"])
                 continue
-            answer.found[1].state.was_begun = answer.next is None
-            return self._trip(*answer.found, (answer.name, answer.at))
+            answer.download[1].state.was_begun = answer.resume_at is None
+            return self._trip(*answer.download, (answer.name, answer.start))
         return None
 
     def _trip(self, link: Link, exchange: Exchange, unfinished: Unfinished) -> Trip:
@@ -154,13 +160,13 @@ class ArchivePlaces(Part):
 def lost_of(figures: Mapping[str, Any]) -> dict[str, int]:
     """Return how much could not be read, by what it was: answers, records, files."""
     return {
-        name.removeprefix(LOST): int(value)
+        name.removeprefix(LOSS_PREFIX): int(value)
         for name, value in figures.items()
-        if name.startswith(LOST)
+        if name.startswith(LOSS_PREFIX)
     }
 
 
 def _originals(db: CrawlDB) -> PayloadPlaces:
-    originals = PayloadPlaces(db.folder / ORIGINALS)
+    originals = PayloadPlaces(db.folder / ORIGINALS_FILE)
     db.join(originals)
     return originals

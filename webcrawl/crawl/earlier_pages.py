@@ -26,8 +26,8 @@ from webcrawl.crawl.crawl import Crawl
 from webcrawl.crawl.trip import Trip
 from webcrawl.net.errors import Cancelled
 from webcrawl.net.http_request import Headers
-from webcrawl.record.since.cdx_server import CdxServer, CdxServerError, is_payload
-from webcrawl.record.since.earlier import Earlier, LatestCapture
+from webcrawl.record.since.cdx_server import CdxServer, CdxServerError, is_comparable
+from webcrawl.record.since.earlier import EarlierCaptures, LatestCapture
 from webcrawl.record.since.index import EarlierIndex
 from webcrawl.record.since.sources import sources
 from webcrawl.store.worker import Worker
@@ -66,7 +66,7 @@ class CdxServers:
             try:
                 found = await asyncio.wait_for(answer, PATIENCE)
             except TimeoutError:
-                server.cut()
+                server.interrupt()
                 self._lose(server, f"{server.address}: no answer within {PATIENCE:.0f} seconds")
                 is_asked = False
             except CdxServerError as error:
@@ -98,7 +98,7 @@ class CdxServers:
         """End all requests to the servers, and close them: no download waits for one any more."""
         for lane in self._lanes:
             for server, worker in lane:
-                server.cut()
+                server.interrupt()
                 worker.close()
                 server.close()
 
@@ -154,7 +154,7 @@ class Since:
 
     def __init__(
         self,
-        earlier: Earlier,
+        earlier: EarlierCaptures,
         count: Callable[[Iterable[str]], None],
         fail: Callable[[Exception], object],
         servers: CdxServers | None = None,
@@ -208,7 +208,7 @@ class Since:
                 self._note(answer.url, 1)
         # A 304 becomes a page with the earlier body: behind it lie links that no server sends
         # again, and every pipeline works unchanged.
-        return known.answered(answer)
+        return known.complete_answer(answer)
 
     def _note(self, url: str, signs: int) -> None:
         host = host_of(url)
@@ -233,7 +233,7 @@ class Since:
 
         A failure ends the crawl, and is raised.
         """
-        if exchange.state.refers is not None or not is_payload(exchange):
+        if exchange.state.refers is not None or not is_comparable(exchange):
             return
         try:
             exchange.state.refers = await self._asked(self._earlier.of_answer, exchange)
@@ -285,4 +285,4 @@ async def since_of(
             )
     count = crawl.parts.counters.update
     servers = CdxServers(found.servers, index.begun, count) if found.servers else None
-    return Since(Earlier(index, values["DOWNLOAD_TRUNCATE"]), count, fail, servers)
+    return Since(EarlierCaptures(index, values["DOWNLOAD_TRUNCATE"]), count, fail, servers)

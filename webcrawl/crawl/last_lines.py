@@ -165,9 +165,9 @@ def report_command(folder: Path) -> str:
 
 def _earlier(folder: Path) -> Iterable[Path]:
     """Return the archives of `-a since`, oldest first, to which unchanged pages refer."""
-    from webcrawl.record.since.sources import FOLDER, read_kept  # noqa: PLC0415 - not before the end of a crawl
+    from webcrawl.record.since.sources import FOLDER, read_indexed_files  # noqa: PLC0415 - not before the end of a crawl
 
-    indexes = [Path(sign.path) for sign in read_kept(folder / "state" / FOLDER) or ()]
+    indexes = [Path(sign.path) for sign in read_indexed_files(folder / "state" / FOLDER) or ()]
     return dict.fromkeys(index.parent for index in indexes if any(index.parent.glob("*.warc*")))
 
 

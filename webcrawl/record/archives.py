@@ -1,7 +1,8 @@
-"""Reads many archive files one after the other, from wherever a former run had come to, as answers.
+"""Reads the answers of many archive files, each from the place at which an earlier run stopped.
 
-A crawl that is killed fetches again what is behind that, perhaps into a file of another name:
-whoever had read it here would have those pages twice.
+Of a file that a crawl still writes only the bytes up to its last checkpoint are read. A crawl that
+is killed fetches the pages behind its checkpoint again, perhaps into a file of another name: they
+would be read twice.
 """
 
 from __future__ import annotations
@@ -21,23 +22,21 @@ from typing import Self
 from webcrawl.base.model import Exchange, Link
 from webcrawl.base.readable import count
 from webcrawl.record.archived_answers import (
-    ROBOTS,
+    ROBOTS_PATH,
     Answers,
     NoOriginal,
     NoPage,
     RecordedCapture,
     Unusable,
     captures,
-    has_head,
     is_repeat,
     is_unmodified,
-    most,
-    refers,
-    unmodified,
+    max_block_bytes,
+    needs_original,
 )
 from webcrawl.record.shards import Shard
 from webcrawl.record.warc.archive_files import name_of, package_of, size_of
-from webcrawl.record.warc.reader import NotWarc, ReadRecord, RecordReader, SkippedRange, ignore
+from webcrawl.record.warc.reader import NotWarc, ReadRecord, RecordReader, SkippedRange, ignore_loss
 from webcrawl.record.warc.unpacking import RecordStart
 from webcrawl.store.crawldb import Part
 from webcrawl.store.disk import regular
@@ -53,23 +52,23 @@ logger = logging.getLogger(__name__)
 
 
 def counted_bytes(path: Path) -> int | None:
-    """Return the bytes of a file that count; None if all do.
+    """Return how many bytes of a file may be read, or None if the whole file may be read.
 
-    All bytes count of a finished file, and of any file outside of a crawl's folder. Raise
+    A finished file, and a file outside of a crawl's folder, may be read as a whole. Raise
     StoreError if the crawl's state cannot be read.
     """
     path = path.resolve()
     jobdir = path.parent.parent
     if not path.name.endswith(OPEN) or not is_crawl(jobdir):
         return None
-    # Bytes behind the last checkpoint are cut off if the crawl is killed, and fetched again
+    # If the crawl is killed, bytes behind its last checkpoint are cut off, and fetched again
     noted = JobDir(jobdir).read(lengths)
     name = path.relative_to(jobdir).as_posix()
     return length_of(name, noted) or 0
 
 
-def tell_left(path: Path, size: int) -> None:
-    """Log what becomes of so many bytes that do not count."""
+def log_uncounted_bytes(path: Path, size: int) -> None:
+    """Log why the last `size` bytes of a file are not read, and what becomes of them."""
     if is_locked(path.resolve().parent.parent):
         logger.info(
             "%s: its crawl is still running, so the last %d bytes, which no checkpoint includes "
@@ -82,68 +81,71 @@ def tell_left(path: Path, size: int) -> None:
         logger.warning("%s: its last %d bytes are ignored: %s", path, size, why)
 
 
-def tell_unfinished(path: Path, size: int) -> None:
-    """Log that so many bytes may be the beginning of a record that is still to come."""
+def log_unfinished_bytes(path: Path, size: int) -> None:
+    """Log that the last `size` bytes of a file may be the beginning of an unfinished record."""
     if size > 0:
         logger.info(
             "%s: is still being written, so its last %d bytes are left for later", path, size
         )
 
 
-LOST = "archive/lost/"  # how the counters of what could not be read begin
-TOLD = 10  # lines about damage, and about each reason why a record is left out, in each file
+LOSS_PREFIX = "archive/lost/"  # of the counters of what could not be read
+MAX_LOGGED_LOSSES = 10  # of each kind, in each file
 
 
 @dataclass(frozen=True, slots=True)
 class ArchivedAnswer:
-    """A download of an archive and the place of the next one, or a place without a download."""
+    """A step of reading an archive file: a download, or only a place that was reached."""
 
-    name: str  # of its file, as it is once the file is finished
-    next: RecordStart | None  # None: the place from which to go on stays as it is
-    lost: tuple[str, ...]  # what could not be read before that place, one name for each
-    found: tuple[Link, Exchange] | None = None
-    at: RecordStart | None = None  # where it begins
-    is_elsewhere: bool = False  # a robots.txt in a file of another shard, which makes the page
-    record: str = ""  # the identifier of its record
+    name: str  # of its file, without `.open`
+    resume_at: RecordStart | None  # where the next run begins; None: as before this step
+    counters: tuple[str, ...]  # to be raised by one each: what was left out before `resume_at`
+    download: tuple[Link, Exchange] | None = None
+    start: RecordStart | None = None  # where the download's records begin
+    # A robots.txt in a file of another shard. That shard makes a page of it, and this one does not.
+    is_of_other_shard: bool = False
+    record: str = ""  # the identifier of the download's first record
 
 
 def from_the_beginning(_: str) -> None:
-    """Return None: the `place_of` of archives that no earlier run has read."""
+    """Return None: the `resume_place_of` of archives that no earlier run has read."""
 
 
 TakeCapture = Callable[[Path, RecordedCapture], tuple[Link, Exchange] | None]
 
 
 class Archives:
-    """All answers of these files, or of a shard of them.
+    """The answers of archive files, or of one shard of the files.
 
-    Of the files of other shards it notes where payloads are, because revisit records may refer to
-    them, and gives the robots.txt, because what that says holds for pages of any file.
+    The files of other shards are read for two things. Revisit records of this shard may refer to
+    payloads in them, and a robots.txt in them holds for pages in any file.
     """
 
     def __init__(
         self,
         files: Sequence[Path],
-        place_of: Callable[[str], RecordStart | None],
+        resume_place_of: Callable[[str], RecordStart | None],
         originals: PayloadPlaces | None,
         truncate: int,
         shard: Shard | None = None,
     ) -> None:
-        """`place_of`: where to begin in a file, by its name.
+        """`resume_place_of` returns the place at which to begin in a file, or None, by its name.
 
-        Without `originals` revisit records, which refer to other records' payloads, are left out.
+        Without `originals` all revisit records are left out. Bodies are cut after `truncate` bytes.
         """
         self._files = [(path, shard is None or shard.has(path)) for path in files]
-        self._place_of = place_of
+        self._resume_place_of = resume_place_of
         self._originals = originals
         self._answers = Answers(truncate)
-        self._most = most(truncate)
-        self._told: Counter[str] = Counter()
-        self._lost: list[str] = []
-        self._sizes = [_size(path, counted_bytes(path)) for path, is_own in self._files if is_own]
-        self.size = sum(self._sizes)
-        self.done = 0  # bytes of all files
-        self.number = 0  # of the file that is being read
+        self._max_block_bytes = max_block_bytes(truncate)
+        self._loss_counts: Counter[str] = Counter()  # in the file that is being read, by kind
+        self._counters: list[str] = []  # for the next ArchivedAnswer
+        self._sizes = [
+            _counted_size(path, counted_bytes(path)) for path, is_own in self._files if is_own
+        ]
+        self.bytes_total = sum(self._sizes)
+        self.bytes_done = 0
+        self.file_number = 0  # of the file that is being read, from 1
 
     def __len__(self) -> int:
         return len(self._sizes)
@@ -152,248 +154,265 @@ class Archives:
         """Yield the answers. Raise StoreError if the system does not let a file be read."""
         for path, is_own in self._files:
             try:
-                yield from self._own(path) if is_own else self._of_another_shard(path)
+                if is_own:
+                    yield from self._answers_of_own_file(path)
+                else:
+                    yield from self._robots_of_other_file(path)
             except OSError as error:
                 raise StoreError(f"{path}: {error.strerror or error}") from error
-        self.done = self.size
+        self.bytes_done = self.bytes_total
 
-    def _own(self, path: Path) -> Iterator[ArchivedAnswer]:
-        """Yield the answers of a file, and count how much of it is read."""
-        size = self._sizes[self.number]
-        before = sum(self._sizes[: self.number])
-        self.number += 1
-        self.done = before
-        self._told.clear()
+    def _answers_of_own_file(self, path: Path) -> Iterator[ArchivedAnswer]:
+        """Yield the answers of a file, and count how many of its bytes are read."""
+        size = self._sizes[self.file_number]
+        before = sum(self._sizes[: self.file_number])
+        self.file_number += 1
+        self.bytes_done = before
+        self._loss_counts.clear()
         counted = counted_bytes(path)
-        if counted is not None and (behind := size_of(_present(path)) - counted) > 0:
-            tell_left(path, behind)
+        if counted is not None:
+            uncounted = size_of(_current_path(path)) - counted
+            if uncounted > 0:
+                log_uncounted_bytes(path, uncounted)
         try:
-            for answer in self._file(path, self._found, is_own=True):
-                read = sum(answer.next or ())
-                # There may be more unpacked bytes
-                self.done = before + min(read, size)
+            for answer in self._read_file(path, self._usable_answer, is_own=True):
+                read = sum(answer.resume_at or ())
+                # A place may have more unpacked bytes than the file has packed ones
+                self.bytes_done = before + min(read, size)
                 yield answer
         except NotWarc as error:
-            # It has no records that could be damaged
-            self._lost.clear()
-            self._lose("files", str(error))
-            # That line says it all
-            self._told.clear()
-            yield ArchivedAnswer(name_of(path), RecordStart(size, 0), self._losses())
-        if self._told:
-            kinds = ", ".join(f"{kind} {number}" for kind, number in sorted(self._told.items()))
+            # The file as a whole is lost: damage within it is not counted
+            self._counters.clear()
+            self._note_loss("files", str(error))
+            # No summary, because the line about the file says it all
+            self._loss_counts.clear()
+            yield ArchivedAnswer(name_of(path), RecordStart(size, 0), self._take_counters())
+        if self._loss_counts:
+            kinds = ", ".join(
+                f"{kind} {number}" for kind, number in sorted(self._loss_counts.items())
+            )
             logger.warning(
-                "%s: %s could not be read: %s", path, count(self._told.total(), "place"), kinds
+                "%s: %s could not be read: %s",
+                path,
+                count(self._loss_counts.total(), "place"),
+                kinds,
             )
 
-    def again(self, name: str, place: RecordStart) -> ArchivedAnswer:
-        """Return the download at this place of a file that a former run has read, at least so far."""
-        path = _present(Path(name + OPEN))
-        found = None
-        is_there = False
+    def reread(self, name: str, place: RecordStart) -> ArchivedAnswer:
+        """Return the download at a place that an earlier run has read already.
+
+        A record that is no longer there is counted as lost.
+        """
+        path = _current_path(Path(name + OPEN))
+        download = None
+        is_found = False
         try:
-            with RecordReader(path, self._most, partial(self._damaged, path), place) as records:
-                capture = next(captures(records, ignore), None)
+            with RecordReader(
+                path, self._max_block_bytes, partial(self._note_damage, path), place
+            ) as records:
+                capture = next(captures(records, ignore_loss), None)
                 if capture is not None and capture.place == place:
-                    is_there = True
-                    found = self._found(path, capture)
+                    is_found = True
+                    download = self._usable_answer(path, capture)
         except (OSError, NotWarc) as error:
             logger.warning("%s: %s", path, error)
-        if not is_there:
-            self._lose(
+        if not is_found:
+            self._note_loss(
                 "again",
                 f"{path}: byte {place}: the record that an earlier run did not finish is missing",
             )
-        return ArchivedAnswer(name, None, self._losses(), found, place)
+        return ArchivedAnswer(name, None, self._take_counters(), download, place)
 
-    def _of_another_shard(self, path: Path) -> Iterator[ArchivedAnswer]:
-        """Note the payloads of a file, by its index if it has one, and yield its robots.txt.
+    def _robots_of_other_file(self, path: Path) -> Iterator[ArchivedAnswer]:
+        """Note where another shard's file has payloads, and yield each robots.txt in it.
 
-        Answers without anything found are occasions for the caller to do other work. What cannot be
-        read is the loss of the shard that has the file.
+        Its index is read instead, if it has one. Steps without a download are yielded so that the
+        caller can do other work. Records that cannot be read are counted by the shard that has the
+        file, and not here.
         """
         lines = index_lines(path)
         if lines is None:
-            # The shard that has the file says that it is none
+            # The shard that has the file reports that it is no WARC file
             with suppress(NotWarc):
-                yield from self._file(path, self._robots, is_own=False)
+                yield from self._read_file(path, self._own_robots, is_own=False)
             return
         name = name_of(path)
         size = size_of(path)
-        if self._place_of(name) == RecordStart(size, 0):
+        if self._resume_place_of(name) == RecordStart(size, 0):
             return
         for line in lines:
             place = RecordStart(line.offset, 0)
             if self._originals is not None and not line.is_revisit:
                 self._originals.add_indexed(line, place, name)
-            found = self._robots_at(path, place) if line.url.endswith(ROBOTS) else None
-            yield ArchivedAnswer(name, None, (), found, is_elsewhere=True)
+            robots = self._own_robots_at(path, place) if line.url.endswith(ROBOTS_PATH) else None
+            yield ArchivedAnswer(name, None, (), robots, is_of_other_shard=True)
         yield ArchivedAnswer(name, RecordStart(size, 0), ())
 
-    def _file(self, path: Path, take: TakeCapture, *, is_own: bool) -> Iterator[ArchivedAnswer]:
-        """Yield what `take` finds in captures, from where the last run ended.
+    def _read_file(
+        self, path: Path, take: TakeCapture, *, is_own: bool
+    ) -> Iterator[ArchivedAnswer]:
+        """Yield what `take` returns for each capture, from the place at which the last run stopped.
 
-        Raise NotWarc if the file has no record.
+        Without `is_own`, steps without a download are left out, and losses are ignored. Raise
+        NotWarc if the file has no record. Raise StoreError if it has become shorter.
         """
         name = name_of(path)
         counted = counted_bytes(path)
-        place = self._place_of(name)
-        size = _size(path, counted)
+        place = self._resume_place_of(name)
+        size = _counted_size(path, counted)
         processed = place.offset if place is not None else 0
-        # An archive that has shrunk is lost, and not at its end
+        # The archive has lost records that were read before: it is not simply at its end
         if processed > size:
             raise StoreError(
                 f"{path}: {processed} bytes were processed earlier, but the file is now shorter"
             )
-        path = _present(path)
+        path = _current_path(path)
         is_processed = place is not None and processed == size
         if is_processed or counted == 0:
             return
-        damaged, refused = self._hearers(path) if is_own else (ignore, ignore)
-        with RecordReader(path, self._most, damaged, place, counted) as records:
+        on_damage: Callable[[SkippedRange], None] = ignore_loss
+        on_unusable: Callable[[ReadRecord, str], object] = ignore_loss
+        if is_own:
+            on_damage = partial(self._note_damage, path)
+            on_unusable = partial(self._note_unusable, path, "unusable")
+        with RecordReader(path, self._max_block_bytes, on_damage, place, counted) as records:
             end = None
-            for capture in captures(records, refused):
-                # A crawl writes the metadata record behind the answer: it may still come
-                may_be_written_on = records.is_open and records.ended and not capture.notes
-                if may_be_written_on:
+            for capture in captures(records, on_unusable):
+                # A crawl writes the metadata record behind the answer: it may be missing so far
+                is_unfinished = records.is_open and records.ended and not capture.notes
+                if is_unfinished:
                     end = capture.place
                     break
                 self._note_payload(capture, name)
-                found = take(path, capture)
-                if found is not None or not is_own:
+                download = take(path, capture)
+                if download is not None or not is_own:
                     yield ArchivedAnswer(
                         name,
-                        capture.next or capture.place,
-                        self._losses(),
-                        found,
+                        capture.after_all or capture.place,
+                        self._take_counters(),
+                        download,
                         capture.place,
-                        is_elsewhere=not is_own,
+                        is_of_other_shard=not is_own,
                         record=capture.first.id,
                     )
             end = end or records.place
             if is_own and records.is_open:
-                tell_unfinished(path, size - end.offset)
-            yield ArchivedAnswer(name, end, self._losses())
+                log_unfinished_bytes(path, size - end.offset)
+            yield ArchivedAnswer(name, end, self._take_counters())
 
-    def _robots_at(self, path: Path, place: RecordStart) -> tuple[Link, Exchange] | None:
-        """Return what `_robots` does of the capture at this place; None if it is damaged."""
+    def _own_robots_at(self, path: Path, place: RecordStart) -> tuple[Link, Exchange] | None:
+        """Return the answer of the capture at a place, if it is what `_own_robots` looks for."""
         try:
-            with RecordReader(path, self._most, ignore, place) as records:
-                capture = next(captures(records, ignore), None)
+            with RecordReader(path, self._max_block_bytes, ignore_loss, place) as records:
+                capture = next(captures(records, ignore_loss), None)
         except NotWarc:
             return None
-        return self._robots(path, capture) if capture is not None else None
+        return self._own_robots(path, capture) if capture is not None else None
 
-    def _robots(self, path: Path, capture: RecordedCapture) -> tuple[Link, Exchange] | None:
-        """Return the answer of a capture if it is a robots.txt that the crawl fetched for itself."""
-        if not capture.first.url.endswith(ROBOTS) or is_repeat(capture):
+    def _own_robots(self, path: Path, capture: RecordedCapture) -> tuple[Link, Exchange] | None:
+        """Return the answer of a capture if it is a robots.txt fetched for other URLs, or None."""
+        if not capture.first.url.endswith(ROBOTS_PATH) or is_repeat(capture):
             return None
         try:
-            link, answer = self._answer(path, capture)
+            link, answer = self._read_answer(path, capture)
         except Unusable:
             return None
         return (link, answer) if link.is_prerequisite else None
 
-    def _found(self, path: Path, capture: RecordedCapture) -> tuple[Link, Exchange] | None:
-        """Return the answer of a capture, or None if there is none, which is counted."""
+    def _usable_answer(self, path: Path, capture: RecordedCapture) -> tuple[Link, Exchange] | None:
+        """Return the answer of a capture. Return None, and count why, if it is to be left out."""
         if is_repeat(capture):
-            self._lost.append("archive/repeats")
+            self._counters.append("archive/repeats")
             return None
         if self._originals is None and capture.first.kind == "revisit":
             return None
         try:
-            return self._answer(path, capture)
+            return self._read_answer(path, capture)
         except NoPage:
-            self._lost.append("archive/others")
+            self._counters.append("archive/others")
         except NoOriginal as error:
-            self._refused(path, "revisits", capture.first, str(error))
+            self._note_unusable(path, "revisits", capture.first, str(error))
         except Unusable as error:
-            self._refused(path, "unusable", capture.first, str(error))
+            self._note_unusable(path, "unusable", capture.first, str(error))
         return None
 
-    def _answer(self, path: Path, capture: RecordedCapture) -> tuple[Link, Exchange]:
-        """Return the answer of a capture. Raise Unusable if it cannot be read."""
+    def _read_answer(self, path: Path, capture: RecordedCapture) -> tuple[Link, Exchange]:
+        """Return the answer of a capture. Raise Unusable if it cannot be read.
+
+        Raise NoOriginal, which is Unusable too, if its payload is in none of the files read so far.
+        """
         file = path.name.removesuffix(OPEN)
-        if not refers(capture):
+        if not needs_original(capture):
             return self._answers.read(capture, None, file)
-        original = self._original(capture.first)
+        original = self._find_original(capture.first)
         if original is None:
             raise NoOriginal("its payload is in none of the files read so far")
-        if not is_unmodified(capture.first):
-            return self._answers.read(capture, original, file)
-        # Its own head is read alone, and then joined with the page
-        own = None if has_head(capture.first) else original
-        link, answer = self._answers.read(capture, own, file)
-        return link, unmodified(original, answer)
+        return self._answers.read_with_original(capture, original, file)
 
-    def _original(self, revisit: ReadRecord) -> Exchange | None:
+    def _find_original(self, revisit: ReadRecord) -> Exchange | None:
         """Return the answer that a revisit record refers to, or None if no file has it.
 
-        The record with the identifier that it names goes before any other with the same payload: an
-        index has no identifiers, and a browser may have made other documents of the same payload.
+        A record with the identifier that the revisit record names is preferred to any other with
+        the same payload: a browser may have made different documents of the same payload. Records
+        that were noted from an index have no identifiers.
         """
-        found: Exchange | None = None
+        first_found: Exchange | None = None
         places = self._originals.find(revisit) if self._originals is not None else ()
         for name, place in places:
             # A file that was read while it was written may have lost its `.open` since
             for path in (Path(name), Path(name + OPEN)):
                 try:
-                    with RecordReader(path, self._most, ignore, place) as records:
-                        capture = next(captures(records, ignore), None)
+                    with RecordReader(path, self._max_block_bytes, ignore_loss, place) as records:
+                        capture = next(captures(records, ignore_loss), None)
                     if capture is None or capture.first.kind == "revisit":
                         continue
                     if revisit.names(capture.first.id, "warc-refers-to"):
                         return self._answers.read(capture)[1]
-                    found = found or self._answers.read(capture)[1]
+                    first_found = first_found or self._answers.read(capture)[1]
                 except (FileNotFoundError, NotWarc, Unusable):
-                    # The next place may hold the payload, too
+                    # The next place may have the payload, too
                     continue
-        return found
+        return first_found
 
     # -- what is lost
 
-    def _losses(self) -> tuple[str, ...]:
-        lost = tuple(self._lost)
-        self._lost = []
-        return lost
+    def _take_counters(self) -> tuple[str, ...]:
+        """Return the counters since the last call."""
+        counters = tuple(self._counters)
+        self._counters = []
+        return counters
 
     def _note_payload(self, capture: RecordedCapture, name: str) -> None:
         """Note where a payload is that later captures may refer to."""
         if self._originals is not None and capture.first.kind != "revisit":
             self._originals.add(capture.first, name)
 
-    def _hearers(
-        self, path: Path
-    ) -> tuple[Callable[[SkippedRange], None], Callable[[ReadRecord, str], None]]:
-        """Return what hears of damage in a file, and of records that cannot be used."""
-        return partial(self._damaged, path), partial(self._refused, path, "unusable")
+    def _note_damage(self, path: Path, lost: SkippedRange) -> None:
+        self._note_loss("damaged", f"{path}: byte {lost.at}: {lost.why}; {lost.size} bytes skipped")
 
-    def _damaged(self, path: Path, lost: SkippedRange) -> None:
-        self._lose("damaged", f"{path}: byte {lost.at}: {lost.why}; {lost.size} bytes skipped")
+    def _note_unusable(self, path: Path, kind: str, record: ReadRecord, why: str) -> None:
+        self._note_loss(kind, f"{path}: byte {record.place}: {record.kind} {record.url}: {why}")
 
-    def _refused(self, path: Path, kind: str, record: ReadRecord, why: str) -> None:
-        self._lose(kind, f"{path}: byte {record.place}: {record.kind} {record.url}: {why}")
-
-    def _lose(self, kind: str, line: str) -> None:
-        self._lost.append(f"{LOST}{kind}")
-        self._told[kind] += 1
-        if self._told[kind] <= TOLD:
+    def _note_loss(self, kind: str, line: str) -> None:
+        """Count a loss, and log a line about the first few of each kind."""
+        self._counters.append(f"{LOSS_PREFIX}{kind}")
+        self._loss_counts[kind] += 1
+        if self._loss_counts[kind] <= MAX_LOGGED_LOSSES:
             more = ""
-            if self._told[kind] == TOLD:
+            if self._loss_counts[kind] == MAX_LOGGED_LOSSES:
                 more = "; further ones in this file are counted, but not logged"
             logger.warning("%s%s", line, more)
 
 
-def _present(path: Path) -> Path:
-    """Return the path of a file that its crawl may have finished since it was named."""
+def _current_path(path: Path) -> Path:
+    """Return the path of a file, without `.open` if its crawl has finished it meanwhile."""
     return path if path.exists() else path.with_name(path.name.removesuffix(OPEN))
 
 
 def index_lines(path: Path) -> list[IndexLine] | None:
-    """Return the index beside an archive file, in the order of the records.
+    """Return the lines of the index beside an archive file, in the order of the records.
 
-    Return None if there is none, or it is not wholly an index of this file: the file itself is read
-    then.
+    Return None if there is no index, if a line cannot be read, or if a line is of another file.
     """
     if not path.name.endswith(index_line.ARCHIVE) or package_of(path) is not None:
         return None
@@ -407,37 +426,39 @@ def index_lines(path: Path) -> list[IndexLine] | None:
     return sorted(lines, key=lambda line: line.offset)
 
 
-def _size(path: Path, counted: int | None) -> int:
-    return size_of(_present(path)) if counted is None else counted
+def _counted_size(path: Path, counted: int | None) -> int:
+    return size_of(_current_path(path)) if counted is None else counted
 
 
-ORIGINALS = "originals.db"
+ORIGINALS_FILE = "originals.db"
 TABLES = """
 CREATE TABLE IF NOT EXISTS file (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE IF NOT EXISTS original (
     key INTEGER PRIMARY KEY, file INTEGER NOT NULL, at INTEGER NOT NULL, skip INTEGER NOT NULL
 );
 """
-AT_ONCE = 4096  # places in memory
+MAX_UNWRITTEN_PLACES = 4096
 
 
 class PayloadPlaces(Part):
-    """The places of an archive's payloads, by which revisit records can be read.
+    """The places of an archive's payloads, where the originals of revisit records are found.
 
-    They are found by identifier, by URL and date, and by payload digest: revisit records name any
-    of them. A URL may have had two states within one second, so a date counts in full; but some
-    programs write the fraction of a second only in one of the two records, so the whole second
-    counts, too, if nothing surer is known.
+    A place has up to three kinds of keys, because revisit records use any of them: the record's
+    identifier, URL and date, and payload digest. The page of a URL may have changed within a
+    second, so the date with its fraction is a key. Some programs write the fraction only in one of
+    the two records, so the whole second is another key, which is tried after surer ones.
 
-    A file of its own, in no checkpoint: what it says of the archive stays true, however far the
-    pages are processed. It is committed before each checkpoint, so it always knows the payloads
-    that come before the place to go on from.
+    The places are in a database of their own, and in no checkpoint: they stay true however many
+    pages are processed. It is committed before each checkpoint, so it always has the payloads that
+    come before the place at which the next run resumes.
     """
 
     def __init__(self, path: Path) -> None:
+        """Open the database, or create it. Raise StoreError if that fails."""
         self._path = path
-        self._files: dict[str, int] = {}
-        self._names: dict[int, str] = {}
+        self._files: dict[str, int] = {}  # numbers by name
+        self._names: dict[int, str] = {}  # names by number
+        # By key: file number, offset and skip of places that are not written yet
         self._new: dict[int, tuple[int, int, int]] = {}
         try:
             self._db = sqlite3.connect(path, isolation_level=None)
@@ -454,54 +475,59 @@ class PayloadPlaces(Part):
             raise self._failed(error) from error
 
     def add(self, record: ReadRecord, name: str) -> None:
-        """Add a record with a payload; `name` is that of its file, once the file is finished."""
-        names = _Names.of(record, "warc-record-id", "warc-target-uri", "warc-date")
-        self._add(names, record.place, name)
+        """Add the place of a record with a payload. `name` is that of its file, without `.open`."""
+        keys = _PayloadKeys.of_record(record, "warc-record-id", "warc-target-uri", "warc-date")
+        self._add(keys, record.place, name)
 
     def add_indexed(self, line: IndexLine, place: RecordStart, name: str) -> None:
-        """Add the record of a line of an index, which has no identifier, and whole seconds only."""
-        self._add(_Names.indexed(line), place, name)
+        """Add the place of a record from its index line.
+
+        The line has no identifier, and its date has whole seconds only.
+        """
+        self._add(_PayloadKeys.of_index_line(line), place, name)
 
     def find(self, revisit: ReadRecord) -> Iterator[tuple[str, RecordStart]]:
-        """Return files and places where the original may be, the surest first."""
-        names = _Names.of(
+        """Yield files and places where the original of a revisit record may be, the surest first."""
+        keys = _PayloadKeys.of_record(
             revisit, "warc-refers-to", "warc-refers-to-target-uri", "warc-refers-to-date"
         )
         if is_unmodified(revisit):
-            # The page that a 304 stands for has a head as well: the same payload may have come with
-            # another, elsewhere
-            keys = chain(names.sure, names.second, names.digest)
+            # The original of a 304 must have the right head, too: another URL may have had the same
+            # payload under another head
+            ordered = chain(keys.exact, keys.by_second, keys.by_digest)
         else:
-            keys = chain(names.sure, names.digest, names.second)
-        for key in keys:
-            where = self._new.get(key)
-            if where is None:
+            ordered = chain(keys.exact, keys.by_digest, keys.by_second)
+        for key in ordered:
+            row = self._new.get(key)
+            if row is None:
                 rows = self._execute(
                     "SELECT file, at, skip FROM original WHERE key = ?", (key,)
                 ).fetchall()
-                where = rows[0] if rows else None
-            if where is not None:
-                yield self._names[where[0]], RecordStart(where[1], where[2])
+                row = rows[0] if rows else None
+            if row is not None:
+                number, offset, skip = row
+                yield self._names[number], RecordStart(offset, skip)
 
-    def _add(self, names: _Names, place: RecordStart, name: str) -> None:
+    def _add(self, keys: _PayloadKeys, place: RecordStart, name: str) -> None:
+        """Add a place under all of its keys. A key that is known keeps its earlier place."""
         number = self._files.get(name)
         if number is None:
             number = self._files[name] = len(self._files) + 1
             self._names[number] = name
             self._execute("INSERT INTO file VALUES (?, ?)", (number, name))
-        where = (number, place.offset, place.skip)
-        for key in (*names.sure, *names.digest, *names.second):
-            self._new.setdefault(key, where)
-        if len(self._new) >= AT_ONCE:
+        row = (number, place.offset, place.skip)
+        for key in (*keys.exact, *keys.by_digest, *keys.by_second):
+            self._new.setdefault(key, row)
+        if len(self._new) >= MAX_UNWRITTEN_PLACES:
             self.write()
 
     def write(self) -> None:
-        """Write what is in memory; safe on disk when it returns."""
+        """Write the new places, which are safe on disk afterwards. Raise StoreError."""
         try:
             self._db.execute("BEGIN")
             self._db.executemany(
                 "INSERT OR IGNORE INTO original VALUES (?, ?, ?, ?)",
-                [(key, *to) for key, to in self._new.items()],
+                [(key, *row) for key, row in self._new.items()],
             )
             self._db.execute("COMMIT")
         except sqlite3.Error as error:
@@ -528,39 +554,42 @@ class PayloadPlaces(Part):
 
 
 @dataclass(frozen=True, slots=True)
-class _Names:
-    """The keys of a record's payload, one of each kind at most."""
+class _PayloadKeys:
+    """The keys of a record's payload."""
 
-    sure: list[int]
-    digest: list[int]
-    second: list[int]  # of URL and whole second
+    exact: list[int]  # of the identifier, and of URL and date with its fraction of a second
+    by_digest: list[int]
+    by_second: list[int]  # of URL and whole second
 
     @classmethod
-    def of(cls, record: ReadRecord, identifier: str, address: str, date: str) -> Self:
-        """Return the keys that these fields of a record give, beside its payload digest."""
+    def of_record(cls, record: ReadRecord, id_field: str, url_field: str, date_field: str) -> Self:
+        """Return the keys that a record has in these fields, and its payload digest."""
         fields = record.fields
-        names = cls([], [], [])
-        if fields.get(identifier):
-            names.sure.append(_key(fields[identifier]))
+        keys = cls([], [], [])
+        if fields.get(id_field):
+            keys.exact.append(_key(fields[id_field]))
         digest = fields.get("warc-payload-digest", "")
         if digest:
-            names.digest.append(_key(digest))
-        url = fields.get(address, "").strip("<>")
-        when = fields.get(date, "")
-        if url and when:
-            names.second.append(_key(f"{url} {when[:19]}"))
-            if "." in when:
-                names.sure.append(_key(f"{url} {when}"))
-        return names
+            keys.by_digest.append(_key(digest))
+        url = fields.get(url_field, "").strip("<>")
+        date = fields.get(date_field, "")
+        if url and date:
+            keys.by_second.append(_key(f"{url} {date[:SECOND_CHARS]}"))
+            if "." in date:
+                keys.exact.append(_key(f"{url} {date}"))
+        return keys
 
     @classmethod
-    def indexed(cls, line: IndexLine) -> Self:
-        """Return the keys that a line of an index gives."""
+    def of_index_line(cls, line: IndexLine) -> Self:
+        """Return the keys that a line of an index has."""
         digest = [_key(line.digest)] if line.digest not in ("", "-") else []
-        return cls([], digest, [_key(f"{line.url} {line.date[:19]}")])
+        return cls([], digest, [_key(f"{line.url} {line.date[:SECOND_CHARS]}")])
+
+
+SECOND_CHARS = len("2026-11-30T12:00:00")  # of a date without the fraction of a second
 
 
 def _key(text: str) -> int:
-    return int.from_bytes(
-        blake2b(text.encode("utf-8", "replace"), digest_size=8).digest(), "little", signed=True
-    )
+    """Return the first 64 bits of a hash, signed, as SQLite stores integers."""
+    digest = blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)

@@ -1,4 +1,4 @@
-"""LARM's page files: bodies one after the other in large files, and logs/store.log with places."""
+"""Writes and checks LARM's page files: bodies in large files, and their places in logs/store.log."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from webcrawl.store.lines import lines_of
 from webcrawl.store.output import OPEN, Output
 from webcrawl.store.outputs import Outputs
 
-LOG = "logs/store.log"
+LOG_PATH = "logs/store.log"
 
 
 class PageFileFacts(NamedTuple):
-    """The fields of the log on a page, beside its link."""
+    """What logs/store.log has of a page, beside its link and its place."""
 
     normalised: str  # the form in which URLs are compared
     status: int
@@ -28,12 +28,12 @@ class PageFileFacts(NamedTuple):
     title: str
 
 
-def line(link: Link, about: PageFileFacts, size: int, number: int, offset: int) -> bytes:
-    """Return a page's line in logs/store.log.
+def log_line(link: Link, about: PageFileFacts, size: int, number: int, offset: int) -> bytes:
+    """Return the line of a page in logs/store.log.
 
-    Its fields are page, URL, comparison form, way to it, status, MIME type, size, title, page file,
-    and offset in that. The way is the last letter of the discovery path; LARM has the kind of the
-    link there, which is no longer known.
+    Its ten fields are the linking page, URL, comparison form, kind of hop, status, MIME type, size,
+    title, number of the page file, and offset in it. The kind of hop is the last letter of the
+    discovery path: LARM has the kind of the link, which is no longer known here.
     """
     texts = "\t".join(map(field, (link.via, link.url, about.normalised, link.hops[-1:])))
     page = f"{about.status}\t{field(about.mime)}\t{size}\t{field(about.title)}"
@@ -41,57 +41,58 @@ def line(link: Link, about: PageFileFacts, size: int, number: int, offset: int) 
 
 
 FOLDER, ENDING = "pages", ".pfl"
-STATE = "pagefiles"  # in the database: the number of the file to which the next page goes
-SIZE = 50_000_000  # bytes of a file at most, as in LARM; only a longer page makes it longer
+STATE_KEY = "pagefiles"  # in the database: the number of the file to which the next page goes
+MAX_FILE_BYTES = 50_000_000  # as in LARM; a file with a single page may be longer
 
 
-def name_of(number: int) -> str:
+def page_file_name(number: int) -> str:
     """Return the path of this page file once it is finished."""
     return f"{FOLDER}/pagefile_{number:05d}{ENDING}"
 
 
 class PageFiles:
-    """Appends bodies to one file after the other.
+    """Appends bodies to one page file after the other."""
 
-    A file that a former run left open is continued.
-    """
-
-    def __init__(self, db: CrawlDB, outputs: Outputs, size: int = SIZE) -> None:
+    def __init__(self, db: CrawlDB, outputs: Outputs, size: int = MAX_FILE_BYTES) -> None:
+        """Continue the file that an earlier run left open. A file has at most `size` bytes."""
         self._db = db
         self._outputs = outputs
         self._size = size
-        self._log = outputs.open(LOG)
-        self._number = int(db.get(STATE) or b"0")
+        self._log = outputs.open(LOG_PATH)
+        self._number = int(db.get(STATE_KEY) or b"0")
         self._output: Output | None = None
-        if outputs.holds(name_of(self._number) + OPEN):
-            self._output = outputs.open(name_of(self._number) + OPEN)
+        if outputs.holds(page_file_name(self._number) + OPEN):
+            self._output = outputs.open(page_file_name(self._number) + OPEN)
         outputs.sweep(f"{FOLDER}/*{ENDING}{OPEN}")
 
     def write(self, link: Link, about: PageFileFacts, body: bytes) -> None:
-        """Store a page. If this raises, the crawl ends, and the next start cuts both files back."""
+        """Append a page and its line in the log.
+
+        If this raises, the crawl ends, and the next start cuts both files back.
+        """
         if self._output is not None and self._output.tell() + len(body) > self._size:
             self.close()
         if self._output is None:
-            self._output = self._outputs.open(name_of(self._number) + OPEN)
+            self._output = self._outputs.open(page_file_name(self._number) + OPEN)
         number = self._number
         offset = self._output.tell()
         self._output.write(body)
-        self._log.write(line(link, about, len(body), number, offset))
+        self._log.write(log_line(link, about, len(body), number, offset))
 
     def close(self) -> None:
-        """Finish the open file. It loses its `.open` after the next checkpoint has noted it."""
+        """Finish the open file, unless it is empty. The next checkpoint removes its `.open`."""
         if self._output is not None and self._output.tell():
             self._output.finish()
             self._output = None
             self._number += 1
-            self._db.set(STATE, b"%d" % self._number)
+            self._db.set(STATE_KEY, b"%d" % self._number)
 
 
-NOTED = "SELECT path, length FROM output WHERE path = ? OR path GLOB ?"
+NOTED_LENGTHS = "SELECT path, length FROM output WHERE path = ? OR path GLOB ?"
 
 
 def _place_in_files(line: bytes) -> tuple[int, int, int] | None:
-    """Return size, file number and offset of a page, or None if the row is damaged."""
+    """Return size, file number and offset of a page from its line, or None if it is damaged."""
     row = line.split(b"\t")
     if len(row) != 10:
         return None
@@ -103,17 +104,17 @@ def _place_in_files(line: bytes) -> tuple[int, int, int] | None:
 
 
 def check_pagefiles(snapshot: Snapshot, jobdir: Path) -> Iterator[DamagedFile]:
-    """Check that pages lie one behind the other, and end where their files end.
+    """Check that each page begins where the previous one ends, and the last one at the file's end.
 
-    A damaged row ends the check: it is reported with the other logs.
+    A damaged line ends the check: it is reported with the other logs.
     """
     noted = {
         path.removesuffix(OPEN): length
-        for path, length in snapshot.rows(NOTED, (LOG, f"{FOLDER}/*"))
+        for path, length in snapshot.rows(NOTED_LENGTHS, (LOG_PATH, f"{FOLDER}/*"))
     }
-    log = jobdir / LOG
-    length = noted.pop(LOG, 0)
-    # Its absence is reported if it was noted
+    log = jobdir / LOG_PATH
+    length = noted.pop(LOG_PATH, 0)
+    # A log that was noted and is missing is reported with the other outputs
     if not log.exists():
         return
     number = 0
@@ -123,21 +124,23 @@ def check_pagefiles(snapshot: Snapshot, jobdir: Path) -> Iterator[DamagedFile]:
             place = _place_in_files(line)
             if place is None:
                 return
-            size, of, offset = place
-            if of == number + 1 and offset == 0 and noted.pop(name_of(number), 0) == end:
-                number = of
+            size, file_number, offset = place
+            begins_next_file = file_number == number + 1 and offset == 0
+            if begins_next_file and noted.pop(page_file_name(number), 0) == end:
+                number = file_number
                 end = 0
-            if (of, offset) != (number, end):
+            if (file_number, offset) != (number, end):
                 yield DamagedFile(
                     log,
                     at,
-                    f"page file {of}, offset {offset}: does not begin where the previous page ends",
+                    f"page file {file_number}, offset {offset}: "
+                    "does not begin where the previous page ends",
                 )
                 return
             end += size
-    if noted.pop(name_of(number), 0) != end:
+    if noted.pop(page_file_name(number), 0) != end:
         yield DamagedFile(
-            jobdir / name_of(number), end, "its length differs from what logs/store.log says"
+            jobdir / page_file_name(number), end, "its length differs from what logs/store.log says"
         )
     for name in sorted(noted):
         yield DamagedFile(jobdir / name, 0, "logs/store.log has no page of this file")

@@ -11,7 +11,7 @@ from typing import Self
 from webcrawl.store.output import OPEN
 
 # K/N, as split, Jest and Playwright have it
-_FORM = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
+_K_OF_N = re.compile(r"([0-9]{1,9})/([0-9]{1,9})")
 # The key of the hashes of all shards, so that a body has the same digest in each. It need not be
 # secret: two bodies with the same 128 bits of BLAKE3 take some 2^64 attempts, whatever the key.
 # Only crawls need fingerprints of URLs, which are shorter.
@@ -28,7 +28,7 @@ class Shard:
     @classmethod
     def read(cls, text: str) -> Self:
         """Return the shard that is written K/N. Raise ValueError if K is not from 1 to N."""
-        form = _FORM.fullmatch(text)
+        form = _K_OF_N.fullmatch(text)
         if form is not None:
             shard = cls(*map(int, form.groups()))
             if 1 <= shard.number <= shard.count:
@@ -39,10 +39,10 @@ class Shard:
         return f"{self.number}/{self.count}"
 
     def has(self, file: Path) -> bool:
-        """Return whether the file is of this share.
+        """Return whether an archive file belongs to this shard.
 
-        Only its name counts, which is the same on every machine, and not the folder. It is the same
-        while the file is written.
+        Only the file's name decides, without its folder and `.open`: it is the same on every machine,
+        and while the file is written.
         """
         name = file.name.removesuffix(OPEN).encode()
         digest = int.from_bytes(blake2b(name, digest_size=8).digest(), "big")

@@ -20,7 +20,7 @@ from webcrawl.base.url_text import host_of
 from webcrawl.content.html.trees import markup
 from webcrawl.content.page import Page
 from webcrawl.crawl.page_reading import read_page
-from webcrawl.record.archived_answers import ROBOTS
+from webcrawl.record.archived_answers import ROBOTS_PATH
 from webcrawl.record.archives import Archives, PayloadPlaces, from_the_beginning
 from webcrawl.record.warc.archive_files import NoArchive, archive_files, name_of, package_of
 from webcrawl.record.warc.reader import OPEN
@@ -169,7 +169,7 @@ class CrawlDiff:
         scratch.mkdir()
         for line in merged_lines(self._indexes[side], scratch):
             capture = read_line(line)
-            if capture is None or capture.url.endswith(ROBOTS):
+            if capture is None or capture.url.endswith(ROBOTS_PATH):
                 continue
             if capture.has_payload:
                 place = (side, capture.digest, self._whole_name(side, capture), capture.offset)
@@ -217,7 +217,7 @@ class CrawlDiff:
             self._note("gone", url, 0, old.digest, "")
             return
         name = self._whole_name(self._later, new)
-        found = self._archives.again(name, RecordStart(new.offset, 0)).found
+        found = self._archives.reread(name, RecordStart(new.offset, 0)).download
         target = redirect_target(found[1]) if found is not None else ""
         kind = "moved" if target else "gone"
         self._note(kind, url, new.status, old.digest, "", target)
@@ -265,7 +265,7 @@ class CrawlDiff:
         row = self._db.execute(
             "SELECT name, place FROM payload WHERE digest = ? ORDER BY side <> ?", (digest, side)
         ).fetchone()
-        answer = self._archives.again(row[0], RecordStart(row[1], 0)).found if row else None
+        answer = self._archives.reread(row[0], RecordStart(row[1], 0)).download if row else None
         if answer is None:
             self.unread.append(url)
             return None

@@ -21,7 +21,7 @@ from webcrawl.base.model import Exchange
 from webcrawl.content.html.link_kinds import KINDS, PageLink
 from webcrawl.content.page import Page
 from webcrawl.crawl.page_reading import read_page
-from webcrawl.record.archives import LOST, ArchivedAnswer, Archives, from_the_beginning
+from webcrawl.record.archives import LOSS_PREFIX, ArchivedAnswer, Archives, from_the_beginning
 from webcrawl.record.warc.archive_files import NoArchive, archive_files
 from webcrawl.record.warc.warc_record import WARC_FIELDS, NewRecord, fields, line, member
 from webcrawl.record.warc.warc_writer import identifiers
@@ -89,10 +89,10 @@ class Derived:
     def _answers(self, path: Path) -> Iterator[tuple[ArchivedAnswer, Exchange, Page]]:
         """Yield the answers of a file to requests for pages, without what is forgotten."""
         for answer in Archives([path], from_the_beginning, None, LARGEST):
-            self.lost += sum(reason.startswith(LOST) for reason in answer.lost)
-            if answer.found is None or answer.found[0].is_own:
+            self.lost += sum(reason.startswith(LOSS_PREFIX) for reason in answer.counters)
+            if answer.download is None or answer.download[0].is_own:
                 continue
-            link, exchange = answer.found
+            link, exchange = answer.download
             if not self._forgotten.has(link.url, exchange.started):
                 yield answer, exchange, read_page(link, exchange, KINDS)
 
@@ -136,7 +136,7 @@ def _json_record(answer: ArchivedAnswer, exchange: Exchange, page: Page) -> NewR
     }
     if page.title or page.links:
         payload["HTTP-Response-Metadata"]["HTML-Metadata"] = _document(page)
-    offset = answer.at.offset if answer.at is not None else 0
+    offset = answer.start.offset if answer.start is not None else 0
     value = {
         "Container": {
             "Filename": Path(answer.name).name,

@@ -25,7 +25,7 @@ from webcrawl.crawl.hive.drone_check import (
 )
 from webcrawl.record.archived_answers import captures, is_repeat
 from webcrawl.record.warc import unpacking
-from webcrawl.record.warc.reader import NotWarc, RecordReader, ignore
+from webcrawl.record.warc.reader import NotWarc, RecordReader, ignore_loss
 from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.jobdir import stats_file
@@ -269,8 +269,8 @@ def tried_again(path: Path, at: int) -> bool:
                 return False
             archive.close()
             path, at = Path(archive.name), line.offset
-        with RecordReader(path, BLOCK, ignore, unpacking.RecordStart(at, 0)) as records:
-            return any(is_repeat(capture) for capture in islice(captures(records, ignore), 1))
+        with RecordReader(path, BLOCK, ignore_loss, unpacking.RecordStart(at, 0)) as records:
+            return any(is_repeat(capture) for capture in islice(captures(records, ignore_loss), 1))
     return False
 
 
@@ -280,7 +280,7 @@ def _recorded(crawl: Path, name: str, length: int) -> Named:
         return
     file.close()
     try:
-        with RecordReader(Path(file.name), 0, ignore) as records:
+        with RecordReader(Path(file.name), 0, ignore_loss) as records:
             for record in records:
                 if record.place.offset >= length:
                     break

@@ -41,10 +41,10 @@ class Reading:
         """All (link, exchange) of these files, from where the last run ended."""
         found = []
         for answer in Archives(list(paths), self.places.get, self.originals, truncate):
-            self.places[answer.name] = answer.next
-            self.lost += [name.removeprefix("archive/") for name in answer.lost]
-            if answer.found is not None:
-                found.append(answer.found)
+            self.places[answer.name] = answer.resume_at
+            self.lost += [name.removeprefix("archive/") for name in answer.counters]
+            if answer.download is not None:
+                found.append(answer.download)
         return found
 
     def one(self, *records, **options):
@@ -807,7 +807,7 @@ class TestLosses:
         """
         path = reading.write("x.warc", [response(f"{URL}{number}") for number in range(3)], form)
         first, second, *_ = Archives([path], reading.places.get, reading.originals, 1 << 20)
-        reading.places[first.name] = second.next
+        reading.places[first.name] = second.resume_at
         reading.write("x.warc", [response(URL)], form)
 
         assert reading.answers(path) == []
@@ -834,12 +834,12 @@ class TestResuming:
         ]
         path = reading.write("x.warc.gz", [*records, response(URL + "2"), bad])
         steps = list(Archives([path], lambda _: None, reading.originals, 1 << 20))
-        whole = [(one.found, one.lost) for one in steps if one.found or one.lost]
+        whole = [(one.download, one.counters) for one in steps if one.download or one.counters]
         for at, step in enumerate(steps):
-            rest = Archives([path], lambda _, step=step: step.next, reading.originals, 1 << 20)
-            assert [(one.found, one.lost) for one in rest if one.found or one.lost] == whole[
-                at + 1 :
-            ]
+            rest = Archives([path], lambda _, step=step: step.resume_at, reading.originals, 1 << 20)
+            assert [
+                (one.download, one.counters) for one in rest if one.download or one.counters
+            ] == whole[at + 1 :]
 
     def test_a_file_grows_and_gets_its_name(self, reading):
         """What was left at the end of a file being written is read once it is complete, under its

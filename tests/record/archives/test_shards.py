@@ -63,10 +63,10 @@ def shared(folder, count):
         for answer in Archives(
             files(folder), reading.places.get, reading.originals, 1 << 20, Shard(number, count)
         ):
-            lost += answer.lost
-            if answer.found is not None:
-                link, came = answer.found
-                (heard if answer.is_elsewhere else found).append((link.url, came.body))
+            lost += answer.counters
+            if answer.download is not None:
+                link, came = answer.download
+                (heard if answer.is_of_other_shard else found).append((link.url, came.body))
         reading.originals.close()
     return sorted(found), sorted(heard), lost
 

@@ -101,7 +101,7 @@ def test_a_file_that_is_finished_while_others_are_read(crawled):
     crawled.crawl.stop()
     crawled.crawl = None
 
-    assert [answer.found[0].url for answer in archives if answer.found] == [
+    assert [answer.download[0].url for answer in archives if answer.download] == [
         "http://a.test/1",
         "http://a.test/2",
     ]

@@ -106,8 +106,8 @@ def test_a_host_is_asked_for_once(index):
 
 def test_of_a_large_host_folders_are_asked_for_and_then_urls(index, monkeypatch):
     """As soon as an answer is whole it is kept; one that is cut off at the limit is not believed."""
-    monkeypatch.setitem(asking.WHICH, "limit", 3)
-    monkeypatch.setattr(asking, "LIMIT", 3)
+    monkeypatch.setitem(asking.QUERY_LIMITS, "limit", 3)
+    monkeypatch.setattr(asking, "MAX_CAPTURES", 3)
     index.lines = sorted(named(path) for path in ("a/1", "a/2", "b/1", "b/2", "b/3"))
     server = opened(index)
     found = [
@@ -128,7 +128,7 @@ def test_of_a_large_host_folders_are_asked_for_and_then_urls(index, monkeypatch)
 
 def test_few_captures_are_kept(index, monkeypatch):
     """Those of the host that was not asked for longest go first."""
-    monkeypatch.setattr(asking, "KEPT", 5)
+    monkeypatch.setattr(asking, "MAX_KEPT_CAPTURES", 5)
     server = opened(index)
     for host in "aaabbbcddddeffa":
         server.find(f"http://{host}.test/x", ANSWER)
@@ -184,7 +184,7 @@ def test_a_bad_answer_is_none(index, why, monkeypatch):
     The next question waits for a second, then for two; a good answer ends that.
     """
     clock = Clock()
-    monkeypatch.setattr(asking, "PATIENCE", 0.2)
+    monkeypatch.setattr(asking, "TIMEOUT_SECONDS", 0.2)
     server, index.fail = opened(index, clock=clock), BAD[why]
     with pytest.raises(CdxServerError, match=why):
         server.find(URL, ANSWER)
@@ -239,7 +239,7 @@ def test_a_kept_connection_may_have_been_closed(index):
     """The question is asked again, once, on a new one."""
     server = opened(index)
     server.find("http://b.test/", ANSWER)
-    server.cut()
+    server.interrupt()
 
     assert server.find(URL, ANSWER)
 
@@ -248,7 +248,7 @@ def test_a_question_that_was_cut_is_not_asked_again(index):
     """On a kept connection neither: nobody waits for it any more."""
     server = opened(index)
     server.find("http://b.test/", ANSWER)
-    index.fail = lambda site: server.cut()
+    index.fail = lambda site: server.interrupt()
 
     with pytest.raises(CdxServerError):
         server.find(URL, ANSWER)
@@ -257,7 +257,7 @@ def test_a_question_that_was_cut_is_not_asked_again(index):
 
 def test_a_longer_answer_than_is_read_is_not_whole(index, monkeypatch):
     """Of the URL's own captures those count that came; the one that is cut off does not."""
-    monkeypatch.setattr(asking, "LONGEST", 3 * 90)
+    monkeypatch.setattr(asking, "MAX_ANSWER_BYTES", 3 * 90)
     index.lines = [named(f"x{n}") for n in range(20)] + [
         line(stamp=f"2026010203040{n}") for n in range(9)
     ]

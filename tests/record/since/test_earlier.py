@@ -10,9 +10,9 @@ from tests.support.archive_files import gzipped, plain, response, zstd
 from tests.support.warc_crawl import Archive, chunked, exchange, files
 from webcrawl.base.digest import SHA1
 from webcrawl.base.model import EarlierCapture, PageState
-from webcrawl.record.archived_answers import unmodified
+from webcrawl.record.archived_answers import page_after_304
 from webcrawl.record.since.cdx_server import digests_of
-from webcrawl.record.since.earlier import Earlier, LatestCapture
+from webcrawl.record.since.earlier import EarlierCaptures, LatestCapture
 from webcrawl.record.since.index import EarlierIndex
 from webcrawl.record.since.sources import sources
 from webcrawl.store.disk import Disk
@@ -40,7 +40,9 @@ def not_modified(
         status=304,
         headers=[(b"ETag", b'"2"'), (b"Content-Type", b"text/plain")],
     )
-    return replace(unmodified(page(), answer), unmodified=True, state=PageState(refers=referred))
+    return replace(
+        page_after_304(page(), answer), unmodified=True, state=PageState(refers=referred)
+    )
 
 
 def test_the_page_of_a_304_has_its_own_names():
@@ -50,7 +52,7 @@ def test_the_page_of_a_304_has_its_own_names():
     )
     assert answer.names == {b"retry-after", b"content-length"}
 
-    assert unmodified(page(), answer).names == {name.lower() for name, _ in page().headers} | {
+    assert page_after_304(page(), answer).names == {name.lower() for name, _ in page().headers} | {
         b"retry-after"
     }
 
@@ -71,7 +73,7 @@ def _earlier(tmp_path):
         index = EarlierIndex(Disk(), tmp_path / "state", sources(names, tmp_path / "new").files)
         for _ in index.open():
             pass
-        made.append(Earlier(index, truncate))
+        made.append(EarlierCaptures(index, truncate))
         return made[-1]
 
     yield make
@@ -92,9 +94,9 @@ def test_a_page_has_validators_and_its_body(earlier):
         (b"If-Modified-Since", b"Thu, 01 Jun 2023 00:00:00 GMT"),
     ]
     assert known.page.body == b"<a href=/x>"
-    assert known.referred.url == URL
-    assert known.referred.date == "2023-11-14T22:13:20.250Z"
-    assert known.referred.identifier.startswith("<urn:uuid:")
+    assert known.reference.url == URL
+    assert known.reference.date == "2023-11-14T22:13:20.250Z"
+    assert known.reference.identifier.startswith("<urn:uuid:")
 
 
 def test_a_transfer_coding_is_undone(earlier):
@@ -129,7 +131,7 @@ def test_what_a_304_could_not_be_made_a_page_of_gets_no_validators(earlier, one)
     known = earlier([one]).of_url(URL)
 
     assert known.conditions == []
-    assert known.referred.digest == one.digest
+    assert known.reference.digest == one.digest
 
 
 def test_an_archive_that_was_moved_away_leaves_digests(earlier, tmp_path, caplog):
@@ -164,7 +166,7 @@ def test_a_damaged_record_leaves_nothing(earlier, tmp_path, at):
     path.write_bytes(data)
 
     assert place.conditions
-    assert found.of_url(URL).referred is None
+    assert found.of_url(URL).reference is None
     assert found.of_digest(page(bytes(range(256)) * 20).digest) is None
 
 
@@ -175,7 +177,7 @@ def test_an_archive_that_was_overwritten_leaves_nothing(earlier, tmp_path, left,
     for path in files(tmp_path / "job0"):
         path.write_bytes(left)
 
-    assert found.of_url(URL).referred is None
+    assert found.of_url(URL).reference is None
     assert (": the record is not at byte " in caplog.text) == bool(left)
     assert found.of_digest(page().digest) is None
 
@@ -196,7 +198,7 @@ def test_archives_of_other_programs(tmp_path, name, pack):
     index = EarlierIndex(Disk(), tmp_path / "state", [tmp_path / "f.cdxj"])
     for _ in index.open():
         pass
-    known = Earlier(index, TRUNCATE).of_url(URL)
+    known = EarlierCaptures(index, TRUNCATE).of_url(URL)
 
     assert (known.page.body, known.validators.etag) == (b"<p>hello", b'"1"')
     index.close()
@@ -211,7 +213,7 @@ def test_fields_that_would_break_a_record_are_not_repeated(tmp_path):
     index = EarlierIndex(Disk(), tmp_path / "state", [tmp_path / "f.cdxj"])
     for _ in index.open():
         pass
-    referred = Earlier(index, TRUNCATE).of_url(URL).referred
+    referred = EarlierCaptures(index, TRUNCATE).of_url(URL).reference
 
     assert (referred.identifier, referred.date) == ("", "2026-01-02T03:04:05Z")
     index.close()
@@ -235,14 +237,14 @@ def test_a_page_that_was_not_modified_last_time_is_read_from_the_first_crawl(ear
     assert known.conditions[0] == (b"If-None-Match", b'"2"')
     assert known.page.body == b"<a href=/x>"
     assert known.page.content_type == "text/html"
-    assert known.referred.date == "2023-11-14T22:13:20.250Z"
+    assert known.reference.date == "2023-11-14T22:13:20.250Z"
 
 
 def test_without_the_first_crawl_such_a_page_is_as_new(earlier):
     """Nobody holds its payload, so nothing can refer to it."""
     found = earlier([not_modified(EarlierCapture("", URL, "2023-11-14T22:13:20Z", page().digest))])
 
-    assert found.of_url(URL).referred is None
+    assert found.of_url(URL).reference is None
     assert found.of_digest(page().digest) is None
 
 
@@ -256,7 +258,7 @@ def test_a_page_of_which_nothing_can_be_read_is_known_to_have_been_there(status,
     """
     answer = replace(page(), status=status)
 
-    assert LatestCapture(None).answered(answer).state.since == expected
+    assert LatestCapture(None).complete_answer(answer).state.since == expected
     assert answer.state.refers is None
 
 
@@ -270,7 +272,7 @@ def test_a_page_with_another_ones_payload_has_its_own_head(earlier):
 
     assert known.validators.etag == b'"twin"'
     assert known.page.body == b"<a href=/x>"
-    assert known.referred.url == URL
+    assert known.reference.url == URL
 
 
 def test_a_payload_is_known_whatever_its_url(earlier):
@@ -288,7 +290,7 @@ def test_a_304_becomes_the_page(earlier):
     answer = exchange(
         URL, b"", head=b"HTTP/1.1 304 NM\r\n\r\n", status=304, headers=[(b"Date", b"now")]
     )
-    made = known.answered(answer)
+    made = known.complete_answer(answer)
 
     assert (made.status, made.content_type, made.body, made.wire) == (
         200,
@@ -297,7 +299,7 @@ def test_a_304_becomes_the_page(earlier):
         b"",
     )
     assert (made.digest, made.head, made.unmodified) == (page().digest, answer.head, True)
-    assert made.state.refers == known.referred
+    assert made.state.refers == known.reference
     assert made.header(b"date") == b"now"
 
 
@@ -305,16 +307,16 @@ def test_a_304_that_nobody_asked_for_stays_one():
     """To a request without a condition there is no page that it could stand for."""
     answer = exchange(URL, b"", status=304)
 
-    assert LatestCapture(EarlierCapture("", URL, "", ""), page()).answered(answer) is answer
+    assert LatestCapture(EarlierCapture("", URL, "", ""), page()).complete_answer(answer) is answer
 
 
 def test_the_same_payload_refers_to_the_same_urls_capture(earlier):
     """An answer of 200 with the digest of the earlier one, whole and not empty."""
     known = earlier([page()]).of_url(URL)
 
-    assert known.answered(page()).state.refers == known.referred
-    assert known.answered(page(b"other")).state.refers is None
-    assert known.answered(page(truncated="length")).state.refers is None
+    assert known.complete_answer(page()).state.refers == known.reference
+    assert known.complete_answer(page(b"other")).state.refers is None
+    assert known.complete_answer(page(truncated="length")).state.refers is None
 
 
 CODED = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\n\r\n"
@@ -333,17 +335,17 @@ def test_a_body_that_is_coded_anew_is_the_same(earlier):
 
     assert known.conditions == []
     for at in (1, 2):
-        assert known.answered(coded(b"<p>text", at)).state.refers == known.referred._replace(
-            identical=at == 1
-        )
-    assert known.answered(coded(b"<p>other", 1)).state.refers is None
+        assert known.complete_answer(
+            coded(b"<p>text", at)
+        ).state.refers == known.reference._replace(identical=at == 1)
+    assert known.complete_answer(coded(b"<p>other", 1)).state.refers is None
 
 
 def test_a_body_that_is_plain_now_is_not_the_same(earlier):
     """Its head, which names no coding, would go with the coded payload: nobody could read that."""
     known = earlier([coded(b"<p>text", 1)]).of_url(URL)
 
-    assert known.answered(page(b"<p>text")).state.refers is None
+    assert known.complete_answer(page(b"<p>text")).state.refers is None
 
 
 def test_a_body_under_another_coding_is_not_the_same(earlier):
@@ -352,10 +354,13 @@ def test_a_body_under_another_coding_is_not_the_same(earlier):
     answer = coded(b"<p>text", 2)
 
     assert (
-        known.answered(replace(answer, headers=[(b"Content-Encoding", b"br")])).state.refers is None
+        known.complete_answer(replace(answer, headers=[(b"Content-Encoding", b"br")])).state.refers
+        is None
     )
     assert (
-        known.answered(replace(answer, headers=[(b"content-encoding", b" GZIP")])).state.refers
+        known.complete_answer(
+            replace(answer, headers=[(b"content-encoding", b" GZIP")])
+        ).state.refers
         is not None
     )
 
@@ -364,7 +369,7 @@ def test_a_plain_body_that_is_coded_now_is_the_same(earlier):
     """Also if the earlier payload was the body itself."""
     known = earlier([page(b"<p>text")]).of_url(URL)
 
-    assert known.answered(coded(b"<p>text", 1)).state.refers == known.referred._replace(
+    assert known.complete_answer(coded(b"<p>text", 1)).state.refers == known.reference._replace(
         identical=False
     )
 
@@ -377,8 +382,8 @@ def test_what_refers_to_another_coding_is_read(earlier):
     )
     known = earlier([coded(b"<p>text", 1)], [again]).of_url(URL)
 
-    assert known.referred.digest == coded(b"<p>text", 1).digest
-    assert known.answered(coded(b"<p>text", 3)).state.refers == known.referred._replace(
+    assert known.reference.digest == coded(b"<p>text", 1).digest
+    assert known.complete_answer(coded(b"<p>text", 3)).state.refers == known.reference._replace(
         identical=False
     )
 
@@ -398,11 +403,11 @@ def test_another_request(tmp_path, method):
     index = EarlierIndex(Disk(), tmp_path / "state", [path])
     for _ in index.open():
         pass
-    known = Earlier(index, TRUNCATE).of_url(URL)
+    known = EarlierCaptures(index, TRUNCATE).of_url(URL)
     index.close()
 
     assert (known.page, known.conditions) == (None, [])
-    assert known.referred.digest == page().digest
+    assert known.reference.digest == page().digest
 
 
 def test_a_coded_answer_may_be_stored_decoded():

@@ -42,10 +42,10 @@ def stamped(year, **values):
 def test_the_latest_capture_of_a_url_is_found(tmp_path):
     """Wherever it lies, and whatever its status."""
     index = opened(tmp_path, [stamped(2025), stamped(2026, status="404")], [stamped(2024)])
-    found, path = index.latest("http://a.test/x")
+    found, path = index.latest_of_url("http://a.test/x")
 
     assert (found.stamp[:4], found.status, path.name) == ("2026", 404, "0.cdxj")
-    assert index.latest("http://a.test/y") is None
+    assert index.latest_of_url("http://a.test/y") is None
 
 
 def test_a_payload_is_found_whatever_its_url(tmp_path):
@@ -62,8 +62,8 @@ def test_many_captures_are_sorted_in_parts(tmp_path, monkeypatch):
     """Of ten thousand URLs, divided into parts and several times, each is found with its latest
     capture.
     """
-    monkeypatch.setattr(building, "AT_ONCE", 700)
-    monkeypatch.setattr(building, "PIECE", 5000)
+    monkeypatch.setattr(building, "ROWS_AT_ONCE", 700)
+    monkeypatch.setattr(building, "PIECE_BYTES", 5000)
     files = [
         [
             stamped(2020 + (number * year) % 7, url=f"http://a.test/{number}")
@@ -75,7 +75,7 @@ def test_many_captures_are_sorted_in_parts(tmp_path, monkeypatch):
 
     for number in range(0, 10_000, 97):
         years = [2020 + number % 7, *([2020 + number * 3 % 7] if number % 2 == 0 else [])]
-        assert int(index.latest(f"http://a.test/{number}")[0].stamp[:4]) == max(years)
+        assert int(index.latest_of_url(f"http://a.test/{number}")[0].stamp[:4]) == max(years)
     assert sorted(path.name for path in (tmp_path / "state" / "since").iterdir()) == [
         "captures.run",
         "files.json",
@@ -84,7 +84,7 @@ def test_many_captures_are_sorted_in_parts(tmp_path, monkeypatch):
 
 def test_one_payload_of_all_pages_takes_one_place(tmp_path, monkeypatch):
     """A shell that every URL answers with does not make one part larger than memory."""
-    monkeypatch.setattr(building, "AT_ONCE", 500)
+    monkeypatch.setattr(building, "ROWS_AT_ONCE", 500)
     opened(tmp_path, [line(url=f"http://a.test/{number}") for number in range(3000)])
 
     assert len(Run(tmp_path / "state/since/captures.run")) == 3001
@@ -99,7 +99,7 @@ def test_a_second_run_finds_it_made(tmp_path):
     changed = opened_again(tmp_path, paths)
 
     assert again.slices == 0 < changed.slices
-    assert again.latest("http://a.test/x")
+    assert again.latest_of_url("http://a.test/x")
 
 
 @pytest.mark.parametrize("left", ["captures.run", "files.json", "captures.run.parts/000001"])
@@ -111,7 +111,7 @@ def test_what_a_kill_left_is_made_anew(tmp_path, left):
     (folder / left).parent.mkdir(parents=True)
     (folder / left).write_bytes(b"half")
 
-    assert opened(tmp_path, [line()]).latest("http://a.test/x")
+    assert opened(tmp_path, [line()]).latest_of_url("http://a.test/x")
 
 
 def test_a_damaged_index_is_made_anew(tmp_path):
@@ -120,7 +120,7 @@ def test_a_damaged_index_is_made_anew(tmp_path):
     path = tmp_path / "state" / "since" / "captures.run"
     path.write_bytes(path.read_bytes()[:-5])
 
-    assert opened_again(tmp_path, [tmp_path / "0.cdxj"]).latest("http://a.test/x")
+    assert opened_again(tmp_path, [tmp_path / "0.cdxj"]).latest_of_url("http://a.test/x")
 
 
 def test_what_cannot_be_read_is_told_and_the_rest_counts(tmp_path, caplog):
@@ -130,7 +130,7 @@ def test_what_cannot_be_read_is_told_and_the_rest_counts(tmp_path, caplog):
     with caplog.at_level(logging.WARNING):
         index = opened_again(tmp_path, [tmp_path / "gone.cdxj", tmp_path / "0.cdxj"])
 
-    assert index.latest("http://a.test/x")
+    assert index.latest_of_url("http://a.test/x")
     assert [record.getMessage() for record in caplog.records] == [
         f"since: {tmp_path}/gone.cdxj: Is a directory: the rest of it was not read",
         f"since: {tmp_path}/0.cdxj: 2 lines could not be read",
@@ -165,10 +165,10 @@ def test_nothing_at_all_is_refused(tmp_path):
 def test_a_line_without_an_end_takes_no_memory(tmp_path, monkeypatch):
     """A damaged file of one endless line is read in pieces, each counted."""
     monkeypatch.setattr(building, "LONGEST_LINE", 1000)
-    monkeypatch.setattr(building, "PIECE", 300)
+    monkeypatch.setattr(building, "PIECE_BYTES", 300)
     index = opened(tmp_path, [b"x" * 5000 + b"\n", line()])
 
-    assert index.latest("http://a.test/x")
+    assert index.latest_of_url("http://a.test/x")
 
 
 def test_a_full_disk_leaves_nothing_that_is_believed(tmp_path):
@@ -187,7 +187,7 @@ def test_a_full_disk_leaves_nothing_that_is_believed(tmp_path):
         except StoreError:
             refused += 1
         else:
-            assert index.latest("http://a.test/x")
+            assert index.latest_of_url("http://a.test/x")
             index.close()
             if not disk.broken:
                 break
@@ -202,7 +202,7 @@ def test_a_file_that_changed_meanwhile_finds_nothing(tmp_path):
     index = opened(tmp_path, [line()])
     (tmp_path / "0.cdxj").write_bytes(line(url="http://b.test/y"))
 
-    assert index.latest("http://a.test/x") is None
+    assert index.latest_of_url("http://a.test/x") is None
 
 
 CDX = b" CDX N b a m s k r M S V g\n"
@@ -225,12 +225,12 @@ def test_packed_files_are_unpacked_beside_the_index(tmp_path, name, lines):
     for slices in (True, False):
         index = opened_again(tmp_path, [tmp_path / name])
         assert bool(index.slices) is slices
-        assert index.latest("http://a.test/y")[0].offset == 17
+        assert index.latest_of_url("http://a.test/y")[0].offset == 17
         assert index.holder(DIGESTS[0])[1] == tmp_path / name
         index.close()
     (tmp_path / "state/since/0.lines").unlink()
 
-    assert opened_again(tmp_path, [tmp_path / name]).latest("http://a.test/y")
+    assert opened_again(tmp_path, [tmp_path / name]).latest_of_url("http://a.test/y")
 
 
 def test_a_damaged_packed_file_counts_as_far_as_it_goes(tmp_path, caplog):
@@ -240,7 +240,7 @@ def test_a_damaged_packed_file_counts_as_far_as_it_goes(tmp_path, caplog):
     (tmp_path / "1.cdxj.gz").write_bytes(b"garbage")
     index = opened_again(tmp_path, [tmp_path / "0.cdxj.gz", tmp_path / "1.cdxj.gz"])
 
-    assert index.latest("http://a.test/0")
+    assert index.latest_of_url("http://a.test/0")
     assert [
         record.getMessage().partition(": the rest of it was not read")[0].partition(".gz: ")[2]
         for record in caplog.records
@@ -258,8 +258,8 @@ def test_cdx_with_other_columns_is_left_out(tmp_path, caplog):
     )
     index = opened_again(tmp_path, [tmp_path / "0.cdx", tmp_path / "1.cdx"])
 
-    assert index.latest("http://a.test/x")
-    assert index.latest("http://a.test/y") is None
+    assert index.latest_of_url("http://a.test/x")
+    assert index.latest_of_url("http://a.test/y") is None
     (record,) = caplog.records
     assert (
         "1.cdx: it does not begin with the columns N b a m s k: the rest of it was not read"

@@ -12,7 +12,7 @@ from tests.store.jobdir.test_index_line import line
 from tests.support.archive_files import gzipped, record, response
 from tests.support.warc_crawl import exchange
 from webcrawl.base.model import EarlierCapture
-from webcrawl.record.since.earlier import Earlier
+from webcrawl.record.since.earlier import EarlierCaptures
 from webcrawl.record.since.index import EarlierIndex
 from webcrawl.store.disk import Disk
 
@@ -49,7 +49,7 @@ def _earlier(tmp_path):
         (tmp_path / "f.cdxj").write_bytes(b"".join(lines))
         (tmp_path / "state").mkdir()
         make.index = EarlierIndex(Disk(), tmp_path / "state", [tmp_path / "f.cdxj"])
-        made.append(Earlier(make.index, 10_000))
+        made.append(EarlierCaptures(make.index, 10_000))
         for _ in make.index.open():
             pass
         return made[-1]
@@ -102,8 +102,8 @@ def test_a_page_with_a_sha256_gets_conditions(earlier):
     known = archive.of_url(URL)
 
     assert known.conditions
-    assert known.answered(exchange(URL, BODY)).state.refers == known.referred
-    assert known.answered(exchange(URL, b"other")).state.refers is None
+    assert known.complete_answer(exchange(URL, BODY)).state.refers == known.reference
+    assert known.complete_answer(exchange(URL, b"other")).state.refers is None
     assert archive.lost == 0
 
 
@@ -121,11 +121,11 @@ def test_a_digest_of_the_chunks(earlier, name, digest_of):
     known = archive.of_url(URL)
 
     assert known.conditions == [(b"If-None-Match", b'"1"')]
-    assert (known.page.body, known.referred.digest) == (BODY, digest)
-    assert known.answered(exchange(URL, BODY)).state.refers == known.referred._replace(
+    assert (known.page.body, known.reference.digest) == (BODY, digest)
+    assert known.complete_answer(exchange(URL, BODY)).state.refers == known.reference._replace(
         identical=False
     )
-    assert known.answered(exchange(URL, b"other")).state.refers is None
+    assert known.complete_answer(exchange(URL, b"other")).state.refers is None
     assert archive.lost == 0
 
 
@@ -143,7 +143,7 @@ def test_the_repeat_of_another_request(earlier, tmp_path):
 
 def test_a_damaged_record_with_a_sha256_leaves_nothing(earlier, caplog):
     """What is there has a different payload than the index says."""
-    assert earlier(whole(DIGESTS[0], body=b"broken")).of_url(URL).referred is None
+    assert earlier(whole(DIGESTS[0], body=b"broken")).of_url(URL).reference is None
     assert " has a different payload; " in caplog.text
 
 

@@ -8,10 +8,10 @@ import pytest
 from webcrawl.record.since.sources import (
     FileSignature,
     NoEarlier,
-    archive_of,
-    sign,
+    possible_archives,
+    signature_of,
     sources,
-    write_kept,
+    write_indexed_files,
 )
 from webcrawl.store.disk import Disk
 
@@ -53,10 +53,10 @@ def test_what_an_earlier_crawl_compared_with_belongs_to_it(tmp_path):
     )
     folder = february / "state" / "since"
     folder.mkdir(parents=True)
-    write_kept(
+    write_indexed_files(
         Disk(),
         folder,
-        [sign(january / "warc" / "a.cdxj"), sign(january / "warc" / "gone.cdxj")],
+        [signature_of(january / "warc" / "a.cdxj"), signature_of(january / "warc" / "gone.cdxj")],
         set(),
     )
     found = sources(str(february), tmp_path / "mar")
@@ -90,7 +90,9 @@ def test_a_server_is_named_by_its_address(tmp_path):
     """Also by a crawl that compared with it."""
     job = jobdir(tmp_path / "jan", "warc/a.cdxj")
     (job / "state/since").mkdir(parents=True)
-    write_kept(Disk(), job / "state/since", [FileSignature("cdx+http://a.test/", 0, 1)], set())
+    write_indexed_files(
+        Disk(), job / "state/since", [FileSignature("cdx+http://a.test/", 0, 1)], set()
+    )
     found = sources(f"cdx+http://b.test:81/c?d=e,{job}", tmp_path / "feb")
 
     assert found.servers == ["cdx+http://b.test:81/c?d=e", "cdx+http://a.test/"]
@@ -160,7 +162,7 @@ def test_archive_files_are_looked_for_near_their_index(tmp_path):
     """Beside it, and where WACZ has them; never where a name with a path would lead."""
     index = tmp_path / "indexes" / "a.cdxj"
 
-    assert list(archive_of(index, "../../etc/f.warc.gz")) == [
+    assert list(possible_archives(index, "../../etc/f.warc.gz")) == [
         tmp_path / "indexes" / "f.warc.gz",
         tmp_path / "archive" / "f.warc.gz",
         tmp_path / "warc" / "f.warc.gz",

@@ -418,7 +418,7 @@ def test_any_text_has_its_line(name, one, other):
     line = {
         "skipped": lambda: skipped_lines(AT, "length", [other], "http://a.test/"),
         "requests": lambda: request_line(AT, "GET", one, link),
-        "store": lambda: pagefiles.line(
+        "store": lambda: pagefiles.log_line(
             link, pagefiles.PageFileFacts(one, 200, other, other), 1, 2, 3
         ),
     }[name]()

@@ -16,7 +16,7 @@ from tests.support.commands import command
 from tests.support.warc_crawl import NOW, Archive, chunked, exchange, files, indexes
 from webcrawl import __version__
 from webcrawl.base.model import EarlierCapture, Link, PageView, WithheldBytes
-from webcrawl.record.since.sources import FileSignature, write_kept
+from webcrawl.record.since.sources import FileSignature, write_indexed_files
 from webcrawl.store.disk import Disk
 from webcrawl.store.errors import StoreError
 from webcrawl.tools.wacz import archive_index
@@ -597,7 +597,7 @@ def test_it_says_which_archives_it_depends_on(tmp_path, address):
     archive.stop()
     (tmp_path / "feb/state/since").mkdir(parents=True, exist_ok=True)
     paths = [address] if address else [f"{tmp_path}/jan/warc/{number}.cdxj" for number in range(3)]
-    write_kept(
+    write_indexed_files(
         Disk(), tmp_path / "feb/state/since", [FileSignature(path, 0, 1) for path in paths], set()
     )
     wacz, said, _ = packed(archive.root)

@@ -28,15 +28,15 @@ class RereadingProgress(Progress):
 
     def line(self, figures: Mapping[str, Any], rate: float) -> str:
         archives = archives_of(self._crawler)
-        read = f"{archives.done / 1e6:.1f} of {megabytes(archives.size)}"
+        read = f"{archives.bytes_done / 1e6:.1f} of {megabytes(archives.bytes_total)}"
         pages = f"{count(figures['pages'], 'page')} ({rate:.1f}/s)"
-        return f"{pages}, file {archives.number} of {len(archives)}, {read}{_lost(figures)}"
+        return f"{pages}, file {archives.file_number} of {len(archives)}, {read}{_lost(figures)}"
 
     def short_line(self, figures: Mapping[str, Any], rate: float) -> str:
         archives = archives_of(self._crawler)
-        share = archives.done / max(archives.size, 1)
+        share = archives.bytes_done / max(archives.bytes_total, 1)
         pages = f"{count(figures['pages'], 'page', short)} {short(rate)}/s"
-        return f"{pages}  file {archives.number}/{len(archives)}  {share:.0%}{_lost(figures)}"
+        return f"{pages}  file {archives.file_number}/{len(archives)}  {share:.0%}{_lost(figures)}"
 
 
 def _lost(figures: Mapping[str, Any]) -> str:
@@ -67,8 +67,8 @@ class RereadingSummary(Summary):
         """Return the last lines of a run: what it has done, and how to process the rest."""
         lines = summary(self._folder, self.figures(), seconds, self._pages_before)
         archives = archives_of(self._crawler)
-        if archives.done < archives.size:
-            share = archives.done / max(archives.size, 1)
+        if archives.bytes_done < archives.bytes_total:
+            share = archives.bytes_done / max(archives.bytes_total, 1)
             lines.insert(1, f"stopped after {share:.0%}; run the same command to resume")
         elif 0 < self._crawl.parts.counters["pages"] <= self._pages_before:
             lines.insert(

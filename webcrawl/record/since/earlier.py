@@ -1,4 +1,4 @@
-"""The captures of a URL or payload in an earlier crawl, read from its archive if it is there."""
+"""Finds the captures of a URL or payload in an earlier crawl, and reads them from its archive."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from webcrawl.record.archived_answers import (
     RecordedCapture,
     Unusable,
     is_unmodified,
-    most,
-    unmodified,
+    max_block_bytes,
+    page_after_304,
 )
-from webcrawl.record.since.cdx_server import digests_of, is_payload
+from webcrawl.record.since.cdx_server import digests_of, is_comparable
 from webcrawl.record.since.index import EarlierIndex
-from webcrawl.record.since.sources import archive_of
+from webcrawl.record.since.sources import possible_archives
 from webcrawl.record.warc.reader import NotWarc, ReadRecord, RecordReader, SkippedRange
 from webcrawl.record.warc.unpacking import RecordStart
 from webcrawl.store.errors import StoreError
@@ -32,55 +32,61 @@ from webcrawl.store.jobdir.index_line import NOT_MODIFIED, CaptureLine
 
 logger = logging.getLogger(__name__)
 
-LONGEST = 1024  # bytes of an entity tag that is sent back
-TOLD = 100  # index files of which the log has a line
+MAX_ETAG_BYTES = 1024  # of an entity tag that is sent back
+MAX_LOGGED_FILES = 100  # index files about which a line is logged
 _VALIDATOR = re.compile(rb"\n(?:etag|last-modified)[ \t]*:", re.IGNORECASE)
 _CODED = re.compile(rb"\ncontent-encoding[ \t]*:", re.IGNORECASE)
 # The forms of a record's identifier and date: any program may have written the record
-_ID, _DATE = re.compile("<[!-~]+>"), re.compile(r"[0-9T:.Z-]+")
-NONE = Validators()
+_ID = re.compile("<[!-~]+>")
+_DATE = re.compile(r"[0-9T:.Z-]+")
+NO_VALIDATORS = Validators()
 GET = b"GET"
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
 class LatestCapture:
-    """The latest capture of a URL. Without a page no validators may be sent: a 304 has no body.
+    """The latest capture of a URL in the earlier crawl.
 
-    `referred` is None if the record is there and damaged, or if nothing holds its payload: nothing
-    may refer to it.
+    `reference` is what revisit records may refer to. It is None if the record is damaged, or if no
+    record has its payload. Without a `page` no validators may be sent, because a 304 has no body.
     """
 
-    referred: EarlierCapture | None
+    reference: EarlierCapture | None
     page: Exchange | None = None
-    validators: Validators = NONE
-    # The digest of the decoded body, if the payload is coded: coders differ
-    body: str = ""
+    validators: Validators = NO_VALIDATORS
+    # Of a payload with a content coding: the digest of the decoded body, because the same body may
+    # be coded differently
+    body_digest: str = ""
     coding: bytes = b""  # of that payload
 
     @property
     def conditions(self) -> list[tuple[bytes, bytes]]:
-        """Return headers for the request; none if it cannot be a conditional one."""
+        """Return the headers of a conditional request; none if the request cannot be one."""
         return self.validators.headers if self.page is not None else []
 
-    def answered(self, answer: Exchange) -> Exchange:
-        """Return the answer to a request with or without validators; for a 304, the page as before."""
+    def complete_answer(self, answer: Exchange) -> Exchange:
+        """Return the answer to a request for this URL, with what has become of the page.
+
+        For a 304 return the earlier page with updated headers. For an answer with the same payload
+        note the capture to which its revisit record refers.
+        """
         if answer.status == NOT_MODIFIED and self.page is not None and self.conditions:
-            # Its status and body are those of the earlier page, so that every pipeline works as
-            # ever; log, index, tables and archive say 304.
-            page = unmodified(self.page, answer)
-            state = page.state.but(refers=self.referred, since=Change.UNCHANGED)
+            # Pipelines get the status and body of the earlier page, as if it had been sent. Log,
+            # index, tables and archive say 304.
+            page = page_after_304(self.page, answer)
+            state = page.state.but(refers=self.reference, since=Change.UNCHANGED)
             return replace(page, unmodified=True, state=state)
-        if is_payload(answer) and self.referred is not None:
-            is_identical = next(self._same(answer), None)
+        if is_comparable(answer) and self.reference is not None:
+            is_identical = next(self._matches(answer), None)
             if is_identical is not None:
-                answer.state.refers = self.referred.where(identical=is_identical)
+                answer.state.refers = self.reference.where(identical=is_identical)
             else:
                 answer.state.refers = None
         answer.state.since = self._change(answer)
         return answer
 
     def _change(self, answer: Exchange) -> Change | None:
-        """Return what has become of the page, or None if the answer, such as a 503, does not tell."""
+        """Return what has become of the page, or None if the answer (a 503, say) does not tell."""
         has_moved = answer.status in MOVED and bool(answer.location)
         if answer.status in GONE or has_moved:
             return Change.GONE
@@ -88,82 +94,91 @@ class LatestCapture:
             return None
         if answer.state.refers is not None:
             return Change.UNCHANGED
-        # Also of an answer that is stored whole, as in another coding than before
+        # An answer that is stored whole, because its coding differs, may have the same body as well
         has_same_body = self.page is not None and self.page.body == answer.body
-        if has_same_body or any(self._same(answer)):
+        if has_same_body or any(self._matches(answer)):
             return Change.UNCHANGED
         return Change.CHANGED
 
-    def _same(self, answer: Exchange) -> Iterator[bool]:
-        """Yield True if the payload is the same, and False if only its coding differs.
+    def _matches(self, answer: Exchange) -> Iterator[bool]:
+        """Yield whether the payload is identical, once for each way in which the answer matches.
 
-        Without a known digest of the body, its own may be that of the payload. An answer with
-        another coding, or none, is not the same as one that is coded: its head would go with a
-        payload that nobody could read by it.
+        Yield True if the payload is the same, and False if only its coding differs. Yield nothing
+        if the answer is another one. An answer does not match a capture with another content
+        coding: its revisit record would join its head with a payload that is coded differently.
         """
-        if self.referred is None:
+        if self.reference is None:
             return
-        known = normal(self.referred.digest)
-        for digest, is_whole in digests_of(answer, {algorithm(known)}):
-            # Crawlers in browsers store bodies decoded: their payloads are bodies
-            counts = is_whole or not self.body
-            if counts and digest == known:
-                yield is_whole
+        known = normal(self.reference.digest)
+        for digest, is_payload in digests_of(answer, {algorithm(known)}):
+            # The known digest may be that of a body: crawlers in browsers store decoded bodies
+            may_match = is_payload or not self.body_digest
+            if may_match and digest == known:
+                yield is_payload
+        if not self.body_digest or _codings_of(answer) != self.coding:
+            return
         # Servers code the same body differently each time: gzip's header has a time
-        if self.body and _coding(answer) == self.coding and label(sha1(answer.body)) == self.body:
+        if label(sha1(answer.body)) == self.body_digest:
             yield False
 
 
-class Damaged(Exception):  # noqa: N818 - reads as what it is
-    """The archive file is there, and has not what the index says: no record may refer to that."""
+class DamagedCapture(Exception):  # noqa: N818 - reads as what it is
+    """The archive file does not have the record that its index says: nothing may refer to it."""
 
 
-class Earlier:
-    """The captures of an index.
+class EarlierCaptures:
+    """The captures of an earlier crawl, found by its index.
 
-    Its methods read from disk: call them from a thread. No record is ever an error.
+    The methods read from disk: call them in a thread. They raise nothing for a record or an index
+    that cannot be read: they log it, count it in `lost`, and return None.
     """
 
     def __init__(self, index: EarlierIndex, truncate: int) -> None:
         self._index = index
         self._answers = Answers(truncate)
-        self._most = most(truncate)
-        self._told: set[Path] = set()
-        self.lost = 0  # look-ups that found something that cannot be read
+        self._max_block_bytes = max_block_bytes(truncate)
+        self._logged_files: set[Path] = set()
+        self.lost = 0  # look-ups whose record or index could not be read
 
     def of_url(self, url: str) -> LatestCapture | None:
-        """Return the latest capture of a URL in visible form, if it was a success."""
+        """Return the latest capture of a URL, given in visible form; None unless it was a success."""
         try:
-            found = self._index.latest(url)
+            found = self._index.latest_of_url(url)
             if found is None:
                 return None
             line, path = found
-            holder = self._index.holder(line.digest) if line.is_revisit else None
+            original = self._index.holder(line.digest) if line.is_revisit else None
         except (OSError, StoreError) as error:
-            self._lose(Path(getattr(error, "filename", None) or "index"), error)
+            self._note_loss(Path(getattr(error, "filename", None) or "index"), error)
             return None
         try:
-            return self._known(line, path, holder)
-        except Damaged:
+            return self._capture_of_line(line, path, original)
+        except DamagedCapture:
             # Nothing may refer to it: the page is fetched and stored as a whole
             return LatestCapture(None)
 
-    def _known(
-        self, line: CaptureLine, path: Path, holder: tuple[CaptureLine, Path] | None
+    def _capture_of_line(
+        self, line: CaptureLine, path: Path, original: tuple[CaptureLine, Path] | None
     ) -> LatestCapture | None:
+        """Return the capture of an index line, or None if it was no success.
+
+        `original` is the line that has the payload of a revisit record, and its index file. Raise
+        DamagedCapture if a record is damaged.
+        """
         if not line.is_revisit:
-            return self._whole(line, path) if line.status == 200 else None
+            return self._capture_with_payload(line, path) if line.status == 200 else None
         if line.status not in (200, NOT_MODIFIED):
             return None
-        if holder is None:
+        if original is None:
             return LatestCapture(None)
-        return self._repeated(line, path, *holder)
+        return self._capture_of_revisit(line, path, *original)
 
     def of_answer(self, answer: Exchange) -> EarlierCapture | None:
         """Return a capture, of any URL, whose payload is this answer's payload or decoded body."""
         for digest, identical in digests_of(answer, self._index.algorithms):
-            if (found := self.of_digest(digest)) is not None:
-                return found.where(identical=identical)
+            capture = self.of_digest(digest)
+            if capture is not None:
+                return capture.where(identical=identical)
         return None
 
     def of_digest(self, digest: str) -> EarlierCapture | None:
@@ -171,17 +186,17 @@ class Earlier:
         try:
             found = self._index.with_payload(digest)
         except (OSError, StoreError) as error:
-            self._lose(Path(getattr(error, "filename", None) or "index"), error)
+            self._note_loss(Path(getattr(error, "filename", None) or "index"), error)
             return None
         if found is None:
             return None
         line, path = found
-        # A damaged record is as good as none: the payload is stored again
-        with suppress(Damaged):
+        # If the record is damaged, there is no such capture: the payload is stored again
+        with suppress(DamagedCapture):
             record = self._record(line, path, 0)
-            # A missing file counts as moved: its index is believed
+            # A missing archive file was moved elsewhere: what its index says counts
             if not line.is_revisit:
-                return _referred(line, record)
+                return _reference_to(line, record)
             if record is not None:
                 return _original_of(record, digest)
         return None
@@ -191,122 +206,132 @@ class Earlier:
 
     # -- records
 
-    def _whole(self, line: CaptureLine, path: Path) -> LatestCapture:
-        record, method = self._asked(line, path, self._most, looks=True)
-        known = LatestCapture(_referred(line, record))
+    def _capture_with_payload(self, line: CaptureLine, path: Path) -> LatestCapture:
+        """Return the capture of a line whose own record has the payload. Raise DamagedCapture."""
+        record, method = self._record_and_method(line, path, self._max_block_bytes)
+        capture = LatestCapture(_reference_to(line, record))
         if record is None or method != GET:
-            return known
-        # A page serves conditions, and comparisons of bodies that are coded
+            return capture
+        # Only validators and coded bodies need the page
         if _VALIDATOR.search(record.block) or _CODED.search(record.block):
-            _give(known, self._page(line, path, record))
-        return known
+            _add_page(capture, self._page(line, path, record))
+        return capture
 
-    def _repeated(
-        self, line: CaptureLine, path: Path, whole: CaptureLine, its_path: Path
+    def _capture_of_revisit(
+        self, line: CaptureLine, path: Path, original_line: CaptureLine, original_path: Path
     ) -> LatestCapture:
-        """Return the capture of a revisit record: its own head, and the payload of its original."""
-        original = self._record(whole, its_path, self._most)
+        """Return the capture of a revisit record, with its own head and the original's payload.
+
+        Raise DamagedCapture if the original is damaged.
+        """
+        original = self._record(original_line, original_path, self._max_block_bytes)
         record = None
         method = GET
-        # The original may be whole all the same, and can be referred to
-        with suppress(Damaged):
-            record, method = self._asked(line, path, self._most, looks=True)
-        known = LatestCapture(_referred(whole, original))
+        # If only the revisit record is damaged, its original can still be referred to
+        with suppress(DamagedCapture):
+            record, method = self._record_and_method(line, path, self._max_block_bytes)
+        capture = LatestCapture(_reference_to(original_line, original))
         if original is None or record is None or method != GET:
-            return known
-        page = self._page(whole, its_path, original)
+            return capture
+        page = self._page(original_line, original_path, original)
         if page is None:
-            return known
+            return capture
         try:
             _, answer = self._answers.read(RecordedCapture(record, record.place), page)
         except Unusable as error:
-            self._lose(path, error)
-            return known
+            self._note_loss(path, error)
+            return capture
         if not is_unmodified(record):
             page = answer
-        elif whole.url == line.url:
-            page = unmodified(page, answer)
+        elif original_line.url == line.url:
+            page = page_after_304(page, answer)
         else:
-            # After a 304 the headers are the original's, which are those of another URL
+            # After a 304 the headers would be those of the original, which has another URL
             page = None
-        _give(known, page)
-        return known
+        _add_page(capture, page)
+        return capture
 
     def _page(self, line: CaptureLine, path: Path, record: ReadRecord) -> Exchange | None:
-        """Return the answer of a record; None unless all of it is there and can be read.
+        """Return the answer of a record, or None if it cannot be read or is incomplete.
 
-        Raise Damaged if it has another payload.
+        Raise DamagedCapture if the record has another payload than its index says.
         """
-        # Part of a page cannot stand for the page that a 304 says is unchanged
+        # After a 304 the whole page is needed, and not part of it
         if record.size > len(record.block) or record.fields.get("warc-truncated"):
             return None
         try:
             _, exchange = self._answers.read(RecordedCapture(record, record.place))
         except Unusable as error:
-            self._lose(path, error)
+            self._note_loss(path, error)
             return None
         if exchange.truncated or exchange.status != line.status:
             return None
         declared = header(exchange.headers, b"content-length")
         if not exchange.payload and declared not in (None, b"0"):
-            # The answer to a HEAD, in an index that does not say so
+            # This is the answer to a HEAD, although the index does not say so
             return None
-        if line.digest and not _has(exchange, line.digest):
-            self._lose(
+        if line.digest and not _has_digest(exchange, line.digest):
+            self._note_loss(
                 path,
                 ValueError(
                     f"the record at byte {line.offset} of {line.file} has a different payload"
                 ),
             )
-            raise Damaged
+            raise DamagedCapture
         return exchange
 
-    def _record(self, line: CaptureLine, path: Path, keep: int) -> ReadRecord | None:
-        """Return the record of a line; None if its file is not there any more.
+    def _record(self, line: CaptureLine, path: Path, keep_bytes: int) -> ReadRecord | None:
+        """Return the record of an index line, with the first bytes of its block.
 
-        `keep`: so many bytes of its block.
+        Return None if the archive file is missing or cannot be opened. Raise DamagedCapture if it
+        does not have the record.
         """
-        return self._asked(line, path, keep)[0]
+        return self._record_and_method(line, path, keep_bytes, reads_method=False)[0]
 
-    def _asked(
-        self, line: CaptureLine, path: Path, keep: int, *, looks: bool = False
+    def _record_and_method(
+        self, line: CaptureLine, path: Path, keep_bytes: int, *, reads_method: bool = True
     ) -> tuple[ReadRecord | None, bytes]:
-        """Return a line's record and, if `looks`, the method of its request: few indexes have it."""
+        """Return what `_record` does, and the method of the request for it.
+
+        Without `reads_method` the method is GET, and the record that follows is not read.
+        """
         damage: list[SkippedRange] = []
-        is_there = False
+        is_damaged = False
         error: Exception = FileNotFoundError(f"{line.file}: not found")
-        for file in archive_of(path, line.file):
+        for file in possible_archives(path, line.file):
             try:
                 with RecordReader(
-                    file, keep, damage.append, RecordStart(line.offset, 0)
+                    file, keep_bytes, damage.append, RecordStart(line.offset, 0)
                 ) as records:
                     record = records.next()
-                    failed = bool(damage)
-                    method = _method(records, record) if looks and record is not None else GET
+                    has_skipped = bool(damage)
+                    method = GET
+                    if reads_method and record is not None:
+                        method = _request_method(records, record)
             except FileNotFoundError:
                 continue
             except (OSError, NotWarc) as failure:
                 error = failure
                 # A file that cannot be opened may be sound
-                is_there = is_there or isinstance(failure, NotWarc)
+                is_damaged = is_damaged or isinstance(failure, NotWarc)
                 continue
             is_at_place = record is not None and sum(record.place) == line.offset
             is_of_url = record is not None and visible(record.url) == line.url
-            if is_at_place and is_of_url and not failed:
+            if is_at_place and is_of_url and not has_skipped:
                 return record, method
             error = ValueError(f"{file}: the record is not at byte {line.offset}")
-            is_there = True
+            is_damaged = True
             break
-        self._lose(path, error)
-        if is_there:
-            raise Damaged from error
+        self._note_loss(path, error)
+        if is_damaged:
+            raise DamagedCapture from error
         return None, GET
 
-    def _lose(self, path: Path, error: Exception) -> None:
-        """Count a missing record, and log the first one of each index file."""
+    def _note_loss(self, path: Path, error: Exception) -> None:
+        """Count a record that is missing, and log the first one of each index file."""
         self.lost += 1
-        if path not in self._told and len(self._told) < TOLD:
-            self._told.add(path)
+        if path not in self._logged_files and len(self._logged_files) < MAX_LOGGED_FILES:
+            self._logged_files.add(path)
             logger.warning(
                 "since: %s: %s; pages whose earlier records are missing are fetched in full",
                 path,
@@ -314,11 +339,11 @@ class Earlier:
             )
 
 
-def _method(records: RecordReader, answer: ReadRecord) -> bytes:
-    """Return the method of the request that follows this answer; GET if none of its own does.
+def _request_method(records: RecordReader, answer: ReadRecord) -> bytes:
+    """Return the method of the request that follows this answer; GET if its request does not.
 
-    An index rarely has methods, and would make pages of the answers to POST. wget and Heritrix write
-    requests before answers, so theirs count as pages.
+    Few indexes have methods: an answer to POST would count as a page. Programs that write requests
+    before answers, as wget and Heritrix, are taken to have used GET.
     """
     record = records.next()
     if record is None or record.kind != "request":
@@ -328,17 +353,17 @@ def _method(records: RecordReader, answer: ReadRecord) -> bytes:
     return record.block.partition(b" ")[0]
 
 
-def _referred(line: CaptureLine, record: ReadRecord | None) -> EarlierCapture:
-    """Return the reference of a revisit record to a capture: all that is known of it.
+def _reference_to(line: CaptureLine, record: ReadRecord | None) -> EarlierCapture:
+    """Return what a revisit record writes to refer to a capture.
 
-    The digest stays as it is written there: programs that replay compare it as a text.
+    The digest is as the capture's record has it, because programs that replay compare it as text.
     """
     identifier = ""
     date = line.date
     digest = line.written
     if record is not None:
         identifier = _checked_id(record.id)
-        # It has the fraction of a second, and an index has not
+        # The record has the fraction of a second, which the index lacks
         own_date = record.fields.get("warc-date", "")
         if _DATE.fullmatch(own_date):
             date = own_date
@@ -349,59 +374,58 @@ def _referred(line: CaptureLine, record: ReadRecord | None) -> EarlierCapture:
 
 
 def _checked_id(identifier: str) -> str:
-    """Return the identifier; empty if it could not stand in a record."""
+    """Return the identifier of a record, or an empty string if it is malformed."""
     return identifier if _ID.fullmatch(identifier) else ""
 
 
-def _original_of(repeat: ReadRecord, digest: str) -> EarlierCapture | None:
-    """Return the capture to which the revisit record of this payload refers, or None.
+def _original_of(revisit: ReadRecord, digest: str) -> EarlierCapture | None:
+    """Return the capture to which a revisit record of this payload refers, or None.
 
-    A reference to the revisit record itself would be of no use: pywb looks for a record that has a
-    payload, and follows no chain.
+    A reference to the revisit record itself would be useless: pywb looks for a record with a
+    payload, and does not follow chains of references.
     """
-    fields = repeat.fields
-    identifier, url, date = (
-        fields.get(f"warc-refers-to{name}", "") for name in ("", "-target-uri", "-date")
-    )
+    fields = revisit.fields
+    identifier = fields.get("warc-refers-to", "")
+    url = fields.get("warc-refers-to-target-uri", "")
+    date = fields.get("warc-refers-to-date", "")
     written = fields.get("warc-payload-digest", "")
-    if repeat.kind != "revisit" or is_unmodified(repeat) or normal(written) != digest:
+    if revisit.kind != "revisit" or is_unmodified(revisit) or normal(written) != digest:
         return None
     if not url or not _DATE.fullmatch(date):
         return None
     return EarlierCapture(_checked_id(identifier), visible(url.strip("<>")), date, written)
 
 
-def _has(page: Exchange, digest: str) -> bool:
-    """Return True if the payload has this digest, with its transfer coding or without.
-
-    The standard's is without (6.3.2); that of wget and warcio is of the chunks as well.
-    """
-    return _is_payload(page, digest) or _is_payload(
-        replace(page, payload=page.wire, _digest=""), digest
-    )
+def _has_digest(page: Exchange, digest: str) -> bool:
+    """Return whether the payload has this digest, with its transfer coding or without it."""
+    # The digest of the standard (WARC 1.1, 6.3.2) is without. wget and warcio include the chunks.
+    if _has_payload_digest(page, digest):
+        return True
+    return _has_payload_digest(replace(page, payload=page.wire, _digest=""), digest)
 
 
-def _is_payload(page: Exchange, digest: str) -> bool:
+def _has_payload_digest(page: Exchange, digest: str) -> bool:
     return next(digests_of(page, {algorithm(digest)}), None) == (digest, True)
 
 
-def _give(known: LatestCapture, page: Exchange | None) -> None:
-    """Give the capture its page, if the page is there and has validators."""
-    if page is None or known.referred is None:
+def _add_page(capture: LatestCapture, page: Exchange | None) -> None:
+    """Add the digest of the page's body, if it is needed, and the page, if it has validators."""
+    if page is None or capture.reference is None:
         return
-    digest = normal(known.referred.digest)
+    digest = normal(capture.reference.digest)
     is_coded = page.body is not page.payload
-    # wget and warcio digest the chunks, too: no later payload has such a digest
-    if is_coded or (digest and not _is_payload(page, digest)):
-        known.body = label(sha1(page.body))
-        known.coding = _coding(page)
-    known.validators = validators(page.headers, page.started, longest=LONGEST)
-    if any(known.validators):
-        known.page = page
+    # wget and warcio digest the chunks as well: no later payload has that digest
+    is_digest_of_chunks = bool(digest) and not is_coded and not _has_payload_digest(page, digest)
+    if is_coded or is_digest_of_chunks:
+        capture.body_digest = label(sha1(page.body))
+        capture.coding = _codings_of(page)
+    capture.validators = validators(page.headers, page.started, longest=MAX_ETAG_BYTES)
+    if any(capture.validators):
+        capture.page = page
 
 
-def _coding(answer: Exchange) -> bytes:
-    """Return the names of its content codings, as a head says them."""
+def _codings_of(answer: Exchange) -> bytes:
+    """Return the content codings that the answer's head names; empty if its body is not coded."""
     if answer.body is answer.payload:
         return b""
     values = [value for name, value in answer.headers if name.lower() == b"content-encoding"]

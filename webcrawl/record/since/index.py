@@ -1,4 +1,4 @@
-"""The index of earlier captures in the state folder of a crawl, made once and used by all its runs."""
+"""The index of earlier captures in a crawl's state folder, made once and used by all its runs."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ import numpy.typing as npt
 from webcrawl.base.dates import digits
 from webcrawl.base.digest import algorithm
 from webcrawl.base.readable import count
-from webcrawl.record.since.cdx_server import SERVER
+from webcrawl.record.since.cdx_server import SERVER_PREFIX
 from webcrawl.record.since.sources import (
-    FILES,
+    FILES_LIST,
     FOLDER,
     FileSignature,
     NoEarlier,
     read_algorithms,
-    read_kept,
-    sign,
-    write_kept,
+    read_indexed_files,
+    signature_of,
+    write_indexed_files,
 )
 from webcrawl.store.disk import Disk, regular
 from webcrawl.store.errors import DamagedFile, StoreError
@@ -46,86 +46,94 @@ from webcrawl.store.runs import Run, RunWriter
 
 Rows = npt.NDArray[np.uint64]  # three columns: key, stamp, place
 
-GONE = "gone "  # before the folder of earlier indexes, among the figures of a check
-PIECE = 1 << 18  # bytes of a file per slice: about 1,000 lines, 10 ms
-AT_ONCE = 1 << 18  # rows sorted at once: 6 MiB, and as much again for the order
-LINE = 250  # bytes of a line, usually
-GZIP, LINES = ".gz", ".lines"
-PACKED = 10  # times as long are lines as gzip makes them
-OFFSET_BITS = 44  # of a place: 16 TiB of a file; the number of the file is above them
-HOLDER = 1 << 47  # more than any stamp: what holds a payload goes before all that refers to it
+GONE_PREFIX = "gone "  # before the folder of indexes that are missing, among the figures of a check
+PIECE_BYTES = 1 << 18  # of a file per slice: about 1,000 lines, which take 10 ms
+ROWS_AT_ONCE = 1 << 18  # are sorted: 6 MiB, and as much again for their order
+USUAL_LINE_BYTES = 250
+GZIP = ".gz"
+LINES_ENDING = ".lines"  # of the unpacked lines of a packed index
+GZIP_RATIO = 10  # of the size of lines to their size packed, about
+# A place has the number of the file, and below it 44 bits for an offset in a file of up to 16 TiB
+OFFSET_BITS = 44
 MOST_FILES = 1 << (64 - OFFSET_BITS)
+# Added to the stamp of a capture that holds a payload: more than any stamp, so that such a capture
+# goes before all that only refer to the payload
+HOLDER_RANK = 1 << 47
 
 
 class IndexBuilder:
-    """Writes the index of these files to `target`.
+    """Builds the index of earlier captures from index files.
 
-    Rows are divided by key into parts that are sorted in memory: two passes, however many there
-    are. A million captures take 7 s of CPU and 30 MB of memory.
-
-    Afterwards `captures` is their number, `algorithms` are those of their digests, and `told` has a
-    line per lack.
+    The first pass divides the rows by their keys into parts, and the second one sorts each part in
+    memory. A million captures take 7 s of CPU and 30 MB of memory.
     """
 
     def __init__(self, disk: Disk, files: Sequence[Path], target: Path) -> None:
+        """`target` is the file to be written."""
         self._disk = disk
         self._files = files
         self._target = target
         self._folder = target.with_name(f"{target.name}.parts")
-        self.captures = 0
+        self.captures = 0  # how many there are
         self.bytes_read = 0
-        self.algorithms: set[str] = set()
-        self.told: list[str] = []
-        sizes = [_size(path) for path in files]
+        self.algorithms: set[str] = set()  # of their digests
+        self.messages: list[str] = []  # a line for all that could not be read
+        sizes = [_unpacked_size(path) for path in files]
         self.bytes_all = sum(sizes)
         # A line has two rows: one for its URL, and one for its payload
-        parts = 2 * self.bytes_all // LINE // AT_ONCE
+        parts = 2 * self.bytes_all // USUAL_LINE_BYTES // ROWS_AT_ONCE
+        # The first bits of a key are the number of its part
         self._shift = np.uint64(64 - max(1, parts.bit_length()))
-        self._new: tuple[array[int], ...] = (array("Q"), array("Q"), array("Q"))
+        # Key, stamp and place of the rows in memory
+        self._columns: tuple[array[int], ...] = (array("Q"), array("Q"), array("Q"))
 
     def slices(self) -> Iterator[None]:
-        """Do the work in slices of some ten milliseconds. Raise OSError for this crawl's disk."""
-        # An index that a kill has cut short is made anew
-        for path in (self._folder, self._target, *self._target.parent.glob(f"*{LINES}")):
+        """Build the index, and yield about every 10 ms. Raise OSError if it cannot be written.
+
+        A file of the earlier crawl that cannot be read is reported in `messages`.
+        """
+        # What a killed run has left is removed: the index is built from the beginning
+        for path in (self._folder, self._target, *self._target.parent.glob(f"*{LINES_ENDING}")):
             with contextlib.suppress(FileNotFoundError):
                 shutil.rmtree(path) if path.is_dir() else self._disk.unlink(path)
         self._folder.mkdir(parents=True)
         for number, path in enumerate(self._files[:MOST_FILES]):
             try:
-                yield from self._read(number, path)
+                yield from self._read_file(number, path)
             except FileReadError as error:
-                self.told.append(f"{path}: {error}: the rest of it was not read")
+                self.messages.append(f"{path}: {error}: the rest of it was not read")
         if len(self._files) > MOST_FILES:
-            self.told.append(
+            self.messages.append(
                 f"{len(self._files)} index files: only the first {MOST_FILES} are read"
             )
-        self._divide()
-        yield from self._join()
+        self._append_to_parts()
+        yield from self._merge_parts()
         shutil.rmtree(self._folder)
 
     # -- the lines
 
-    def _read(self, number: int, path: Path) -> Iterator[None]:
+    def _read_file(self, number: int, path: Path) -> Iterator[None]:
+        """Add the rows of a file. Raise FileReadError if it cannot be read to its end."""
         bad = 0
         place = number << OFFSET_BITS
         pieces = self._unpacked(number, path) if path.suffix == GZIP else lines_of(path)
         for lines in pieces:
             for line in lines:
                 try:
-                    self._take(line, place)
+                    self._add_line(line, place)
                 except BadLine:
                     bad += 1
                 place += len(line)
             self.bytes_read += sum(map(len, lines))
-            if len(self._new[0]) >= AT_ONCE:
-                self._divide()
+            if len(self._columns[0]) >= ROWS_AT_ONCE:
+                self._append_to_parts()
             yield
         if bad:
-            self.told.append(f"{path}: {count(bad, 'line')} could not be read")
+            self.messages.append(f"{path}: {count(bad, 'line')} could not be read")
 
     def _unpacked(self, number: int, path: Path) -> Iterator[list[bytes]]:
-        """Yield and keep the lines of a packed file, in which they could not be found again."""
-        fd = self._disk.create(_lines_of(self._target.parent, number))
+        """Yield the lines of a packed file, and store them: a place cannot lead into a packed file."""
+        fd = self._disk.create(_unpacked_lines_path(self._target.parent, number))
         try:
             try:
                 for lines in lines_of(path):
@@ -136,16 +144,17 @@ class IndexBuilder:
         finally:
             os.close(fd)
 
-    def _take(self, data: bytes, place: int) -> None:
+    def _add_line(self, data: bytes, place: int) -> None:
+        """Add the rows of a line: one for its URL, and one for its payload. Raise BadLine."""
         line = read_line(data)
         if line is None:
             return
         self.captures += 1
-        keys, stamps, places = self._new
+        keys, stamps, places = self._columns
         stamp = int(line.stamp)
         ranks = {url_key(line.url): stamp}
         if line.has_payload:
-            ranks[digest_key(line.digest)] = stamp + HOLDER
+            ranks[digest_key(line.digest)] = stamp + HOLDER_RANK
             self.algorithms.add(algorithm(line.digest))
         elif line.repeats_payload:
             ranks[digest_key(line.digest)] = stamp
@@ -156,22 +165,25 @@ class IndexBuilder:
 
     # -- the parts
 
-    def _divide(self) -> None:
-        """Append what is in memory to the parts."""
-        rows = _latest(np.stack([np.frombuffer(column, np.uint64) for column in self._new], axis=1))
-        self._new = (array("Q"), array("Q"), array("Q"))
+    def _append_to_parts(self) -> None:
+        """Append the rows in memory to the files of their parts."""
+        rows = _latest(
+            np.stack([np.frombuffer(column, np.uint64) for column in self._columns], axis=1)
+        )
+        self._columns = (array("Q"), array("Q"), array("Q"))
         if not len(rows):
             return
         parts = rows[:, 0] >> self._shift
         begins = np.flatnonzero(np.diff(parts, prepend=parts[:1] + np.uint64(1)))
-        for part, some in zip(parts[begins], np.split(rows, begins[1:]), strict=True):
+        for part, part_rows in zip(parts[begins], np.split(rows, begins[1:]), strict=True):
             fd = self._disk.append(self._folder / f"{int(part):06d}")
             try:
-                self._disk.write(fd, some.tobytes())
+                self._disk.write(fd, part_rows.tobytes())
             finally:
                 os.close(fd)
 
-    def _join(self) -> Iterator[None]:
+    def _merge_parts(self) -> Iterator[None]:
+        """Sort each part, and write the index: the parts are in the order of their keys."""
         writer = RunWriter(self._disk, self._target, columns=2)
         try:
             for path in sorted(self._folder.iterdir()):
@@ -187,7 +199,7 @@ class IndexBuilder:
 
 
 def has_captures(files: Sequence[Path]) -> bool:
-    """Return whether there is anything to compare with: read up to the first line with a capture."""
+    """Return whether any of the files has a capture. They are read up to the first one."""
     return any(map(_has_capture, files))
 
 
@@ -214,18 +226,18 @@ def _latest(rows: Rows) -> Rows:
 
 
 def lines_of(path: Path) -> Iterator[list[bytes]]:
-    """Yield the lines with their ends, some at a time, in bounded memory; also of a packed file.
+    """Yield the lines of an index file, packed or not, with their ends, in lists of some hundreds.
 
-    Raise FileReadError if it cannot be read.
+    Raise FileReadError if the file cannot be read, or has other columns.
     """
     tail = b""
     is_first = True
     try:
         with regular(path) as file, GzipFile(fileobj=file) if path.suffix == GZIP else file as data:
-            while piece := data.read(PIECE):
+            while piece := data.read(PIECE_BYTES):
                 *whole, tail = (tail + piece).split(b"\n")
                 lines = [line + b"\n" for line in whole]
-                # A damaged file may have no end of a line, and memory is bounded
+                # A damaged file may have no line ends: memory must stay bounded
                 if len(tail) > LONGEST_LINE:
                     lines.append(tail)
                     tail = b""
@@ -239,30 +251,33 @@ def lines_of(path: Path) -> Iterator[list[bytes]]:
         yield [tail]
 
 
-def _lines_of(folder: Path, number: int) -> Path:
-    return folder / f"{number}{LINES}"
+def _unpacked_lines_path(folder: Path, number: int) -> Path:
+    return folder / f"{number}{LINES_ENDING}"
 
 
-def _size(path: Path) -> int:
-    """Return a file's size, about unpacked if it is packed: parts of the index must fit in memory."""
+def _unpacked_size(path: Path) -> int:
+    """Return the size of a file, estimated if it is packed; 0 if it cannot be read."""
     try:
-        return path.stat().st_size * (PACKED if path.suffix == GZIP else 1)
+        return path.stat().st_size * (GZIP_RATIO if path.suffix == GZIP else 1)
     except OSError:
         return 0
 
 
 logger = logging.getLogger(__name__)
 
-RUN = "captures.run"
+RUN_FILE = "captures.run"
 
 
-def check(files: Sequence[Path]) -> None:
-    """Raise NoEarlier if no file has a capture: a hive reports that once, and not each drone."""
+def check_has_captures(files: Sequence[Path]) -> None:
+    """Raise NoEarlier if no file has a capture.
+
+    A hive calls this before its drones start, so that it reports that once and not for each drone.
+    """
     if not has_captures(files):
-        raise NoEarlier(nothing_in(files))
+        raise NoEarlier(no_captures_message(files))
 
 
-def nothing_in(files: Sequence[Path]) -> str:
+def no_captures_message(files: Sequence[Path]) -> str:
     return (
         f"-a since: {', '.join(map(str, files[:3]))} contain no captures, so there is nothing "
         "to compare with"
@@ -270,11 +285,11 @@ def nothing_in(files: Sequence[Path]) -> str:
 
 
 class EarlierIndex:
-    """Finds lines of the files. `state` is the state's folder; call `open` before anything else.
+    """Finds the captures of URLs and payloads in index files of earlier crawls.
 
-    Of CDX servers it only notes since when they are asked: what they have from then on may be of
-    this crawl, which may be cut back to a checkpoint after its archive was indexed. `begun` is that
-    time, as a stamp.
+    `open` must be called first. Of CDX servers the index only notes since when they are asked, in
+    `begun`. What a server has from then on may be of this crawl, which may be cut back to a
+    checkpoint after the server has indexed its archive.
     """
 
     def __init__(
@@ -285,51 +300,53 @@ class EarlierIndex:
         self._files = files
         self._servers = servers
         self._run: Run | None = None
-        self.begun = ""
+        self.begun = ""  # 14 digits
         self.algorithms: set[str] = set()  # of the digests by which payloads are found
         self.progress = (0, 0)  # bytes read so far, and bytes in all files
 
     def open(self) -> Iterator[None]:
-        """Open the index; build it first, in slices, unless it is there, of the same files.
+        """Open the index. If it is missing or was made from other files, build it, in slices.
 
-        Raise StoreError if it cannot be written, and NoEarlier if no file has a capture.
+        Raise StoreError if it cannot be written. Raise NoEarlier if no file has a capture.
         """
-        path = self._folder / RUN
-        # The start of the first run with a server: a resumed crawl asks for no later captures
-        asked_since = [
-            one.time for one in read_kept(self._folder) or () if one.path.startswith(SERVER)
+        path = self._folder / RUN_FILE
+        # A resumed crawl must not get captures that it made itself: the time of its first run counts
+        server_times = [
+            signature.time
+            for signature in read_indexed_files(self._folder) or ()
+            if signature.path.startswith(SERVER_PREFIX)
         ]
-        begun = min(asked_since, default=time.time_ns())
-        now = list(map(sign, self._files))
-        now += [FileSignature(address, 0, begun) for address in self._servers]
+        begun = min(server_times, default=time.time_ns())
+        signatures = list(map(signature_of, self._files))
+        signatures += [FileSignature(address, 0, begun) for address in self._servers]
         self.begun = digits(begun / 1e9)[:14]
-        self._run = self._kept(path, now)
+        self._run = self._index_of_earlier_run(path, signatures)
         if self._run is None:
             try:
-                yield from self._build(path, now)
+                yield from self._build(path, signatures)
             except OSError as error:
                 raise StoreError(f"{self._folder}: {error.strerror or error}") from error
             self._run = Run(path)
         self.algorithms = read_algorithms(self._folder)
 
-    def latest(self, url: str) -> tuple[CaptureLine, Path] | None:
+    def latest_of_url(self, url: str) -> tuple[CaptureLine, Path] | None:
         """Return the latest capture of a URL, and the index file that names it.
 
         Raise OSError if that file cannot be read.
         """
-        # The line is compared, so a collision of keys finds nothing
-        found = self._line(url_key(url))
+        # Keys are hashes: the line of another URL may have the same key
+        found = self._line_of_key(url_key(url))
         return found if found is not None and found[0].url == url else None
 
     def with_payload(self, digest: str) -> tuple[CaptureLine, Path] | None:
-        """Return a capture that holds this payload; if there is none, one that refers to it."""
+        """Return a capture that has this payload, or else one that refers to it, and its file."""
         if not digest:
             return None
-        found = self._line(digest_key(digest))
+        found = self._line_of_key(digest_key(digest))
         return found if found is not None and found[0].digest == digest else None
 
     def holder(self, digest: str) -> tuple[CaptureLine, Path] | None:
-        """Return a capture that holds this payload."""
+        """Return a capture that has this payload itself, and its index file."""
         found = self.with_payload(digest)
         return found if found is not None and found[0].has_payload else None
 
@@ -337,69 +354,75 @@ class EarlierIndex:
         if self._run is not None:
             self._run.close()
 
-    def _line(self, key: int) -> tuple[CaptureLine, Path] | None:
+    def _line_of_key(self, key: int) -> tuple[CaptureLine, Path] | None:
         if self._run is None:
             raise ValueError(f"{self._folder}: not open")
         rows = self._run.between(key, key)
         if not rows.shape[1]:
             return None
         place = int(rows[1, 0])
-        path = self._files[number := place >> OFFSET_BITS]
-        with regular(_lines_of(self._folder, number) if path.suffix == GZIP else path) as file:
-            file.seek(place & ((1 << OFFSET_BITS) - 1))
+        number = place >> OFFSET_BITS
+        offset = place & ((1 << OFFSET_BITS) - 1)
+        path = self._files[number]
+        is_packed = path.suffix == GZIP
+        with regular(_unpacked_lines_path(self._folder, number) if is_packed else path) as file:
+            file.seek(offset)
             try:
                 line = read_line(file.readline(LONGEST_LINE))
             except BadLine:
-                # The file was changed
+                # The file has changed since the index was built
                 return None
         return None if line is None else (line, path)
 
     # -- building
 
-    def _build(self, path: Path, signs: list[FileSignature]) -> Iterator[None]:
+    def _build(self, path: Path, signatures: list[FileSignature]) -> Iterator[None]:
+        """Build the index in slices, and log what is read. Raise NoEarlier if there is no capture."""
         self._folder.mkdir(exist_ok=True)
-        # The list of files says that the index is whole: it goes first, and is written last
-        self._disk.unlink(self._folder / FILES)
-        building = IndexBuilder(self._disk, self._files, path)
+        # The list of files says that the index is complete: it is removed first, and written last
+        self._disk.unlink(self._folder / FILES_LIST)
+        builder = IndexBuilder(self._disk, self._files, path)
         if self._files:
             files = count(len(self._files), "index file")
-            logger.info("since: reading %s, about %.1f MB", files, building.bytes_all / 1e6)
-        for _ in building.slices():
-            self.progress = building.bytes_read, building.bytes_all
+            logger.info("since: reading %s, about %.1f MB", files, builder.bytes_all / 1e6)
+        for _ in builder.slices():
+            self.progress = builder.bytes_read, builder.bytes_all
             yield
-        for line in building.told:
+        for line in builder.messages:
             logger.warning("since: %s", line)
-        if not building.captures and not self._servers:
-            raise NoEarlier(nothing_in(self._files))
+        if not builder.captures and not self._servers:
+            raise NoEarlier(no_captures_message(self._files))
         if self._files:
-            logger.info("since: %s found", count(building.captures, "capture"))
-        write_kept(self._disk, self._folder, signs, building.algorithms)
+            logger.info("since: %s found", count(builder.captures, "capture"))
+        write_indexed_files(self._disk, self._folder, signatures, builder.algorithms)
 
-    def _kept(self, path: Path, signs: list[FileSignature]) -> Run | None:
-        """Return the index that an earlier run made of the same files, or None if it is incomplete."""
+    def _index_of_earlier_run(self, path: Path, signatures: list[FileSignature]) -> Run | None:
+        """Return the index that an earlier run made of the same files.
+
+        Return None if there is none, or if it is incomplete or damaged: it is built anew then.
+        """
         try:
             for number, file in enumerate(self._files):
                 if file.suffix == GZIP:
-                    _lines_of(self._folder, number).stat()
-            return Run(path) if read_kept(self._folder) == signs else None
+                    _unpacked_lines_path(self._folder, number).stat()
+            return Run(path) if read_indexed_files(self._folder) == signatures else None
         except (OSError, DamagedFile):
-            # An index that a kill has cut short, or that is damaged, is made anew
             return None
 
 
 def check_since(state: Path, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Yield each damaged page of the index. One that is being made is ignored: it is made anew.
+    """Yield each damaged page of the index, unless it is incomplete: then it is built anew.
 
-    Count the indexes of earlier crawls that are gone, by folder: revisit records refer to what was
-    archived there.
+    Add to `found`, by folder, how many index files of earlier crawls are missing: revisit records
+    refer to what was archived there.
     """
-    path = state / FOLDER / RUN
-    kept = read_kept(path.parent)
-    if kept is None:
+    path = state / FOLDER / RUN_FILE
+    indexed_files = read_indexed_files(path.parent)
+    if indexed_files is None:
         return
-    for index, *_ in kept:
-        if not index.startswith(SERVER) and not Path(index).exists():
-            found[f"{GONE}{Path(index).parent}"] += 1
+    for index, *_ in indexed_files:
+        if not index.startswith(SERVER_PREFIX) and not Path(index).exists():
+            found[f"{GONE_PREFIX}{Path(index).parent}"] += 1
     try:
         run = Run(path)
     except FileNotFoundError:

@@ -1,6 +1,6 @@
-"""Finds the index files that the argument `since` names, and their archive files.
+"""Finds the index files that the argument `since` names, and the archive files beside them.
 
-A note in the folder of the crawl's own index lists the files from which the index was made.
+In the folder of the crawl's own index, a list has the files from which that index was made.
 """
 
 from __future__ import annotations
@@ -12,27 +12,31 @@ from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from webcrawl.base.digest import SHA1
-from webcrawl.record.since.cdx_server import SERVER, parsed
+from webcrawl.record.since.cdx_server import SERVER_PREFIX, parse_server_address
 from webcrawl.record.warc.reader import OPEN
 from webcrawl.store.disk import Disk, replacing
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import HIVE, crawls_of, number_of
 from webcrawl.store.jobdir.index_line import INDEX
 
-FOLDER, FILES = "since", "files.json"  # below the folder of a crawl's state
+FOLDER = "since"  # in the folder of a crawl's state
+FILES_LIST = "files.json"  # in that folder
 VERSION = 1
 
 
 class FileSignature(NamedTuple):
-    """Shows whether a file is still the same; of a CDX server, when the comparing began."""
+    """Path, size and time of a file, which show whether it is still the same.
+
+    For a CDX server: its address, and when the crawl began to ask it.
+    """
 
     path: str
     size: int
     time: int  # nanoseconds since 1970
 
 
-def sign(path: Path) -> FileSignature:
-    """Return the sign of a file. A missing file has one that no file has."""
+def signature_of(path: Path) -> FileSignature:
+    """Return the signature of a file. A missing file has the size -1."""
     try:
         status = path.stat()
     except OSError:
@@ -40,52 +44,60 @@ def sign(path: Path) -> FileSignature:
     return FileSignature(str(path), status.st_size, status.st_mtime_ns)
 
 
-def read_kept(folder: Path) -> list[FileSignature] | None:
-    """Return the files from which the index in this folder was made; None if it is not complete."""
+def read_indexed_files(folder: Path) -> list[FileSignature] | None:
+    """Return the files from which the index in this folder was made; None if it is incomplete."""
     try:
-        kept = json.loads((folder / FILES).read_bytes())
-        if kept["version"] != VERSION:
+        noted = json.loads((folder / FILES_LIST).read_bytes())
+        if noted["version"] != VERSION:
             return None
         return [
-            FileSignature(str(path), int(size), int(time)) for path, size, time in kept["files"]
+            FileSignature(str(path), int(size), int(time)) for path, size, time in noted["files"]
         ]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        # JSON that is nested without end raises RecursionError
+        # Deeply nested JSON raises RecursionError
         return None
 
 
 def read_algorithms(folder: Path) -> set[str]:
-    """Return the algorithms of the digests in this folder's index. Earlier versions used SHA-1."""
-    return {*json.loads((folder / FILES).read_bytes()).get("digests", (SHA1,))}
+    """Return the algorithms of the digests in this folder's index."""
+    noted = json.loads((folder / FILES_LIST).read_bytes())
+    # Earlier versions noted no algorithms, and used SHA-1 only
+    return {*noted.get("digests", (SHA1,))}
 
 
-def write_kept(disk: Disk, folder: Path, signs: list[FileSignature], algorithms: set[str]) -> None:
-    """Note the files of an index, which is complete now."""
-    kept = {"version": VERSION, "files": signs, "digests": sorted(algorithms)}
-    with replacing(disk, folder / FILES) as fd:
-        disk.write(fd, json.dumps(kept).encode())
+def write_indexed_files(
+    disk: Disk, folder: Path, signatures: list[FileSignature], algorithms: set[str]
+) -> None:
+    """Note the files and the digest algorithms of an index, which makes the index complete."""
+    noted = {"version": VERSION, "files": signatures, "digests": sorted(algorithms)}
+    with replacing(disk, folder / FILES_LIST) as fd:
+        disk.write(fd, json.dumps(noted).encode())
 
 
-INDEXES = (INDEX, ".cdx", f"{INDEX}.gz", ".cdx.gz")
-WARCS = (".warc", ".warc.gz", ".warc.zst")
-BESIDE = ("archive", "warc")  # folders of archive files beside the index's, in WACZ and in a JOBDIR
+INDEX_ENDINGS = (INDEX, ".cdx", f"{INDEX}.gz", ".cdx.gz")
+WARC_ENDINGS = (".warc", ".warc.gz", ".warc.zst")
+ARCHIVE_FOLDERS = (
+    "archive",
+    "warc",
+)  # folders of archive files beside the index's, in WACZ and in a JOBDIR
 
 
 class NoEarlier(StoreError):  # noqa: N818 - reads as what it is
-    """The argument names no file that can be read; the message is one line."""
+    """The argument names nothing that can be read; the message is one line."""
 
 
 @dataclass(slots=True)
 class EarlierSources:
-    """Index files and addresses of CDX servers, each once, and a line for each omission."""
+    """The index files and the addresses of CDX servers that an argument names, each once."""
 
     files: list[Path] = field(default_factory=list)
-    left_out: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)  # a line for each omission
     servers: list[str] = field(default_factory=list)
 
     def add_server(self, address: str) -> None:
+        """Add a server, unless it is there. Raise NoEarlier if the address cannot be used."""
         try:
-            parsed(address)
+            parse_server_address(address)
         except ValueError as error:
             raise NoEarlier(f"{address}: {error}") from error
         if address not in self.servers:
@@ -93,9 +105,9 @@ class EarlierSources:
 
 
 def sources(argument: str, jobdir: Path) -> EarlierSources:
-    """Return the indexes and servers that the argument names.
+    """Return the index files and servers that the argument names, separated by commas.
 
-    Raise NoEarlier if a part of it names none, or the crawl's own JOBDIR.
+    Raise NoEarlier if a part of the argument names none, or the crawl's own JOBDIR.
     """
     try:
         return _sources(argument, jobdir)
@@ -104,10 +116,11 @@ def sources(argument: str, jobdir: Path) -> EarlierSources:
 
 
 def _sources(argument: str, jobdir: Path) -> EarlierSources:
+    """Return what `sources` does. The messages of NoEarlier do not begin with the option."""
     found = EarlierSources()
-    own = _whole(jobdir.resolve())
+    own = _folder_of_whole_crawl(jobdir.resolve())
     for part in filter(None, map(str.strip, argument.split(","))):
-        if part.startswith(SERVER):
+        if part.startswith(SERVER_PREFIX):
             found.add_server(part)
         else:
             _add_files(part, own, found)
@@ -119,9 +132,10 @@ def _sources(argument: str, jobdir: Path) -> EarlierSources:
 
 
 def _add_files(part: str, own: Path, found: EarlierSources) -> None:
-    """Add the indexes that a path names.
+    """Add the index files that a path names to `found`.
 
-    Raise NoEarlier if there are none, or if they are the crawl's own.
+    `own` is the folder of this crawl. Raise NoEarlier if there are no index files, or if they are
+    in `own`.
     """
     path = Path(part)
     servers_before = len(found.servers)
@@ -131,7 +145,7 @@ def _add_files(part: str, own: Path, found: EarlierSources) -> None:
         raise NoEarlier(f"{part}: {error.strerror or error}") from error
     if _is_within(own, [path.resolve() / INDEX, *files]):
         raise NoEarlier(f"{part}: contains this crawl's own JOBDIR; name an earlier crawl")
-    # The earlier crawl may itself have compared with a server only
+    # An earlier crawl without an index of its own may have compared with a server
     has_new_servers = len(found.servers) > servers_before
     if not files and not has_new_servers:
         why = "".join(f"; {line}" for line in found.left_out)
@@ -144,30 +158,33 @@ def _is_within(folder: Path, files: list[Path]) -> bool:
     return any(folder in file.parents for file in files)
 
 
-def _whole(jobdir: Path) -> Path:
-    """Return the folder of the whole crawl: for a drone, that of its hive."""
+def _folder_of_whole_crawl(jobdir: Path) -> Path:
+    """Return the folder of the hive for the folder of a drone, or else the folder itself."""
     is_drone = number_of(jobdir) is not None and (jobdir.parent / HIVE).is_file()
     return jobdir.parent if is_drone else jobdir
 
 
-def archive_of(index: Path, name: str) -> Iterator[Path]:
-    """Yield the places where this archive file may be, the likeliest first.
+def possible_archives(index: Path, name: str) -> Iterator[Path]:
+    """Yield the paths at which an archive file that an index names may be, the likeliest first.
 
-    Only the last part of the name counts, so that it cannot lead to other folders.
+    Only the last part of the name is used, so that it cannot lead to other folders.
     """
     last = PurePath(name).name
     yield index.parent / last
-    for folder in BESIDE:
+    for folder in ARCHIVE_FOLDERS:
         yield index.parent.parent / folder / last
 
 
 def _named(path: Path, part: str, found: EarlierSources) -> Iterator[Path]:
-    """Yield the index files that a path names, and note what is left out."""
+    """Yield the index files that a path names, and add servers and omissions to `found`.
+
+    Raise NoEarlier if the path is no index file and no folder.
+    """
     if path.is_file():
-        if not path.name.endswith(INDEXES):
+        if not path.name.endswith(INDEX_ENDINGS):
             unpacked = "; unpack the package, and give its folder" if path.suffix == ".wacz" else ""
             raise NoEarlier(
-                f"{part}: is neither an index file ({', '.join(INDEXES)}) nor a folder{unpacked}"
+                f"{part}: is neither an index file ({', '.join(INDEX_ENDINGS)}) nor a folder{unpacked}"
             )
         yield path.resolve()
     elif path.is_dir():
@@ -177,17 +194,20 @@ def _named(path: Path, part: str, found: EarlierSources) -> Iterator[Path]:
         for crawl in crawls_of(path):
             if not crawl.is_dir():
                 found.left_out.append(f"{crawl}: left out, because this drone's folder is missing")
-            yield from _before(crawl, found)
+            yield from _indexes_compared_with(crawl, found)
             yield from _inside(crawl / "warc", found)
     else:
         raise NoEarlier(f"{part}: no such file or folder")
 
 
-def _before(crawl: Path, found: EarlierSources) -> Iterator[Path]:
-    """Yield the indexes with which this crawl compared: unchanged pages are only in their archives."""
-    for path, _, _ in read_kept(crawl / "state" / FOLDER) or ():
-        # The earlier crawl compared with a CDX server, too
-        if path.startswith(SERVER):
+def _indexes_compared_with(crawl: Path, found: EarlierSources) -> Iterator[Path]:
+    """Yield the indexes with which an earlier crawl itself compared.
+
+    The payloads of its unchanged pages are only in the archives of those indexes. CDX servers and
+    missing files are added to `found`.
+    """
+    for path, _, _ in read_indexed_files(crawl / "state" / FOLDER) or ():
+        if path.startswith(SERVER_PREFIX):
             found.add_server(path)
         elif Path(path).is_file():
             yield Path(path)
@@ -198,7 +218,10 @@ def _before(crawl: Path, found: EarlierSources) -> Iterator[Path]:
 
 
 def _inside(folder: Path, found: EarlierSources) -> Iterator[Path]:
-    """Yield the folder's index files by name: the order in which a crawl wrote its own."""
+    """Yield the index files in a folder by name, which is the order in which a crawl wrote its own.
+
+    Add a line to `found` for what is left out.
+    """
     if not folder.is_dir():
         return
     try:
@@ -208,7 +231,7 @@ def _inside(folder: Path, found: EarlierSources) -> Iterator[Path]:
         return
     found.left_out += _unreadable(folder, names)
     for name in names:
-        if not name.endswith(INDEXES):
+        if not name.endswith(INDEX_ENDINGS):
             continue
         path = folder.resolve() / name
         if path.is_file():
@@ -218,14 +241,14 @@ def _inside(folder: Path, found: EarlierSources) -> Iterator[Path]:
 
 
 def _unreadable(folder: Path, names: Sequence[str]) -> Iterator[str]:
-    """Yield a line for archive files that no finished index has, and one for unfinished indexes."""
+    """Yield a line on archive files without a finished index, and one on unfinished indexes."""
     indexed: set[str] = set()
     archives: list[str] = []
     unfinished = 0
     for name in names:
-        if name.endswith(INDEXES):
+        if name.endswith(INDEX_ENDINGS):
             indexed.add(name.rpartition(".cdx")[0])
-        elif name.endswith(WARCS):
+        elif name.endswith(WARC_ENDINGS):
             archives.append(name.rsplit(".warc", 1)[0])
         elif name.endswith(INDEX + OPEN):
             unfinished += 1

@@ -295,13 +295,13 @@ def sound_records(path: Path, file: BinaryIO, most: int, at: int, end: int) -> I
     Raise TornRecord as `RecordReader.sound` does.
     """
     try:
-        records = RecordReader(path, most, ignore, RecordStart(at, 0), end, file)
+        records = RecordReader(path, most, ignore_loss, RecordStart(at, 0), end, file)
     except NotWarc as error:
         raise TornRecord(str(error)) from error
     return records.sound()
 
 
-def ignore(*_: object) -> None:
+def ignore_loss(*_: object) -> None:
     """Hear of what is lost, and do nothing: all must be sound, or the damage is told elsewhere."""
 
 

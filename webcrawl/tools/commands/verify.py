@@ -79,7 +79,7 @@ def _print_json(jobdir: str, damages: Iterator[DamagedFile], found: Counter[str]
 
 def _summary(jobdir: str, found: Counter[str]) -> list[str]:
     from webcrawl.record.objectstore.storing import IN_STORE  # noqa: PLC0415 - as above
-    from webcrawl.record.since.index import GONE  # noqa: PLC0415 - as above
+    from webcrawl.record.since.index import GONE_PREFIX  # noqa: PLC0415 - as above
     from webcrawl.record.tables.check_tables import UNREAD  # noqa: PLC0415 - as above
     from webcrawl.tools.verify_crawl import ABSENT  # noqa: PLC0415 - as above
 
@@ -120,10 +120,10 @@ def _summary(jobdir: str, found: Counter[str]) -> list[str]:
         if name.startswith(ABSENT)
     ]
     lines += [
-        f"{name.removeprefix(GONE)}: no longer here; {count(found[name], 'archive')} of an earlier "
+        f"{name.removeprefix(GONE_PREFIX)}: no longer here; {count(found[name], 'archive')} of an earlier "
         "crawl, to which records of unchanged pages refer"
         for name in found
-        if name.startswith(GONE)
+        if name.startswith(GONE_PREFIX)
     ]
     lines += [
         f"{count(found[name], 'file')} in {name.removeprefix(IN_STORE)}, not checked"

@@ -253,7 +253,7 @@ class Operations:
             raise Refused(404, f"the archive has no answer of {url}: {found['reason']}")
         archives = Archives([], from_the_beginning, None, BODY)
         places = ((one["file"], RecordStart(one["offset"], 0)) for one in records)
-        answers = (archives.again(name, place).found for name, place in places)
+        answers = (archives.reread(name, place).download for name, place in places)
         answer = next(filter(None, answers), None)
         if answer is None:
             raise Refused(404, f"{url}: its records refer to bodies of other records")

@@ -24,9 +24,9 @@ from webcrawl.base.program import program
 from webcrawl.base.readable import by_type, count
 from webcrawl.base.url_text import page_of_view
 from webcrawl.content.formats.sniffing import UNNAMED
-from webcrawl.record.since.cdx_server import SERVER
+from webcrawl.record.since.cdx_server import SERVER_PREFIX
 from webcrawl.record.since.sources import FOLDER as SINCE
-from webcrawl.record.since.sources import read_kept
+from webcrawl.record.since.sources import read_indexed_files
 from webcrawl.record.warc.check_archive import WITHHELD
 from webcrawl.record.warc.reader import NotWarc, ReadRecord
 from webcrawl.record.warc.unpacking import TornRecord
@@ -251,8 +251,8 @@ def _where_earlier_archives_are(crawls: Sequence[Path]) -> str:
     """Return, for the end of a line, what the crawls were compared with; empty if that is unknown."""
     places: dict[str, None] = {}
     for crawl in crawls:
-        for source in read_kept(crawl / "state" / SINCE) or ():
-            is_server = source.path.startswith(SERVER)
+        for source in read_indexed_files(crawl / "state" / SINCE) or ():
+            is_server = source.path.startswith(SERVER_PREFIX)
             places[source.path if is_server else str(Path(source.path).parent)] = None
     return f": {', '.join(places)}" if places else ""
 

@@ -16,7 +16,7 @@ from webcrawl.base.surt import surt
 from webcrawl.base.url_text import visible
 from webcrawl.net.robots import LIMIT
 from webcrawl.record.archived_answers import Answers, RecordedCapture, Unusable
-from webcrawl.record.archived_answers import most as bytes_of
+from webcrawl.record.archived_answers import max_block_bytes as bytes_of
 from webcrawl.record.warc.reader import NotWarc, RecordReader
 from webcrawl.record.warc.unpacking import RecordStart
 from webcrawl.store.disk import regular
