@@ -30,7 +30,7 @@ from webcrawl.lab.simweb import World
 from webcrawl.lab.simweb.random_content import path
 from webcrawl.net.tls import tls_context
 from webcrawl.record.warc.capture import CaptureMaker, RecentPayloads
-from webcrawl.record.warc.warc_record import GZIP, LEVEL
+from webcrawl.record.warc.warc_record import GZIP_WINDOW_BITS, LEVEL
 from webcrawl.record.warc.warc_writer import identifiers
 from webcrawl.urls.canonical import canonical_links
 from webcrawl.urls.url_fingerprint import KEY_BYTES, ContentDigests
@@ -48,7 +48,7 @@ Store = Callable[[str, bytes, bytes], None]  # of a page: URL, everything receiv
 
 def compress_only(_url: str, wire: bytes, _body: bytes) -> None:
     """Do with a page all that the limit does: compress what was received."""
-    isal_zlib.compress(wire, LEVEL, GZIP)
+    isal_zlib.compress(wire, LEVEL, GZIP_WINDOW_BITS)
 
 
 def archiving_store() -> Store:
@@ -66,7 +66,7 @@ def archiving_store() -> Store:
             url, request, 200, head, html, body, body, body, "127.0.0.1", 1.7e9, Timings()
         )
         link, title = Link(url, "L", url), {"title": url}
-        captures.take(
+        captures.make(
             link, exchange, warcinfo="<urn:uuid:0>", duplicate=False, metadata=title
         ).pack()
 

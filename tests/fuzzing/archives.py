@@ -11,7 +11,7 @@ from tests.fuzzing.target import Target, chance, folder
 from tests.support.archive_files import gzipped, one_gzip, plain, record, response, torn_gzip, zstd
 from webcrawl.base.model import unpack
 from webcrawl.record.archived_answers import Answers, Unusable, captures
-from webcrawl.record.warc.archive_files import opened, packed, size_of
+from webcrawl.record.warc.archive_files import archive_size, archives_in_package, open_archive
 from webcrawl.record.warc.reader import NotWarc, RecordReader
 
 URL = "http://a.test/"
@@ -71,14 +71,14 @@ def package(data: bytes) -> None:
         path = Path(place) / "x.wacz"
         path.write_bytes(data)
         try:
-            found = packed(path, NAMES)
+            found = archives_in_package(path, NAMES)
         except OSError:
             return
         for one in found:
             assert one.is_relative_to(path)
             try:
-                with opened(one) as file:
-                    assert len(file.read(MOST)) <= min(len(data), max(size_of(one), 0))
+                with open_archive(one) as file:
+                    assert len(file.read(MOST)) <= min(len(data), max(archive_size(one), 0))
             except OSError:
                 continue
 

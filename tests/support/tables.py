@@ -60,7 +60,7 @@ class Job:
                 files,
                 random=Random(2),
                 clock=lambda: NOW,
-                press=CompressionQueue(),
+                queue=CompressionQueue(),
             )
         self.tables = (
             CrawlTables(self.db, self.outputs, root, full=full, **OPTIONS) if tables else None

@@ -15,7 +15,7 @@ INFO = {"software": "webcrawl/0", "robots": "obey"}
 class Archive:
     """A database, its outputs and a WarcWriter, opened and closed together."""
 
-    def __init__(self, root, disk=None, *, seed=1, press=None, **options):
+    def __init__(self, root, disk=None, *, seed=1, queue=None, **options):
         """Open all in a folder; `options` are those of WarcFiles."""
         self.root = root
         self.db = CrawlDB(root / "state", disk)
@@ -28,7 +28,7 @@ class Archive:
                 files,
                 random=random.Random(seed),
                 clock=lambda: NOW,
-                press=press,
+                queue=queue,
             )
         except BaseException:
             self.db.close()

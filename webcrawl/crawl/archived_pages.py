@@ -23,7 +23,7 @@ from webcrawl.record.archives import (
     PayloadPlaces,
 )
 from webcrawl.record.shards import Shard
-from webcrawl.record.warc.unpacking import RecordStart
+from webcrawl.record.warc.unpacked_stream import RecordStart
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.urls.exclusion_rules import Forgotten
 

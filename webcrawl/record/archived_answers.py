@@ -28,9 +28,9 @@ from webcrawl.net.http_framing import (
     read_head,
 )
 from webcrawl.net.robots_book import origin_of, robots_url
-from webcrawl.record.warc.capture import AGAIN
+from webcrawl.record.warc.capture import RETRY_FIELD
 from webcrawl.record.warc.reader import ReadRecord, RecordReader
-from webcrawl.record.warc.unpacking import RecordStart
+from webcrawl.record.warc.unpacked_stream import RecordStart
 from webcrawl.urls.canonical import InvalidUrl, canonical
 
 MAX_NOTES = 4  # metadata records of one answer that are read; programs write one
@@ -198,7 +198,7 @@ def needs_original(capture: RecordedCapture) -> bool:
 
 def is_repeat(capture: RecordedCapture) -> bool:
     """Return whether the crawl did not accept this answer, and requested the URL again."""
-    return any(f"\n{AGAIN}: ".encode() in note.block for note in capture.notes)
+    return any(f"\n{RETRY_FIELD}: ".encode() in note.block for note in capture.notes)
 
 
 def _has_head(first: ReadRecord) -> bool:

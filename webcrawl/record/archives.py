@@ -35,9 +35,9 @@ from webcrawl.record.archived_answers import (
     needs_original,
 )
 from webcrawl.record.shards import Shard
-from webcrawl.record.warc.archive_files import name_of, package_of, size_of
+from webcrawl.record.warc.archive_files import archive_name, archive_size, package_of
 from webcrawl.record.warc.reader import NotWarc, ReadRecord, RecordReader, SkippedRange, ignore_loss
-from webcrawl.record.warc.unpacking import RecordStart
+from webcrawl.record.warc.unpacked_stream import RecordStart
 from webcrawl.store.crawldb import Part
 from webcrawl.store.disk import regular
 from webcrawl.store.errors import StoreError
@@ -171,7 +171,7 @@ class Archives:
         self._loss_counts.clear()
         counted = counted_bytes(path)
         if counted is not None:
-            uncounted = size_of(_current_path(path)) - counted
+            uncounted = archive_size(_current_path(path)) - counted
             if uncounted > 0:
                 log_uncounted_bytes(path, uncounted)
         try:
@@ -186,7 +186,7 @@ class Archives:
             self._note_loss("files", str(error))
             # No summary, because the line about the file says it all
             self._loss_counts.clear()
-            yield ArchivedAnswer(name_of(path), RecordStart(size, 0), self._take_counters())
+            yield ArchivedAnswer(archive_name(path), RecordStart(size, 0), self._take_counters())
         if self._loss_counts:
             kinds = ", ".join(
                 f"{kind} {number}" for kind, number in sorted(self._loss_counts.items())
@@ -236,8 +236,8 @@ class Archives:
             with suppress(NotWarc):
                 yield from self._read_file(path, self._own_robots, is_own=False)
             return
-        name = name_of(path)
-        size = size_of(path)
+        name = archive_name(path)
+        size = archive_size(path)
         if self._resume_place_of(name) == RecordStart(size, 0):
             return
         for line in lines:
@@ -256,7 +256,7 @@ class Archives:
         Without `is_own`, steps without a download are left out, and losses are ignored. Raise
         NotWarc if the file has no record. Raise StoreError if it has become shorter.
         """
-        name = name_of(path)
+        name = archive_name(path)
         counted = counted_bytes(path)
         place = self._resume_place_of(name)
         size = _counted_size(path, counted)
@@ -427,7 +427,7 @@ def index_lines(path: Path) -> list[IndexLine] | None:
 
 
 def _counted_size(path: Path, counted: int | None) -> int:
-    return size_of(_current_path(path)) if counted is None else counted
+    return archive_size(_current_path(path)) if counted is None else counted
 
 
 ORIGINALS_FILE = "originals.db"

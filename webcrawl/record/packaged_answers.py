@@ -23,9 +23,9 @@ from webcrawl.record.archived_answers import (
     max_block_bytes,
     needs_original,
 )
-from webcrawl.record.warc.archive_files import ENDINGS, packed
+from webcrawl.record.warc.archive_files import WARC_ENDINGS, archives_in_package
 from webcrawl.record.warc.reader import NotWarc, RecordReader, ignore_loss
-from webcrawl.record.warc.unpacking import RecordStart
+from webcrawl.record.warc.unpacked_stream import RecordStart
 from webcrawl.store.jobdir.index_line import IndexLine, read
 
 INDEX_ENDINGS = (".cdx", ".cdxj", ".cdx.gz", ".cdxj.gz")
@@ -60,7 +60,7 @@ class PackagedAnswers:
         self._browser_lines: defaultdict[str, list[IndexLine]] = defaultdict(list)
         self._lines_by_digest: dict[str, IndexLine] = {}  # of records with a payload
         try:
-            self._files = {path.name: path for path in packed(package, ENDINGS)}
+            self._files = {path.name: path for path in archives_in_package(package, WARC_ENDINGS)}
             with ZipFile(package) as file:
                 for line in _index_lines(file):
                     self._add_line(line)

@@ -22,11 +22,11 @@ from webcrawl.content.page import Page
 from webcrawl.crawl.page_reading import read_page
 from webcrawl.record.archived_answers import ROBOTS_PATH
 from webcrawl.record.archives import Archives, PayloadPlaces, from_the_beginning
-from webcrawl.record.warc.archive_files import NoArchive, archive_files, name_of, package_of
-from webcrawl.record.warc.reader import OPEN
-from webcrawl.record.warc.unpacking import RecordStart
+from webcrawl.record.warc.archive_files import NoArchive, archive_files, archive_name, package_of
+from webcrawl.record.warc.unpacked_stream import RecordStart
 from webcrawl.store.jobdir import stats_file
 from webcrawl.store.jobdir.index_line import NOT_MODIFIED, RECOGNISED, CaptureLine, read_line
+from webcrawl.store.output import OPEN
 from webcrawl.tools.wacz.archive_index import index_path, make_index, merged_lines
 from webcrawl.urls.canonical import redirect_target
 
@@ -115,7 +115,7 @@ class CrawlDiff:
         archives, _ = archive_files(names)
         finished = [path for path in archives if path.suffix != OPEN]
         self.unfinished += [path for path in archives if path.suffix == OPEN]
-        self._files.append({path.name: name_of(path) for path in finished})
+        self._files.append({path.name: archive_name(path) for path in finished})
         return [
             self._index_of(archive, self._scratch / f"{side}-{number}.cdxj")
             for number, archive in enumerate(finished)

@@ -23,7 +23,13 @@ from webcrawl.content.page import Page
 from webcrawl.crawl.page_reading import read_page
 from webcrawl.record.archives import LOSS_PREFIX, ArchivedAnswer, Archives, from_the_beginning
 from webcrawl.record.warc.archive_files import NoArchive, archive_files
-from webcrawl.record.warc.warc_record import WARC_FIELDS, NewRecord, fields, line, member
+from webcrawl.record.warc.warc_record import (
+    WARC_FIELDS,
+    NewRecord,
+    compressed_record,
+    field_line,
+    fields,
+)
 from webcrawl.record.warc.warc_writer import identifiers
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.exclusion_rules import Forgotten
@@ -108,8 +114,8 @@ class Derived:
         )
 
     def _packed(self, record: NewRecord) -> bytes:
-        record.common = line("WARC-Record-ID", next(self._ids))
-        return member(record, label(sha1(record.block)))
+        record.common = field_line("WARC-Record-ID", next(self._ids))
+        return compressed_record(record, label(sha1(record.block)))
 
 
 def _text_record(answer: ArchivedAnswer, _: Exchange, page: Page) -> NewRecord | None:
@@ -184,9 +190,9 @@ def _link_entry(link: PageLink) -> dict[str, str]:
 
 def _about(answer: ArchivedAnswer, page: Page) -> str:
     return (
-        line("WARC-Target-URI", page.url)
-        + line("WARC-Date", iso(page.fetched_at))
-        + line("WARC-Refers-To", answer.record)
+        field_line("WARC-Target-URI", page.url)
+        + field_line("WARC-Date", iso(page.fetched_at))
+        + field_line("WARC-Refers-To", answer.record)
     )
 
 

@@ -14,7 +14,7 @@ from webcrawl.crawl.control.commands import checked, excluded_among
 from webcrawl.crawl.control.exclusions import saved_optouts
 from webcrawl.crawl.control.in_force import META
 from webcrawl.record.warc.archive_files import package_of
-from webcrawl.record.warc.unpacking import TornRecord
+from webcrawl.record.warc.unpacked_stream import TornRecord
 from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.jobdir import meta_row

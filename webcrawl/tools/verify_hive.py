@@ -24,7 +24,7 @@ from webcrawl.crawl.hive.drone_check import (
     saved_drone_of,
 )
 from webcrawl.record.archived_answers import captures, is_repeat
-from webcrawl.record.warc import unpacking
+from webcrawl.record.warc import unpacked_stream
 from webcrawl.record.warc.reader import NotWarc, RecordReader, ignore_loss
 from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile, StoreError
@@ -269,7 +269,7 @@ def tried_again(path: Path, at: int) -> bool:
                 return False
             archive.close()
             path, at = Path(archive.name), line.offset
-        with RecordReader(path, BLOCK, ignore_loss, unpacking.RecordStart(at, 0)) as records:
+        with RecordReader(path, BLOCK, ignore_loss, unpacked_stream.RecordStart(at, 0)) as records:
             return any(is_repeat(capture) for capture in islice(captures(records, ignore_loss), 1))
     return False
 

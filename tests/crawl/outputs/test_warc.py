@@ -110,7 +110,7 @@ def test_whether_there_is_a_thread(monkeypatch, cores, beside):
     """Records are compressed in a thread if there is a core for it."""
     monkeypatch.setattr(warc, "usable_cores", lambda: [*range(cores)])
     *_, given = opened(monkeypatch)
-    assert (given["press"] is not None) == beside
+    assert (given["queue"] is not None) == beside
 
 
 @pytest.mark.parametrize(("drones", "begins"), [(0, "web-2"), (3, "web-002-2")])

@@ -20,7 +20,7 @@ from webcrawl.base.dates import iso
 from webcrawl.base.model import Link
 from webcrawl.base.url_text import visible
 from webcrawl.record.warc.capture import CaptureMaker, RecentPayloads
-from webcrawl.record.warc.warc_record import fields, named, registered, spoken
+from webcrawl.record.warc.warc_record import fields, iana_suite, protocol_fields, token_names
 
 NASTY = "a b\tc\nd\r\nWARC-Type: e\x0bf\x0cg\x1ch\x85i\u2028j\u2029k\u00a0l\u3000m\ud800n\x00\x7f"
 TEXT = st.text(max_size=20)
@@ -32,7 +32,7 @@ def taken(made, link=None, *, metadata=None):
     captures = CaptureMaker(
         RecentPayloads(), lambda: f"<urn:uuid:00000000-0000-4000-8000-{next(numbers):012}>"
     )
-    capture = captures.take(
+    capture = captures.make(
         link or Link(made.url),
         made,
         warcinfo="<urn:uuid:0>",
@@ -98,7 +98,7 @@ class TestAnything:
     @given(st.text(min_size=1))
     def test_a_name_is_a_token(self, name):
         """A name given by a caller cannot end its field."""
-        assert len(read_fields(fields(named({name: "x"})))) == 1
+        assert len(read_fields(fields(token_names({name: "x"})))) == 1
 
     @pytest.mark.parametrize(
         ("seconds", "fraction", "text"),
@@ -189,7 +189,7 @@ def test_protocols_from_the_top_down(made, found):
     """One field per protocol that is known to have been spoken, then IANA's name of the cipher
     suite.
     """
-    assert spoken(made).splitlines() == found
+    assert protocol_fields(made).splitlines() == found
 
 
 @pytest.mark.skipif(
@@ -205,7 +205,7 @@ def test_suites_have_their_registered_names():
     others = ("anon", "PSK", "SRP", "NULL")
 
     assert len(names) > 50
-    assert {name: registered(name) for name in names} == {
+    assert {name: iana_suite(name) for name in names} == {
         name: "" if any(word in known for word in others) else known
         for name, known in names.items()
     }

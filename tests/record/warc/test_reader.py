@@ -28,7 +28,7 @@ from tests.support.archive_files import (
 from tests.support.cases import cases
 from tests.support.plain_site import serving
 from webcrawl.record.warc.reader import NotWarc, RecordReader, sound_records
-from webcrawl.record.warc.unpacking import TornRecord
+from webcrawl.record.warc.unpacked_stream import TornRecord
 
 URLS = [f"http://a.test/{number}" for number in range(8)]
 BODIES = [bytes((65 + number,)) * (10 + 700 * number) for number in range(8)]

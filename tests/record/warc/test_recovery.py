@@ -26,7 +26,7 @@ def _live(root, disk=None, *, steps, seed=0, done=None, thread=False):
     They are enough to finish a file, or to be compressed in a thread in two batches.
     """
     how = (
-        {"max_size": 20_000, "press": CompressionQueue(batch=8000)}
+        {"max_size": 20_000, "queue": CompressionQueue(batch=8000)}
         if thread
         else {"max_size": 2500}
     )

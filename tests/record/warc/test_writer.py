@@ -90,7 +90,7 @@ class TestRecords:
         """A screenshot shows the page as well as its bytes do."""
         page = exchange("http://a.test/x", PAGE)
         page.state.views = (PageView("urn:view:", "image/png", b"PNG"),)
-        archive.writer.write(Link(page.url), page, duplicate=False, metadata={}, bare=True)
+        archive.writer.write(Link(page.url), page, duplicate=False, metadata={}, without_body=True)
 
         assert of_kind(records(archive), "resource") == []
 

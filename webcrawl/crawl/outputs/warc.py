@@ -27,7 +27,7 @@ from webcrawl.crawl.outputs.output import Output
 from webcrawl.crawl.rules import purpose_of
 from webcrawl.crawl.run import Run
 from webcrawl.crawl.trip import when_finished
-from webcrawl.record.warc.capture import AGAIN, CompressionQueue
+from webcrawl.record.warc.capture import RETRY_FIELD, CompressionQueue
 from webcrawl.record.warc.warc_writer import WarcFiles, WarcWriter
 from webcrawl.store.errors import StoreError
 
@@ -69,7 +69,7 @@ class Warc(Output):
             clock=time.time,
             # Compression leaves the event loop's thread: on two cores that has 0.82 times the work
             # (median of pairs of crawls).
-            press=CompressionQueue() if len(usable_cores()) > 1 else None,
+            queue=CompressionQueue() if len(usable_cores()) > 1 else None,
         )
 
     def process_item(self, item: Any) -> Any:
@@ -105,7 +105,7 @@ class Warc(Output):
         if page.title:
             metadata["title"] = page.title
         if exchange.state.again:
-            metadata[AGAIN] = "yes"
+            metadata[RETRY_FIELD] = "yes"
         if preferences is not NONE:
             metadata["preferences"] = str(preferences)
         if is_withheld or forbids_archive:
@@ -115,7 +115,7 @@ class Warc(Output):
             exchange,
             duplicate=duplicate,
             metadata=metadata,
-            bare=forbids_archive or (is_withheld and not is_redirect),
+            without_body=forbids_archive or (is_withheld and not is_redirect),
         )
 
     def _preferences(self, page: Page) -> Preferences:

@@ -27,8 +27,8 @@ from webcrawl.content.html.encodings import is_undecodable
 from webcrawl.content.html.link_kinds import is_nofollow
 from webcrawl.content.html.text_language import knows_languages
 from webcrawl.content.page import Page
-from webcrawl.record.warc.unpacking import GZIPPED, TornRecord, UnpackedStream
-from webcrawl.record.warc.unpacking import RecordStart as MemberPlace
+from webcrawl.record.warc.unpacked_stream import GZIPPED, TornRecord, UnpackedStream
+from webcrawl.record.warc.unpacked_stream import RecordStart as MemberPlace
 from webcrawl.store.crawldb import CrawlDB, Part
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.jobdir.outputs import open_noted
@@ -339,7 +339,7 @@ def members(
     unpacked = UnpackedStream(file, GZIPPED, length)
     try:
         unpacked.seek(MemberPlace(offset, 0))
-        while unpacked.cross():
+        while unpacked.next_member():
             data = bytearray()
             while piece := unpacked.read(LARGEST):
                 data += piece

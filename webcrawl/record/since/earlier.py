@@ -26,7 +26,7 @@ from webcrawl.record.since.cdx_server import digests_of, is_comparable
 from webcrawl.record.since.index import EarlierIndex
 from webcrawl.record.since.sources import possible_archives
 from webcrawl.record.warc.reader import NotWarc, ReadRecord, RecordReader, SkippedRange
-from webcrawl.record.warc.unpacking import RecordStart
+from webcrawl.record.warc.unpacked_stream import RecordStart
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.index_line import NOT_MODIFIED, CaptureLine
 

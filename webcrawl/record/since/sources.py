@@ -13,11 +13,12 @@ from typing import NamedTuple
 
 from webcrawl.base.digest import SHA1
 from webcrawl.record.since.cdx_server import SERVER_PREFIX, parse_server_address
-from webcrawl.record.warc.reader import OPEN
+from webcrawl.record.warc.archive_files import WARC_ENDINGS
 from webcrawl.store.disk import Disk, replacing
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import HIVE, crawls_of, number_of
 from webcrawl.store.jobdir.index_line import INDEX
+from webcrawl.store.output import OPEN
 
 FOLDER = "since"  # in the folder of a crawl's state
 FILES_LIST = "files.json"  # in that folder
@@ -75,7 +76,6 @@ def write_indexed_files(
 
 
 INDEX_ENDINGS = (INDEX, ".cdx", f"{INDEX}.gz", ".cdx.gz")
-WARC_ENDINGS = (".warc", ".warc.gz", ".warc.zst")
 ARCHIVE_FOLDERS = (
     "archive",
     "warc",

@@ -24,7 +24,7 @@ from webcrawl.record.tables.table_files import (
 )
 from webcrawl.record.warc.capture import UNMODIFIED
 from webcrawl.record.warc.reader import sound_records
-from webcrawl.record.warc.unpacking import TornRecord
+from webcrawl.record.warc.unpacked_stream import TornRecord
 from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile
 from webcrawl.store.jobdir.crawl_line import LOG, STATUS, URL, each

@@ -1,7 +1,8 @@
-"""Finds the archive files that a command's arguments name, also inside of WACZ packages.
+"""Finds and opens the archive files that a command's arguments name, also in WACZ packages.
 
-A package is a ZIP file. A path leads into it, `crawl.wacz/archive/x.warc.gz`, and the file is read
-in place, because the standard wants it to be stored without compression.
+A package is a ZIP file. The path of a file in it leads through the package, as in
+`crawl.wacz/archive/x.warc.gz`. The file is read in place, because the standard wants it to be
+stored without compression.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ from webcrawl.store.output import OPEN
 logger = logging.getLogger(__name__)
 
 WACZ = ".wacz"
-ENDINGS = (".warc", ".warc.gz", ".warc.zst")
-HEADER = 30  # bytes of a file's header in a ZIP file, before its name and extra field
-# zipfile raises the latter two for odd versions, and for names that are no text
-BROKEN = (BadZipFile, NotImplementedError, ValueError)
+WARC_ENDINGS = (".warc", ".warc.gz", ".warc.zst")
+LOCAL_HEADER_BYTES = 30  # of a file's header in a ZIP file, without its name and extra field
+# zipfile raises NotImplementedError for unknown versions, and ValueError for malformed names
+ZIP_ERRORS = (BadZipFile, NotImplementedError, ValueError)
 
 
 def package_of(path: Path) -> Path | None:
@@ -36,28 +37,28 @@ def package_of(path: Path) -> Path | None:
     return next((one for one in path.parents if one.suffix == WACZ and one.is_file()), None)
 
 
-def packed(package: Path, endings: tuple[str, ...]) -> list[Path]:
-    """Return the paths of the files in a package whose names have one of these endings.
+def archives_in_package(package: Path, endings: tuple[str, ...]) -> list[Path]:
+    """Return the paths of the files in a package whose names have one of these endings, sorted.
 
-    Raise OSError if the package, or one of the files in place, cannot be read.
+    Raise OSError if the package cannot be read, or one of the files cannot be read in place.
     """
     try:
         entries = list(_entries(package).values())
-    except BROKEN as error:
+    except ZIP_ERRORS as error:
         raise OSError(f"not a WACZ package: {error}") from error
     wanted = [entry for entry in entries if entry.filename.endswith((*endings, WACZ))]
     for entry in wanted:
         _check_entry(entry)
-    # Thousands of entries may be the same bytes
+    # A hostile directory may list the same bytes thousands of times
     if sum(entry.file_size for entry in wanted) > package.stat().st_size:
         raise OSError("its directory lists more bytes than the package has")
     return sorted(package / entry.filename for entry in wanted)
 
 
 def _check_entry(entry: ZipInfo) -> None:
-    """Raise OSError if the file cannot be read in place."""
+    """Raise OSError if a file in a package cannot be read in place."""
     inside = PurePosixPath(entry.filename)
-    # A path of ours would lead to another file
+    # Appended to the package's path, this name would lead to another file
     if inside.is_absolute() or ".." in inside.parts:
         raise OSError(f"{entry.filename}: this name leads out of the package")
     if inside.suffix == WACZ:
@@ -68,7 +69,7 @@ def _check_entry(entry: ZipInfo) -> None:
 
 
 def _entries(package: Path) -> dict[str, ZipInfo]:
-    """Return the directory of a package by path. It is read once for all files of the package."""
+    """Return the directory of a package, by path. It is kept until the package changes."""
     status = package.stat()
     return _directory(package, status.st_size, status.st_mtime_ns)
 
@@ -76,41 +77,42 @@ def _entries(package: Path) -> dict[str, ZipInfo]:
 @lru_cache(4)
 def _directory(package: Path, _size: int, _time: int) -> dict[str, ZipInfo]:
     with ZipFile(package) as file:
-        return {PurePosixPath(one.filename).as_posix(): one for one in file.infolist()}
+        return {PurePosixPath(entry.filename).as_posix(): entry for entry in file.infolist()}
 
 
-def opened(path: Path) -> BinaryIO:
-    """Open an archive file, in a package or not, to read it."""
+def open_archive(path: Path) -> BinaryIO:
+    """Open an archive file for reading, in a package or not. Raise OSError."""
     package = package_of(path)
     if package is None:
         return regular(path)
-    return io.BufferedReader(_Stored(package, path))
+    return io.BufferedReader(_StoredFile(package, path))
 
 
-def size_of(path: Path) -> int:
+def archive_size(path: Path) -> int:
     """Return the size of an archive file in bytes."""
     if package_of(path) is None:
         return path.stat().st_size
-    with opened(path) as file:
+    with open_archive(path) as file:
         return file.seek(0, 2)
 
 
-class _Stored(io.RawIOBase):
-    """The bytes of one file in a ZIP file."""
+class _StoredFile(io.RawIOBase):
+    """A file that is stored in a ZIP file without compression."""
 
     def __init__(self, package: Path, path: Path) -> None:
+        """Open a package at the file with this path, which leads through the package."""
         self._file = regular(package)
         try:
             entry = _entries(package)[path.relative_to(package).as_posix()]
             self._file.seek(entry.header_offset)
-            header = self._file.read(HEADER)
-        except (*BROKEN, KeyError) as error:
+            header = self._file.read(LOCAL_HEADER_BYTES)
+        except (*ZIP_ERRORS, KeyError) as error:
             self._file.close()
             raise OSError(f"the file is not in the package: {error}") from error
-        # The extra field of this header may have another length than the one in the directory
+        # This header may have an extra field of another length than the directory's entry
         name_size = int.from_bytes(header[26:28], "little")
         extra_size = int.from_bytes(header[28:30], "little")
-        self._begin = entry.header_offset + HEADER + name_size + extra_size
+        self._begin = entry.header_offset + LOCAL_HEADER_BYTES + name_size + extra_size
         self._size = entry.file_size
         self._at = 0
 
@@ -136,22 +138,25 @@ class _Stored(io.RawIOBase):
         super().close()
 
 
-def name_of(path: Path) -> str:
-    """Return the name of a file, the same while it is written and once it is finished."""
+def archive_name(path: Path) -> str:
+    """Return the absolute path of a file without `.open`: the same before and after its end."""
     return str(path.resolve()).removesuffix(OPEN)
 
 
 class NoArchive(Exception):  # noqa: N818 - reads as what it is
-    """An argument that names no archive file; the message is one line."""
+    """An argument names no archive file; the message is one line."""
 
 
 def archive_files(arguments: Sequence[str]) -> tuple[list[Path], list[Path]]:
-    """Return the files, each once and in order, and the files that are named again."""
+    """Return the files that the arguments name, each once, and those that are named repeatedly.
+
+    Raise NoArchive if an argument names no file that can be read.
+    """
     found: dict[str, Path] = {}
-    again: list[Path] = []
+    repeated: list[Path] = []
     for argument in arguments:
-        for path in _named(argument):
-            name = name_of(path)
+        for path in _archives_named(argument):
+            name = archive_name(path)
             shown = readable(name)
             if shown != name:
                 raise NoArchive(
@@ -159,13 +164,13 @@ def archive_files(arguments: Sequence[str]) -> tuple[list[Path], list[Path]]:
                     "recorded under it: rename it"
                 )
             if name in found:
-                again.append(path)
+                repeated.append(path)
             else:
                 found[name] = path
-    return list(found.values()), again
+    return list(found.values()), repeated
 
 
-def _named(argument: str) -> Iterator[Path]:
+def _archives_named(argument: str) -> Iterator[Path]:
     """Yield the archive files that an argument names. Raise NoArchive if there are none."""
     path = Path(argument)
     if argument == "-":
@@ -174,25 +179,31 @@ def _named(argument: str) -> Iterator[Path]:
             "resumed: give a file"
         )
     if path.is_dir():
-        yield from _of_folder(path)
+        yield from _archives_of_folder(path)
     elif path.exists():
-        yield from _files_of(path)
+        yield from _archives_at(path)
     else:
-        yield from chain.from_iterable(map(_files_of, _matches(argument)))
+        yield from chain.from_iterable(map(_archives_at, _matches(argument)))
 
 
-def _of_folder(folder: Path) -> Iterator[Path]:
-    """Yield the WARC files of a folder, a crawl, a hive or an unpacked package, or else those in the
-    folder's packages.
+def _archives_of_folder(folder: Path) -> Iterator[Path]:
+    """Yield the archive files of a folder, or those in its packages if it has no others.
+
+    The folder may have the files itself, or be a JOBDIR, a hive or an unpacked package. Raise
+    NoArchive if there are none.
     """
     packages = sorted(folder.glob(f"*{WACZ}"))
-    # A folder of archives, a JOBDIR, an unpacked package; else a hive
-    within = (folder, folder / "warc", folder / "archive")
-    files = next(filter(None, map(_inside, within)), []) or _of_drones(folder)
+    # In the folder itself, in a JOBDIR, or in an unpacked package
+    for place in (folder, folder / "warc", folder / "archive"):
+        files = _archives_in(place)
+        if files:
+            break
+    else:
+        files = _archives_of_hive(folder)
     if not files and not packages:
         raise NoArchive(f"{folder}: no WARC files in this folder")
     if not files:
-        yield from chain.from_iterable(map(_files_of, packages))
+        yield from chain.from_iterable(map(_archives_at, packages))
         return
     if packages:
         logger.warning(
@@ -211,19 +222,22 @@ def _matches(pattern: str) -> list[Path]:
     return [Path(match) for match in matches]
 
 
-def _inside(folder: Path) -> list[Path]:
-    """Return the WARC files by name: the order in which a crawl wrote its own."""
+def _archives_in(folder: Path) -> list[Path]:
+    """Return the archive files in a folder by name, the order in which a crawl wrote its own.
+
+    Raise NoArchive if one of them cannot be read.
+    """
     if not folder.is_dir():
         return []
     return [
-        _readable(path)
+        _check_readable(path)
         for path in sorted(folder.iterdir())
-        if path.name.removesuffix(OPEN).endswith(ENDINGS)
+        if path.name.removesuffix(OPEN).endswith(WARC_ENDINGS)
     ]
 
 
-def _of_drones(jobdir: Path) -> list[Path]:
-    """Return all files of a hive, drone by drone; none for a folder that is no hive."""
+def _archives_of_hive(jobdir: Path) -> list[Path]:
+    """Return the archive files of a hive, drone by drone; none if the folder is no hive."""
     try:
         crawls = crawls_of(jobdir) if hive_of(jobdir) is not None else []
     except StoreError as error:
@@ -231,16 +245,19 @@ def _of_drones(jobdir: Path) -> list[Path]:
     for crawl in crawls:
         if not crawl.is_dir():
             logger.warning("%s: left out, because this drone's folder is missing", crawl)
-    return list(chain.from_iterable(_inside(crawl / "warc") for crawl in crawls))
+    return list(chain.from_iterable(_archives_in(crawl / "warc") for crawl in crawls))
 
 
-def _files_of(path: Path) -> list[Path]:
-    """Return the file itself, or the files in a package."""
-    _readable(path)
+def _archives_at(path: Path) -> list[Path]:
+    """Return the archive file at this path, or the files in it if it is a package.
+
+    Raise NoArchive if it cannot be read, or if the package has no archive files.
+    """
+    _check_readable(path)
     if path.suffix != WACZ:
         return [path]
     try:
-        files = packed(path, ENDINGS)
+        files = archives_in_package(path, WARC_ENDINGS)
     except OSError as error:
         raise NoArchive(f"{path}: {error}") from error
     if not files:
@@ -248,7 +265,8 @@ def _files_of(path: Path) -> list[Path]:
     return files
 
 
-def _readable(path: Path) -> Path:
+def _check_readable(path: Path) -> Path:
+    """Return the path. Raise NoArchive if the file cannot be read from any byte on."""
     try:
         with path.open("rb") as file:
             if not file.seekable():

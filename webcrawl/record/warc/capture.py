@@ -1,10 +1,7 @@
-"""The WARC records of one exchange, assembled in memory: no file is touched here.
+"""Makes the WARC records of an exchange in memory, and compresses them. No file is touched here.
 
-`RecentPayloads` knows where recent payloads were written, so that a revisit record can refer to the
-original.
-
-A thread compresses them, and does nothing but compute: what it has computed, the event loop's
-thread fetches and writes, in order.
+`CaptureMaker` makes the records, and `RecentPayloads` knows to which record a revisit record can
+refer. `CompressionQueue` has a thread compress the records.
 """
 
 from __future__ import annotations
@@ -28,17 +25,17 @@ from webcrawl.record.warc.warc_record import (
     VERSION,
     WARC_FIELDS,
     NewRecord,
+    compressed_record,
+    field_line,
     fields,
-    line,
-    member,
-    named,
-    spoken,
+    protocol_fields,
+    token_names,
 )
 from webcrawl.store.worker import Worker
 
-# About 300 bytes each: 9 MiB with URLs of 70 bytes, 69 MiB if all had 2,000. They are in no
-# checkpoint: after a restart the first copy of each payload is written once more.
-LIMIT = 1 << 15
+# About 300 bytes each: 9 MiB with URLs of 70 bytes, 69 MiB if all had 2,000. No checkpoint has
+# them: after a restart the first copy of each payload is written once more.
+MAX_PAYLOADS = 1 << 15
 
 
 class RecentPayloads:
@@ -49,7 +46,7 @@ class RecentPayloads:
     Mercator's cache.
     """
 
-    def __init__(self, limit: int = LIMIT) -> None:
+    def __init__(self, limit: int = MAX_PAYLOADS) -> None:
         self._half = max(1, limit // 2)
         self._new: dict[str, bytes] = {}
         self._old: dict[str, bytes] = {}
@@ -61,7 +58,7 @@ class RecentPayloads:
         return len(self._new) + len(self._old)
 
     def find(self, digest: str) -> tuple[str, str, str] | None:
-        """Return identifier, address and date of the record with this payload, or None."""
+        """Return identifier, URL and date of the record with this payload, or None."""
         packed = self._new.get(digest)
         if packed is None:
             packed = self._old.pop(digest, None)
@@ -72,7 +69,7 @@ class RecentPayloads:
         return identifier, address, date
 
     def add(self, digest: str, identifier: str, address: str, date: str) -> None:
-        """Add a record. None of the three may have a blank: they are stored as one string."""
+        """Add a record with a payload. Its identifier, URL and date must not contain blanks."""
         self._old.pop(digest, None)
         self._put(digest, f"{identifier} {address} {date}".encode())
 
@@ -83,33 +80,35 @@ class RecentPayloads:
         self._new[digest] = packed
 
 
-# Reasons why a body is cut, with which a payload may be a revisit or an original: what is cut at a
-# length is cut at the same place again.
+# Reasons for a cut body with which a payload may be a revisit or an original: what was cut at a
+# length will be cut at the same place again
 REPEATABLE = ("", "length")
 
 
 def payload_key(exchange: Exchange) -> str:
-    """Return the payload's name among those written; a cut payload has another than a whole one."""
+    """Return the key of a payload in RecentPayloads. A cut payload has another than a whole one."""
     return f"{exchange.digest}{exchange.truncated}"
 
 
-AGAIN = "triedAgain"  # the metadata field of an answer after which its URL was asked for again
+# The metadata field of an answer that was not accepted: its URL was requested again
+RETRY_FIELD = "triedAgain"
 # Profiles of revisit records
-IDENTICAL, UNMODIFIED = "identical-payload-digest", "server-not-modified"
-PROFILES = f"http://netpreserve.org/warc/{VERSION}/revisit/"
+IDENTICAL_PAYLOAD = "identical-payload-digest"
+UNMODIFIED = "server-not-modified"
+PROFILE_PREFIX = f"http://netpreserve.org/warc/{VERSION}/revisit/"
 NOT_MODIFIED = 304
 IDENTIFIED_HTML = "WARC-Identified-Payload-Type: text/html\r\n"  # of a browser's document
 # The name that pywb and others give to a header that an archive has replaced
-RECEIVED_LENGTH = b"X-Archive-Orig-Content-Length"
+RECEIVED_LENGTH_HEADER = b"X-Archive-Orig-Content-Length"
 _CONTENT_LENGTH = re.compile(
     rb"(?<=\n)content-length[ \t]*:[ \t]*([0-9]{1,18})[ \t]*(?=\r?\n)", re.IGNORECASE
 )
-NOWHERE = RecordLocation("")
-NO_DIGEST = bytes(20)  # in the place of a record that there is not
+NO_PLACE = RecordLocation("")
+NO_DIGEST = bytes(20)  # in place of the SHA-1 of a record that is missing
 
 
 class IndexedRecord(NamedTuple):
-    """What the index needs of a record behind the metadata: a browser's document, or a view."""
+    """What the index needs of a record that a browser made: a document, a screenshot or a PDF."""
 
     address: str
     content_type: str
@@ -121,52 +120,53 @@ class CaptureRecords:
     """The records of an exchange, with what later revisit records and the index need of them."""
 
     records: list[NewRecord]
-    digest: str
-    identifier: str
-    address: str
+    digest: str  # of the payload, for the index; "-" if it is not known
+    identifier: str  # of the first record
+    address: str  # the URL
     date: str
-    is_original: bool
-    made: tuple[IndexedRecord, ...] = ()  # the last records, made by a browser
-    copy_of: tuple[str, str] | None = None  # of another's payload, byte for byte: its URL and date
-    bare: bool = False  # the answer is not kept: there is nothing to replay
-    line: tuple[str, str] = ("", "")  # of the index, without what only the written record has
-    place: RecordLocation = NOWHERE
-    weight: int = 0  # in a press
-    # Once it is packed:
-    data: bytes = b""
-    size: int = 0  # bytes of the first record
-    made_sizes: tuple[int, ...] = ()
+    is_original: bool  # later revisit records may refer to it
+    browser_records: tuple[IndexedRecord, ...] = ()  # the last records, made by a browser
+    copy_of: tuple[str, str] | None = None  # URL and date of the record with the identical payload
+    without_body: bool = False  # the body may not be kept: there is nothing to replay
+    # The beginning of its line in the index, and the fields of the answer
+    index_fields: tuple[str, str] = ("", "")
+    place: RecordLocation = NO_PLACE
+    queued_size: int = 0  # that it counts for in a CompressionQueue
+    # Set by `pack`
+    data: bytes = b""  # all records, compressed
+    size: int = 0  # compressed bytes of the first record
+    browser_sizes: tuple[int, ...] = ()  # compressed bytes of the records made by a browser
 
     def pack(self) -> CaptureRecords:
-        """Compute the digests of the blocks, and compress.
+        """Compute the digests of the blocks and compress the records; return the capture itself.
 
-        Any thread may do it: nothing else is touched.
+        Any thread may call this: only the capture changes.
         """
         records = self.records
         self.records = []
         digests = [record.sha1() for record in records[:TOGETHER]]
         digests += [NO_DIGEST] * (TOGETHER - len(digests))
         names: tuple[str, ...] = labels(*digests)
-        # The records behind are made by a browser
+        # All records after these are made by a browser, and their digests are known
         if len(records) > TOGETHER:
-            behind = self.made[TOGETHER - len(records) :]
-            names = (*names, *(record.digest for record in behind))
-        members = [member(*one) for one in zip(records, names, strict=False)]
+            later = self.browser_records[TOGETHER - len(records) :]
+            names = (*names, *(record.digest for record in later))
+        members = list(map(compressed_record, records, names))
         self.size = len(members[0])
-        if self.made:
-            self.made_sizes = tuple(map(len, members[-len(self.made) :]))
+        if self.browser_records:
+            self.browser_sizes = tuple(map(len, members[-len(self.browser_records) :]))
         self.data = b"".join(members)
         return self
 
 
 class CaptureMaker:
-    """Turns exchanges into records."""
+    """Makes the records of exchanges. Payloads that were written recently become revisit records."""
 
     def __init__(self, originals: RecentPayloads, new_id: Callable[[], str]) -> None:
         self._originals = originals
         self._new_id = new_id
 
-    def take(
+    def make(
         self,
         link: Link,
         exchange: Exchange,
@@ -174,41 +174,45 @@ class CaptureMaker:
         warcinfo: str,
         duplicate: bool,
         metadata: Mapping[str, str],
-        bare: bool = False,
+        without_body: bool = False,
     ) -> CaptureRecords:
-        """Return the capture of an exchange: its first record, and those that refer to it.
+        """Return the capture of an exchange: its first record, and the records that refer to it.
 
-        A response, revisit or resource record comes first, then request and metadata (WARC 1.1,
-        5.7). A browser's document of the payload follows as a conversion record, unless both were
-        written recently. An earlier crawl's document of the same payload may have been another.
-        The views of the page come last.
+        A response, revisit or resource record comes first, then the request and the metadata (WARC
+        1.1, 5.7). A browser's document follows as a conversion record, unless it was written
+        recently with the same payload. The screenshots and PDFs of the page come last.
+
+        `warcinfo` is the identifier of the file's warcinfo record. A `duplicate` is a body that was
+        seen before. `without_body`: only metadata, request and head may be kept.
         """
         when = iso(exchange.started)
         identifier = self._new_id()
         address = visible(exchange.url)
         digest = exchange.digest
-        place = f"{line('WARC-Target-URI', address)}WARC-Date: {when}\r\nWARC-Warcinfo-ID: {warcinfo}\r\n"
+        place = f"{field_line('WARC-Target-URI', address)}WARC-Date: {when}\r\nWARC-Warcinfo-ID: {warcinfo}\r\n"
         common = place
-        # A conversion record has neither (WARC 1.1, 5.7 and 5.8)
+        # A conversion record has neither address nor protocol (WARC 1.1, 5.7 and 5.8)
         if exchange.head or not exchange.rendered:
-            common += line("WARC-IP-Address", exchange.ip) + spoken(exchange)
-        if bare:
-            records = self._bare(link, exchange, digest, metadata, (identifier, common))
-            return CaptureRecords(
-                records, digest, identifier, address, when, is_original=False, bare=True
+            common += field_line("WARC-IP-Address", exchange.ip) + protocol_fields(exchange)
+        if without_body:
+            records = self._records_without_body(
+                link, exchange, digest, metadata, (identifier, common)
             )
-        original = self._original(exchange, address, duplicate=duplicate)
+            return CaptureRecords(
+                records, digest, identifier, address, when, is_original=False, without_body=True
+            )
+        original = self._find_original(exchange, address, duplicate=duplicate)
         if original is not None:
-            referred = self._referred(exchange, digest)
-            first = self._revisit(exchange, referred, original)
+            referred = self._referred_digest(exchange, digest)
+            first = self._revisit_record(exchange, referred, original)
         else:
             referred = digest
-            first = _answer(exchange, digest)
+            first = _answer_record(exchange, digest)
         request = NewRecord("request", "", HTTP_REQUEST, exchange.request)
         about = NewRecord(
-            "metadata", "", WARC_FIELDS, fields(_about(link, exchange, digest, metadata))
+            "metadata", "", WARC_FIELDS, fields(_metadata_values(link, exchange, digest, metadata))
         )
-        records = self._together([first, request, about], identifier, common)
+        records = self._linked_records([first, request, about], identifier, common)
         known = referred if exchange.state.withheld is None and referred else "-"
         capture = CaptureRecords(
             records, known, identifier, address, when, is_original=original is None
@@ -216,22 +220,31 @@ class CaptureMaker:
         is_first_fetch = not exchange.state.same_since
         if original is not None and is_first_fetch and _is_identical(exchange, referred):
             capture.copy_of = original[1:]
+        # An earlier crawl may have made another document of the same payload
         lacks_document = original is None or exchange.state.refers is not None
         if exchange.rendered and exchange.head and lacks_document:
-            capture.made += (IndexedRecord(address, "text/html", label(sha1(exchange.body))),)
-            records.append(self._document(exchange, f"{place}WARC-Refers-To: {identifier}\r\n"))
-        # Behind all others, and under the same date: a package has the page and its views, or
+            capture.browser_records += (
+                IndexedRecord(address, "text/html", label(sha1(exchange.body))),
+            )
+            records.append(
+                self._document_record(exchange, f"{place}WARC-Refers-To: {identifier}\r\n")
+            )
+        # After all others, and under the same date: a package has the page with its views, or
         # neither
         for view in exchange.state.views:
-            made = IndexedRecord(
-                f"{view.prefix}{address}", view.content_type, label(sha1(view.data))
-            )
-            capture.made += (made,)
-            records.append(self._view(view, made, capture, warcinfo))
+            view_address = f"{view.prefix}{address}"
+            indexed = IndexedRecord(view_address, view.content_type, label(sha1(view.data)))
+            capture.browser_records += (indexed,)
+            records.append(self._view_record(view, indexed, capture, warcinfo))
         return capture
 
-    def _together(self, records: list[NewRecord], identifier: str, common: str) -> list[NewRecord]:
-        """Return the first record and the others with a block, which refer to the first."""
+    def _linked_records(
+        self, records: list[NewRecord], identifier: str, common: str
+    ) -> list[NewRecord]:
+        """Return the first record, and those of the others that have a block.
+
+        All get their common fields, and the others a reference to the first record.
+        """
         first, *others = records
         first.common = f"WARC-Record-ID: {identifier}\r\n{common}"
         common += f"WARC-Concurrent-To: {identifier}\r\n"
@@ -242,7 +255,7 @@ class CaptureMaker:
                 together.append(record)
         return together
 
-    def _bare(
+    def _records_without_body(
         self,
         link: Link,
         exchange: Exchange,
@@ -252,21 +265,22 @@ class CaptureMaker:
     ) -> list[NewRecord]:
         """Return the records of an answer whose body may not be kept.
 
-        They are metadata, to which the request and the head refer.
+        The metadata come first, because there is no response record. Request and head refer to it.
         """
         identifier, common = shared
-        values = {**_about(link, exchange, digest, metadata), "payloadDigest": digest}
+        values = {**_metadata_values(link, exchange, digest, metadata), "payloadDigest": digest}
         about = NewRecord("metadata", "", WARC_FIELDS, fields(values))
         request = NewRecord("request", "", HTTP_REQUEST, exchange.request)
         head = NewRecord("metadata", "", HTTP_RESPONSE, exchange.head)
-        return self._together([about, request, head], identifier, common)
+        return self._linked_records([about, request, head], identifier, common)
 
-    def _original(
+    def _find_original(
         self, exchange: Exchange, address: str, *, duplicate: bool
     ) -> tuple[str, str, str] | None:
-        """Return identifier, address and date of the record that has this payload already.
+        """Return identifier, URL and date of the record that has this payload already.
 
-        The identifier is empty if it is not known. Return None if no record has the payload.
+        The identifier is empty if it is not known. Return None if no record has the payload, or if
+        none may be referred to.
         """
         state = exchange.state
         if state.refers is not None:
@@ -277,16 +291,17 @@ class CaptureMaker:
         original = self._originals.find(payload_key(exchange))
         if not state.same_since:
             return original
-        # A page that was fetched again: the state has no identifier of its earlier answer. If that
-        # was a revisit record, its original counts: pywb follows no chain.
+        # The page was fetched before, and the state has no identifier of its earlier record. If
+        # that was a revisit record, refer to its original: pywb does not follow chains.
         if original is None or exchange.status == NOT_MODIFIED:
             return "", state.copy_of or address, iso(state.same_since)
         return original
 
-    def _referred(self, exchange: Exchange, digest: str) -> str:
-        """Return the digest of the payload that a revisit record refers to; empty if it is unknown.
+    def _referred_digest(self, exchange: Exchange, digest: str) -> str:
+        """Return the digest of the payload that a revisit record refers to, or an empty string.
 
-        Of a page that was fetched again only the decoded body is known to be the same.
+        It is unknown for a 304, and for a coded payload that was not written recently: of a page
+        that was fetched again, only the decoded body is known to be the same.
         """
         if exchange.state.refers is not None:
             return exchange.state.refers.digest
@@ -298,73 +313,78 @@ class CaptureMaker:
         )
         return digest if is_known else ""
 
-    def _document(self, exchange: Exchange, common: str) -> NewRecord:
+    def _document_record(self, exchange: Exchange, common: str) -> NewRecord:
         """Return a conversion record, which has no WARC-IP-Address and no WARC-Concurrent-To."""
         common = f"WARC-Record-ID: {self._new_id()}\r\n{common}"
         return NewRecord("conversion", IDENTIFIED_HTML, HTML, exchange.body, common=common)
 
-    def _view(
-        self, view: PageView, made: IndexedRecord, capture: CaptureRecords, warcinfo: str
+    def _view_record(
+        self, view: PageView, indexed: IndexedRecord, capture: CaptureRecords, warcinfo: str
     ) -> NewRecord:
         """Return the record of a screenshot or PDF, under the date of the page that it shows."""
         common = (
-            f"WARC-Record-ID: {self._new_id()}\r\n{line('WARC-Target-URI', made.address)}"
+            f"WARC-Record-ID: {self._new_id()}\r\n{field_line('WARC-Target-URI', indexed.address)}"
             f"WARC-Date: {capture.date}\r\nWARC-Warcinfo-ID: {warcinfo}\r\n"
             f"WARC-Concurrent-To: {capture.identifier}\r\n"
         )
-        digest = f"WARC-Payload-Digest: {made.digest}\r\n"
-        kind = line("Content-Type", view.content_type)
+        digest = f"WARC-Payload-Digest: {indexed.digest}\r\n"
+        kind = field_line("Content-Type", view.content_type)
         return NewRecord("resource", digest, kind, view.data, common=common)
 
-    def _revisit(
+    def _revisit_record(
         self, exchange: Exchange, referred: str, original: tuple[str, str, str]
     ) -> NewRecord:
-        """Return a revisit record. Payloads are called identical only if more than the bodies are."""
-        identifier, address, when = original
-        where = line("WARC-Refers-To", identifier)
-        where += f"WARC-Refers-To-Target-URI: {address}\r\nWARC-Refers-To-Date: {when}\r\n"
+        """Return a revisit record that refers to the original.
+
+        Its profile says that the payloads are identical only if they are, and not if only the
+        decoded bodies are.
+        """
+        identifier, address, date = original
+        reference = field_line("WARC-Refers-To", identifier)
+        reference += f"WARC-Refers-To-Target-URI: {address}\r\nWARC-Refers-To-Date: {date}\r\n"
         is_304 = exchange.status == NOT_MODIFIED or exchange.unmodified
         if not is_304 and _is_identical(exchange, referred):
-            why = IDENTICAL
+            profile = IDENTICAL_PAYLOAD
             # "shall be used for any identical-digest truncation"
             cut = "WARC-Truncated: length\r\n"
         else:
             # This profile claims nothing about the bytes
-            why = UNMODIFIED
+            profile = UNMODIFIED
             cut = ""
-        own = (
-            f"WARC-Profile: {PROFILES}{why}\r\n{where}{line('WARC-Payload-Digest', referred)}{cut}"
-        )
+        digest = field_line("WARC-Payload-Digest", referred)
+        own = f"WARC-Profile: {PROFILE_PREFIX}{profile}\r\n{reference}{digest}{cut}"
         return NewRecord("revisit", own, HTTP_RESPONSE, _ending_head(exchange))
 
 
 def _may_repeat(exchange: Exchange) -> bool:
-    """Return whether the payload is one that an earlier record can have, too."""
+    """Return whether an earlier record can have the same payload, and may be referred to."""
     has_head = bool(exchange.head)
     return has_head and exchange.truncated in REPEATABLE and exchange.state.withheld is None
 
 
 def _is_identical(exchange: Exchange, referred: str) -> bool:
-    """Return whether the payload is that of the record referred to.
+    """Return whether the payload is identical to that of the record it refers to.
 
-    The digest of an earlier crawl's record may be of another kind.
+    For a record of an earlier crawl this is known already: its digest may be of another kind.
     """
     if exchange.state.refers is not None:
         return exchange.state.refers.identical
     return referred == exchange.digest
 
 
-def _answer(exchange: Exchange, digest: str) -> NewRecord:
+def _answer_record(exchange: Exchange, digest: str) -> NewRecord:
+    """Return the record of an answer: response, conversion (a document alone), or resource."""
     head = exchange.head
     payload = exchange.payload
-    # A redirect without its body is a response record all the same, so that replay can follow it
+    # A redirect whose body may not be kept is a response record, so that replay can follow it
     if exchange.state.withheld is not None:
         return NewRecord("response", "WARC-Truncated: unspecified\r\n", HTTP_RESPONSE, head)
-    own = line("WARC-Truncated", exchange.truncated)
+    own = field_line("WARC-Truncated", exchange.truncated)
     if not head or not _is_transfer_coded(exchange):
         own += f"WARC-Payload-Digest: {digest}\r\n"
-    if identified := _payload_type(exchange):
-        own += f"WARC-Identified-Payload-Type: {identified}\r\n"
+    payload_type = _payload_type(exchange)
+    if payload_type:
+        own += f"WARC-Identified-Payload-Type: {payload_type}\r\n"
     if head:
         return NewRecord("response", own, HTTP_RESPONSE, _ending_head(exchange), exchange.wire)
     if exchange.rendered:
@@ -372,36 +392,40 @@ def _answer(exchange: Exchange, digest: str) -> NewRecord:
     # FTP and Gopher have no head: the payload is the block
     content_type = ""
     if payload:
-        content_type = line("Content-Type", exchange.content_type or "application/octet-stream")
+        content_type = field_line(
+            "Content-Type", exchange.content_type or "application/octet-stream"
+        )
     return NewRecord("resource", own, content_type, payload)
 
 
 def _ending_head(exchange: Exchange) -> bytes:
-    """Return the head of the answer; that of a cut body declares the length of what is kept.
+    """Return the head of the answer. If the body was cut, its Content-Length is what is kept.
 
-    Programs that replay an archive send its heads as they are, and a browser waits for ever for the
-    bytes that a declared length promises and nobody has. The length that was received stays in the
-    head under another name.
+    Programs that replay an archive send its heads as they are, and a browser would wait for ever
+    for the missing bytes. The length that was received stays in the head under another name.
     """
     if not exchange.truncated or _is_transfer_coded(exchange):
         return exchange.head
     declared = _CONTENT_LENGTH.search(exchange.head)
     if declared is None or int(declared[1]) <= len(exchange.wire):
         return exchange.head
-    kept = b"Content-Length: %d\r\n%s: %s" % (len(exchange.wire), RECEIVED_LENGTH, declared[1])
+    kept = b"Content-Length: %d\r\n%s: %s" % (
+        len(exchange.wire),
+        RECEIVED_LENGTH_HEADER,
+        declared[1],
+    )
     return exchange.head[: declared.start()] + kept + exchange.head[declared.end() :]
 
 
 def _payload_type(exchange: Exchange) -> str:
     """Return the media type that the decoded payload shows, or an empty string.
 
-    datatrove and others who make corpora choose records by this field. Without it they ask
-    libmagic, for which XHTML is `text/xml`, and drop the page.
+    Programs that make corpora, such as datatrove, choose records by this field. Without it they
+    ask libmagic, which calls XHTML `text/xml`, and drop the page.
     """
     if not exchange.rendered or not exchange.head:
         return identified_type(exchange.content_type, exchange.body)
-    # The body is the browser's document. The payload itself is at hand, but not without its content
-    # coding.
+    # The body is the browser's document, and a payload with a content coding is not decoded here
     if b"content-encoding" in exchange.names:
         return ""
     return identified_type(exchange.content_type, exchange.payload)
@@ -421,10 +445,10 @@ def _lacks_digest(exchange: Exchange) -> bool:
     return exchange.state.withheld is not None or _is_transfer_coded(exchange)
 
 
-def _about(
+def _metadata_values(
     link: Link, exchange: Exchange, digest: str, metadata: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the standard's three fields, Heritrix's source tag, then this project's own."""
+    """Return the fields of the metadata record: the standard's three, Heritrix's, then our own."""
     is_head_made = exchange.head and (exchange.made_by or exchange.protocol)
     return {
         "via": link.via,
@@ -438,93 +462,95 @@ def _about(
         "madeBy": exchange.made_by,
         "protocol": exchange.protocol,
         "reconstructed": "head" if is_head_made else "",
-        **named(metadata),
+        **token_names(metadata),
     }
 
 
-# Bytes to compress per job: handing one over costs 30 µs, which a dozen pages share
-BATCH = 1 << 19
-MOST = 1 << 23  # bytes that may wait for the thread
-EACH = 1 << 12  # bytes that a capture counts for, beside its blocks
+# To compress per job. Handing a job over costs 30 µs, which a dozen pages share.
+BATCH_BYTES = 1 << 19
+MAX_QUEUED_BYTES = 1 << 23  # that may wait for the thread
+CAPTURE_BYTES = 1 << 12  # that each capture counts for, beside its blocks
 
 
 class CompressionQueue:
-    """A queue of captures. Memory is bounded: what is too much is waited for.
+    """A queue of captures that a thread compresses, in bounded memory.
 
-    The thread does not write: lengths and errors would be shared by two threads, to save 5 µs per
-    page. A process would get a copy of each page, and might write after `kill -9` into a file that
-    the next run has cut back.
+    If too much is queued, `take_ready` waits for the thread. The thread only computes: the caller
+    takes what is compressed and writes it, in order. If the thread wrote, two threads would share
+    lengths and errors, to save 5 µs per page. A process would get a copy of each page, and after
+    `kill -9` it might write into a file that the next run has cut back.
     """
 
-    def __init__(self, *, batch: int = BATCH, most: int = MOST) -> None:
-        """Raise RuntimeError if the thread cannot be started."""
-        self._batch = batch
-        self._most = most
-        self._open: list[CaptureRecords] = []
-        self._open_size = 0
-        self._under_way: deque[tuple[list[CaptureRecords], Future[None]]] = deque()
-        self.size = 0  # at least what all that was not fetched will take, compressed
+    def __init__(self, *, batch: int = BATCH_BYTES, most: int = MAX_QUEUED_BYTES) -> None:
+        """`batch` and `most` are bytes. Raise RuntimeError if the thread cannot be started."""
+        self._batch_bytes = batch
+        self._max_bytes = most
+        self._batch: list[CaptureRecords] = []  # not handed to the thread yet
+        self._batch_size = 0
+        self._submitted: deque[tuple[list[CaptureRecords], Future[None]]] = deque()
+        # An upper bound of the compressed size of all captures that were not taken yet
+        self.size = 0
         self._worker = Worker()
 
     def add(self, capture: CaptureRecords) -> bool:
-        """Take a capture; return whether it is time to fetch those that are ready."""
-        size = EACH
+        """Add a capture. Return whether a batch was submitted: then call `take_ready`."""
+        size = CAPTURE_BYTES
         for record in capture.records:
             size += len(record.block) + len(record.rest)
-        capture.weight = size
-        self._open.append(capture)
-        self._open_size += size
+        capture.queued_size = size
+        self._batch.append(capture)
+        self._batch_size += size
         self.size += size
-        if self._open_size < self._batch:
+        if self._batch_size < self._batch_bytes:
             return False
-        self.push()
+        self.submit()
         return True
 
-    def push(self) -> None:
-        """Make the thread begin with the captures that were added so far."""
-        if self._open:
-            self._under_way.append((self._open, self._worker.submit(_pack, self._open)))
-            self._open = []
-            self._open_size = 0
+    def submit(self) -> None:
+        """Hand the captures that were added to the thread, although the batch is not full."""
+        if self._batch:
+            self._submitted.append((self._batch, self._worker.submit(_pack_all, self._batch)))
+            self._batch = []
+            self._batch_size = 0
 
-    def ready(self) -> Iterator[CaptureRecords]:
-        """Yield captures that are compressed, and wait for others while too many are queued."""
-        while self._under_way:
-            has_room = self.size <= self._most or len(self._under_way) == 1
-            if has_room and not self._worker.done(self._under_way[0][1]):
+    def take_ready(self) -> Iterator[CaptureRecords]:
+        """Yield the captures that are compressed. Wait for others while too much is queued."""
+        while self._submitted:
+            has_room = self.size <= self._max_bytes or len(self._submitted) == 1
+            if has_room and not self._worker.done(self._submitted[0][1]):
                 return
-            yield from self._next()
+            yield from self._take_batch()
 
-    def rest(self) -> Iterator[CaptureRecords]:
-        """Yield all captures; wait for the thread."""
-        self.push()
-        while self._under_way:
-            yield from self._next()
+    def take_all(self) -> Iterator[CaptureRecords]:
+        """Yield all captures. Wait for the thread."""
+        self.submit()
+        while self._submitted:
+            yield from self._take_batch()
 
     def until_done(self) -> Iterator[None]:
         """Yield until all captures that were added before are compressed."""
-        self.push()
-        if self._under_way:
-            yield from self._worker.until_done(self._under_way[-1][1])
+        self.submit()
+        if self._submitted:
+            yield from self._worker.until_done(self._submitted[-1][1])
 
-    def _next(self) -> Iterator[CaptureRecords]:
-        """Yield the first batch.
+    def _take_batch(self) -> Iterator[CaptureRecords]:
+        """Yield the captures of the first batch, and wait for them.
 
         If the batch could not be compressed, raise the error on this call and on every later one,
         so that nothing is written after a gap.
         """
-        captures, future = self._under_way[0]
+        captures, future = self._submitted[0]
         self._worker.result(future)
-        self._under_way.popleft()
+        self._submitted.popleft()
         for capture in captures:
-            self.size -= capture.weight
+            self.size -= capture.queued_size
             yield capture
 
     def close(self) -> None:
-        """End the thread; what is not fetched is lost. A second call does nothing."""
+        """End the thread. Captures that were not taken are lost. A second call does nothing."""
         self._worker.close()
 
 
-def _pack(captures: list[CaptureRecords]) -> None:
+def _pack_all(captures: list[CaptureRecords]) -> None:
     for capture in captures:
         capture.pack()

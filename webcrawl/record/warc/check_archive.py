@@ -13,8 +13,8 @@ from typing import BinaryIO
 from webcrawl.base.digest import label
 from webcrawl.base.surt import surt
 from webcrawl.content.formats.sniffing import UNNAMED
-from webcrawl.record.warc.unpacking import (
-    GZIP,
+from webcrawl.record.warc.unpacked_stream import (
+    GZIP_MAGIC,
     GZIPPED,
     PackingForm,
     RecordStart,
@@ -27,121 +27,138 @@ from webcrawl.store.jobdir.index_line import INDEXED, BadLine, archive_of, check
 from webcrawl.store.lines import lines_of
 from webcrawl.store.output import OPEN
 
-LONGEST = 1 << 20  # bytes of a record's head at most; its fields are a few URLs
-# A member's header as our writer makes it, without flags and time. No checksum covers it: it must
-# be right to the bit.
-OURS = PackingForm(GZIPPED.new, GZIP + bytes(5))
+MAX_HEAD_BYTES = 1 << 20  # of a record's head; its longest fields are a few URLs
+# The header of a gzip member as our writer makes it, without flags and time. No checksum covers the
+# header, so it must be right to the bit.
+OWN_MEMBERS = PackingForm(GZIPPED.new, GZIP_MAGIC + bytes(5))
 VERSION = re.compile(rb"WARC/1\.[01]\r\n")
 VERSION_SIZE = len("WARC/1.1\r\n")
 END_OF_FIELDS = re.compile(rb"\r\n\r\n")
-BETWEEN = b"\r\n\r\n"  # behind each record
-PIECE = 1 << 18  # bytes
+RECORD_END = b"\r\n\r\n"
+PIECE_BYTES = 1 << 18  # read at a time
 FIELD = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+): ([^\r\n]+)")
-MANDATORY = {"WARC-Type", "WARC-Record-ID", "WARC-Date", "Content-Length", "WARC-Block-Digest"}
+MANDATORY_FIELDS = {
+    "WARC-Type",
+    "WARC-Record-ID",
+    "WARC-Date",
+    "Content-Length",
+    "WARC-Block-Digest",
+}
 END_OF_HEAD = re.compile(rb"\n\r?\n")  # RFC 9112 2.2: a single LF may end a line
-HEAD = 1 << 16  # bytes of an HTTP head at most
-WITHHELD = "unspecified"  # why a body is not whole: it may not be kept, or cannot be read on
-CUT = "cut "  # before a media type, among the figures
+MAX_HTTP_HEAD_BYTES = 1 << 16
+# In WARC-Truncated: the body may not be kept, or could not be read to its end
+WITHHELD = "unspecified"
+CUT_PREFIX = "cut "  # before a media type, among the figures: the number of cut bodies
 
 
 def check_archive(
     path: Path, file: BinaryIO, length: int, found: Counter[str], index: IndexLines | None = None
 ) -> Iterator[DamagedFile]:
-    """Yield each damaged record, search for the next one, and continue there.
+    """Yield each damaged record of an archive file, and each place where its index differs.
 
-    Yield also each place where the index differs.
+    Only the first `length` bytes are checked. After a damaged record, the next one is searched for.
+    Records, and cut bodies by media type, are counted in `found`.
     """
     at = 0
     info = ""
-    first = True
-    sound = True
-    members = UnpackedStream(file, OURS, length)
+    is_first = True
+    is_sound = True
+    members = UnpackedStream(file, OWN_MEMBERS, length)
     while at < length:
         try:
             members.seek(RecordStart(at, 0))
-            fields = _record(members)
+            fields = _check_record(members)
             after = members.place.offset
-            info = _place(fields, info, first=first)
+            info = _check_warcinfo(fields, info, is_first=is_first)
             found["records"] += 1
             kind = fields["WARC-Type"]
             is_cut = fields.get("WARC-Truncated", WITHHELD) != WITHHELD
-            # A revisit record says that it is cut because it has no payload
+            # A revisit record counts as truncated because it has no payload: its body was not cut
             if is_cut and kind != "revisit":
-                found[f"{CUT}{fields.get('WARC-Identified-Payload-Type', UNNAMED)}"] += 1
+                found[f"{CUT_PREFIX}{fields.get('WARC-Identified-Payload-Type', UNNAMED)}"] += 1
             if index is not None and kind in INDEXED:
                 yield from index.compare(at, after - at, fields)
             at = after
         except TornRecord as torn:
-            # A record that cannot be read has a line, too: superfluous lines cannot be told
-            sound = False
+            # The damaged record may have a line in the index: whether it is superfluous is unknown
+            is_sound = False
             yield DamagedFile(path, at, str(torn))
             at = members.find_record(at + 1, VERSION, VERSION_SIZE)
             info = info or "?"
-        first = False
-    if index is not None and sound:
+        is_first = False
+    if index is not None and is_sound:
         yield from index.rest()
 
 
-def _place(fields: dict[str, str], info: str, *, first: bool) -> str:
-    """Return the identifier of the file's warcinfo record, which every other record must name."""
+def _check_warcinfo(fields: dict[str, str], info: str, *, is_first: bool) -> str:
+    """Return the identifier of the file's warcinfo record, given that of the records before.
+
+    Raise TornRecord if the first record is no warcinfo record, or if another record is one or does
+    not name the first. The identifier is `?` if the first record is damaged.
+    """
     is_info = fields["WARC-Type"] == "warcinfo"
-    if first:
+    if is_first:
         if not is_info:
             raise TornRecord("the file does not begin with a warcinfo record")
         return fields["WARC-Record-ID"]
     if is_info:
         raise TornRecord("a second warcinfo record")
     named = fields.get("WARC-Warcinfo-ID")
-    # The first record may be damaged
     is_known = info != "?"
     if is_known and named != info:
         raise TornRecord(f"WARC-Warcinfo-ID is {named}, but the file's warcinfo record has {info}")
     return info
 
 
-def _record(member: UnpackedStream) -> dict[str, str]:
-    """Return the fields of a record. Raise TornRecord if anything in it is wrong."""
-    fields = _fields(member.until(END_OF_FIELDS, LONGEST))
+def _check_record(member: UnpackedStream) -> dict[str, str]:
+    """Read a record to its end, and return its fields. Raise TornRecord if anything is wrong."""
+    fields = _fields(member.read_until(END_OF_FIELDS, MAX_HEAD_BYTES))
     kind = fields["WARC-Type"]
     wanted = fields.get("WARC-Payload-Digest", "")
     block, payload = _digests(member, int(fields["Content-Length"]), with_head=kind == "response")
     if block != fields["WARC-Block-Digest"]:
         raise TornRecord("block digest mismatch")
-    # A revisit has none
+    # The digest of a revisit record is that of another record's payload
     has_payload = kind in ("response", "resource")
     if has_payload and wanted and payload != wanted:
         raise TornRecord("payload digest mismatch")
-    if _rest(member) != BETWEEN:
+    if _rest_of_member(member) != RECORD_END:
         raise TornRecord("the record is longer than its Content-Length")
     return fields
 
 
-def _rest(member: UnpackedStream) -> bytes:
-    """Return the rest of a member, or enough of it to see that it is too long."""
+def _rest_of_member(member: UnpackedStream) -> bytes:
+    """Return the rest of a member, or enough of it to show that it is too long."""
     rest = b""
-    while len(rest) <= len(BETWEEN) and (piece := member.read(PIECE)):
+    while len(rest) <= len(RECORD_END):
+        piece = member.read(PIECE_BYTES)
+        if not piece:
+            break
         rest += piece
     return rest
 
 
 def _digests(member: UnpackedStream, length: int, *, with_head: bool) -> tuple[str, str]:
-    """Return the digests of the block, and of the part after the HTTP head."""
+    """Return the digest of a block of `length` bytes, and that of the part after its HTTP head.
+
+    Without `with_head` the block has no head. Raise TornRecord if the block is shorter.
+    """
     block = sha1(usedforsecurity=False)
     payload = sha1(usedforsecurity=False)
     head = b""
     left = length
     while left:
-        piece = member.read(min(left, PIECE))
+        piece = member.read(min(left, PIECE_BYTES))
         if not piece:
             raise TornRecord(f"the record is {left} bytes shorter than its Content-Length")
         left -= len(piece)
         block.update(piece)
         if with_head:
             head += piece
-            if left and len(head) < HEAD:
+            if left and len(head) < MAX_HTTP_HEAD_BYTES:
                 continue
             with_head = False
-            piece = head[_head(head) :]
+            piece = head[_http_head_bytes(head) :]
         payload.update(piece)
     return label(block.digest()), label(payload.digest())
 
@@ -157,7 +174,7 @@ def _fields(head: bytes) -> dict[str, str]:
         raise TornRecord(f"the fields are not UTF-8: {error}") from error
     matches = [FIELD.fullmatch(line) for line in lines]
     fields = {match[1]: match[2] for match in matches if match is not None}
-    missing = MANDATORY - set(fields)
+    missing = MANDATORY_FIELDS - set(fields)
     if missing:
         raise TornRecord(f"missing fields: {', '.join(sorted(missing))}")
     if None in matches or not fields["Content-Length"].isdecimal():
@@ -165,58 +182,63 @@ def _fields(head: bytes) -> dict[str, str]:
     return fields
 
 
-def _head(block: bytes) -> int:
+def _http_head_bytes(block: bytes) -> int:
     """Return the length of the HTTP head of a block."""
     end = END_OF_HEAD.search(block)
     return end.end() if end is not None else len(block)
 
 
 class IndexLines:
-    """The lines of an index, by the place of the record; 250 bytes of memory for each.
-
-    The crawl noted the checksum of the lines in the order of the archive, before they were sorted.
-    `until`: lines of records from this byte of the archive on were added after the checkpoint.
-    """
+    """The lines of an index by the place of their records, which take 250 bytes of memory each."""
 
     def __init__(self, path: Path, file: BinaryIO, length: int, until: float = inf) -> None:
+        """Only the first `length` bytes of the open file count.
+
+        Lines of records from byte `until` of the archive on are ignored: they were added after the
+        checkpoint.
+        """
         self._path = path
         self._file = file
         self._length = length
         self._until = until
         self._archive = archive_of(path.name.removesuffix(OPEN))
-        # By the record's place: place and length of the line, hash of its fields, and digest
+        # By the record's place in the archive: place and length of the line, hash of its fields
+        # but the digest, and the digest
         self._lines: dict[int, tuple[int, int, int, str]] = {}
 
     def read(self) -> Iterator[DamagedFile]:
-        """Yield each line that is malformed, not in order, or a second one for the same record."""
+        """Read the lines; yield each one that is malformed, out of order, or a repetition."""
         before = b""
         is_sorted = self._path.suffix != OPEN
         for at, line in lines_of(self._file, self._length):
-            why = self._take(line, at)
+            why = self._add(line, at)
             is_misplaced = is_sorted and line < before
             if why or is_misplaced:
                 yield DamagedFile(self._path, at, why or "the line is not in sorted order")
             before = line
 
-    def _take(self, line: bytes, at: int) -> str:
-        """Take a line; return what is wrong with it, or an empty string."""
+    def _add(self, line: bytes, at: int) -> str:
+        """Add the line at byte `at`. Return what is wrong with it, or an empty string."""
         try:
-            found = check(line)
+            checked = check(line)
         except BadLine as error:
             return str(error)
-        if found.file != self._archive:
+        if checked.file != self._archive:
             return f"the line belongs to no record of {self._archive}"
-        offset = found.offset
+        offset = checked.offset
         if offset >= self._until:
             return ""
         if offset in self._lines:
             return f"a second line for the record at byte {offset}"
-        says = hash((found.key, found.stamp, found.url, str(found.length)))
-        self._lines[offset] = at, len(line), says, found.digest
+        fields_hash = hash((checked.key, checked.stamp, checked.url, str(checked.length)))
+        self._lines[offset] = at, len(line), fields_hash, checked.digest
         return ""
 
     def crc(self) -> int:
-        """Return the checksum of the lines in the order of the archive."""
+        """Return the checksum of the lines in the order of their records.
+
+        The crawl noted this checksum before it sorted the lines.
+        """
         crc = 0
         for _, (at, size, _, _) in sorted(self._lines.items()):
             self._file.seek(at)
@@ -224,24 +246,24 @@ class IndexLines:
         return crc
 
     def compare(self, at: int, length: int, fields: Mapping[str, str]) -> Iterator[DamagedFile]:
-        """Yield an error if the line for this record is missing or says something else.
+        """Yield an error if the line of this record is missing or differs from the record.
 
-        The digest of a response with a transfer coding is not among its fields: such a line is
-        covered by the checksum only.
+        `at` and `length` are the record's place and its size in the archive. A response with a
+        transfer coding has no payload digest: then the digest in the line is not compared.
         """
-        found = self._lines.pop(at, None)
-        if found is None:
+        line = self._lines.pop(at, None)
+        if line is None:
             yield DamagedFile(
                 self._path, 0, f"no line for the record at byte {at} of {self._archive}"
             )
             return
-        place, _, says, digest = found
+        place, _, fields_hash, digest = line
         url = fields.get("WARC-Target-URI", "")
         is_conversion = fields["WARC-Type"] == "conversion"
         block = fields["WARC-Block-Digest"] if is_conversion else digest
         right_digest = fields.get("WARC-Payload-Digest", block)
-        right = hash((surt(url), stamp(fields["WARC-Date"]), url, str(length)))
-        if says != right or digest != right_digest:
+        right_hash = hash((surt(url), stamp(fields["WARC-Date"]), url, str(length)))
+        if fields_hash != right_hash or digest != right_digest:
             yield DamagedFile(
                 self._path,
                 place,
@@ -249,6 +271,6 @@ class IndexLines:
             )
 
     def rest(self) -> Iterator[DamagedFile]:
-        """Yield the lines for which the archive had no record."""
+        """Yield an error for each line whose record is not in the archive. Call this at the end."""
         for at, (place, *_) in self._lines.items():
             yield DamagedFile(self._path, place, f"{self._archive} has no record at byte {at}")

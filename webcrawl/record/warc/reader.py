@@ -1,6 +1,6 @@
 """Reads the WARC files of any program, versions 0.17 to 1.1, from any record on (docs/archive.md).
 
-What is damaged is skipped up to the next record and reported; nothing is lost without a word.
+Damaged parts are skipped up to the next record, and each of them is reported.
 """
 
 from __future__ import annotations
@@ -11,57 +11,57 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Self
 
-from webcrawl.record.warc.archive_files import opened
-from webcrawl.record.warc.unpacking import (
+from webcrawl.record.warc.archive_files import open_archive
+from webcrawl.record.warc.unpacked_stream import (
     GZIPPED,
-    PIECE,
+    PIECE_BYTES,
     PLAIN,
     PackingForm,
     RecordStart,
     TornRecord,
-    Unpackable,
+    UnpackableMember,
     UnpackedStream,
     form_of,
 )
+from webcrawl.store.output import OPEN
 
-LONGEST = 1 << 20  # bytes of a record's head; the longest fields are a few URLs
-START = re.compile(rb"WARC/\d+\.\d+[ \t]*\r?\n")
-STARTS = 16  # bytes that tell a start
-ARC = re.compile(rb"filedesc://")  # the format before WARC
-# A record in the middle of something. No line end comes before it where a run of garbage does.
-NEXT = re.compile(rb"(WARC/\d+\.\d+[ \t]*\r?\n(?i:WARC-|Content-))")
-NEXT_SIZE = 40
-BETWEEN = re.compile(rb"\r\n\r\n")  # records, as the standard wants it
-BETWEEN_SIZE = 4
+MAX_HEAD_BYTES = 1 << 20  # of a record's head; its longest fields are a few URLs
+RECORD_START = re.compile(rb"WARC/\d+\.\d+[ \t]*\r?\n")
+RECORD_START_BYTES = 16  # that are enough to recognise a start
+ARC_START = re.compile(rb"filedesc://")  # the format before WARC
+# A record that begins anywhere. There may be garbage before it, without the end of a line.
+RECORD_WITHIN = re.compile(rb"(WARC/\d+\.\d+[ \t]*\r?\n(?i:WARC-|Content-))")
+RECORD_WITHIN_BYTES = 40
+RECORD_END = re.compile(rb"\r\n\r\n")  # records, as the standard wants it
+RECORD_END_BYTES = 4
 END_OF_HEAD = re.compile(rb"\n\r?\n")
-FOLD = re.compile(rb"\r?\n[ \t]+")
-OPEN = ".open"  # at the end of the name of a file that is being written
+FOLDED_LINE = re.compile(rb"\r?\n[ \t]+")
 
 
 class NotWarc(Exception):  # noqa: N818 - reads as what it is
-    """A file that has no record at all."""
+    """A file has no WARC record at all, or is no WARC file."""
 
 
 @dataclass(frozen=True, slots=True)
 class SkippedRange:
-    """A damaged place, and how much of the file was skipped."""
+    """A damaged part of a file, which was skipped."""
 
-    at: int
+    at: int  # byte of the file
     why: str
-    size: int
+    size: int  # bytes of the file
 
 
 @dataclass(slots=True)
 class ReadRecord:
     """One record.
 
-    Its fields have names in lower case; the values of a repeated one stand together, with blanks.
+    The names of its fields are in lower case. The values of a repeated field are joined by blanks.
     """
 
     kind: str
     fields: dict[str, str]
-    block: bytes  # its first bytes, as many as the reader keeps
-    size: int  # of the whole block
+    block: bytes  # only its first bytes, if the reader keeps no more
+    size: int  # bytes of the whole block
     place: RecordStart
     after: RecordStart  # the place of the record that follows
 
@@ -71,7 +71,7 @@ class ReadRecord:
 
     @property
     def length(self) -> int:
-        """Return the bytes of the file that the record takes, if it is a member by itself."""
+        """Return the bytes that the record takes in the file, if it is a gzip member of its own."""
         return self.after.offset - self.place.offset
 
     @property
@@ -80,26 +80,25 @@ class ReadRecord:
         return self.fields.get("warc-target-uri", "").removeprefix("<").removesuffix(">")
 
     def values(self) -> dict[str, str]:
-        """Return the fields in the kept block of a metadata record, with names in lower case."""
-        found: dict[str, str] = {}
+        """Return the fields in the block of a metadata record, with names in lower case."""
+        values: dict[str, str] = {}
         for line in self.block.decode("utf-8", "replace").splitlines():
             name, colon, value = line.partition(":")
             if colon:
-                found.setdefault(name.strip().lower(), value.strip())
-        return found
+                values.setdefault(name.strip().lower(), value.strip())
+        return values
 
-    def names(self, other: str, *fields: str) -> bool:
+    def names(self, identifier: str, *fields: str) -> bool:
         """Return whether one of these fields refers to the record with this identifier."""
-        return bool(other) and any(other in self.fields.get(name, "").split() for name in fields)
+        return bool(identifier) and any(
+            identifier in self.fields.get(name, "").split() for name in fields
+        )
 
 
 class RecordReader:
-    """The records of a file in their order, with `most` bytes of a block kept.
+    """Reads the records of a file in their order.
 
-    `on_lost` is told of damage.
-
-    Only the first `size` bytes count, if that is known. If not, the end of a file whose name ends
-    in `.open` is no damage: what is missing is still to come.
+    `place` is where the next record begins. `ended` is true once the end of the file was reached.
     """
 
     def __init__(
@@ -111,22 +110,28 @@ class RecordReader:
         size: int | None = None,
         file: BinaryIO | None = None,
     ) -> None:
-        """`file`: the file at this path if it is open already; it is closed with the records."""
+        """Begin at `place`, or at the beginning of the file. Raise NotWarc if it is no WARC file.
+
+        `most`: how many bytes of each block are kept. Call `on_lost` with each damaged part.
+        `size`: how many bytes of the file count. Without it, a file whose name ends in `.open` is
+        still being written: that its end is missing is no damage. `file` is the file at this path,
+        if it is open already; it is closed with the reader.
+        """
         self._most = most
         self._on_lost = on_lost
         self.ended = False
         self.is_open = path.name.endswith(OPEN) and size is None
-        self._file = opened(path) if file is None else file
+        self._file = open_archive(path) if file is None else file
         try:
-            whole = self._file.seek(0, 2)
-            self.size = whole if size is None else min(size, whole)
-            form = _form(self._file, path)
+            file_size = self._file.seek(0, 2)
+            self.size = file_size if size is None else min(size, file_size)
+            form = _packing_form(self._file, path)
             self._unpacked = UnpackedStream(self._file, form, self.size)
             self._is_packed = form is not PLAIN
             self._is_gzip = form is GZIPPED
             if place is None:
-                self._not_arc(path)
-            self._any = place is not None
+                self._refuse_arc(path)
+            self._has_record = place is not None
             if place is not None and place.offset < self.size:
                 self._unpacked.seek(place)
             self.place = self._unpacked.place if place is None else place
@@ -148,31 +153,32 @@ class RecordReader:
         return iter(self.next, None)
 
     def next(self) -> ReadRecord | None:
-        """Return the next record, or None at the end.
+        """Return the next record, or None at the end of the file.
 
-        Afterwards `place` is where the one after it begins.
+        Afterwards `place` is where the record after it begins. Raise NotWarc at the end of a
+        finished file without any record.
         """
         while self.place.offset < self.size:
             try:
                 record = self._next()
             except TornRecord as torn:
-                # The record may still be being written
+                # The record may not be finished yet
                 if torn.ends and self.is_open:
                     break
                 self._skip(torn)
             else:
                 if record is not None:
-                    self._any = True
+                    self._has_record = True
                     return record
         self.ended = True
-        if not self._any and not self.is_open:
+        if not self._has_record and not self.is_open:
             raise NotWarc(f"{self._path}: not a WARC file: it contains no record")
         return None
 
     def sound(self) -> Iterator[ReadRecord]:
-        """Yield the records of a file in which each is a gzip member by itself.
+        """Yield the records of a file in which each record is a gzip member of its own.
 
-        Raise TornRecord if one is not, or is damaged.
+        Raise TornRecord if a record is not, or if it is damaged.
         """
         while self.place.offset < self.size:
             record = self._next()
@@ -186,29 +192,30 @@ class RecordReader:
     def close(self) -> None:
         self._file.close()
 
-    def _not_arc(self, path: Path) -> None:
-        if self._unpacked.begins(ARC, STARTS):
+    def _refuse_arc(self, path: Path) -> None:
+        if self._unpacked.begins_with(ARC_START, RECORD_START_BYTES):
             raise NotWarc(f"{path}: this is an ARC file: `warcio recompress` converts it to WARC")
 
     def _next(self) -> ReadRecord | None:
+        """Return the record at `place`, or None at the end. Raise TornRecord if it is damaged."""
         unpacked = self._unpacked
-        if not unpacked.blank():
+        if not unpacked.skip_blank_lines():
             self.place = RecordStart(self.size, 0)
             return None
         self.place = unpacked.place
-        if not unpacked.begins(START, STARTS):
+        if not unpacked.begins_with(RECORD_START, RECORD_START_BYTES):
             raise TornRecord("not a WARC record")
-        fields = _fields(self._head())
+        fields = _head_fields(self._head())
         size = int(fields["content-length"])
         block = self._block(size)
-        # Any part of a file that is not packed may be garbage. A record that ends as it should is
-        # whole all the same.
-        is_whole = not self._is_packed and unpacked.begins(BETWEEN, BETWEEN_SIZE)
-        # Some programs write fewer line ends than two, or more. Reading on to the end of a member
-        # checks its sum before the record is handed out. FastWARC 2.0 and warcio 1.8 hand out a
-        # record that is cut, without an error.
-        is_last = unpacked.ended()
-        if not is_last and not is_whole and not unpacked.begins(START, STARTS):
+        # In a file that is not packed, garbage may follow. A record with the right end is whole all
+        # the same.
+        has_own_end = not self._is_packed and unpacked.begins_with(RECORD_END, RECORD_END_BYTES)
+        # Skips line ends: some programs write fewer than two, or more. Reading to the end of a
+        # member also verifies its checksum before the record is returned. FastWARC 2.0 and warcio
+        # 1.8 return a record that is cut, without an error.
+        is_complete = unpacked.is_at_member_end() or has_own_end
+        if not is_complete and not unpacked.begins_with(RECORD_START, RECORD_START_BYTES):
             raise TornRecord("the record is longer than its Content-Length")
         record = ReadRecord(
             fields.get("warc-type", "").lower(), fields, block, size, self.place, unpacked.place
@@ -218,70 +225,74 @@ class RecordReader:
 
     def _head(self) -> bytes:
         """Return the head of a record. Raise TornRecord if another record begins within it."""
-        head = self._unpacked.until(END_OF_HEAD, LONGEST)
-        if NEXT.search(head, 1):
+        head = self._unpacked.read_until(END_OF_HEAD, MAX_HEAD_BYTES)
+        if RECORD_WITHIN.search(head, 1):
             raise TornRecord("the head of a record has no end", within=True)
         return head
 
     def _block(self, size: int) -> bytes:
-        """Return the block, kept up to `most`.
+        """Read a block of `size` bytes, and return as many of its first bytes as are kept.
 
-        One gzip for all may have ended and begun anew anywhere: its rest follows.
+        If all records are in one gzip member, a block may go on in a second one, because the writer
+        may have begun anew anywhere. Raise TornRecord if the block is shorter.
         """
-        kept = self._most
+        to_keep = self._most
         parts = []
         left = size
-        # At once: a length with one digit too many would have the rest of the file read for it
-        if not self._is_packed and left > self._unpacked.left:
+        # Check it at once: for a length with a digit too many the rest of the file would be read
+        if not self._is_packed and left > self._unpacked.unread_bytes:
             raise TornRecord(
-                f"the file ends {left - self._unpacked.left} bytes before a record's end", ends=True
+                f"the file ends {left - self._unpacked.unread_bytes} bytes before a record's end",
+                ends=True,
             )
         while left:
-            piece = self._unpacked.read(min(left, PIECE))
+            piece = self._unpacked.read(min(left, PIECE_BYTES))
             if piece:
                 left -= len(piece)
-                if kept > 0:
-                    parts.append(piece[:kept])
-                    kept -= len(piece)
-            elif not self._unpacked.cross():
+                if to_keep > 0:
+                    parts.append(piece[:to_keep])
+                    to_keep -= len(piece)
+            elif not self._unpacked.next_member():
                 raise TornRecord(f"the file ends {left} bytes before a record's end", ends=True)
-            elif self._unpacked.begins(START, STARTS):
+            elif self._unpacked.begins_with(RECORD_START, RECORD_START_BYTES):
                 raise TornRecord(f"the record is {left} bytes shorter than its Content-Length")
         return b"".join(parts)
 
     def _skip(self, torn: TornRecord) -> None:
-        """Go to the next record: in what can be unpacked of the member, or else to the next member."""
+        """Go to the next record, in this member or else in a later one, and report the damage."""
         begin = self.place
-        if not self._found(torn, begin):
+        if not self._find_in_member(torn, begin):
             self.place = RecordStart(self.size, 0)
             if self._is_packed:
                 self.place = RecordStart(
-                    self._unpacked.find_record(begin.offset + 1, START, STARTS), 0
+                    self._unpacked.find_record(begin.offset + 1, RECORD_START, RECORD_START_BYTES),
+                    0,
                 )
         at = begin.offset
         size = self.place.offset - begin.offset
         if not self._is_packed:
-            # The whole file is one member: all of a place is in the skipped bytes
+            # The whole file is one member: both numbers of a place count bytes of the file
             at = sum(begin)
             size = sum(self.place) - at
         self._on_lost(SkippedRange(at, str(torn), size))
 
-    def _found(self, torn: TornRecord, begin: RecordStart) -> bool:
-        """Return whether a record follows in what can be unpacked."""
+    def _find_in_member(self, torn: TornRecord, begin: RecordStart) -> bool:
+        """Go to the next record that can still be unpacked; return whether there is one."""
         unpacked = self._unpacked
-        if isinstance(torn, Unpackable):
+        if isinstance(torn, UnpackableMember):
             return False
         try:
             if torn.within:
                 unpacked.seek(begin)
                 unpacked.read(1)
-            here = unpacked.place != begin and unpacked.begins(START, STARTS)
-            if not here and not unpacked.find(NEXT, NEXT_SIZE):
+            has_moved = unpacked.place != begin
+            is_at_record = has_moved and unpacked.begins_with(RECORD_START, RECORD_START_BYTES)
+            if not is_at_record and not unpacked.skip_to(RECORD_WITHIN, RECORD_WITHIN_BYTES):
                 return False
-            # The bytes here look like a record, and have just been found not to be one
+            # This is where the torn record begins: it only looks like a record
             if unpacked.place == begin:
                 unpacked.read(1)
-                if not unpacked.find(NEXT, NEXT_SIZE):
+                if not unpacked.skip_to(RECORD_WITHIN, RECORD_WITHIN_BYTES):
                     return False
         except TornRecord:
             return False
@@ -302,10 +313,11 @@ def sound_records(path: Path, file: BinaryIO, most: int, at: int, end: int) -> I
 
 
 def ignore_loss(*_: object) -> None:
-    """Hear of what is lost, and do nothing: all must be sound, or the damage is told elsewhere."""
+    """Do nothing about damage: it is reported elsewhere, or makes the caller fail anyway."""
 
 
-def _form(file: BinaryIO, path: Path) -> PackingForm:
+def _packing_form(file: BinaryIO, path: Path) -> PackingForm:
+    """Return how a file is packed. Raise NotWarc if it is empty or no archive file."""
     if not file.seek(0, 2) and not path.name.endswith(OPEN):
         raise NotWarc(f"{path}: not a WARC file: it is empty")
     form = form_of(file, path.name.removesuffix(OPEN))
@@ -318,25 +330,29 @@ def _form(file: BinaryIO, path: Path) -> PackingForm:
     return form
 
 
-def _fields(head: bytes) -> dict[str, str]:
-    """Return the fields of a head. Raise TornRecord if it lacks a field that is needed to read on."""
+def _head_fields(head: bytes) -> dict[str, str]:
+    """Return the fields of a head, with names in lower case.
+
+    Raise TornRecord if Content-Length is missing or malformed, because the end of the record is not
+    known then.
+    """
     values: dict[str, list[str]] = {}
-    for line in FOLD.sub(b" ", head).split(b"\n")[1:]:
+    for line in FOLDED_LINE.sub(b" ", head).split(b"\n")[1:]:
         name, colon, value = line.partition(b":")
         if colon:
-            values.setdefault(_text(name).strip().lower(), []).append(_text(value).strip())
+            values.setdefault(_decoded(name).strip().lower(), []).append(_decoded(value).strip())
     fields = {name: " ".join(texts) for name, texts in values.items()}
     length = fields.get("content-length", "")
-    # `isdecimal` is true of the digits of any script
+    # `isdecimal` alone accepts the digits of any script. A longer number exceeds 63 bits.
     is_number = length.isascii() and length.isdecimal() and len(length) < 19
     if not is_number:
         raise TornRecord(f"Content-Length is not a number: {length[:40]!r}", within=True)
     return fields
 
 
-def _text(data: bytes) -> str:
+def _decoded(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError:
-        # No byte is lost this way, and the record can be read
+        # Every byte has a character in Latin-1, so nothing is lost and the record can be read
         return data.decode("latin-1")

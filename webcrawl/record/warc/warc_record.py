@@ -1,7 +1,7 @@
-"""WARC records, each one gzip member, so that readers can start at any; and their protocols.
+"""Makes WARC records, each as a gzip member, so that readers can start at any of them.
 
 WARC-Protocol and WARC-Cipher-Suite are extensions that the standard's working group has adopted
-(iipc/warc-specifications 42 and 86). Protocols are listed from the top down, one field for each; a
+(iipc/warc-specifications 42 and 86). There is one field for each protocol, from the top down. A
 cipher suite has the name that IANA gives it.
 """
 
@@ -18,34 +18,34 @@ from webcrawl.base.digest import sha1
 from webcrawl.base.model import Exchange
 from webcrawl.base.url_text import encoded
 
-# Characters that some reader takes for the end of a line, and those that UTF-8 cannot encode. Any
+# Characters that a reader may take for the end of a line, and those that UTF-8 cannot encode. All
 # other text is allowed (WARC 1.1, 4).
 _BREAKING = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
 _NOT_IN_NAME = re.compile(r"[^!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 def fields(values: Mapping[str, str]) -> bytes:
-    """Return one line per name that has a value. The names must be tokens."""
+    """Return a line for each field that has a value, encoded. The names must be tokens."""
     lines = ""
     for name, value in values.items():
         if value:
-            lines += f"{name}: {value if value.isprintable() else _harmless(value)}\r\n"
+            lines += f"{name}: {value if value.isprintable() else _escaped(value)}\r\n"
     return lines.encode()
 
 
-def line(name: str, value: str) -> str:
+def field_line(name: str, value: str) -> str:
     """Return one field as a line, or an empty string if it has no value."""
     if not value:
         return ""
-    written = value if value.isprintable() else _harmless(value)
+    written = value if value.isprintable() else _escaped(value)
     return f"{name}: {written}\r\n"
 
 
-def _harmless(value: str) -> str:
+def _escaped(value: str) -> str:
     return _BREAKING.sub(encoded, value)
 
 
-def named(mapping: Mapping[str, str]) -> dict[str, str]:
+def token_names(mapping: Mapping[str, str]) -> dict[str, str]:
     """Return the mapping with every name made a token."""
     tokens: dict[str, str] = {}
     for name, value in mapping.items():
@@ -55,18 +55,19 @@ def named(mapping: Mapping[str, str]) -> dict[str, str]:
     return tokens
 
 
-# 1.0 has neither fractions of a second nor the fields by which a revisit names a record of an
-# earlier crawl. Of the readers in docs/archive.md warctools alone does not know 1.1.
+# 1.0 has neither fractions of a second nor the fields by which a revisit record names a record of
+# an earlier crawl. Of the readers in docs/archive.md only warctools does not know 1.1.
 VERSION = "1.1"
-# isal's, for a page of 37 KB: level 2 takes 100 us and leaves 10,451 bytes, level 1 98 us and 10,623,
-# level 3 108 us and 10,026.
+# Of isal. For a page of 37 KB level 2 takes 100 us and leaves 10,451 bytes, level 1 98 us and
+# 10,623, level 3 108 us and 10,026.
 LEVEL = 2
-# For a small record level 2 fills tables of some hundred KB and evicts everything else from the
+# For a small record level 2 fills tables of some hundred KB, and evicts everything else from the
 # processor's cache. Level 0 saves 5 % of a page's cost, for 300 bytes per page.
-SMALL, FAST = 4096, 0
-# Bytes of a record that is compressed in pieces: a copy of it would be as large again
-LARGE = 1 << 20
-GZIP = 31  # zlib's number for a gzip member with the largest window
+MAX_FAST_BYTES = 4096  # of a record
+FAST_LEVEL = 0
+# A larger record is compressed in pieces of this size: a copy of it would be as large again
+LARGE_BYTES = 1 << 20
+GZIP_WINDOW_BITS = 31  # zlib's number for a gzip member with the largest window
 HTTP_REQUEST = "Content-Type: application/http; msgtype=request\r\n"
 HTTP_RESPONSE = "Content-Type: application/http; msgtype=response\r\n"
 HTML = "Content-Type: text/html; charset=utf-8\r\n"  # of a browser's document
@@ -75,78 +76,81 @@ WARC_FIELDS = "Content-Type: application/warc-fields\r\n"
 
 @dataclass(slots=True)
 class NewRecord:
-    """One record before it is written: its fields are whole lines, its block has one part or two."""
+    """A record before it is compressed. Its fields are whole lines."""
 
     kind: str
     fields: str
     content_type: str
-    block: bytes
-    rest: bytes = b""
+    block: bytes  # the first part of the block, or all of it
+    rest: bytes = b""  # the second part
     common: str = ""  # fields that it shares with other records
 
     def sha1(self) -> bytes:
-        """Return the SHA-1 of its block."""
+        """Return the SHA-1 of the block."""
         return sha1(self.block, self.rest)
 
 
-def member(record: NewRecord, digest: str) -> bytes:
-    """Return the compressed record. `digest` is the block's."""
+def compressed_record(record: NewRecord, digest: str) -> bytes:
+    """Return a record as a gzip member. `digest` is the block's."""
     size = len(record.block) + len(record.rest)
     head = (
         f"WARC/{VERSION}\r\nWARC-Type: {record.kind}\r\n{record.common}{record.fields}WARC-Block-Digest: {digest}\r\n"
         f"{record.content_type}Content-Length: {size}\r\n\r\n"
     )
-    if size > LARGE:
+    if size > LARGE_BYTES:
         return b"".join(_in_pieces((head.encode(), record.block, record.rest, b"\r\n\r\n")))
-    level = LEVEL if size > SMALL else FAST
+    level = LEVEL if size > MAX_FAST_BYTES else FAST_LEVEL
     return isal_zlib.compress(
-        b"".join((head.encode(), record.block, record.rest, b"\r\n\r\n")), level, GZIP
+        b"".join((head.encode(), record.block, record.rest, b"\r\n\r\n")), level, GZIP_WINDOW_BITS
     )
 
 
 def _in_pieces(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the gzip member of these parts, without a copy of all of them."""
-    packer = isal_zlib.compressobj(LEVEL, isal_zlib.DEFLATED, GZIP)
+    """Yield the pieces of a gzip member of these parts, without a copy of all of them."""
+    packer = isal_zlib.compressobj(LEVEL, isal_zlib.DEFLATED, GZIP_WINDOW_BITS)
     for part in parts:
         view = memoryview(part)
-        for at in range(0, len(view), LARGE):
-            yield packer.compress(view[at : at + LARGE])
+        for at in range(0, len(view), LARGE_BYTES):
+            yield packer.compress(view[at : at + LARGE_BYTES])
     yield packer.flush()
 
 
 HTTP_11 = "WARC-Protocol: http/1.1\r\n"
-KNOWN = frozenset(("ftp", "gopher", "h2", "h2c", "h3", "http/0.9", "http/1.0", "http/1.1"))
-_TLS = {
+KNOWN_PROTOCOLS = frozenset(
+    ("ftp", "gopher", "h2", "h2c", "h3", "http/0.9", "http/1.0", "http/1.1")
+)
+_TLS_NAMES = {
     "SSLv3": "ssl/3",
     "TLSv1": "tls/1.0",
     "TLSv1.1": "tls/1.1",
     "TLSv1.2": "tls/1.2",
     "TLSv1.3": "tls/1.3",
 }
-# OpenSSL's names of suites with certificates, before TLS 1.3: key exchange, signature, cipher,
-# size, mode, hash
+# OpenSSL's names of cipher suites with certificates before TLS 1.3: key exchange, signature,
+# cipher, size, mode, hash
 _SUITE = re.compile(
     r"(?:(ECDHE|DHE)(?:-(RSA|ECDSA|DSS))?-)?"
     r"(?:(AES|ARIA|CAMELLIA)(128|256)-(?:(GCM|CCM)(8)?)?-?(SHA\d*)?|(CHACHA20-POLY1305))"
 )
 
 
-def spoken(exchange: Exchange) -> str:
-    """Return the fields as whole lines; nothing of what is not known."""
-    # Another handler's head, and HTTP/2's, is put together in HTTP/1.1's form
+def protocol_fields(exchange: Exchange) -> str:
+    """Return the fields for the protocols of an exchange, as far as they are known, as lines."""
+    # The head of another download handler, or of HTTP/2, was not received but made for HTTP/1.1
     is_head_received = not exchange.made_by and not exchange.protocol
     if is_head_received and exchange.head[:8] == b"HTTP/1.1":
         lines = HTTP_11
     else:
         name = _protocol(exchange)
-        lines = line("WARC-Protocol", name) if name in KNOWN else ""
+        lines = field_line("WARC-Protocol", name) if name in KNOWN_PROTOCOLS else ""
     if exchange.tls:
-        lines += _secured(exchange.tls)
+        lines += _tls_fields(exchange.tls)
     return lines
 
 
 def _protocol(exchange: Exchange) -> str:
-    # The head is put together: it says nothing
+    """Return the name of the application protocol in lower case, or an empty string."""
+    # The head was made, and does not show the protocol
     if exchange.made_by or exchange.protocol:
         return exchange.protocol.lower()
     if exchange.head:
@@ -155,26 +159,25 @@ def _protocol(exchange: Exchange) -> str:
 
 
 @lru_cache(256)
-def _secured(tls: str) -> str:
-    """Return the fields for a version and a suite as OpenSSL names them."""
+def _tls_fields(tls: str) -> str:
+    """Return the fields for a TLS version and a cipher suite, both as OpenSSL names them."""
     version, _, suite = tls.partition(" ")
-    return line("WARC-Protocol", _TLS.get(version, "")) + line(
-        "WARC-Cipher-Suite", registered(suite)
-    )
+    protocol = field_line("WARC-Protocol", _TLS_NAMES.get(version, ""))
+    return protocol + field_line("WARC-Cipher-Suite", iana_suite(suite))
 
 
-def registered(suite: str) -> str:
-    """Return IANA's name of a suite that OpenSSL names; empty if this rule does not cover it."""
+def iana_suite(suite: str) -> str:
+    """Return IANA's name of a cipher suite from OpenSSL's name, or "" if the suite is unknown."""
     # Since TLS 1.3 both have the same names
     if suite.startswith("TLS_"):
         return suite
-    found = _SUITE.fullmatch(suite)
-    if found is None:
+    match = _SUITE.fullmatch(suite)
+    if match is None:
         return ""
-    exchange, signed, cipher, size, mode, short, digest, chacha = found.groups()
-    keys = f"{exchange}_{signed or 'RSA'}" if exchange else "RSA"
-    # OpenSSL names neither its mode nor its hash: there is only this one
+    exchange, signature, cipher, size, mode, tag_bytes, digest, chacha = match.groups()
+    keys = f"{exchange}_{signature or 'RSA'}" if exchange else "RSA"
+    # OpenSSL's name has neither mode nor hash, because there is only one suite of this cipher
     if chacha:
         return f"TLS_{keys}_WITH_CHACHA20_POLY1305_SHA256"
-    parts = (cipher, size, mode or "CBC", short, digest)
+    parts = (cipher, size, mode or "CBC", tag_bytes, digest)
     return f"TLS_{keys}_WITH_{'_'.join(filter(None, parts))}"

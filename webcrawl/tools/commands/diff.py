@@ -47,7 +47,7 @@ class Command(ToolCommand):
             )
         # Scrapy imports every command for any
         from webcrawl.record.warc.archive_files import NoArchive  # noqa: PLC0415
-        from webcrawl.record.warc.unpacking import TornRecord  # noqa: PLC0415
+        from webcrawl.record.warc.unpacked_stream import TornRecord  # noqa: PLC0415
         from webcrawl.store.jobdir.index_line import BadLine  # noqa: PLC0415
         from webcrawl.tools.absent_archives import absent_archives  # noqa: PLC0415
         from webcrawl.tools.crawl_diff import CrawlDiff  # noqa: PLC0415

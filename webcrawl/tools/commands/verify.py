@@ -164,9 +164,13 @@ def _beyond(found: Counter[str]) -> Iterator[str]:
 
 def _cut(found: Counter[str]) -> dict[str, int]:
     """Return the records of bodies that are cut, by media type."""
-    from webcrawl.record.warc.check_archive import CUT  # noqa: PLC0415 - as above
+    from webcrawl.record.warc.check_archive import CUT_PREFIX  # noqa: PLC0415 - as above
 
-    return {name.removeprefix(CUT): many for name, many in found.items() if name.startswith(CUT)}
+    return {
+        name.removeprefix(CUT_PREFIX): many
+        for name, many in found.items()
+        if name.startswith(CUT_PREFIX)
+    }
 
 
 def _queued(found: Counter[str]) -> str:

@@ -15,7 +15,7 @@ from webcrawl.crawl.control.command import CommandError, NotRunning
 from webcrawl.crawl.control.commands import BY
 from webcrawl.crawl.page_reading import read_page
 from webcrawl.record.archives import Archives, from_the_beginning
-from webcrawl.record.warc.unpacking import RecordStart
+from webcrawl.record.warc.unpacked_stream import RecordStart
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import crawls_of
 from webcrawl.tools.crawl_search import search_of

@@ -19,7 +19,6 @@ from webcrawl.crawl.checks import SettingError, read
 from webcrawl.crawl.control.in_force import META as IN_FORCE
 from webcrawl.crawl.segments import FOUND, SPIDER
 from webcrawl.record.objectstore.storing import stored_files_at_checkpoint
-from webcrawl.record.warc.reader import OPEN
 from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.jobdir import meta_row
@@ -30,6 +29,7 @@ from webcrawl.store.jobdir.meta_row import FILTERS as FILTER_STATES
 from webcrawl.store.jobdir.outputs import lengths
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.lines import pieces_between
+from webcrawl.store.output import OPEN
 from webcrawl.tools.why.saved_settings import values_of
 
 logger = logging.getLogger(__name__)

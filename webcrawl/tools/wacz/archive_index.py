@@ -16,7 +16,7 @@ from isal import isal_zlib
 
 from webcrawl.base.url_text import visible
 from webcrawl.record.warc.reader import ReadRecord
-from webcrawl.record.warc.unpacking import TornRecord
+from webcrawl.record.warc.unpacked_stream import TornRecord
 from webcrawl.store.disk import Disk, regular
 from webcrawl.store.jobdir.index_line import (
     INDEXED,

@@ -29,7 +29,7 @@ from webcrawl.record.since.sources import FOLDER as SINCE
 from webcrawl.record.since.sources import read_indexed_files
 from webcrawl.record.warc.check_archive import WITHHELD
 from webcrawl.record.warc.reader import NotWarc, ReadRecord
-from webcrawl.record.warc.unpacking import TornRecord
+from webcrawl.record.warc.unpacked_stream import TornRecord
 from webcrawl.store.disk import Disk, own_folder, regular
 from webcrawl.store.jobdir.crawls import crawls_of
 from webcrawl.store.jobdir.index_line import TRUNCATED, read

@@ -17,7 +17,7 @@ from webcrawl.base.digest import normal, sha1
 from webcrawl.base.model import requisite_hops
 from webcrawl.base.url_text import visible
 from webcrawl.record.warc.reader import ReadRecord, sound_records
-from webcrawl.record.warc.unpacking import TornRecord
+from webcrawl.record.warc.unpacked_stream import TornRecord
 from webcrawl.store.disk import regular
 from webcrawl.store.jobdir.index_line import (
     INDEXED,

@@ -18,7 +18,7 @@ from webcrawl.net.robots import LIMIT
 from webcrawl.record.archived_answers import Answers, RecordedCapture, Unusable
 from webcrawl.record.archived_answers import max_block_bytes as bytes_of
 from webcrawl.record.warc.reader import NotWarc, RecordReader
-from webcrawl.record.warc.unpacking import RecordStart
+from webcrawl.record.warc.unpacked_stream import RecordStart
 from webcrawl.store.disk import regular
 from webcrawl.store.jobdir.crawl_line import CrawlLine, read
 from webcrawl.store.jobdir.index_line import INDEX, BadLine, IndexLine
