@@ -5,7 +5,7 @@ from collections import Counter
 
 from tests.support.saving import prepared, settled
 from tests.support.tables import Job, rows
-from webcrawl.record.tables.table_writer import BATCH
+from webcrawl.record.tables.table_writer import BATCH_ROWS
 
 URL = "https://www.example.co.uk/{}"
 TEXT = b"".join(b"<p>%d lamps give light.</p>" % number for number in range(100))
@@ -46,16 +46,16 @@ def test_identifiers(tmp_path):
 
 def test_killed(tmp_path):
     """After a crash the next run has the chunks of each page once."""
-    job = visited(tmp_path / "job", 0, BATCH + 3, full=1)
+    job = visited(tmp_path / "job", 0, BATCH_ROWS + 3, full=1)
     job.page(URL.format("lost"), body=TEXT)
     job.documents.end()
     prepared(job.db)
     settled(job.db)
     left = shutil.copytree(tmp_path / "job", tmp_path / "left")
     job.close()
-    visited(left, BATCH + 3, BATCH + 5).stop()
+    visited(left, BATCH_ROWS + 3, BATCH_ROWS + 5).stop()
 
     found = Counter(row["url"] for row in rows(left, "chunks"))
-    assert found.keys() == {URL.format(number) for number in range(BATCH + 5)}
+    assert found.keys() == {URL.format(number) for number in range(BATCH_ROWS + 5)}
     assert len(set(found.values())) == 1
     assert len({row["id"] for row in rows(left, "chunks")}) == found.total()

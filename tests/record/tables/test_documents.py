@@ -16,7 +16,7 @@ from tests.support.warc_crawl import NOW
 from webcrawl.base.zstd_frame import zstd
 from webcrawl.record.tables import table_writer
 from webcrawl.record.tables.columns import SCHEMAS
-from webcrawl.record.tables.table_writer import BATCH
+from webcrawl.record.tables.table_writer import BATCH_ROWS
 from webcrawl.tools.documents_export import write
 
 URL = "https://www.example.co.uk/{}"
@@ -98,7 +98,7 @@ class TestFiles:
     @pytest.mark.parametrize("committed", [False, True])
     def test_killed(self, tmp_path, committed):
         """The next run has each page once, whether or not the last checkpoint was noted."""
-        job = visited(tmp_path / "job", 0, BATCH + 3, full=1)
+        job = visited(tmp_path / "job", 0, BATCH_ROWS + 3, full=1)
         job.page(URL.format("lost"))
         job.documents.end()
         prepared(job.db)
@@ -107,18 +107,18 @@ class TestFiles:
         settled(job.db)
         left = shutil.copytree(tmp_path / "job", tmp_path / "left")
         job.close()
-        visited(left, BATCH + 3, BATCH + 5).stop()
+        visited(left, BATCH_ROWS + 3, BATCH_ROWS + 5).stop()
 
         found = urls(left)
         assert [url for url in found if not url.endswith("lost")] == [
-            URL.format(number) for number in range(BATCH + 5)
+            URL.format(number) for number in range(BATCH_ROWS + 5)
         ]
         assert (URL.format("lost") in found) == committed
         assert all(name.endswith(".parquet") for name in files(left))
 
     def test_long_texts_are_written_early(self, tmp_path, monkeypatch):
         """What waits in memory is bounded, in rows and in characters."""
-        monkeypatch.setattr(table_writer, "SIZE", 1000)
+        monkeypatch.setattr(table_writer, "BATCH_CHARS", 1000)
         job, waiting = visited(tmp_path, 0, 0), []
         for number in range(4):
             job.page(URL.format(number), body=b"<p>" + b"word " * 80)

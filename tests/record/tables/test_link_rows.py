@@ -11,7 +11,13 @@ from webcrawl.base.model import Link, Outcome
 from webcrawl.content.html.link_kinds import DocumentLinks
 from webcrawl.content.page import Page
 from webcrawl.record.tables import rows as links_module
-from webcrawl.record.tables.rows import PIECE, REL, ROOM, EndedUrl, LinkRows
+from webcrawl.record.tables.rows import (
+    MAX_PAGE_CHARS,
+    MAX_REL_CHARS,
+    PIECE_LINKS,
+    EndedUrl,
+    LinkRows,
+)
 from webcrawl.urls.canonical import MAX_LENGTH, canonical_links
 
 URL = "http://a.test/b/"
@@ -47,7 +53,7 @@ def link_by_link(links, followed):
         kind, address, text, rel = link
         target = canonical_links(URL, [address], Counter())[address]
         if target is not None:
-            found.append((URL, target, kind, text, rel[:REL], link in followed))
+            found.append((URL, target, kind, text, rel[:MAX_REL_CHARS], link in followed))
     return found
 
 
@@ -71,7 +77,7 @@ def test_the_columns_say_what_the_links_say(way, data, links):
     )
     with pytest.MonkeyPatch.context() as patch:
         if way == "in pieces":
-            patch.setattr(links_module, "PIECE", 2)
+            patch.setattr(links_module, "PIECE_LINKS", 2)
         found = rows_of(links, followed, 1000 if way == "another length" else MAX_LENGTH)
 
     assert found == link_by_link(links, followed)
@@ -95,5 +101,5 @@ def test_a_page_of_equal_links_below_a_long_url():
     added = rows.add(EndedUrl(Link(url), Outcome(200, 0.1, at=NOW, ended=1.0), answer, page, NOW))
     rows.flush()
 
-    assert sum(sizes) <= ROOM + PIECE * 4100
+    assert sum(sizes) <= MAX_PAGE_CHARS + PIECE_LINKS * 4100
     assert left == [count - added]

@@ -14,13 +14,13 @@ from typing import Any, BinaryIO, Self
 from webcrawl.base.digest import SHA256, algorithm, normal
 from webcrawl.base.url_text import visible
 from webcrawl.record.tables.table_files import (
-    ALONE,
     FOLDER,
-    ROWS,
-    STATE,
+    PAGES_KEY,
+    ROWS_PREFIX,
+    SEPARATE_KEYS,
     LogRange,
     TableProgress,
-    where,
+    current_path,
 )
 from webcrawl.record.warc.capture import UNMODIFIED
 from webcrawl.record.warc.reader import sound_records
@@ -31,104 +31,106 @@ from webcrawl.store.jobdir.crawl_line import LOG, STATUS, URL, each
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.store.output import OPEN, STREAM
 
-# After it a document has the status of the earlier answer (docs/reprocess-and-since.md)
-UNCHANGED = "304"
-UNREAD = "tables unread"  # among the figures: there are tables, but pyarrow is not installed
+# In crawl.log. The document of a 304 has the status of the earlier answer
+# (docs/reprocess-and-since.md).
+NOT_MODIFIED = "304"
+UNREAD_TABLES = "tables unread"  # among the figures: there are tables, but pyarrow is not installed
+TABLES_OF_PAGES_KEY = ("pages", "links", "hosts", "chunks")
 
 
 def check_tables(
     snapshot: Snapshot, jobdir: Path, damaged: Collection[Path], found: Counter[str]
 ) -> Iterator[DamagedFile]:
-    """Compare the tables with crawl.log, the archive and each other, and count rows.
+    """Compare the tables with crawl.log, the archive and each other. Yield what is wrong.
 
-    Files that are `damaged`, and those that their owner has taken away, are left out.
+    Files that are `damaged`, and files that their owner has removed, are left out. Rows are counted
+    in `found`.
     """
-    noted = dict(
+    lengths = dict(
         snapshot.rows("SELECT path, length FROM output WHERE path GLOB ?", (f"{FOLDER}/*",))
     )
-    notes = {name: data for name in (STATE, *ALONE) if (data := snapshot.get(name)) is not None}
+    saved = {key: snapshot.get(key) for key in (PAGES_KEY, *SEPARATE_KEYS)}
+    notes = {key: data for key, data in saved.items() if data is not None}
     if not notes:
         return
+    keys = ", ".join(notes)
     try:
-        progress = dict.fromkeys((STATE, *ALONE), TableProgress()) | {
-            name: TableProgress.of(notes[name]) for name in notes
-        }
-        growing = {
+        progress = {key: TableProgress.of(data) for key, data in saved.items()}
+        stream_rows = {
             f"{stream.name}{STREAM}": stream.rows
-            for table in progress.values()
-            for stream in table.streams
+            for table_progress in progress.values()
+            for stream in table_progress.streams
         }
-        rows = _rows_of_finished(snapshot) | growing
+        rows = _rows_of_finished(snapshot) | stream_rows
     except (ValueError, TypeError, KeyError) as error:
-        names = ", ".join(notes)
-        yield snapshot.damaged(f"table meta, {names}: {error!r}", value=b"".join(notes.values()))
+        yield snapshot.damaged(f"table meta, {keys}: {error!r}", value=b"".join(notes.values()))
         return
-    streams = {name for name in noted if name.endswith(STREAM)}
-    if odd := streams ^ growing.keys():
+    streams = {name for name in lengths if name.endswith(STREAM)}
+    noted_once = streams ^ stream_rows.keys()
+    if noted_once:
         yield snapshot.damaged(
-            f"table meta, {', '.join(notes)}: {min(odd)} is noted in only one of two places"
+            f"table meta, {keys}: {min(noted_once)} is noted in only one of two places"
         )
         return
     if find_spec("pyarrow") is None:
-        found[UNREAD] += bool(noted)
+        found[UNREAD_TABLES] += bool(lengths)
         return
-    tables = {
-        table: _Table(
-            jobdir,
-            {name: noted[name] for name in sorted(noted) if _table(name) == table},
-            rows,
-            damaged,
-        )
-        for table in ("pages", "links", "hosts", "chunks", *map(_alone, ALONE))
-    }
-    parts = progress[STATE].parts
+    tables = {}
+    for table in (*TABLES_OF_PAGES_KEY, *map(_table_of_key, SEPARATE_KEYS)):
+        own = {name: lengths[name] for name in sorted(lengths) if _table_of_file(name) == table}
+        tables[table] = _TableFiles(jobdir, own, rows, damaged)
+    parts = progress[PAGES_KEY].parts
     yield from check_pages(
         jobdir, tables["pages"].rows, tables["links"].rows, parts, damaged, found
     )
-    for note in ALONE:
-        table = _alone(note)
-        yield from check_alone(
-            jobdir, table, tables[table].rows, progress[note].parts, damaged, found
+    for key in SEPARATE_KEYS:
+        table = _table_of_key(key)
+        yield from check_separate_table(
+            jobdir, table, tables[table].rows, progress[key].parts, damaged, found
         )
-    for one in tables.values():
-        yield from one.rest()
+    for files in tables.values():
+        yield from files.rest()
 
 
 def _rows_of_finished(snapshot: Snapshot) -> dict[str, int]:
     """Return the number of rows in each finished file. Raise ValueError if one is not a number."""
-    saved = snapshot.rows("SELECT name, value FROM meta WHERE name GLOB ?", (f"{ROWS}*",))
-    return {name.removeprefix(ROWS): int(value) for name, value in saved}
+    saved = snapshot.rows("SELECT name, value FROM meta WHERE name GLOB ?", (f"{ROWS_PREFIX}*",))
+    return {name.removeprefix(ROWS_PREFIX): int(value) for name, value in saved}
 
 
-def _alone(note: str) -> str:
-    return note.removeprefix(f"{FOLDER}/")
+def _table_of_key(key: str) -> str:
+    return key.removeprefix(f"{FOLDER}/")
 
 
-def _table(name: str) -> str:
+def _table_of_file(name: str) -> str:
     return name.removeprefix(f"{FOLDER}/").partition("-")[0]
 
 
-class _Table:
+class _TableFiles:
     """The files of one table, in the order in which they were written."""
 
     def __init__(
         self, jobdir: Path, lengths: dict[str, int], rows: dict[str, int], damaged: Collection[Path]
     ) -> None:
+        """`lengths` and `rows` are what a checkpoint noted of the files, by name."""
         self._jobdir = jobdir
         self._lengths = lengths
-        self._expected = rows
+        self._noted_rows = rows
         self._damaged = damaged
-        self._begun = False
+        self._is_read = False
         self.damages: list[DamagedFile] = []
 
     def rows(self, *columns: str) -> Iterator[Row]:
-        """Yield the values of these columns; what is wrong with a file is added to `damages`."""
+        """Yield the values of these columns, row by row; None for a row that cannot be read.
+
+        What is wrong with a file is added to `damages`.
+        """
         from webcrawl.record.tables.parquet import batches  # noqa: PLC0415 - pyarrow is optional
 
-        self._begun = True
+        self._is_read = True
         for name, length in self._lengths.items():
-            path = where(self._jobdir, name)
-            expected = self._expected.get(name, 0)
+            path = current_path(self._jobdir, name)
+            expected = self._noted_rows.get(name, 0)
             count = 0
             if path is not None and path not in self._damaged:
                 try:
@@ -144,23 +146,26 @@ class _Table:
                         self.damages.append(
                             DamagedFile(path, 0, f"it has {count} rows, but {expected} are noted")
                         )
-            # In place of rows that cannot be read, so that the later ones keep their lines
+            # So that the rows of later files are compared with their own lines
             yield from repeat(None, max(0, expected - count))
 
     def rest(self) -> Iterator[DamagedFile]:
-        """Yield what is wrong with the files, and read those that are not read yet."""
-        if not self._begun:
+        """Yield what is wrong with the files. Read them, if that has not been done yet."""
+        if not self._is_read:
             for _ in self.rows("url_host_name"):
                 pass
         yield from self.damages
 
 
-# Metadata are those of withheld answers
-TYPES = ("response", "revisit", "resource", "conversion", "metadata")
+# The first records of pages. An answer that may not be kept has a metadata record.
+PAGE_RECORD_KINDS = ("response", "revisit", "resource", "conversion", "metadata")
 
 
 class ArchivePlaceCheck:
-    """The archive's files, one open at a time: places come in the order in which they were written."""
+    """Checks places in the archive, which come in the order in which they were written.
+
+    So one file is open at a time.
+    """
 
     def __init__(self, jobdir: Path, damaged: Collection[Path]) -> None:
         self._folder = jobdir / "warc"
@@ -175,12 +180,13 @@ class ArchivePlaceCheck:
     def __exit__(self, *_: object) -> None:
         self._open.close()
 
-    def odd(self, name: str, offset: int, length: int, time: datetime, digest: str | None) -> str:
-        """Return what is wrong with this place, or an empty string.
+    def flaw(self, name: str, offset: int, length: int, time: datetime, digest: str | None) -> str:
+        """Return what is wrong with the record at this place, or an empty string.
 
-        A place in a file that is damaged or missing is not checked.
+        `time` and `digest` are those of the page. A place in a file that is damaged or missing is
+        not checked.
         """
-        file = self._of(name)
+        file = self._open_file(name)
         if file is None:
             return ""
         try:
@@ -191,17 +197,18 @@ class ArchivePlaceCheck:
             return f"{name} has no record at byte {offset}: {torn}"
         if record is None:
             return f"{name} has no record at byte {offset}: the file ends before that"
-        # WARC 1.0 has whole seconds only
+        # In WARC 1.0 the date has whole seconds only, so the beginning is compared
         date = record.fields.get("warc-date", "-").rstrip("Z")
         fetched = time.isoformat(timespec="milliseconds")
-        is_of_page = record.kind in TYPES and fetched.startswith(date)
+        is_of_page = record.kind in PAGE_RECORD_KINDS and fetched.startswith(date)
         if record.length != length or not is_of_page:
             return f"{name} has a different record at byte {offset}"
-        if record.kind != "conversion" and _has_other(record.fields, f"sha1:{digest}"):
+        if record.kind != "conversion" and _has_other_payload(record.fields, f"sha1:{digest}"):
             return f"{name} has a different payload at byte {offset}"
         return ""
 
-    def _of(self, name: str) -> BinaryIO | None:
+    def _open_file(self, name: str) -> BinaryIO | None:
+        """Return this archive file, open; None if it is damaged or missing."""
         if name == self._name:
             return self._file
         self._open.close()
@@ -214,25 +221,25 @@ class ArchivePlaceCheck:
         return self._file
 
 
-def _has_other(fields: Mapping[str, str], digest: str) -> bool:
-    """Return whether the record names another payload than that of this SHA-1.
+def _has_other_payload(fields: Mapping[str, str], digest: str) -> bool:
+    """Return whether a record names another payload than that of this SHA-1.
 
-    None is named with a transfer coding. A revisit record has the digest of the record that it
-    refers to: that may be a SHA-256, or, if the profile does not say that the payloads are
-    identical, of another coding of the same body.
+    A record with a transfer coding names no payload. A revisit record has the digest of the record
+    that it refers to. That may be a SHA-256. If the profile does not say that the payloads are
+    identical, it may also be the digest of another coding of the same body.
     """
-    theirs = fields.get("warc-payload-digest")
-    if theirs is None or UNMODIFIED in fields.get("warc-profile", ""):
+    named = fields.get("warc-payload-digest")
+    if named is None or UNMODIFIED in fields.get("warc-profile", ""):
         return False
-    known = normal(theirs)
-    return algorithm(known) != SHA256 and known != digest
+    named_digest = normal(named)
+    return algorithm(named_digest) != SHA256 and named_digest != digest
 
 
-COLUMNS = (
+CHECKED_COLUMNS = (
     *("fetch_status", "url", "links"),
     *("warc_filename", "warc_record_offset", "warc_record_length", "fetch_time", "content_digest"),
 )
-Row = tuple[Any, ...] | None  # None: of a file that is not here
+Row = tuple[Any, ...] | None  # None: a row that cannot be read
 Rows = Callable[..., Iterator[Row]]
 
 
@@ -244,31 +251,35 @@ def check_pages(
     damaged: Collection[Path],
     found: Counter[str],
 ) -> Iterator[DamagedFile]:
-    """Yield each row that differs from its line, and the first after a missing or superfluous row."""
+    """Yield each row of `pages` that differs from the archive, and the first that differs from the
+    log, or from `links`: after a missing row all later ones would differ.
+    """
     log = jobdir / LOG
-    left = links("from_url")
-    agrees = log not in damaged
-    lines = chain.from_iterable(lines_of(log, part) for part in parts) if agrees else iter(())
+    link_rows = links("from_url")
+    agrees_with_log = log not in damaged
+    lines: Iterator[tuple[str, str]] = iter(())
+    if agrees_with_log:
+        lines = chain.from_iterable(log_lines(log, part) for part in parts)
     with ArchivePlaceCheck(jobdir, damaged) as records:
-        counted = True
-        for number, row in enumerate(pages(*COLUMNS)):
+        agrees_with_links = True
+        for number, row in enumerate(pages(*CHECKED_COLUMNS)):
             line = next(lines, None)
             if row is None:
-                # It is not known how many links were its own
-                counted = False
+                # How many of the links are its own is not known
+                agrees_with_links = False
                 continue
             found["rows"] += 1
             status, url, count, *place = row
-            if agrees and line != (str(status), visible(url)):
-                agrees = False
-                yield _odd(
+            if agrees_with_log and line != (str(status), visible(url)):
+                agrees_with_log = False
+                yield _damaged_row(
                     jobdir,
                     number,
                     f"it has {status} {url}, but crawl.log has {' '.join(line or ('no line',))}",
                 )
-            if counted and not _are_of(url, islice(left, count)):
-                counted = False
-                yield _odd(
+            if agrees_with_links and not _are_links_of(url, islice(link_rows, count)):
+                agrees_with_links = False
+                yield _damaged_row(
                     jobdir,
                     number,
                     f"{url}: its {count} rows in the table links are not all of this page",
@@ -276,36 +287,38 @@ def check_pages(
             is_archived = place[0] is not None
             if is_archived:
                 found["archived rows"] += 1
-                why = records.odd(*place)
-                if why:
-                    yield _odd(jobdir, number, f"{url}: {why}")
-        if agrees and next(lines, None) is not None:
+                flaw = records.flaw(*place)
+                if flaw:
+                    yield _damaged_row(jobdir, number, f"{url}: {flaw}")
+        if agrees_with_log and next(lines, None) is not None:
             yield DamagedFile(log, 0, f"it has more lines than {FOLDER}/ has pages")
-        if sum(1 for _ in left) and counted:
+        # All links are read, also if they are not compared: their files may be damaged
+        further_links = sum(1 for _ in link_rows)
+        if further_links and agrees_with_links:
             yield DamagedFile(jobdir / FOLDER, 0, "it has more links than its pages have")
 
 
-def _are_of(url: str, links: Iterable[Sequence[Any] | None]) -> bool:
-    """Return whether these rows of links, as far as they can be read, are of this page."""
+def _are_links_of(url: str, links: Iterable[Sequence[Any] | None]) -> bool:
+    """Return whether all of these rows of `links` that can be read are of this page."""
     return not any(link is not None and link[0] != url for link in links)
 
 
-def _odd(jobdir: Path, number: int, why: str) -> DamagedFile:
+def _damaged_row(jobdir: Path, number: int, why: str) -> DamagedFile:
     return DamagedFile(jobdir / FOLDER, 0, f"row {number} of pages: {why}")
 
 
-def lines_of(log: Path, part: LogRange) -> Iterator[tuple[str, str]]:
-    """Yield status and URL of each line of this part."""
+def log_lines(log: Path, part: LogRange) -> Iterator[tuple[str, str]]:
+    """Yield status and URL of each line in a part of crawl.log."""
     for _, fields in each(log, part.start, part.end):
         if len(fields) > URL:
             status = fields[STATUS].decode("ascii", "replace")
             yield status, fields[URL].decode("ascii", "replace")
         else:
-            # A torn line is reported with the log, and is a line all the same
+            # The damage is reported with the log. The line counts, because it has a row.
             yield "", ""
 
 
-def check_alone(
+def check_separate_table(
     jobdir: Path,
     table: str,
     read: Rows,
@@ -313,22 +326,23 @@ def check_alone(
     damaged: Collection[Path],
     found: Counter[str],
 ) -> Iterator[DamagedFile]:
-    """Yield the first row of each run that has no line: later ones may be compared wrongly."""
+    """Yield the first row of each run that has no line in crawl.log.
+
+    The rows are in the order of the lines, but not every line has a row. After a row without a line
+    the later rows of the run are not compared.
+    """
     log = jobdir / LOG
     rows = read("fetch_status", "url")
     number = 0
     for part in parts:
-        lines = lines_of(log, part) if log not in damaged else None
+        lines = log_lines(log, part) if log not in damaged else None
         for row in islice(rows, part.rows):
             number += 1
-            if row is None:  # of a file that is not here
+            if row is None:
                 continue
             found[table] += 1
             status, url = row
-            said = {str(status), UNCHANGED} if table == "documents" else {str(status)}
-            asked = visible(url)
-            # `any` reads on to the line
-            if lines is not None and not any(on == asked and by in said for by, on in lines):
+            if lines is not None and not _has_line(lines, table, status, visible(url)):
                 lines = None
                 yield DamagedFile(
                     jobdir / FOLDER,
@@ -337,3 +351,11 @@ def check_alone(
                 )
     if next(rows, None) is not None:
         yield DamagedFile(jobdir / FOLDER, 0, f"it has more rows of {table} than were noted")
+
+
+def _has_line(lines: Iterator[tuple[str, str]], table: str, status: int, url: str) -> bool:
+    """Read lines up to the one of this row; return whether there is one."""
+    statuses = {str(status)}
+    if table == "documents":
+        statuses.add(NOT_MODIFIED)
+    return any(line_url == url and line_status in statuses for line_status, line_url in lines)

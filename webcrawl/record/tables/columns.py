@@ -25,20 +25,24 @@ from webcrawl.content.page import Page
 from webcrawl.content.text_chunks import chunks
 from webcrawl.content.text_quality import COLUMNS as QUALITY
 from webcrawl.record.tables.rows import (
-    LONGEST,
+    MAX_TEXT_CHARS,
     EndedUrl,
     declared_language,
     host_parts,
-    in_words,
     named_canonical,
     named_markdown,
+    preference_columns,
 )
 from webcrawl.store.jobdir.host_row import HostRow, health_of
 from webcrawl.urls.canonical import MAX_LENGTH
 
 TIME = pa.timestamp("ms", tz="UTC")
-TEXT, FLAG = pa.string(), pa.bool_()
-INT16, INT32, INT64, SECONDS = pa.int16(), pa.int32(), pa.int64(), pa.float32()
+TEXT = pa.string()
+FLAG = pa.bool_()
+INT16 = pa.int16()
+INT32 = pa.int32()
+INT64 = pa.int64()
+SECONDS = pa.float32()
 
 PAGES = {
     "url_surtkey": TEXT,
@@ -140,7 +144,7 @@ CHANGES = {
     "text_distance": INT16,
     "announced": FLAG,
 }
-PLACE = "warc_record_offset"  # the length follows
+PLACE_COLUMN = "warc_record_offset"  # the next column has the length
 DOCUMENTS = {  # `id`, `text` and `url` as datasets and datatrove want them
     "id": TEXT,
     "url": TEXT,
@@ -171,7 +175,7 @@ DOCUMENTS = {  # `id`, `text` and `url` as datasets and datatrove want them
     "content_digest": TEXT,
     "content_truncated": TEXT,
     "warc_filename": TEXT,
-    PLACE: INT64,
+    PLACE_COLUMN: INT64,
     "warc_record_length": INT64,
     "forbidden": TEXT,
     "allowed": TEXT,
@@ -209,17 +213,19 @@ SCHEMAS = {
 }
 
 
-# The values in the order of the columns; the place of a record is there twice
+# The values in the order of the columns. The place of a record stands for its offset and its length.
 Row = tuple[Any, ...]
+DIGEST_START = len("sha1:")  # before the digest in base 32, which the tables have alone
 
 
 def columns_of(table: str, rows: Sequence[Row]) -> list[Sequence[Any]]:
     """Return the columns of these rows.
 
-    Only now is asked where records lie: that may have to wait for the archive.
+    Only now offsets and lengths of records are asked for, because the archive may have to write
+    queued records first.
     """
     columns: list[Sequence[Any]] = [*zip(*rows, strict=True)]
-    at = SCHEMAS[table].get_field_index(PLACE)
+    at = SCHEMAS[table].get_field_index(PLACE_COLUMN)
     if at >= 0:
         columns[at] = [place and place.offset for place in columns[at]]
         columns[at + 1] = [place and place.length for place in columns[at + 1]]
@@ -227,10 +233,8 @@ def columns_of(table: str, rows: Sequence[Row]) -> list[Sequence[Any]]:
 
 
 def page_row(end: EndedUrl) -> Row:
-    """Return a row of `pages`.
-
-    It is one expression, because a function for each takes 3 us more.
-    """
+    """Return a row of `pages`."""
+    # One expression for all columns: with a function for each, a row takes 3 us more
     link = end.link
     outcome = end.outcome
     exchange = end.exchange
@@ -254,7 +258,7 @@ def page_row(end: EndedUrl) -> Row:
         round(end.time * 1000),
         int(outcome.status),
         end.redirect and end.redirect[:MAX_LENGTH],
-        exchange and exchange.digest[5:],  # without "sha1:"
+        exchange and exchange.digest[DIGEST_START:],
         end.mime_type,
         end.charset,
         (exchange and exchange.truncated) or None,
@@ -304,9 +308,9 @@ def change_row(url: str, status: int, exchange: Exchange, judged: PageJudgement)
         judged.change.value,
         judged.by and judged.by.value,
         int(status),
-        _text(exchange.header(b"etag")),
-        _text(exchange.header(b"last-modified")),
-        exchange.digest[5:] if exchange.size else None,  # without "sha1:"
+        _header_text(exchange.header(b"etag")),
+        _header_text(exchange.header(b"last-modified")),
+        exchange.digest[DIGEST_START:] if exchange.size else None,
         judged.digest or None,
         judged.digest_before or None,
         judged.distance,
@@ -314,16 +318,17 @@ def change_row(url: str, status: int, exchange: Exchange, judged: PageJudgement)
     )
 
 
-def _text(value: bytes | None) -> str | None:
+def _header_text(value: bytes | None) -> str | None:
+    """Return a header's value as text, cut after MAX_TEXT_CHARS; None if it is empty."""
     if not value:
         return None
-    return value.decode("latin-1")[:LONGEST]
+    return value.decode("latin-1")[:MAX_TEXT_CHARS]
 
 
 def document_row(
     page: Page, exchange: Exchange, about: Mapping[str, Any], cluster: int | None
 ) -> Row:
-    """Return a row of `documents`."""
+    """Return a row of `documents`. `about` is what the extractor says of the page."""
     host = host_of(page.url)
     place = exchange.state.archived
     started = round(exchange.started * 1000)
@@ -334,9 +339,9 @@ def document_row(
         about.get("text"),
         about.get("text_masked"),
         _title(page, about),
-        (about.get("author") or "")[:LONGEST] or None,
+        (about.get("author") or "")[:MAX_TEXT_CHARS] or None,
         about.get("date"),
-        (about.get("license") or "")[:LONGEST] or None,
+        (about.get("license") or "")[:MAX_TEXT_CHARS] or None,
         declared_language(page, page.found),
         about.get("language_detected"),
         about.get("language_distance"),
@@ -354,13 +359,13 @@ def document_row(
         parts.reversed,
         named_canonical(page.found),
         named_markdown(page.found),
-        page.content_type[:LONGEST] or None,
-        exchange.digest[5:] if exchange.size else None,  # without "sha1:"
+        page.content_type[:MAX_TEXT_CHARS] or None,
+        exchange.digest[DIGEST_START:] if exchange.size else None,
         page.truncated or about.get("truncated"),
         place and place.file,
         place,  # its offset
         place,  # its length
-        *in_words(page.preferences),
+        *preference_columns(page.preferences),
         page.recognised or None,
         page.change.value,
         about.get("flaw"),
@@ -377,12 +382,13 @@ def chunk_rows(
 ) -> Iterator[Row]:
     """Yield the rows of `chunks` of a document, each of at most `size` characters of its text."""
     started = round(exchange.started * 1000)
-    occurred = Counter[str]()
+    occurrences = Counter[str]()
     token_counts = about.get("chunk_token_counts") or ()
     for ordinal, chunk in enumerate(chunks(about.get("text") or "", size)):
-        # The same text of the same URL has the same identifier in every fetch and every crawl
-        name = f"{page.url} {occurred[chunk.text]} {chunk.text}"
-        occurred[chunk.text] += 1
+        # The same text of the same URL has the same identifier in every fetch and every crawl. The
+        # number tells repetitions in one document apart.
+        name = f"{page.url} {occurrences[chunk.text]} {chunk.text}"
+        occurrences[chunk.text] += 1
         yield (
             str(uuid5(NAMESPACE_URL, name)),
             _document_id(page.url, started),
@@ -404,11 +410,14 @@ def _document_id(url: str, started: int) -> str:
 
 
 def _title(page: Page, about: Mapping[str, Any]) -> str | None:
-    return (page.title or about.get("title") or "")[:LONGEST] or None
+    return (page.title or about.get("title") or "")[:MAX_TEXT_CHARS] or None
 
 
 def host_row(host: HostRow, robots: str | None, most_failures: int) -> Row:
-    """Return a row of `hosts`. `most_failures`: HOST_MAX_FAILURES."""
+    """Return a row of `hosts`.
+
+    `robots` is the worst state of a robots.txt of the host. `most_failures` is HOST_MAX_FAILURES.
+    """
     failed = host.failed
     times = host.times
     parts = host_parts(host.name)

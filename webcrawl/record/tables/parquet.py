@@ -1,4 +1,4 @@
-"""A table as a file: an Arrow IPC stream while it grows, then Parquet, written in a thread.
+"""Writes and reads a table's files: an Arrow IPC stream while it grows, and then Parquet.
 
 Each batch of rows is one write, so a stream that is cut back to a checkpoint ends between two
 batches. A Parquet file cannot be cut back, nor read before its footer is written.
@@ -24,23 +24,24 @@ from webcrawl.store.output import STREAM, Mark, Output
 
 # lz4 takes 40 bytes per link in place of 148, with less CPU than uncompressed. zstd is 40 % smaller
 # and takes twice the time.
-OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
-READING = pa.ipc.IpcReadOptions(use_threads=False)
+WRITE_OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
+READ_OPTIONS = pa.ipc.IpcReadOptions(use_threads=False)
 
 
 class StreamWriter:
-    """Writes batches to an output that is empty."""
+    """Writes batches of rows as an Arrow IPC stream."""
 
     def __init__(self, output: Output, schema: pa.Schema) -> None:
+        """The output must be empty."""
         self.output = output
         self._schema = schema
-        self._pieces = _Pieces()
+        self._pieces = _PieceBuffer()
         self._writer = pa.ipc.new_stream(
-            pa.PythonFile(self._pieces, mode="w"), schema, options=OPTIONS
+            pa.PythonFile(self._pieces, mode="w"), schema, options=WRITE_OPTIONS
         )
 
     def write(self, columns: Iterable[Sequence[Any] | RepeatedColumn]) -> int:
-        """Append rows, given as one sequence of values per column; returns their number."""
+        """Append rows, given as one sequence of values per column. Return their number."""
         arrays = [
             _array(values, field.type) for values, field in zip(columns, self._schema, strict=True)
         ]
@@ -50,8 +51,8 @@ class StreamWriter:
         return int(batch.num_rows)
 
 
-class _Pieces:
-    """A file for pyarrow, whose bytes are taken from time to time."""
+class _PieceBuffer:
+    """A file object for pyarrow, which keeps what is written until `take` is called."""
 
     closed = False
 
@@ -75,16 +76,16 @@ class _Pieces:
 
 
 def read_stream(source: Path | bytes) -> Iterator[pa.RecordBatch]:
-    """Yield the batches of a stream, a file or a part.
+    """Yield the batches of a stream, which is a file or the bytes of its beginning.
 
-    Raise pa.ArrowException or OSError for damage.
+    Raise pa.ArrowException or OSError if it is damaged.
     """
-    with _file(source) as file, pa.ipc.open_stream(file, options=READING) as reader:
+    with _file(source) as file, pa.ipc.open_stream(file, options=READ_OPTIONS) as reader:
         yield from reader
 
 
 def read_schema(source: Path | bytes) -> pa.Schema:
-    """Return the columns of a stream."""
+    """Return the schema of a stream. Raise pa.ArrowException or OSError if it is damaged."""
     with _file(source) as file, pa.ipc.open_stream(file) as reader:
         return reader.schema
 
@@ -99,12 +100,15 @@ def _array(values: Sequence[Any] | RepeatedColumn, kind: pa.DataType) -> pa.Arra
     try:
         return pa.array(values, kind)
     except UnicodeEncodeError:
-        # There are lone surrogates: checking every text beforehand would cost more than all else
+        # A text has a lone surrogate. To check every text beforehand would cost more than all else.
         return pa.array([_encodable(value) for value in values], kind)
 
 
 def _repeated(values: Sequence[str], times: Sequence[int]) -> pa.Array:
-    """Return strings without an object for each row, in a quarter of the time."""
+    """Return an array of repeated strings, without a Python object for each row.
+
+    That takes a quarter of the time.
+    """
     texts = [value.encode(errors="backslashreplace") for value in values]
     ends = np.cumsum(np.repeat(list(map(len, texts)), times), dtype=np.int32)
     offsets = np.concatenate((np.zeros(1, np.int32), ends))
@@ -116,27 +120,27 @@ def _encodable(value: Any) -> Any:
     return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
 
 
-ROWS = 1 << 14  # of a Parquet file, at once
+BATCH_ROWS = 1 << 14  # of a Parquet file, read at once
 
 
 def batches(path: Path, columns: Sequence[str], length: int = 0) -> Iterator[pa.RecordBatch]:
-    """Yield batches of these columns; of a stream, those in its first `length` bytes.
+    """Yield batches of these columns of a file. Of a stream only the first `length` bytes count.
 
-    Raise pyarrow's errors, of any kind, for damage.
+    If the file is damaged, pyarrow raises exceptions of any kind.
     """
     if path.name.endswith(STREAM):
         with regular(path) as file:
             for batch in read_stream(file.read(length)):
                 yield batch.select(columns)
         return
-    # A file of pyarrow's own: it reads in threads of its own, and one that still lets go of
-    # something of Python's while the interpreter ends has the process aborted
+    # pyarrow opens the file itself, and not a Python object: it reads in threads of its own, and a
+    # thread that releases a Python object while the interpreter ends aborts the process
     with (
         regular(path) as file,
         pa.OSFile(f"/dev/fd/{file.fileno()}") as own,
         pq.ParquetFile(own) as table,
     ):
-        yield from table.iter_batches(ROWS, columns=[*columns], use_threads=False)
+        yield from table.iter_batches(BATCH_ROWS, columns=[*columns], use_threads=False)
 
 
 def rows(path: Path, *columns: str, length: int = 0) -> Iterator[tuple[Any, ...]]:
@@ -145,46 +149,51 @@ def rows(path: Path, *columns: str, length: int = 0) -> Iterator[tuple[Any, ...]
         yield from zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
 
 
-# A row group at most; DuckDB wants at least 122,880 rows
-GROUP_ROWS, GROUP_BYTES = 1 << 17, 32 << 20
-LEVEL = 3  # of zstd: 6 % smaller than level 1, in the same time
-# Columns whose values differ from row to row and have long prefixes in common: 15 % smaller, and a
-# third faster, than with a dictionary, which would outgrow its page.
-PREFIXED = ("url", "url_surtkey", "url_path", "to_url")
+# Of a row group. DuckDB recommends at least 122,880 rows.
+MAX_GROUP_ROWS = 1 << 17
+MAX_GROUP_BYTES = 32 << 20
+ZSTD_LEVEL = 3  # 6 % smaller than level 1, in the same time
+# Columns whose values differ from row to row, and have long prefixes in common. They are written as
+# differences (DELTA_BYTE_ARRAY): 15 % smaller, and a third faster, than with a dictionary, which
+# would outgrow its page.
+PREFIXED_COLUMNS = ("url", "url_surtkey", "url_path", "to_url")
 
 
 def write_parquet(
     disk: Disk, path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
 ) -> tuple[Mark, int]:
-    """Write and sync a new file, in the memory of a row group; return its mark and its rows.
+    """Write and sync a new file; return its length and checksum, and its number of rows.
 
-    If it cannot be written, remove what there is of it.
+    At most one row group is in memory. If the file cannot be written, it is removed.
     """
     disk.unlink(path)
     sink = _Sink(disk, disk.create(path))
     try:
-        rows = _write(sink, schema, batches)
+        rows = _write_groups(sink, schema, batches)
         disk.sync(sink.fd)
         disk.sync_folder(path.parent)
     except BaseException:
-        sink.give_up()
-        # The first error is the one to report
+        sink.close_file()
+        # Only the first error is reported
         with contextlib.suppress(OSError):
             disk.unlink(path)
         raise
-    sink.give_up()
+    sink.close_file()
     return sink.mark, rows
 
 
-def _write(sink: _Sink, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> int:
-    rows = size = count = 0
+def _write_groups(sink: _Sink, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> int:
+    """Write all batches as row groups, and return the number of rows."""
+    rows = 0
+    size = 0
+    count = 0
     group: list[pa.RecordBatch] = []
-    prefixed = [name for name in schema.names if name in PREFIXED]
+    prefixed = [name for name in schema.names if name in PREFIXED_COLUMNS]
     with pq.ParquetWriter(
         pa.PythonFile(sink, mode="w"),
         schema,
         compression="zstd",
-        compression_level=LEVEL,
+        compression_level=ZSTD_LEVEL,
         use_dictionary=[name for name in schema.names if name not in prefixed],
         column_encoding=dict.fromkeys(prefixed, "DELTA_BYTE_ARRAY"),
     ) as writer:
@@ -192,26 +201,27 @@ def _write(sink: _Sink, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) ->
             group.append(batch)
             count += batch.num_rows
             size += batch.nbytes
-            if count >= GROUP_ROWS or size >= GROUP_BYTES:
-                rows += _group(writer, group, count)
+            if count >= MAX_GROUP_ROWS or size >= MAX_GROUP_BYTES:
+                rows += _write_group(writer, group, count)
                 group = []
                 count = 0
                 size = 0
-        rows += _group(writer, group, count)
+        rows += _write_group(writer, group, count)
     return rows
 
 
-def _group(writer: pq.ParquetWriter, batches: list[pa.RecordBatch], count: int) -> int:
+def _write_group(writer: pq.ParquetWriter, batches: list[pa.RecordBatch], count: int) -> int:
+    """Write a row group of `count` rows, unless it is empty. Return `count`."""
     if count:
         writer.write_table(pa.Table.from_batches(batches), row_group_size=count)
     return count
 
 
 class _Sink:
-    """A new file as pyarrow wants one, with the mark of what is written.
+    """A file object for pyarrow that writes to a descriptor, and sums what it writes.
 
-    After `give_up` it takes anything and keeps nothing: a writer that failed writes once more when
-    it is deleted, and the descriptor may be another file's by then.
+    After `close_file` it discards everything. A writer that failed writes once more when it is
+    deleted, and the descriptor may be another file's by then.
     """
 
     closed = False
@@ -243,6 +253,6 @@ class _Sink:
     def close(self) -> None:
         """Do nothing: the file is closed after it is synced."""
 
-    def give_up(self) -> None:
+    def close_file(self) -> None:
         os.close(self.fd)
         self.fd = -1

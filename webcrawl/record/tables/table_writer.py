@@ -1,7 +1,7 @@
-"""Writes a crawl's tables (docs/outputs.md): streams, which a thread turns into Parquet files.
+"""Writes a crawl's tables (docs/outputs.md): streams, which a thread converts to Parquet files.
 
-The checkpoint that notes a Parquet file forgets its stream: one of the two is the crawl's at any
-moment, and the other is removed at the latest by the next start.
+The checkpoint that notes a Parquet file forgets its stream. So each row is in one of the two at any
+moment, and the next start removes the other one, if it is still there.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from webcrawl.record.tables.columns import (
 from webcrawl.record.tables.parquet import StreamWriter, read_schema, read_stream, write_parquet
 from webcrawl.record.tables.rows import EndedUrl, LinkRows, RepeatedColumn
 from webcrawl.record.tables.table_files import (
-    CHANGES,
-    DOCUMENTS,
+    CHANGES_KEY,
+    DOCUMENTS_KEY,
     FOLDER,
-    ROWS,
-    STATE,
+    PAGES_KEY,
+    ROWS_PREFIX,
     TableProgress,
     TableStream,
 )
@@ -56,25 +56,25 @@ from webcrawl.store.worker import Worker
 
 logger = logging.getLogger(__name__)
 
-Made = tuple[Mark, int]  # of a file: length and checksum, and its rows
+WrittenFile = tuple[Mark, int]  # length and checksum of a file, and its number of rows
 
 
 @dataclass(slots=True)
-class _File:
-    """A Parquet file in the making."""
+class _ParquetJob:
+    """A Parquet file that is to be written."""
 
     name: str  # without an ending
-    make: Callable[[Path], Made]
-    instead: str  # the file that it takes the place of; empty: none
+    make: Callable[[Path], WrittenFile]
+    replaces: str  # the name of the file that it replaces, or empty
     stream: TableStream | None = None
-    job: Future[Made] | None = None
+    job: Future[WrittenFile] | None = None
 
 
 class Conversions:
-    """Makes files one after the other; the next checkpoint notes those that are made.
+    """Writes Parquet files in a thread, one after the other. The next checkpoint notes them.
 
-    What cannot be made now, for want of room, memory or descriptors, is tried again at each
-    checkpoint: its stream is there.
+    If disk space, memory or descriptors are lacking, the stream stays, and its conversion is tried
+    again at each checkpoint.
     """
 
     def __init__(self, db: CrawlDB, outputs: Outputs, root: Path) -> None:
@@ -83,28 +83,28 @@ class Conversions:
         self._root = root
         self._worker = Worker()
         outputs.on_close(self._worker.close)
-        self._files: list[_File] = []
+        self._files: list[_ParquetJob] = []
 
     @property
     def streams(self) -> list[TableStream]:
-        """Return the streams that are full and not yet replaced."""
+        """Return the streams that are complete, and whose Parquet files are not noted yet."""
         return [file.stream for file in self._files if file.stream is not None]
 
     def convert(self, stream: TableStream) -> None:
-        """Queue this stream for its Parquet file: all of it is written."""
+        """Queue the conversion of a stream, which must be complete."""
         source = self._root / f"{stream.name}{STREAM}"
 
-        def make(target: Path) -> Made:
-            return _convert(self._db.disk, source, target, stream.rows)
+        def make(target: Path) -> WrittenFile:
+            return _convert_stream(self._db.disk, source, target, stream.rows)
 
-        self._files.append(_File(stream.name, make, f"{stream.name}{STREAM}", stream))
+        self._files.append(_ParquetJob(stream.name, make, f"{stream.name}{STREAM}", stream))
 
-    def add(self, name: str, make: Callable[[Path], Made], instead: str) -> None:
-        """Queue a file that has no stream; `make` runs in the thread."""
-        self._files.append(_File(name, make, instead))
+    def add(self, name: str, make: Callable[[Path], WrittenFile], replaces: str) -> None:
+        """Queue a file that has no stream. `make` runs in the thread, and writes it at a path."""
+        self._files.append(_ParquetJob(name, make, replaces))
 
     def start(self) -> None:
-        """Have the thread make all files that it is not asked for yet."""
+        """Submit all queued files to the thread."""
         for file in self._files:
             if file.job is None:
                 file.job = self._worker.submit(
@@ -112,28 +112,32 @@ class Conversions:
                 )
 
     def wait(self) -> Iterator[None]:
-        """Wait until the thread has done its jobs."""
+        """Yield until the thread has done its jobs."""
         while not all(file.job is None or self._worker.done(file.job) for file in self._files):
             yield
 
     def note(self) -> list[str]:
-        """Note the files that are made in place of their streams; return the streams' names."""
+        """Note the files that are written, and forget those that they replace; return their names.
+
+        The names have no endings.
+        """
         noted = []
         for file in list(self._files):
             if file.job is None or not self._worker.done(file.job):
                 continue
-            made = self._made(file)
-            if made is None:
+            written = self._take_result(file)
+            if written is None:
                 continue
-            mark, rows = made
+            mark, rows = written
             # One COMMIT notes the new file and forgets the old one: no row is in both, or in none
-            self._outputs.adopt(f"{file.name}{PARQUET}", mark, file.instead)
-            self._db.set(f"{ROWS}{file.name}{PARQUET}", str(rows).encode())
+            self._outputs.adopt(f"{file.name}{PARQUET}", mark, file.replaces)
+            self._db.set(f"{ROWS_PREFIX}{file.name}{PARQUET}", str(rows).encode())
             self._files.remove(file)
             noted.append(file.name)
         return noted
 
-    def _made(self, file: _File) -> Made | None:
+    def _take_result(self, file: _ParquetJob) -> WrittenFile | None:
+        """Return the result of a job. Return None, and log why, if it must be tried again."""
         job = file.job
         file.job = None
         try:
@@ -148,48 +152,53 @@ class Conversions:
         return None
 
 
-def _convert(disk: Disk, source: Path, target: Path, rows: int) -> Made:
-    """Make the Parquet file. Raise DamagedFile if the stream is not as it was written."""
+def _convert_stream(disk: Disk, source: Path, target: Path, rows: int) -> WrittenFile:
+    """Write the Parquet file of a stream. Raise DamagedFile if the stream is damaged."""
     try:
         schema = read_schema(source)
     except (pa.ArrowException, OSError) as error:
-        raise _damaged(source, error) from error
-    made = write_parquet(disk, target, schema, _sound(source))
-    if made[1] != rows:
-        raise DamagedFile(source, 0, f"it has {made[1]} rows, but {rows} are noted")
-    return made
+        raise _stream_error(source, error) from error
+    mark, written_rows = write_parquet(disk, target, schema, _checked_batches(source))
+    if written_rows != rows:
+        raise DamagedFile(source, 0, f"it has {written_rows} rows, but {rows} are noted")
+    return mark, written_rows
 
 
-def _sound(source: Path) -> Iterator[pa.RecordBatch]:
+def _checked_batches(source: Path) -> Iterator[pa.RecordBatch]:
+    """Yield the batches of a stream. Raise DamagedFile if it is damaged."""
     try:
         yield from read_stream(source)
     except (pa.ArrowException, OSError) as error:
-        raise _damaged(source, error) from error
+        raise _stream_error(source, error) from error
 
 
-def _damaged(source: Path, error: Exception) -> Exception:
-    # A stream for which no descriptor was left is sound, and is tried again
+def _stream_error(source: Path, error: Exception) -> Exception:
+    """Return DamagedFile, or the error itself if only descriptors or memory were lacking."""
     is_lack = isinstance(error, OSError) and is_ours(error)
     if is_lack or isinstance(error, MemoryError):
         return error
     return DamagedFile(source, 0, " ".join(str(error).split()))
 
 
-FULL = 64 << 20  # bytes of a stream: the links of 40,000 pages, a second's work to convert
-# Rows written at once, which takes 3 ms, and characters of the long texts in them
-BATCH, SIZE = 256, 8 << 20
+MAX_STREAM_BYTES = 64 << 20  # the links of 40,000 pages, which take a second to convert
+# Rows that are written at once, which takes 3 ms, and characters of the long texts in them
+BATCH_ROWS = 256
+BATCH_CHARS = 8 << 20
 
 
 class TableWriter:
-    """Takes the rows of an output. Takes part in every checkpoint.
+    """Writes the rows of one or more tables, and notes them in each checkpoint.
 
-    A subclass may hold rows back, and add files.
+    A subclass may collect rows before it adds them, and may add files.
     """
 
     def __init__(
-        self, db: CrawlDB, outputs: Outputs, root: Path, note: str, *, full: int = FULL
+        self, db: CrawlDB, outputs: Outputs, root: Path, note: str, *, full: int = MAX_STREAM_BYTES
     ) -> None:
-        """`note` is the name under which the table meta has what a checkpoint notes."""
+        """Finish the streams that the last run left. Raise DamagedFile if its note is damaged.
+
+        `note` is the key of the note in the table meta. A stream of `full` bytes is converted.
+        """
         self._db = db
         self._outputs = outputs
         self._root = root
@@ -206,8 +215,9 @@ class TableWriter:
         db.join(self, first=True)
 
     def _resume(self) -> TableProgress:
-        """Finish the streams that the last run left open, without adding to them, because this
-        version may have different columns.
+        """Return the last run's progress, and queue its streams for conversion.
+
+        Nothing is added to them, because this version may have other columns.
         """
         try:
             progress = TableProgress.of(self._db.get(self._note))
@@ -221,23 +231,25 @@ class TableWriter:
             self._db.disk.sync_folder(self._root)
         except OSError as error:
             raise StoreError(f"{folder}: {error}") from error
-        # Files that a kill left, and no checkpoint names
+        # A killed run may have left files that no checkpoint names
         self._outputs.sweep(f"{FOLDER}/*{OPEN}")
         return progress
 
     # -- rows
 
     def add(self, table: str, row: Row, size: int = 0) -> None:
-        """Append a row of a line of crawl.log, in the order of the columns; `size`: characters of
-        the long texts in it.
+        """Append the row of a line of crawl.log, with its values in the order of the columns.
+
+        `size` is the number of characters of the long texts in it.
         """
         rows = self._rows.setdefault(table, [])
         rows.append(row)
         self._size += size
-        if len(rows) >= BATCH or self._size >= SIZE:
+        if len(rows) >= BATCH_ROWS or self._size >= BATCH_CHARS:
             self._write_rows()
 
     def _write_rows(self) -> None:
+        """Write the rows that were added to the streams of their tables."""
         added = self._rows
         self._rows = {}
         self._size = 0
@@ -246,7 +258,10 @@ class TableWriter:
             self.write(table, columns_of(table, rows))
 
     def write(self, table: str, columns: Iterable[Sequence[Any] | RepeatedColumn]) -> None:
-        """Append rows that are no lines of crawl.log, given as one sequence of values per column."""
+        """Append rows to a table's stream, given as one sequence of values per column.
+
+        They are not counted as lines of crawl.log.
+        """
         if table not in self._growing:
             name = self.progress.next_name(table)
             self._growing[table] = (
@@ -269,7 +284,7 @@ class TableWriter:
         self._ending = True
 
     def finish(self) -> None:
-        """Finish all files, and replace the table of hosts by one as of the last checkpoint."""
+        """Queue all streams for conversion."""
         for table in list(self._growing):
             self._finish(table)
 
@@ -282,9 +297,12 @@ class TableWriter:
     # -- the checkpoint
 
     def prepare(self) -> Iterator[None]:
-        """Write rows, and have full streams converted; the last time all, and wait for them."""
+        """Write all rows, and have complete streams converted.
+
+        After `end`, all streams are converted, and the checkpoint waits for them.
+        """
         self.flush()
-        # Once: rows that come later are left to the next run
+        # Only once: the streams of later rows are left to the next run
         ending = self._ending
         self._ending = False
         if ending:
@@ -294,7 +312,7 @@ class TableWriter:
             yield from self.conversions.wait()
 
     def save(self) -> None:
-        """Note what is in the files."""
+        """Note the files and streams, and up to where crawl.log has rows."""
         self.flush()
         self._part.end = self._outputs.length(LOG)
         for name in self.conversions.note():
@@ -304,12 +322,12 @@ class TableWriter:
         self._db.set(self._note, self.progress.pack(streams))
 
 
-# Rows of crawl.db that the thread has in memory
-HOSTS_AT_ONCE = 4096
-# The worst that one of a host's robots.txt files says, whatever its scheme and port. The rows are
-# those of net/robots_entry.py.
+# Rows of crawl.db that are in memory at once
+BATCH_HOSTS = 4096
+# The states of robots.txt, the worst last. A host has the worst one of all its schemes and ports.
+# The query reads the rows that net/robots_entry.py writes.
 ROBOTS_TXT = ("open", "rules", "unreachable", "given up")
-_STATE = (
+_ROBOTS_STATE = (
     f"CASE WHEN rules = x'' OR substr(rules, 1, 1) = x'3F' THEN {ROBOTS_TXT.index('open')}"
     f" WHEN substr(rules, 1, 1) <> x'21' THEN {ROBOTS_TXT.index('rules')}"
     f" WHEN substr(rules, 1, 2) <> x'2130' THEN {ROBOTS_TXT.index('unreachable')}"
@@ -319,28 +337,31 @@ _PORTS = " OR ".join(
     f"(origin > '{scheme}://' || name || ':' AND origin < '{scheme}://' || name || ';')"
     for scheme in ("http", "https", "ftp")
 )
-HOSTS = (
-    f"SELECT {COLUMNS}, (SELECT max({_STATE}) FROM robots"
+HOSTS_QUERY = (
+    f"SELECT {COLUMNS}, (SELECT max({_ROBOTS_STATE}) FROM robots"
     f" WHERE origin IN ('http://' || name, 'https://' || name, 'ftp://' || name) OR {_PORTS}) FROM host ORDER BY name"
 )
 
 
 def write_hosts(disk: Disk, database: Path, most_failures: int, target: Path) -> tuple[Mark, int]:
-    """Write the Parquet file; return its mark and its rows. The database is only read.
+    """Write the Parquet file of the table of hosts, from crawl.db as of its last COMMIT.
 
-    `most_failures`: HOST_MAX_FAILURES.
+    Return its length and checksum, and its number of rows. `most_failures` is HOST_MAX_FAILURES.
+    Raise DamagedFile if the database is damaged, and OSError if it cannot be read now.
     """
-    return write_parquet(disk, target, SCHEMAS["hosts"], _batches(database, most_failures))
+    return write_parquet(disk, target, SCHEMAS["hosts"], _host_batches(database, most_failures))
 
 
-def _batches(database: Path, most_failures: int) -> Iterator[pa.RecordBatch]:
+def _host_batches(database: Path, most_failures: int) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of `hosts` in batches. Raise what `write_hosts` does."""
     # A connection of its own sees the last COMMIT, whatever the crawl has written since
     try:
         with closing(sqlite3.connect(f"{database.absolute().as_uri()}?mode=ro", uri=True)) as db:
-            found = db.execute(HOSTS)
-            while hosts := found.fetchmany(HOSTS_AT_ONCE):
+            cursor = db.execute(HOSTS_QUERY)
+            while hosts := cursor.fetchmany(BATCH_HOSTS):
                 columns = zip(
-                    *[_row(database, most_failures, *host) for host in hosts], strict=True
+                    *[_host_table_row(database, most_failures, *host) for host in hosts],
+                    strict=True,
                 )
                 arrays = [
                     pa.array(values, field.type)
@@ -350,11 +371,12 @@ def _batches(database: Path, most_failures: int) -> Iterator[pa.RecordBatch]:
     except sqlite3.Error as error:
         if is_damage(error):
             raise DamagedFile(database, 0, str(error)) from error
-        # A lack of ours: it is tried again
+        # Something is lacking on this machine: the conversion is tried again
         raise OSError(f"{database}: {error}") from error
 
 
-def _row(database: Path, most_failures: int, *stored: Any) -> Row:
+def _host_table_row(database: Path, most_failures: int, *stored: Any) -> Row:
+    """Return the row of `hosts` for a row of HOSTS_QUERY. Raise DamagedFile if it is damaged."""
     *row, robots = stored
     try:
         host = read(tuple(row))
@@ -364,7 +386,7 @@ def _row(database: Path, most_failures: int, *stored: Any) -> Row:
 
 
 class CrawlTables(TableWriter):
-    """Rows of every URL that ends."""
+    """Writes the tables `pages` and `links` of every URL that ends, and at the end `hosts`."""
 
     def __init__(
         self,
@@ -377,10 +399,13 @@ class CrawlTables(TableWriter):
         clock: Callable[[], float],
         host_failures: Callable[[], int],
         left_out: Callable[[int], None] = lambda _: None,
-        full: int = FULL,
+        full: int = MAX_STREAM_BYTES,
     ) -> None:
-        """`host_failures`: HOST_MAX_FAILURES, which may change."""
-        super().__init__(db, outputs, root, STATE, full=full)
+        """`host_failures` returns HOST_MAX_FAILURES, which may change during the crawl.
+
+        `follows_redirect`, `max_length` and `left_out` are those of LinkRows.
+        """
+        super().__init__(db, outputs, root, PAGES_KEY, full=full)
         self._clock = clock
         self._host_failures = host_failures
         self._links = LinkRows(
@@ -389,41 +414,42 @@ class CrawlTables(TableWriter):
             max_length,
             left_out,
         )
-        self._page: Page | None = None  # whose end is heard next
-        self._last: EndedUrl | None = None  # its row is not made yet
+        self._page: Page | None = None  # of the URL that ends next
+        self._last_end: EndedUrl | None = None  # whose rows are not added yet
 
     def visit(self, page: Page) -> None:
-        """Note the page of the exchange whose end is heard next."""
+        """Remember the page of the URL whose end is noted next."""
         self._page = page
 
     def hear(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
         """Note the end of a URL.
 
-        Its row is made at the end of the next one: the archive may write right after this call.
+        Its rows are added when the next URL ends: the archive may write its records only after this
+        call.
         """
-        self._settle()
+        self._add_last_end()
         page = self._page
         self._page = None
         is_of_answer = page is not None and exchange is not None and page.exchange is exchange
-        self._last = EndedUrl(
+        self._last_end = EndedUrl(
             link, outcome, exchange, page if is_of_answer else None, self._clock()
         )
 
-    def _settle(self) -> None:
-        end = self._last
-        self._last = None
+    def _add_last_end(self) -> None:
+        end = self._last_end
+        self._last_end = None
         if end is None:
             return
         end.links = self._links.add(end)
         self.add("pages", page_row(end), len(end.structured or ""))
 
     def flush(self) -> None:
-        self._settle()
+        self._add_last_end()
         self._links.flush()
         super().flush()
 
     def finish(self) -> None:
-        """Finish all files, and replace the table of hosts by one as of the last checkpoint."""
+        """Queue all streams, and a table of hosts as of the last COMMIT, which replaces the last."""
         super().finish()
         name = self.progress.next_name("hosts")
         before = self.progress.hosts
@@ -432,13 +458,15 @@ class CrawlTables(TableWriter):
 
 
 class ChangeTable(TableWriter):
-    """Rows of all fetches that were judged."""
+    """Writes the table `changes`: rows of all fetches that were compared with an earlier one."""
 
-    def __init__(self, db: CrawlDB, outputs: Outputs, root: Path, *, full: int = FULL) -> None:
-        super().__init__(db, outputs, root, CHANGES, full=full)
+    def __init__(
+        self, db: CrawlDB, outputs: Outputs, root: Path, *, full: int = MAX_STREAM_BYTES
+    ) -> None:
+        super().__init__(db, outputs, root, CHANGES_KEY, full=full)
 
     def hear(self, link: Link, outcome: Outcome, exchange: Exchange | None) -> None:
-        """Append the row of a fetch that was judged: what has become of its page."""
+        """Append the row of a fetch, if it was compared with an earlier one."""
         if exchange is not None and exchange.state.revisit is not None:
             self.add(
                 "changes", change_row(link.url, outcome.status, exchange, exchange.state.revisit)
@@ -446,7 +474,7 @@ class ChangeTable(TableWriter):
 
 
 class DocumentTable(TableWriter):
-    """Rows of documents, and of their chunks."""
+    """Writes the tables `documents` and `chunks`."""
 
     def __init__(
         self,
@@ -456,24 +484,24 @@ class DocumentTable(TableWriter):
         *,
         near: int,
         chunk_size: int = 0,
-        full: int = FULL,
+        full: int = MAX_STREAM_BYTES,
     ) -> None:
-        """`near`: in how many bits the fingerprints of near-duplicates may differ.
+        """`near` is the number of bits in which the fingerprints of near-duplicates may differ.
 
-        `chunk_size`: characters of a chunk at most; 0 if no chunks are written.
+        A chunk has at most `chunk_size` characters; 0: no chunks are written.
         """
-        super().__init__(db, outputs, root, DOCUMENTS, full=full)
+        super().__init__(db, outputs, root, DOCUMENTS_KEY, full=full)
         self._chunk_size = chunk_size
         self._chunks: list[Row] = []  # not written yet
         self._chunk_chars = 0
         self._clusters = Clusters(near)
-        for name in _begun(root):
+        for name in _recent_clusters(root):
             self._clusters.of(name)
 
     def put(self, page: Page, exchange: Exchange, about: Mapping[str, Any]) -> None:
-        """Append the row of a page.
+        """Append the row of a page, and those of its chunks.
 
-        `about`: what its extractor says; nothing of a page that is no document now.
+        `about` is what the extractor says of it. It is empty if the page is no longer a document.
         """
         fingerprint = about.get("neardup")
         cluster = None if fingerprint is None else self._clusters.of(fingerprint)
@@ -484,7 +512,7 @@ class DocumentTable(TableWriter):
             return
         self._chunks.extend(chunk_rows(page, exchange, about, self._chunk_size))
         self._chunk_chars += text_size
-        if len(self._chunks) >= BATCH or self._chunk_chars >= SIZE:
+        if len(self._chunks) >= BATCH_ROWS or self._chunk_chars >= BATCH_CHARS:
             self._write_chunks()
 
     def _write_chunks(self) -> None:
@@ -498,19 +526,22 @@ class DocumentTable(TableWriter):
         super().flush()
 
 
-def _begun(root: Path) -> list[int]:
-    """Return the names of the clusters that began last in earlier runs, without missing files."""
-    found: list[int] = []
+def _recent_clusters(root: Path) -> list[int]:
+    """Return the clusters that began last in earlier runs, as far as their files are here.
+
+    A cluster has the fingerprint of its first document as its name.
+    """
+    clusters: list[int] = []
     for path in sorted((root / FOLDER).glob("documents-*"), reverse=True):
         try:
             pairs = list(parquet.rows(path, "neardup", "cluster", length=path.stat().st_size))
         except (pa.ArrowException, OSError) as error:
-            # `webcrawl verify` says more
+            # `webcrawl verify` shows the details
             logger.warning("%s: its clusters are forgotten: %s", path, " ".join(str(error).split()))
             continue
-        # The first document of a cluster gives it its name
         begun = [name for name, cluster in pairs if name is not None and name == cluster]
-        found[:0] = begun
-        if len(found) >= LIMIT:
+        # The files are read from the last one to the first one
+        clusters[:0] = begun
+        if len(clusters) >= LIMIT:
             break
-    return found
+    return clusters

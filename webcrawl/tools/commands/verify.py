@@ -80,7 +80,7 @@ def _print_json(jobdir: str, damages: Iterator[DamagedFile], found: Counter[str]
 def _summary(jobdir: str, found: Counter[str]) -> list[str]:
     from webcrawl.record.objectstore.storing import IN_STORE  # noqa: PLC0415 - as above
     from webcrawl.record.since.index import GONE_PREFIX  # noqa: PLC0415 - as above
-    from webcrawl.record.tables.check_tables import UNREAD  # noqa: PLC0415 - as above
+    from webcrawl.record.tables.check_tables import UNREAD_TABLES  # noqa: PLC0415 - as above
     from webcrawl.tools.verify_crawl import ABSENT  # noqa: PLC0415 - as above
 
     held = [f"{found['over budget']} over their domains' budgets"] if found["over budget"] else []
@@ -137,7 +137,7 @@ def _summary(jobdir: str, found: Counter[str]) -> list[str]:
         lines.append(f"changes: {many('changes', 'row')}, in agreement with crawl.log")
     if found["documents"]:
         lines.append(f"documents: {found['documents']}, all of pages in crawl.log")
-    if found[UNREAD]:
+    if found[UNREAD_TABLES]:
         lines.append(
             f"tables: only their checksums were checked; {install('pyarrow')} to check their content"
         )

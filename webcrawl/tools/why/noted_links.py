@@ -16,7 +16,7 @@ from webcrawl.base.model import Packed, authority_of, depth_of
 from webcrawl.base.readable import count
 from webcrawl.content.html.link_kinds import REDIRECT
 from webcrawl.crawl.segments import FOLDER, FOUND, NAME, POOL
-from webcrawl.record.tables.table_files import where
+from webcrawl.record.tables.table_files import current_path
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawl_line import LOG as CRAWL_LOG
 from webcrawl.store.jobdir.crawl_line import read as log_line
@@ -88,7 +88,7 @@ def _search_tables(
     """Add to `links` those that the table `links` has, and to `unsearched` what was not read of it."""
     files = source.outputs.keys() | source.stored_files.keys()
     names = sorted(name for name in files if name.startswith(TABLE_PREFIX))
-    tables = [name for name in names if where(source.jobdir, name) is not None]
+    tables = [name for name in names if current_path(source.jobdir, name) is not None]
     missing = len(names) - len(tables)
     if missing:
         is_stored = not source.stored_files.keys().isdisjoint(names)
@@ -117,7 +117,7 @@ def _search_table(
 
     from webcrawl.record.tables.parquet import batches  # noqa: PLC0415 - as above
 
-    path = where(source.jobdir, name)
+    path = current_path(source.jobdir, name)
     if path is None:  # taken away at this moment
         return 0
     wanted = pa.array(list(urls), pa.string())
