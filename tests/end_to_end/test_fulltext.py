@@ -10,7 +10,7 @@ from tests.support.commands import command
 from tests.support.crawling import Crawl, wait_until
 from tests.support.examples import in_campaign
 from tests.support.fulltext import indexed, written
-from webcrawl.record.fulltext.text_files import name_of
+from webcrawl.record.fulltext.text_files import text_file_name
 
 FAST = {
     "POLITENESS_FACTOR": 0,
@@ -116,8 +116,8 @@ def test_what_cannot_be_indexed(made, damage):
         said = f"{crawl.jobdir}/index: Data corrupted"
     else:
         shutil.rmtree(crawl.jobdir / "index")
-        (crawl.jobdir / name_of(0)).unlink()
-        said = f"{crawl.jobdir}/{name_of(0)}: moved or removed before its pages were indexed"
+        (crawl.jobdir / text_file_name(0)).unlink()
+        said = f"{crawl.jobdir}/{text_file_name(0)}: moved or removed before its pages were indexed"
 
     assert crawl.run() == 1
     assert crawl.output.read_text().count(said) == 1

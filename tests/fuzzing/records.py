@@ -45,7 +45,7 @@ def warc(data: bytes) -> None:
         "server": headers.get(b"server", "").strip(),
     }
     taken = (
-        captures.take(Link(url), made, warcinfo=ID % 9, duplicate=False, metadata=about).pack().data
+        captures.make(Link(url), made, warcinfo=ID % 9, duplicate=False, metadata=about).pack().data
     )
     records = [one_record(record) for record in members(taken)]
     assert [record.kind for record in records] == (

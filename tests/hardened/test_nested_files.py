@@ -32,7 +32,7 @@ class TestNested:
     def test_texts(self, tmp_path):
         """A line of texts is damaged."""
         with pytest.raises(DamagedFile):
-            list(text_files.pages(tmp_path, 0, NESTED + b"\n"))
+            list(text_files.parse_lines(tmp_path, 0, NESTED + b"\n"))
 
     def test_the_note_of_an_index(self, tmp_path):
         """What an index of earlier captures was made of is not known."""

@@ -11,7 +11,7 @@ from webcrawl.base.model import Link
 from webcrawl.content.page import Page
 from webcrawl.record.fulltext import text_files
 from webcrawl.record.fulltext.text_files import TextFiles
-from webcrawl.record.fulltext.text_index import Indexer, opened
+from webcrawl.record.fulltext.text_index import Indexer, open_index
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.store.outputs import Outputs
 
@@ -36,7 +36,7 @@ class Texts:
             raise
 
     def add(self, one):
-        return self.files.add(lambda ordinal: text_files.line(one, ordinal))
+        return self.files.add(lambda ordinal: text_files.page_line(one, ordinal))
 
     def checkpoint(self):
         prepared(self.db)
@@ -84,7 +84,7 @@ def written(root):
 
 def indexed(root):
     """Return number and URL of each page in the index, in the order of their numbers."""
-    index = opened(root / "index")
+    index = open_index(root / "index")
     searcher = index.searcher()
     hits = searcher.search(tantivy.Query.all_query(), 100_000).hits
     documents = [searcher.doc(address).to_dict() for _, address in hits]

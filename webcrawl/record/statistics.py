@@ -53,6 +53,7 @@ class Statistics:
     """
 
     def __init__(self, key: bytes) -> None:
+        """`key` is that of the hash of host names, which decides what hosts are in the sample."""
         self.since = 0  # bytes of crawl.log that were written before statistics were kept
         self.lines = 0
         self.outcomes: Counter[int] = Counter()

@@ -9,7 +9,7 @@ from tests.support.fulltext import Texts, page, written
 from tests.support.warc_crawl import NOW
 from webcrawl.base.model import RecordLocation
 from webcrawl.record.fulltext import text_files
-from webcrawl.record.fulltext.text_files import MEMBER
+from webcrawl.record.fulltext.text_files import MEMBER_BYTES
 
 
 @pytest.fixture(name="texts")
@@ -60,7 +60,7 @@ def test_lines_share_members(texts):
     for _ in range(3):
         texts.add(page())
     texts.checkpoint()
-    texts.add(page(body=b"x" * (MEMBER + 1), content_type="text/plain"))
+    texts.add(page(body=b"x" * (MEMBER_BYTES + 1), content_type="text/plain"))
     texts.add(page())
     texts.stop()
 
@@ -71,7 +71,7 @@ def test_a_crash_takes_back_what_no_checkpoint_has(texts):
     """After a crash the file is cut back to whole members, numbers go on, and the same file does."""
     texts.add(page("http://a.test/1"))
     texts.checkpoint()
-    texts.add(page("http://a.test/2", b"x" * (MEMBER + 1), "text/plain"))
+    texts.add(page("http://a.test/2", b"x" * (MEMBER_BYTES + 1), "text/plain"))
     texts.close()
     after = texts.again()
     after.add(page("http://a.test/3"))
@@ -86,7 +86,7 @@ def test_a_crash_takes_back_what_no_checkpoint_has(texts):
 
 def test_files_are_rotated(texts, monkeypatch):
     """A file that is large enough is finished, and the next one begun with the next page."""
-    monkeypatch.setattr(text_files, "MEMBER", 1)
+    monkeypatch.setattr(text_files, "MEMBER_BYTES", 1)
     after = texts.again if texts.close() else texts.again(max_size=1)
     for _ in range(3):
         after.add(page())
@@ -101,7 +101,7 @@ def test_a_file_that_no_checkpoint_knows(texts):
     again.
     """
     texts.checkpoint()
-    texts.add(page(body=b"x" * (MEMBER + 1), content_type="text/plain"))
+    texts.add(page(body=b"x" * (MEMBER_BYTES + 1), content_type="text/plain"))
     texts.close()
     after = texts.again()
 
@@ -128,7 +128,7 @@ def test_files_may_be_taken_away(texts):
 
 
 def line(one, ordinal=7):
-    return json.loads(bytes(text_files.line(one, ordinal)))
+    return json.loads(bytes(text_files.page_line(one, ordinal)))
 
 
 def test_what_is_in_it():
@@ -190,7 +190,7 @@ def test_where_the_record_lies_is_asked_late():
     one.exchange.state.archived = place = RecordLocation(
         "w.warc.gz", written=lambda: asked.append(place.put(12, 34))
     )
-    made = text_files.line(one, 0)
+    made = text_files.page_line(one, 0)
     before = len(asked)
 
     assert json.loads(bytes(made))["warc"] == {"file": "w.warc.gz", "offset": 12, "length": 34}
@@ -216,14 +216,14 @@ def test_plain_text():
 )
 def test_no_line(body, content_type):
     """A page that shows no text, and what is for programs, has none."""
-    assert text_files.line(page(body=body, content_type=content_type), 0) == b""
+    assert text_files.page_line(page(body=body, content_type=content_type), 0) == b""
 
 
 def test_the_text_is_bounded():
     """Of a text that is too long the beginning is kept, and the line says so."""
-    value = line(page(body=b"x" * (text_files.LONGEST + 1), content_type="text/plain"))
+    value = line(page(body=b"x" * (text_files.MAX_TEXT_CHARS + 1), content_type="text/plain"))
 
-    assert (len(value["text"]), value["truncated"]) == (text_files.LONGEST, "length")
+    assert (len(value["text"]), value["truncated"]) == (text_files.MAX_TEXT_CHARS, "length")
 
 
 def test_a_truncated_page_says_so():
@@ -237,7 +237,7 @@ def test_hostile_text():
     """
     one = page(body=b"a\0b\x1b[31m\tc\r\nd\x7f", content_type="text/plain; charset=utf-8")
     one.title = "lone \ud800"
-    data = text_files.line(one, 0)
+    data = text_files.page_line(one, 0)
 
     assert data.count(b"\n") == 1
     assert json.loads(data)["text"] == "a\ufffdb\ufffd[31m\tc\nd\ufffd"

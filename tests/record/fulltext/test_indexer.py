@@ -128,10 +128,10 @@ class TestErrors:
         texts = open_(index=False)
         add(texts, 3)
         texts.stop()
-        all_of = text_index.lines
+        all_of = text_index.lines_from
         monkeypatch.setattr(
             text_index,
-            "lines",
+            "lines_from",
             lambda *where: (one for one in all_of(*where) if one[1]["ordinal"] in left),
         )
 
@@ -146,7 +146,7 @@ class TestErrors:
         twice = text_index.TextIndexWriter(tmp_path / "index", end=2)
         line = next(iter(written(tmp_path)))
         for _ in range(2):
-            twice.add(text_index.fields(line, "a.test", 0, 0))
+            twice.add(text_index.document_of(line, "a.test", 0, 0))
         twice.commit(2)
         twice.close()
 

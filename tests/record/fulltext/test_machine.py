@@ -128,8 +128,8 @@ PORTION = 3
 
 
 def setup_module():
-    text_index.PAGES, TestMachine.usual = PORTION, text_index.PAGES
+    text_index.MAX_COMMIT_PAGES, TestMachine.usual = PORTION, text_index.MAX_COMMIT_PAGES
 
 
 def teardown_module():
-    text_index.PAGES = TestMachine.usual
+    text_index.MAX_COMMIT_PAGES = TestMachine.usual

@@ -9,7 +9,7 @@ import pytest
 from tests.support.fulltext import Texts, page
 from webcrawl.record.fulltext import text_search
 from webcrawl.record.fulltext.text_index import IndexContents
-from webcrawl.record.fulltext.text_search import DEEPEST, IndexSearch
+from webcrawl.record.fulltext.text_search import MAX_PARENTHESES, IndexSearch
 from webcrawl.store.errors import StoreError
 
 PAGES = {
@@ -122,7 +122,7 @@ def test_the_best_are_first(job):
         ("site:" + "x" * 3000, set()),
         ("lamp after:yesterday", set()),
         ("before:2026-13 bright lamp", set()),
-        ("(" * (DEEPEST + 1) + "keeper" + ")" * (DEEPEST + 1), {1}),
+        ("(" * (MAX_PARENTHESES + 1) + "keeper" + ")" * (MAX_PARENTHESES + 1), {1}),
         ("lamp bright " * 900, {1, 2}),
         ("AND", {2}),
         ("keeper \udcff", {1}),

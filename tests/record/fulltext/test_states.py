@@ -136,7 +136,7 @@ class TestCrashes:
 
     def test_an_index_that_is_made_again(self, texts, monkeypatch):
         """It is what it was, however its pages are portioned."""
-        monkeypatch.setattr(text_index, "PAGES", 2)
+        monkeypatch.setattr(text_index, "MAX_COMMIT_PAGES", 2)
         for number in range(9):
             texts.add(state(f"lamp {number}", f"http://a.test/{number % 3}"))
         texts.add(gone("http://a.test/1"))

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from tests.support.fulltext import Texts, page
 from webcrawl.record.fulltext.index_fields import (
     MARK,
-    as_code,
-    asked,
-    normal,
-    place,
+    composed,
+    parse_query,
+    position_in_composed,
     prepared,
-    register,
+    quote_code,
+    register_analyzers,
     schema,
 )
 from webcrawl.record.fulltext.text_search import IndexSearch
@@ -24,7 +24,7 @@ SCHEMA = schema()
 def found(text, query):
     """Whether a page with this text is found by this query."""
     index = tantivy.Index(SCHEMA)
-    register(index)
+    register_analyzers(index)
     writer = index.writer(15_000_000, 1)
     writer.add_document(tantivy.Document.from_dict({"body": prepared(text)}, SCHEMA))
     writer.commit()
@@ -85,15 +85,15 @@ def test_two_scripts_in_quotes():
 
 @given(st.text(st.characters(codec="utf-8")))
 def test_only_marks_are_added(text):
-    """Each character of the normal text becomes one of the prepared text, and `place` finds it
+    """Each character of the normal text becomes one of the prepared text, and its place is found
     again.
     """
     made = prepared(text)
 
-    assert len(made.replace(MARK, "")) == len(normal(text))
+    assert len(made.replace(MARK, "")) == len(composed(text))
     for at, character in enumerate(made):
         if character != MARK and character.isascii() and character != " ":
-            assert normal(text)[place(made, at)] == character
+            assert composed(text)[position_in_composed(made, at)] == character
 
 
 @given(st.text(st.characters(codec="utf-8")))
@@ -160,12 +160,12 @@ MORE = [
 )
 def test_few_words_are_a_whole(query, found):
     """Words get their stems; three filters are put in tantivy's words; all else stays as it is."""
-    assert asked(query, ["en"]).others == [found]
+    assert parse_query(query, ["en"]).others == [found]
 
 
 def test_of_many_words_each_is_by_itself():
     """What must be there or must not be there is apart from words of which most suffice."""
-    found = asked('one two +three four -five site:a.test "six seven"', [])
+    found = parse_query('one two +three four -five site:a.test "six seven"', [])
 
     assert found.words == ["one", "two", "four"]
     assert found.others == ["+three", "-five", 'site:"a.test"^0', '"six seven"']
@@ -205,4 +205,4 @@ def test_words_of_code_are_phrases(query, found):
     """In a query that has any, and that is not understood; signs, filters and operators keep their
     meaning.
     """
-    assert as_code(query) == found
+    assert quote_code(query) == found

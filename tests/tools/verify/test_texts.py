@@ -78,7 +78,7 @@ def rewrite(job, path, data):
 def test_what_a_crawl_leaves_agrees(job, monkeypatch):
     """Nothing is reported of a sound crawl, however few lines are compared at once."""
     for around in (10_000, 3):
-        monkeypatch.setattr(checked, "AROUND", around)
+        monkeypatch.setattr(checked, "MAX_LINES_APART", around)
         damages, found = told(job)
 
         assert damages == []

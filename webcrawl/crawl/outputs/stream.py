@@ -30,7 +30,7 @@ from webcrawl.crawl.outputs.output import on_end
 from webcrawl.crawl.outputs.text import PageLines
 from webcrawl.crawl.periodic import Loop
 from webcrawl.crawl.run import Run
-from webcrawl.record.fulltext.text_files import Line
+from webcrawl.record.fulltext.text_files import MakeLine
 from webcrawl.store.output import Output as OutputFile
 from webcrawl.store.outputs import STREAMS
 from webcrawl.store.worker import SYSTEMS, Worker
@@ -89,7 +89,7 @@ class Stream(PageLines):
 
     # -- lines
 
-    def add(self, make: Line) -> None:
+    def add(self, make: MakeLine) -> None:
         """Add the line of a page, unless it is empty."""
         data = bytes(make(self._ordinal))
         if data:

@@ -12,7 +12,7 @@ from webcrawl.content.page import Page
 from webcrawl.crawl.outputs.output import Output
 from webcrawl.crawl.rules import purpose_of
 from webcrawl.crawl.run import Run
-from webcrawl.record.fulltext.text_files import Line, TextFiles, blank, line
+from webcrawl.record.fulltext.text_files import MakeLine, TextFiles, blank_line, page_line
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.host_names import RegisteredDomains
 
@@ -22,7 +22,7 @@ MB = 1_000_000
 class Lines(Protocol):
     """Where the lines of pages go."""
 
-    def add(self, make: Line, /) -> object:
+    def add(self, make: MakeLine, /) -> object:
         """Add the line that `make` makes from the page's number, unless it is empty."""
 
 
@@ -47,13 +47,13 @@ class PageLines(Output):
     def _write(self, page: Page) -> None:
         """Called when the archive has the page, so that its line says where."""
         if self.lines is not None:
-            self.lines.add(partial(line, page))
+            self.lines.add(partial(page_line, page))
 
     def hear(self, link: Link, _outcome: Outcome, exchange: Exchange | None) -> None:
         """Add the line of a page that has changed and that no output gets."""
         page = unprocessed(link, exchange, skips_seen=self._skips)
         if page is not None and self.lines is not None:
-            self.lines.add(partial(blank, page))
+            self.lines.add(partial(blank_line, page))
 
 
 class Text(PageLines):

@@ -1,4 +1,4 @@
-"""Checks the text files' lines, that crawl.log and index have the same pages, and the index."""
+"""Checks the text files, compares them with crawl.log and the index, and checks the index."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from webcrawl.base.url_text import visible
-from webcrawl.record.fulltext.text_files import FOLDER, members, pages
+from webcrawl.record.fulltext.text_files import FOLDER, parse_lines, read_members
 from webcrawl.store.disk import regular
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.jobdir.crawl_line import LOG, URL, each
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from webcrawl.record.fulltext.text_index import IndexContents
 
 
-ENDING = ".jsonl.gz"
-KEYS = {
+TEXT_ENDING = ".jsonl.gz"
+KEY_TYPES = {
     "ordinal": int,
     "url": str,
     "title": str,
@@ -32,78 +32,87 @@ KEYS = {
     "headings": list,
     "text": str,
 }
-# Lines of crawl.log among which a page is looked for: both have pages in the order of their ends
-AROUND = 10_000
+# How far apart the lines of a page may be in crawl.log and in the text files. Both have pages in
+# the order of their ends, about.
+MAX_LINES_APART = 10_000
 
 
 class TextFileCheck:
-    """All text files of a crawl, in the order of their names."""
+    """Checks the text files of a crawl, which must come in the order of their names."""
 
     def __init__(self, jobdir: Path, log_length: int, found: Counter[str]) -> None:
+        """Pages are counted in `found`. Only the first `log_length` bytes of crawl.log count."""
         self._found = found
         self._jobdir = jobdir
-        self._next: int | None = 0  # the number of the next page, if the file before is here
-        self._log = _urls(jobdir / LOG, log_length)
-        self._around: dict[str, None] = {}
+        self._expected_ordinal: int | None = 0  # of the next page; None: not known
+        self._log_urls = _urls(jobdir / LOG, log_length)
+        self._nearby_urls: dict[str, None] = {}  # of the log, not found in text files yet
         self._indexed: CrawlIndex | None = None
-        self._lines: AtOnce = {}
+        self._lines: LinesByNumber = {}
 
     def holds(self, name: str) -> bool:
-        """Return whether this output is one of them."""
-        return name.startswith(f"{FOLDER}/") and name.endswith(ENDING)
+        """Return whether the output of this name is a text file."""
+        return name.startswith(f"{FOLDER}/") and name.endswith(TEXT_ENDING)
 
     def absent(self) -> None:
         """Note that the next file is missing."""
-        self._next = None
+        self._expected_ordinal = None
 
     def check(self, path: Path, file: BinaryIO, length: int) -> Iterator[DamagedFile]:
-        """Yield each member that is damaged, and each line that is not as it should be."""
+        """Yield what is wrong with a text file, of which the first `length` bytes count.
+
+        After a damaged member the rest of the file is not checked.
+        """
         end = 0
         try:
-            for at, packed_end, data in members(path, file, 0, length):
+            for at, packed_end, data in read_members(path, file, 0, length):
                 end = packed_end
-                for line in pages(path, at, data):
-                    yield from self._page(path, at, line)
+                for line in parse_lines(path, at, data):
+                    yield from self._check_line(path, at, line)
         except DamagedFile as damage:
             yield damage
-            self._next = None
+            self._expected_ordinal = None
             return
         if end < length:
             yield DamagedFile(path, end, "the last member is cut off")
-            self._next = None
+            self._expected_ordinal = None
 
     def rest(self) -> Iterator[DamagedFile]:
-        """Yield the errors that the index has about the last pages."""
+        """Yield what is wrong with the last pages in the index. Call this after the last file."""
         yield from self._compare()
 
-    def _page(self, path: Path, at: int, line: dict[str, Any]) -> Iterator[DamagedFile]:
+    def _check_line(self, path: Path, at: int, line: dict[str, Any]) -> Iterator[DamagedFile]:
+        """Yield what is wrong with a line in the member at byte `at`."""
         self._found["texts"] += 1
-        flaw = _flaw(line)
+        flaw = _line_flaw(line)
         if flaw:
             yield DamagedFile(path, at, f"not a valid line of a page: {flaw}")
-            self._next = None
+            self._expected_ordinal = None
             return
         ordinal = line["ordinal"]
         url = line["url"]
-        if self._next is not None and ordinal != self._next:
-            yield DamagedFile(path, at, f"expected page {self._next}, found page {ordinal}")
-        self._next = ordinal + 1
-        if not self._is_each(visible(url)):
+        if self._expected_ordinal is not None and ordinal != self._expected_ordinal:
+            yield DamagedFile(
+                path, at, f"expected page {self._expected_ordinal}, found page {ordinal}"
+            )
+        self._expected_ordinal = ordinal + 1
+        if not self._is_in_log(visible(url)):
             yield DamagedFile(path, at, f"page {ordinal}, {url}: is not in {LOG}")
         self._lines[ordinal] = TextLine(path, at, url, "change" in line)
-        if len(self._lines) >= AROUND:
+        if len(self._lines) >= MAX_LINES_APART:
             yield from self._compare()
 
-    def _is_each(self, url: str) -> bool:
-        around = self._around
-        while url not in around:
-            line = next(self._log, None)
-            if line is None:
+    def _is_in_log(self, url: str) -> bool:
+        """Read the log up to the line of this URL, and return whether there is one."""
+        nearby = self._nearby_urls
+        while url not in nearby:
+            log_url = next(self._log_urls, None)
+            if log_url is None:
                 return False
-            around[line] = None
-            if len(around) > AROUND:
-                del around[next(iter(around))]
-        del around[url]
+            nearby[log_url] = None
+            if len(nearby) > MAX_LINES_APART:
+                del nearby[next(iter(nearby))]
+        del nearby[url]
         return True
 
     def _compare(self) -> Iterator[DamagedFile]:
@@ -113,10 +122,11 @@ class TextFileCheck:
         self._lines = {}
 
 
-def _flaw(line: Any) -> str:
+def _line_flaw(line: Any) -> str:
+    """Return what is wrong with a line, or an empty string."""
     if not isinstance(line, dict):
         return "not a JSON object"
-    wrong = [name for name, kind in KEYS.items() if not isinstance(line.get(name), kind)]
+    wrong = [name for name, kind in KEY_TYPES.items() if not isinstance(line.get(name), kind)]
     if wrong:
         return ", ".join(wrong)
     if line["ordinal"] < 0:
@@ -125,7 +135,7 @@ def _flaw(line: Any) -> str:
 
 
 def _urls(path: Path, length: int) -> Iterator[str]:
-    """Yield the URLs of crawl.log, up to this length."""
+    """Yield the URLs in the first `length` bytes of crawl.log."""
     try:
         for _, fields in each(path, 0, length):
             if len(fields) > URL:
@@ -135,62 +145,70 @@ def _urls(path: Path, length: int) -> Iterator[str]:
 
 
 class TextLine(NamedTuple):
-    """The line of a page: text file, member's first byte, URL, and whether it was fetched before."""
+    """What is known of a line of a text file."""
 
     path: Path
-    at: int
+    at: int  # the first byte of its member
     url: str
-    again: bool
+    is_refetch: bool  # the page was fetched before
 
 
-AtOnce = dict[int, TextLine]  # by the page's number
-META = "meta.json"  # names the segments, whose files tantivy writes first
-UNREAD = "index unread"  # among the figures: the index is there, but tantivy is not
+LinesByNumber = dict[int, TextLine]  # by the page's number
+META_FILE = "meta.json"  # names the segments; tantivy writes it after their files
+UNREAD_INDEX = "index unread"  # among the figures: there is an index, but tantivy is not installed
 
 
 class CrawlIndex:
-    """The index of a crawl, if it has one."""
+    """Compares the index of a crawl, if there is one, with its text files."""
 
     def __init__(self, jobdir: Path, found: Counter[str]) -> None:
         self._folder = jobdir / "index"
         self._found = found
         self._contents: IndexContents | None = None
-        # A crawl that has just begun, or was killed then, has the folder and nothing of an index.
-        self._said = not ((self._folder / META).exists() or any(self._folder.glob("*.store")))
+        # A crawl that has just begun, or was killed then, has the folder and nothing in it
+        has_index = (self._folder / META_FILE).exists() or any(self._folder.glob("*.store"))
+        self._is_to_be_opened = has_index
 
-    def compare(self, lines: AtOnce) -> Iterator[DamagedFile]:
-        """Yield each line that the index, as far as it has got, does not have exactly once.
+    def compare(self, lines: LinesByNumber) -> Iterator[DamagedFile]:
+        """Yield each line that the index does not have exactly once.
 
-        A page that was fetched again has only its last line in the index.
+        The index may lack the last lines, which are not indexed yet. It has only the last line of a
+        page that was fetched again.
         """
-        if not self._said:
-            self._said = True
-            yield from self._open()
+        if self._is_to_be_opened:
+            self._is_to_be_opened = False
+            yield from self._open_contents()
         if self._contents is None or not lines:
             return
         try:
-            has = self._contents.urls(min(lines), max(lines) + 1)
+            indexed_urls = self._contents.urls(min(lines), max(lines) + 1)
             for ordinal, line in lines.items():
-                why = self._flaw(self._contents, ordinal, line, has.get(ordinal, []))
-                if why:
+                urls = indexed_urls.get(ordinal, [])
+                flaw = self._index_flaw(self._contents, ordinal, line, urls)
+                if flaw:
                     yield DamagedFile(
-                        line.path, line.at, f"page {ordinal}, {line.url}: the index has {why}"
+                        line.path, line.at, f"page {ordinal}, {line.url}: the index has {flaw}"
                     )
         except StoreError as error:
             yield self._damaged(str(error))
 
-    def _flaw(self, contents: IndexContents, ordinal: int, line: TextLine, urls: list[str]) -> str:
-        """Return what the index has wrongly in place of this line; count a line that is right."""
+    def _index_flaw(
+        self, contents: IndexContents, ordinal: int, line: TextLine, urls: list[str]
+    ) -> str:
+        """Return what the index has instead of this line. Count a line that is right, and return "".
+
+        `urls` are those that the index has under the number of the line.
+        """
         if urls == [line.url]:
             first = ordinal
-            if line.again:
+            if line.is_refetch:
                 first = next(iter(contents.numbers(line.url)), ordinal)
             is_only = first == ordinal
             self._found["indexed"] += is_only
             return "" if is_only else f"page {first} too, an earlier copy of this page"
         if urls:
             return " ".join(urls)
-        # The index lags by a checkpoint
+        # The index is up to a checkpoint behind
         if ordinal >= contents.until:
             self._found["unindexed"] += 1
             return ""
@@ -200,64 +218,69 @@ class CrawlIndex:
         self._found["replaced"] += 1
         return ""
 
-    def _open(self) -> Iterator[DamagedFile]:
+    def _open_contents(self) -> Iterator[DamagedFile]:
+        """Open the index. Yield an error if it cannot be read or has too many pages."""
         try:
             from webcrawl.record.fulltext.text_index import IndexContents  # noqa: PLC0415 - tantivy is optional
 
-            self._contents = has = IndexContents(self._folder)
+            contents = IndexContents(self._folder)
         except ImportError:
-            self._found[UNREAD] += 1
+            self._found[UNREAD_INDEX] += 1
         except StoreError as error:
             yield self._damaged(str(error))
         else:
-            if has.count > has.until:
+            self._contents = contents
+            if contents.count > contents.until:
                 yield self._damaged(
-                    f"it has {has.count} pages, more than its last page number, {has.until - 1}, allows"
+                    f"it has {contents.count} pages, more than its last page number, "
+                    f"{contents.until - 1}, allows"
                 )
 
     def _damaged(self, why: str) -> DamagedFile:
-        return DamagedFile(self._folder / META, 0, why)
+        return DamagedFile(self._folder / META_FILE, 0, why)
 
 
-PARTS = ("fast", "fieldnorm", "idx", "pos", "store", "term")  # files that every segment has
-# The last four bytes. Before them are the length of a JSON object, and the object
-MAGIC = 1337
+SEGMENT_ENDINGS = ("fast", "fieldnorm", "idx", "pos", "store", "term")  # of a segment's files
+# The last four bytes of a file. Before them are a JSON object and its length.
+FOOTER_MAGIC = 1337
 
 
 def check_fulltext(folder: Path) -> Iterator[DamagedFile]:
-    """Compare each file of the index with the checksum that tantivy writes at its end.
+    """Yield each file of the index that has not the checksum at its end, where tantivy writes it.
 
-    Files that a running crawl replaces meanwhile are passed over.
+    Files that a running crawl replaces meanwhile are left out.
     """
-    for name in sorted(_names(folder)):
+    for name in sorted(_segment_files(folder)):
         try:
             flaw = _file_flaw(folder / name)
         except FileNotFoundError:
             flaw = "missing"
-        if flaw and name in _names(folder):
+        if flaw and name in _segment_files(folder):
             yield DamagedFile(folder / name, 0, flaw)
 
 
-def _names(folder: Path) -> set[str]:
-    """Return the files of the segments in use; none if their list cannot be read.
+def _segment_files(folder: Path) -> set[str]:
+    """Return the names of the files of all segments in use.
 
-    That is reported elsewhere.
+    Return none if meta.json cannot be read: that is reported elsewhere.
     """
     try:
-        with regular(folder / META) as meta:
-            return {name for one in json.load(meta)["segments"] for name in _files(one)}
+        with regular(folder / META_FILE) as meta:
+            segments = json.load(meta)["segments"]
+            return {name for segment in segments for name in _files_of_segment(segment)}
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return set()
 
 
-def _files(segment: Mapping[str, Any]) -> Iterator[str]:
-    """Return the files of a segment that are in force.
+def _files_of_segment(segment: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of the files of a segment that are in use.
 
-    One list of deleted pages is in force: the others are of earlier commits, or half written.
+    Only one list of deleted pages is in use. Others are of earlier commits, or are not finished.
     """
     number = segment["segment_id"].replace("-", "")
-    yield from (f"{number}.{part}" for part in PARTS)
-    if (deleted := segment["deletes"]) is not None:
+    yield from (f"{number}.{part}" for part in SEGMENT_ENDINGS)
+    deleted = segment["deletes"]
+    if deleted is not None:
         yield f"{number}.{deleted['opstamp']}.del"
 
 
@@ -267,13 +290,15 @@ def _file_flaw(path: Path) -> str:
         size = file.seek(0, 2)
         file.seek(max(0, size - 8))
         end = file.read()
-        length, magic = struct.unpack("<II", end) if len(end) == 8 else (0, 0)
-        whole = size - 8 - length
-        if magic != MAGIC or whole < 0:
+        if len(end) < 8:
             return "the end of the file is missing"
-        file.seek(whole)
+        footer_bytes, magic = struct.unpack("<II", end)
+        data_bytes = size - 8 - footer_bytes
+        if magic != FOOTER_MAGIC or data_bytes < 0:
+            return "the end of the file is missing"
+        file.seek(data_bytes)
         try:
-            wanted = json.loads(file.read(length))["crc"]
+            noted = json.loads(file.read(footer_bytes))["crc"]
         except (ValueError, LookupError, TypeError):
             return "its checksum cannot be read"
-        return "" if crc_of(file, whole) == wanted else "wrong checksum"
+        return "" if crc_of(file, data_bytes) == noted else "wrong checksum"

@@ -1,15 +1,13 @@
-"""The index's fields (docs/outputs.md), its words in any language, and users' queries.
-
-Beside its words a page has their stems, in the field of its language: Snowball's rules, which
-tantivy has.
+"""The fields of the index (docs/outputs.md), its words in any language, and users' queries.
 
 A word is a run of letters and digits, in lower case and without accents (tantivy's tokenizer and
-filters). In writing without spaces between words each character stands for itself: `prepared` puts
-marks between them that are neither white space nor part of a word. A query of several such
-characters is then a phrase, and finds them side by side.
+filters). In scripts without spaces between words, each character is a word: `prepared` puts marks
+between them that are neither white space nor part of a word. A query of several such characters is
+then a phrase, and finds them side by side. The field of its language has the stems of a page's
+words, by Snowball's rules, which tantivy has.
 
-Of a query only words that stand alone, `site:`, `after:` and `before:` are rewritten. All else is
-tantivy's. A query that tantivy does not understand has its `words_alone` looked for.
+In a query, only single words, `site:`, `after:` and `before:` are rewritten. Everything else is
+passed to tantivy. If tantivy does not understand a query, its `plain_words` are searched for.
 """
 
 from __future__ import annotations
@@ -17,6 +15,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cache
@@ -30,8 +29,8 @@ from webcrawl.content.html.text_language import LIKELY, SAME, knows_languages, l
 from webcrawl.urls.canonical import InvalidUrl, canonical
 from webcrawl.urls.host_names import names_above
 
-# Zero width space: in pages it means a possible line break
-MARK, _MARK = "\u200b", "\u200b".encode()
+MARK = "\u200b"  # zero width space; in pages it means a possible line break
+_MARK_BYTES = MARK.encode()
 # Han, kana, Hangul, bopomofo, Thai, Lao, Myanmar and Khmer letters, their marks and digits,
 # compatibility forms too.
 _SPACELESS = (
@@ -40,70 +39,72 @@ _SPACELESS = (
     "\uff66-\uffdc\U0001aff0-\U0001b16f\U00020000-\U0003ffff"
 )
 _RUN = re.compile(f"[{_SPACELESS}]+")
-# The bytes of UTF-8 with which such a character, or one of _FOLDS, may begin: most pages have
-# neither.
+# The bytes with which such a character, or one of _FOLDS, may begin in UTF-8. Most pages have none
+# of them.
 _MAY_STAND_ALONE = bytes((0xE0, 0xE1, *range(0xE3, 0xF5)))
 _MAY_FOLD = bytes((*range(0xCD, 0xD2), 0xD8, 0xD9, 0xE1))
 _ADDRESS = re.compile(r"^[a-z]+://(?:www\.)?")  # what most addresses begin with
-_LETTERS_OF_THEIR_OWN = "\u0419\u0439"  # Cyrillic short I
+_OWN_LETTERS = "\u0419\u0439"  # Cyrillic short I: its mark is part of the letter, and no accent
 
 
 def _folds() -> dict[int, str]:
-    """Return replacements of letters with accents that tantivy's filter, which knows Latin, leaves."""
+    """Return replacements of Greek, Cyrillic and Arabic letters with accents, by character code.
+
+    tantivy's filter folds Latin letters only.
+    """
     # Forms of alef, and of ya
     folds = {0x0623: "\u0627", 0x0625: "\u0627", 0x0622: "\u0627", 0x0649: "\u064a"}
     for code in (*range(0x370, 0x460), *range(0x1F00, 0x2000)):
-        first, *marks = tuple(unicodedata.normalize("NFD", chr(code)))
-        if (
-            marks
-            and all(map(unicodedata.combining, marks))
-            and chr(code) not in _LETTERS_OF_THEIR_OWN
-        ):
-            folds[code] = first
+        decomposed = unicodedata.normalize("NFD", chr(code))
+        accents = decomposed[1:]
+        has_accents = bool(accents) and all(map(unicodedata.combining, accents))
+        if has_accents and chr(code) not in _OWN_LETTERS:
+            folds[code] = decomposed[0]
     return folds | {ord(MARK): " "}
 
 
 _FOLDS = _folds()
 
 
-def normal(text: str) -> str:
-    """Return the text with composed characters, each of which `prepared` changes into one."""
+def composed(text: str) -> str:
+    """Return the text with composed characters (NFC). `prepared` changes each into a single one."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def prepared(text: str) -> str:
     """Return the form of a text in which it is indexed and searched for."""
-    text = normal(text)
+    text = composed(text)
     if text.isascii():
         return text
-    # To look for the bytes takes 30 µs for 10 KB, and most pages have none of them
+    # Searching for the bytes takes 30 µs for 10 KB. Most pages have none of them, and are done.
     data = text.encode(errors="replace")
-    if _MARK in data or len(data.translate(None, _MAY_FOLD)) < len(data):
+    if _MARK_BYTES in data or len(data.translate(None, _MAY_FOLD)) < len(data):
         text = text.translate(_FOLDS)
     if len(data.translate(None, _MAY_STAND_ALONE)) < len(data):
-        text = _RUN.sub(_marked, text)
+        text = _RUN.sub(_with_marks, text)
     return text
 
 
-def _marked(run: re.Match[str]) -> str:
-    """Return the characters apart from each other, and from what stands beside them."""
+def _with_marks(run: re.Match[str]) -> str:
+    """Return the characters with marks between them and their neighbours, so that each is a word."""
     before = MARK if run.start() and run.string[run.start() - 1].isalnum() else ""
     return f"{before}{MARK.join(run[0])}{MARK}"
 
 
-def place(text: str, at: int) -> int:
-    """Return the position in the normal text of a character of the prepared one."""
+def position_in_composed(text: str, at: int) -> int:
+    """Return the position in the composed text of the character at `at` in the prepared text."""
     return at - text.count(MARK, 0, at)
 
 
 ANALYZER = "words"
-LONGEST = 100  # bytes of a word; what is longer is data
-# Fields in which a word is looked for, and their weights: round numbers from the middle of a plateau.
-# nDCG of judged queries is 0.785 to 0.80 with titles from 0.5 to 3 and addresses from 0.3 to 1.
-# `body` is the main text if the crawl has it, and then `rest` is all the text; else all the text.
-SEARCHED = {"title": 1.5, "headings": 0.5, "body": 1.0, "rest": 0.3, "address": 0.5}
+MAX_WORD_BYTES = 100  # what is longer is data
+# The fields in which a word is searched for, and their weights: round numbers from the middle of a
+# plateau. nDCG of judged queries is 0.785 to 0.80 with titles from 0.5 to 3 and addresses from 0.3
+# to 1. If the crawl extracts main texts, `body` has the main text and `rest` all the text, else
+# `body` has all the text.
+FIELD_WEIGHTS = {"title": 1.5, "headings": 0.5, "body": 1.0, "rest": 0.3, "address": 0.5}
 ORDINAL = "ordinal"
-BLANK = "(none)"  # in place of the host of a page that has no text any more: no search finds it
+BLANK = "(none)"  # in place of the host of a blank line, which no search finds
 _LANGUAGES = (
     (
         "ar",
@@ -143,25 +144,25 @@ STEMMERS = {
 
 
 def stems_of(language: str) -> str:
-    """Return the name of the field of a language."""
+    """Return the name of the field that has the stems of a language."""
     return f"stems_{language}"
 
 
 def schema() -> tantivy.Schema:
-    """Return the schema. `file` and `offset` are the page's text file and its member's first byte."""
+    """Return the schema of the index. `file` and `offset` are the place of a page's member."""
     builder = tantivy.SchemaBuilder()
     builder.add_unsigned_field(ORDINAL, stored=True, indexed=True, fast=True)
     builder.add_text_field("url", stored=True, tokenizer_name="raw", index_option="basic")
     for name in ("host", "site", "stemmed", "links"):
         builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
-    # In columns, too: the domains that link to a page are counted
+    # As a column, too, so that the domains that link to a page can be counted
     builder.add_text_field("domain", fast=True, tokenizer_name="raw", index_option="basic")
-    for name in SEARCHED:
+    for name in FIELD_WEIGHTS:
         builder.add_text_field(name, tokenizer_name=ANALYZER)
     builder.add_text_field("language", stored=True, tokenizer_name=ANALYZER)
-    # A field for each language, because the analyzer of a field cannot depend on the page, and to
-    # stem in Python would hold its lock for 430 µs per page of 10 KB. Without positions, because
-    # phrases are looked for in the words as they are written.
+    # A field for each language, because the analyzer of a field cannot depend on the page. Stemming
+    # in Python would hold its lock for 430 µs per page of 10 KB. No positions, because phrases are
+    # searched for in the words as they are written.
     for language in STEMMERS:
         builder.add_text_field(
             stems_of(language), tokenizer_name=stems_of(language), index_option="freq"
@@ -172,8 +173,8 @@ def schema() -> tantivy.Schema:
     return builder.build()
 
 
-def register(index: tantivy.Index) -> None:
-    """Give the analyzers to an index that was just opened."""
+def register_analyzers(index: tantivy.Index) -> None:
+    """Register the analyzers of all fields with an index that was just opened."""
     index.register_tokenizer(ANALYZER, _analyzer())
     for language in STEMMERS:
         index.register_tokenizer(stems_of(language), stemmer(language))
@@ -186,30 +187,34 @@ def stemmer(language: str) -> tantivy.TextAnalyzer:
 
 
 def _analyzer(*stemmers: tantivy.Filter) -> tantivy.TextAnalyzer:
-    """Return an analyzer. Stemmers know accents, so accents are folded after them."""
-    # A tokenizer by a regular expression takes 480 µs for 5 KB, and this one 100.
+    """Return an analyzer with these filters."""
+    # A tokenizer by a regular expression takes 480 µs for 5 KB, and this one 100
     words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
     filters = (
-        tantivy.Filter.remove_long(LONGEST),
+        tantivy.Filter.remove_long(MAX_WORD_BYTES),
         tantivy.Filter.lowercase(),
+        # Stemmers need accents, which are folded after them
         *stemmers,
         tantivy.Filter.ascii_fold(),
     )
-    for one in filters:
-        words = words.filter(one)
+    for word_filter in filters:
+        words = words.filter(word_filter)
     return words.build()
 
 
-def unfindable(document: dict[str, Any]) -> dict[str, Any]:
-    """Return a document that no query finds: the index counts its pages, so each has one."""
+def blank_document(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a document that no search finds.
+
+    The index needs a document for each line, because it counts them.
+    """
     kept = {name: document[name] for name in (ORDINAL, "url", "fetched_at", "file", "offset")}
     return {**kept, "host": BLANK}
 
 
-def fields(line: dict[str, Any], domain: str, file: int, offset: int) -> dict[str, Any]:
-    """Return the document of a page's line; of one without text only that there is none any more."""
+def document_of(line: dict[str, Any], domain: str, file: int, offset: int) -> dict[str, Any]:
+    """Return the document of a line. A line without text has a document that no search finds."""
     host = host_of(line["url"])
-    about = {
+    values = {
         ORDINAL: line["ordinal"],
         "url": line["url"],
         "host": host,
@@ -218,14 +223,14 @@ def fields(line: dict[str, Any], domain: str, file: int, offset: int) -> dict[st
         "offset": offset,
     }
     if not line["text"]:
-        return unfindable(about)
+        return blank_document(values)
     title = prepared(line["title"])
     text = prepared(line["text"])
     language = language_of(line)
     main = prepared(line.get("main_text", ""))
     if language in STEMMERS:
-        about |= {"stemmed": language, stems_of(language): [title, text]}
-    return about | {
+        values |= {"stemmed": language, stems_of(language): [title, text]}
+    return values | {
         "domain": domain,
         "site": list(names_above(host)),
         "address": prepared(_ADDRESS.sub("", unquote(line["url"]))),
@@ -239,71 +244,74 @@ def fields(line: dict[str, Any], domain: str, file: int, offset: int) -> dict[st
 
 
 def language_of(line: dict[str, Any]) -> str:
-    """Return the code of a page's language: as declared, unless its text is in another; or ""."""
+    """Return the code of a page's language, or an empty string if it is not known.
+
+    It is the declared language, unless the text is clearly in another one.
+    """
     declared = line["language"].replace("_", "-").partition("-")[0].strip().lower()
-    found: str = line.get("written_in") or SAME.get(declared, declared)
-    if found or not knows_languages():
-        return found
-    found, measure = likely_language(line["text"])
-    return found if measure <= LIKELY else ""
+    language: str = line.get("written_in") or SAME.get(declared, declared)
+    if language or not knows_languages():
+        return language
+    language, distance = likely_language(line["text"])
+    return language if distance <= LIKELY else ""
 
 
-# A text in quotes, a range or a set, with or without a field; a parenthesis or blanks; anything
-# else.
+# In this order: a text in quotes, or a range or set, with or without a field; a parenthesis;
+# blanks; anything else
 _PIECE = re.compile(
     r"""[\w.+-]*:?"[^"]*"?[^\s()]*|[\w.+-]*:?[\[{][^\]}]*[\]}]?\S*|[()]|\s+|[^()\s"]+"""
 )
-_WORD = re.compile(r"[^\W_]{1,40}")  # what the analyzers take for one word, too
+_WORD = re.compile(r"[^\W_]{1,40}")  # is a single word for the analyzers, too
 EVERYTHING = "*"
-_WORDS = frozenset(("AND", "OR", "NOT"))
-_OPERATORS = _WORDS | {"IN", "TO", "(", ")"}
+_OPERATOR_WORDS = frozenset(("AND", "OR", "NOT"))
+_OPERATORS = _OPERATOR_WORDS | {"IN", "TO", "(", ")"}
 _CODE = re.compile(r"::|\w!?[\[({]|#!?\[|(?<!\S)'\w")  # Vec::new, vec![1], len(), #[test], 'a
 _FILTER = re.compile(r"([+-]?)(site|after|before):(.+)", re.DOTALL)
 _FIELD = re.compile(r"^[+-]?\w+:")
 _DATE = re.compile(r"(\d{4})(?:-(\d\d?))?(?:-(\d\d?))?")
-MOST = 64  # words with stems: each costs a look at each language
-WEIGHT = 1.0  # of a stem beside its word: nDCG is flat from 0.5 to 3 (test_judged.py)
-# Words, all of which must be there: a second word narrows a query. A longer query needs more than
-# half of its words.
-FEW = 2
+MAX_STEMMED_WORDS = 64  # in a query: each costs a search in the field of each language
+STEM_WEIGHT = 1.0  # of a stem beside its word: nDCG is flat from 0.5 to 3 (test_judged.py)
+# A page must have all words of a query of up to two words: the second one narrows the search. Of a
+# longer query it must have more than half of the words.
+MAX_REQUIRED_WORDS = 2
 
 
 class BadQuery(ValueError):  # noqa: N818 - reads as what it is
-    """The query has a filter whose value makes no sense: it is searched as words."""
+    """The value of a filter in a query is malformed; the message says what is expected."""
 
 
 @dataclass(slots=True)
 class ParsedQuery:
-    """A query for tantivy: `words`, most of which a page must have, and further conditions.
+    """The parts of a query, each in tantivy's language."""
 
-    `typed`: the words without their stems, which rank pages that have them side by side higher.
-    """
-
-    words: list[str]
-    others: list[str]
-    typed: list[str]
+    words: list[str]  # more than half of which a page must have
+    others: list[str]  # conditions, all of which a page must meet
+    typed: list[str]  # words without stems: pages that have them side by side rank higher
 
 
-def asked(query: str, languages: Sequence[str]) -> ParsedQuery:
-    """Return the query for an index that has pages in these languages.
+def parse_query(query: str, languages: Sequence[str]) -> ParsedQuery:
+    """Return the parts of a query, for an index that has pages in these languages.
 
-    Raise BadQuery if the value of a filter makes no sense. A query with operators or few words is
-    a whole: a page must have all of it, except what the operators make optional.
+    A query with operators or few words is a single condition, which a page must meet as a whole,
+    except for what the operators make optional. Raise BadQuery if the value of a filter is
+    malformed.
     """
     words: list[str] = []
     others: list[str] = []
     typed: list[str] = []
     whole: list[str] = []
     stems = [f"{stems_of(language)}:" for language in languages]
-    # `whole` has all pieces in their order, for a query that is given to tantivy as it is
+    # `whole` has all pieces in their order, for a query that is a single condition
     for piece in _PIECE.findall(query):
-        found = _FILTER.fullmatch(piece)
-        if found is not None:
-            others.append(found[1] + _FILTERS[found[2]](found[3]))
+        match = _FILTER.fullmatch(piece)
+        if match is not None:
+            sign, name, value = match.groups()
+            others.append(sign + _FILTERS[name](value))
             whole.append(others[-1])
         elif _is_word(piece):
+            has_stems = len(words) < MAX_STEMMED_WORDS
             typed.append(prepared(piece))
-            words.append(_with_stems(prepared(piece), stems if len(words) < MOST else ()))
+            words.append(_with_stems(prepared(piece), stems if has_stems else ()))
             whole.append(words[-1])
         else:
             others.append(piece)
@@ -311,9 +319,9 @@ def asked(query: str, languages: Sequence[str]) -> ParsedQuery:
     has_operators = not _OPERATORS.isdisjoint(others)
     if has_operators:
         return ParsedQuery([], ["".join(whole)], [])
-    if len(words) <= FEW:
+    if len(words) <= MAX_REQUIRED_WORDS:
         return ParsedQuery([], ["".join(whole)], typed)
-    # A question mark alone is no condition: no page could have it
+    # Punctuation alone, such as a question mark, is no condition: no page could meet it
     conditions = [piece for piece in others if piece == EVERYTHING or _WORD.search(piece)]
     return ParsedQuery(words, conditions, typed)
 
@@ -323,28 +331,31 @@ def _is_word(piece: str) -> bool:
 
 
 def _with_stems(word: str, stems: Sequence[str]) -> str:
-    """Return the query for a word, or for its stem in one of these fields, which weighs less."""
+    """Return the query for a word, or for its stem in any of these fields."""
     if not stems:
         return word
-    forms = [word, *(f"{stem}{word}^{WEIGHT}" for stem in stems)]
+    forms = [word, *(f"{stem}{word}^{STEM_WEIGHT}" for stem in stems)]
     return f"({' OR '.join(forms)})"
 
 
 def has_text(query: str) -> bool:
-    """Return whether a query has a word beside operators and names of fields, or asks for all."""
+    """Return whether a query has a word, beside operators and names of fields, or EVERYTHING."""
     pieces = (_FIELD.sub("", piece) for piece in _PIECE.findall(query) if piece not in _OPERATORS)
     return any(EVERYTHING in piece or _WORD.search(prepared(piece)) for piece in pieces)
 
 
-def words_alone(query: str) -> str:
-    """Return the words of any text, without anything that could be an operator or a field."""
+def plain_words(query: str) -> str:
+    """Return the words of any text in lower case, without operators and without punctuation."""
     found = _WORD.findall(prepared(query))
-    words = [word for word in found if word not in _WORDS] or found
-    return " ".join(words[:MOST]).lower()
+    words = [word for word in found if word not in _OPERATOR_WORDS] or found
+    return " ".join(words[:MAX_STEMMED_WORDS]).lower()
 
 
-def as_code(query: str) -> str | None:
-    """Return a query that tantivy rejects with its code as phrases; None if it has no code."""
+def quote_code(query: str) -> str | None:
+    """Return a query with pieces of code in quotes, so that tantivy takes them for phrases.
+
+    Return None if it has no code.
+    """
     if _CODE.search(query) is None:
         return None
     pieces = (_quoted(piece) for piece in re.findall(r'"[^"]*"?|[^\s"]+', query))
@@ -352,7 +363,8 @@ def as_code(query: str) -> str | None:
 
 
 def _quoted(piece: str) -> str:
-    is_understood = piece.startswith('"') or piece in _WORDS
+    """Return a piece of a query, in quotes if it is code; empty if it has no letter or digit."""
+    is_understood = piece.startswith('"') or piece in _OPERATOR_WORDS
     if is_understood or _FILTER.fullmatch(piece):
         return piece
     sign = piece[0] if piece[0] in "+-" else ""
@@ -364,32 +376,34 @@ def _quoted(piece: str) -> str:
     return f'{sign}"{word}"'
 
 
-def _site(value: str) -> str:
-    """Return the query for pages of this host, and of hosts below it."""
-    named = value.strip('"').removeprefix("*.").removeprefix(".")
+def _site_query(value: str) -> str:
+    """Return the query for pages of this host and of hosts below it. Raise BadQuery."""
+    host = value.strip('"').removeprefix("*.").removeprefix(".")
     try:
-        url = canonical(named if "://" in named else f"http://{named}")
+        url = canonical(host if "://" in host else f"http://{host}")
     except InvalidUrl:
-        url = "http:///?"
-    if url.split("/", 3)[3]:
+        url = ""
+    path = url.split("/", 3)[3] if url else ""
+    if not url or path:
         raise BadQuery(
             f"site:{value}: expected a host name, or the end of one, such as example.org"
         )
     return f'site:"{host_of(url)}"^0'
 
 
-def _day(value: str) -> str:
-    found = _DATE.fullmatch(value.strip('"'))
-    try:
-        if found is not None:
-            return f"{date(*(int(part or 1) for part in found.groups()))}T00:00:00Z"
-    except ValueError:
-        pass
+def _start_of_day(value: str) -> str:
+    """Return the start of a day, month or year in tantivy's form. Raise BadQuery."""
+    match = _DATE.fullmatch(value.strip('"'))
+    # The date is invalid if its month or day is out of range
+    with suppress(ValueError):
+        if match is not None:
+            year, month, day = (int(part or 1) for part in match.groups())
+            return f"{date(year, month, day)}T00:00:00Z"
     raise BadQuery(f"{value}: expected a day, month or year, such as 2026-11-30, 2026-11 or 2026")
 
 
 _FILTERS: dict[str, Callable[[str], str]] = {
-    "site": _site,
-    "after": lambda value: f"fetched_at:[{_day(value)} TO *]",
-    "before": lambda value: f"fetched_at:{{* TO {_day(value)}}}",
+    "site": _site_query,
+    "after": lambda value: f"fetched_at:[{_start_of_day(value)} TO *]",
+    "before": lambda value: f"fetched_at:{{* TO {_start_of_day(value)}}}",
 }

@@ -1,7 +1,7 @@
-"""JOBDIR/text/text-*.jsonl.gz (docs/outputs.md): one line of JSON per page, in gzip members.
+"""Writes and reads JOBDIR/text/text-*.jsonl.gz: a line of JSON for each page (docs/outputs.md).
 
-A member has some hundred KB. One file is open at a time. Readers get the lines of whole members,
-from any member on.
+The lines are in gzip members of some hundred KB. One file is written at a time. Readers get the
+lines of whole members, from any member on.
 """
 
 from __future__ import annotations
@@ -38,24 +38,24 @@ from webcrawl.urls.canonical import canonical_links
 from webcrawl.urls.host_names import RegisteredDomains
 
 domain_of = RegisteredDomains()
-LONGEST = 1 << 20  # characters of text: the rest is left out, and the line says so
-LANGUAGE = 100  # characters of a declared language
-MOST_LINKS = 100  # to other domains: a page with more is a list of them
-# Media types of text that no page shows
-PROGRAMS = frozenset(("text/css", "text/ecmascript", "text/javascript", "text/x-javascript"))
-# Control characters but tab and line feed: no reader wants them in a text, and some (DuckDB,
-# terminals) cannot read them
+MAX_TEXT_CHARS = 1 << 20  # of a page: the rest is left out, and the line says so
+MAX_LANGUAGE_CHARS = 100  # of a declared language
+MAX_LINKS = 100  # to other domains: a page with more is a list of links
+# Media types of texts that are no pages
+PROGRAM_TYPES = frozenset(("text/css", "text/ecmascript", "text/javascript", "text/x-javascript"))
+# Control characters, except tab and line feed: some readers (DuckDB, terminals) cannot read them
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 
 
 @dataclass(slots=True)
 class ArchivedLine:
-    """A line that says where the archive has its page.
+    """A line that ends with the place of the page in the archive.
 
-    Ask for its bytes late: the archive may not have it yet.
+    Its bytes should be asked for late, because they need that place: the archive may then have to
+    write the record first.
     """
 
-    begin: bytes  # the line without the place, up to its last brace
+    begin: bytes  # the line without the place and its last brace
     place: RecordLocation
 
     def __len__(self) -> int:
@@ -71,39 +71,39 @@ class ArchivedLine:
         )
 
 
-def line(page: Page, ordinal: int) -> bytes | ArchivedLine:
-    """Return the line of a page, which has the number `ordinal`; empty for a new page without text.
+def page_line(page: Page, ordinal: int) -> bytes | ArchivedLine:
+    """Return the line of the page with the number `ordinal`.
 
-    A page that was fetched again and has no text any more gets a line without text, which replaces
-    its earlier line.
+    A new page without text has no line: return empty bytes. A page that was fetched again and has
+    no text any more gets a blank line, which replaces its earlier line.
     """
     if page.change is Change.GONE:
-        return blank(page, ordinal)
-    again = page.change is not Change.NEW
-    if page.content_type in PROGRAMS:
-        return blank(page, ordinal) if again else b""
+        return blank_line(page, ordinal)
+    is_refetch = page.change is not Change.NEW
+    if page.content_type in PROGRAM_TYPES:
+        return blank_line(page, ordinal) if is_refetch else b""
     page.look_through()
     text = page.visible_text
     if not text or text.isspace():
-        return blank(page, ordinal) if again else b""
-    return _line(page, ordinal, text)
+        return blank_line(page, ordinal) if is_refetch else b""
+    return _line_with_text(page, ordinal, text)
 
 
-def blank(page: Page, ordinal: int) -> bytes:
-    """Return the line of a page that replaces its earlier lines and has no text."""
-    return _encode(_about(page, ordinal) | {"headings": [], "text": ""})
+def blank_line(page: Page, ordinal: int) -> bytes:
+    """Return a line without text, which replaces the earlier lines of a page."""
+    return _encode(_page_values(page, ordinal) | {"headings": [], "text": ""})
 
 
-def _line(page: Page, ordinal: int, text: str) -> bytes | ArchivedLine:
+def _line_with_text(page: Page, ordinal: int, text: str) -> bytes | ArchivedLine:
     """Return the line of a page with its text."""
     exchange = page.exchange
-    value = _about(page, ordinal)
+    value = _page_values(page, ordinal)
     value["title"] = page.title
-    value["language"] = page.language[:LANGUAGE]
+    value["language"] = page.language[:MAX_LANGUAGE_CHARS]
     value["headings"] = [heading for _, heading in page.headings]
-    value["text"] = _clean(text[:LONGEST])
+    value["text"] = _without_controls(text[:MAX_TEXT_CHARS])
     if "main_text" in (page.looked_up or {}):
-        value["main_text"] = _clean(page.main_text[:LONGEST])
+        value["main_text"] = _without_controls(page.main_text[:MAX_TEXT_CHARS])
     links = links_to_other_domains(page)
     if links:
         value["links"] = links
@@ -116,9 +116,9 @@ def _line(page: Page, ordinal: int, text: str) -> bytes | ArchivedLine:
         value["undecodable"] = True
     if knows_languages() and page.contradicts_language:
         value["written_in"] = page.guessed_language
-    why = _why_partial(page, text)
-    if why:
-        value["truncated"] = why
+    truncated = _why_truncated(page, text)
+    if truncated:
+        value["truncated"] = truncated
     if exchange is not None and exchange.state.archived is not None:
         return ArchivedLine(_encode(value)[:-2], exchange.state.archived)
     return _encode(value)
@@ -129,7 +129,7 @@ def links_to_other_domains(page: Page) -> list[str]:
     found = page.found if page.found is not None else page.all_found
     addresses: list[str] = []
     for kind, address, _, rel in found.links:
-        # An address without slashes in it is of the page's own host
+        # An address without `//` leads to the page's own host
         if kind in ("a", "area") and "//" in address and not is_nofollow(rel):
             addresses.append(address)
     if not addresses:
@@ -137,24 +137,25 @@ def links_to_other_domains(page: Page) -> list[str]:
     own = domain_of(host_of(page.url))
     urls = filter(None, canonical_links(found.base, addresses, Counter()).values())
     others = (url for url in dict.fromkeys(urls) if domain_of(host_of(url)) != own)
-    return list(islice(others, MOST_LINKS))
+    return list(islice(others, MAX_LINKS))
 
 
-def _why_partial(page: Page, text: str) -> str:
-    """Return why the line has not the whole text, or an empty string."""
+def _why_truncated(page: Page, text: str) -> str:
+    """Return why the line lacks part of the text, or an empty string."""
     if page.truncated:
         return page.truncated
-    # A PDF is read for a limited time, and up to a limited length
+    # The text of a PDF is limited in time and length
     is_cut_pdf = page.exchange is not None and CUT in page.exchange.state.notes
-    return "length" if is_cut_pdf or len(text) > LONGEST else ""
+    return "length" if is_cut_pdf or len(text) > MAX_TEXT_CHARS else ""
 
 
-def _about(page: Page, ordinal: int) -> dict[str, Any]:
+def _page_values(page: Page, ordinal: int) -> dict[str, Any]:
+    """Return the values that all lines begin with, blank ones included."""
     exchange = page.exchange
     value: dict[str, Any] = {
         "ordinal": ordinal,
         "url": page.url,
-        "title": "",  # here for its place in the line
+        "title": "",  # so that it comes third
         "language": "",
         "fetched_at": iso(page.fetched_at),
         "type": page.content_type,
@@ -165,38 +166,40 @@ def _about(page: Page, ordinal: int) -> dict[str, Any]:
     return value
 
 
-def _clean(text: str) -> str:
-    # This is a plain text: the lines of a document are made here
+def _without_controls(text: str) -> str:
+    # Only a plain text may have CR: the text of a document has the line ends of this crawl
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return _CONTROLS.sub("\ufffd", text)
 
 
 def _encode(value: Mapping[str, Any]) -> bytes:
-    # A lone surrogate has no bytes in UTF-8
+    # UTF-8 has no bytes for a lone surrogate: it becomes a question mark
     return json.dumps(value, ensure_ascii=False).encode(errors="replace") + b"\n"
 
 
 FOLDER = "text"
-STATE = "text"  # in the database: the next file's number, the next page's, and the open file
-# Bytes of lines compressed at once: 8 % fewer bytes than with one member per page. A search unpacks
-# one for each answer, in a millisecond.
-MEMBER = 256 << 10
-# isal's level: 32 µs for a page of 10 KB of text. zlib's best makes 8 % fewer bytes in 15 times the
-# time
+# In the database: the number of the next file, the number of the next page, and the open file
+STATE_KEY = "text"
+# Of lines that are compressed at once: 8 % fewer bytes than with one member per page. A search
+# unpacks a member for each page that it shows, in a millisecond.
+MEMBER_BYTES = 256 << 10
+# Of isal: 32 µs for a page of 10 KB of text. zlib's best level makes 8 % fewer bytes in 15 times
+# the time.
 LEVEL = 2
-Line = Callable[[int], bytes | ArchivedLine]  # makes the line of a page from its number
+MakeLine = Callable[[int], bytes | ArchivedLine]  # makes the line of a page from its number
 
 
-def name_of(number: int) -> str:
+def text_file_name(number: int) -> str:
     """Return the path of a file below JOBDIR, once it is finished."""
     return f"{FOLDER}/text-{number:05d}.jsonl.gz"
 
 
 class TextFiles(Part):
-    """Appends lines. As a Part it ends the open member, as a checkpoint notes only whole members."""
+    """Appends lines to text files. At a checkpoint it ends the open member."""
 
     def __init__(self, db: CrawlDB, outputs: Outputs, max_size: int) -> None:
+        """Continue the file that an earlier run left. A file of `max_size` bytes is finished."""
         self._db = db
         self._outputs = outputs
         self._max_size = max_size
@@ -209,18 +212,18 @@ class TextFiles(Part):
         # Before the outputs, which note their lengths
         db.join(self, first=True)
 
-    def add(self, make: Line) -> bool:
-        """Add the line that `make` makes from the page's number; return False if it is empty."""
+    def add(self, make: MakeLine) -> bool:
+        """Add the line that `make` returns for the number of the page. Return False if it is empty."""
         data = make(self.ordinal)
         if not data:
             return False
         if self._output is None:
-            self._output = self._outputs.open(f"{name_of(self._number)}{OPEN}")
+            self._output = self._outputs.open(f"{text_file_name(self._number)}{OPEN}")
             self._number += 1
         self._waiting.append(data)
         self._size += len(data)
         self.ordinal += 1
-        if self._size >= MEMBER:
+        if self._size >= MEMBER_BYTES:
             self._compress(self._output)
         return True
 
@@ -234,15 +237,15 @@ class TextFiles(Part):
         """Finish the open file. It loses its `.open` after the next checkpoint has noted it."""
         if self._output is not None:
             self._compress(self._output)
-        # It may have become large enough, and be finished
+        # `_compress` may have finished it, if it has become large enough
         if self._output is not None:
             self._finish(self._output)
 
     # -- files
 
     def _resume(self) -> None:
-        """Go on with a file that a crash left open."""
-        state = self._db.get(STATE)
+        """Continue the file that the last run left open, and remove files of no checkpoint."""
+        state = self._db.get(STATE_KEY)
         if state is not None:
             number, ordinal, path = state.decode().split(" ")
             self._number = int(number)
@@ -252,6 +255,7 @@ class TextFiles(Part):
         self._outputs.sweep(f"{FOLDER}/*{OPEN}")
 
     def _compress(self, output: Output) -> None:
+        """Write the waiting lines as a member. Finish the file if it is large enough."""
         if self._waiting:
             lines = b"".join(map(bytes, self._waiting))
             output.write(igzip.compress(lines, compresslevel=LEVEL, mtime=0))
@@ -270,13 +274,14 @@ class TextFiles(Part):
         if self._output is not None:
             self._compress(self._output)
         path = f"{FOLDER}/{self._output.path.name}" if self._output is not None else ""
-        self._db.set(STATE, f"{self._number} {self.ordinal} {path}".encode())
+        self._db.set(STATE_KEY, f"{self._number} {self.ordinal} {path}".encode())
 
 
-LARGEST = MEMBER + 16 * LONGEST  # bytes of a member's lines; members of a crawl never have more
+# Of the lines of a member, unpacked. The members of a crawl never have more.
+MAX_MEMBER_BYTES = MEMBER_BYTES + 16 * MAX_TEXT_CHARS
 
 
-class Missing(StoreError):  # noqa: N818 - reads as what it is
+class MissingTextFile(StoreError):  # noqa: N818 - reads as what it is
     """A text file is missing."""
 
 
@@ -287,28 +292,30 @@ class TextPlace(NamedTuple):
     offset: int
 
 
-def lines(jobdir: Path, place: TextPlace, end: int) -> Iterator[tuple[TextPlace, dict[str, Any]]]:
-    """Yield the lines from a member on, up to page `end` exclusive, each with its member's place.
+def lines_from(
+    jobdir: Path, place: TextPlace, end: int
+) -> Iterator[tuple[TextPlace, dict[str, Any]]]:
+    """Yield the lines from a member on, up to that of page `end` - 1, each with its member's place.
 
-    Raise StoreError if they are not all there.
+    Raise StoreError if a file is missing or damaged.
     """
     number, offset = place
     while True:
-        path, file = _open(jobdir, number)
+        path, file = _open_text_file(jobdir, number)
         with file:
-            for first, _, data in members(path, file, offset):
-                here = TextPlace(number, first)
-                for value in pages(path, first, data):
+            for first, _, data in read_members(path, file, offset):
+                member_place = TextPlace(number, first)
+                for value in parse_lines(path, first, data):
                     if value["ordinal"] < end:
-                        yield here, value
+                        yield member_place, value
                     if value["ordinal"] >= end - 1:
                         return
         number += 1
         offset = 0
 
 
-def pages(path: Path, offset: int, data: bytes) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a member."""
+def parse_lines(path: Path, offset: int, data: bytes) -> Iterator[dict[str, Any]]:
+    """Yield the lines in the unpacked bytes of a member. Raise DamagedFile."""
     try:
         for line in data.split(b"\n")[:-1]:
             yield json.loads(line)
@@ -316,24 +323,25 @@ def pages(path: Path, offset: int, data: bytes) -> Iterator[dict[str, Any]]:
         raise DamagedFile(path, offset, f"the lines of pages cannot be read: {error}") from error
 
 
-def member(jobdir: Path, place: TextPlace) -> Iterator[dict[str, Any]]:
-    """Yield the lines of one member; none if its file is missing."""
+def lines_of_member(jobdir: Path, place: TextPlace) -> Iterator[dict[str, Any]]:
+    """Yield the lines of one member; none if its file is missing. Raise DamagedFile."""
     try:
-        path, file = _open(jobdir, place.file)
-    except Missing:
+        path, file = _open_text_file(jobdir, place.file)
+    except MissingTextFile:
         return
     with file:
-        for first, _, data in members(path, file, place.offset):
-            yield from pages(path, first, data)
+        for first, _, data in read_members(path, file, place.offset):
+            yield from parse_lines(path, first, data)
             return
 
 
-def members(
+def read_members(
     path: Path, file: BinaryIO, offset: int, end: int | None = None
 ) -> Iterator[tuple[int, int, bytes]]:
-    """Yield the whole members from this byte on, up to byte `end`.
+    """Yield the whole members of an open file, from byte `offset` up to byte `end`.
 
-    Of each: its first byte, the byte after it, and its lines.
+    Of each member yield its first byte, the byte after it, and its unpacked bytes. Raise
+    DamagedFile. A last member that is not whole is left out, because it may not be finished yet.
     """
     length = os.fstat(file.fileno()).st_size if end is None else end
     unpacked = UnpackedStream(file, GZIPPED, length)
@@ -341,23 +349,28 @@ def members(
         unpacked.seek(MemberPlace(offset, 0))
         while unpacked.next_member():
             data = bytearray()
-            while piece := unpacked.read(LARGEST):
+            while piece := unpacked.read(MAX_MEMBER_BYTES):
                 data += piece
-                if len(data) > LARGEST:
-                    raise DamagedFile(path, offset, f"a member has more than {LARGEST} bytes")
+                if len(data) > MAX_MEMBER_BYTES:
+                    raise DamagedFile(
+                        path, offset, f"a member has more than {MAX_MEMBER_BYTES} bytes"
+                    )
             after = unpacked.place.offset
             yield offset, after, bytes(data)
             offset = after
     except TornRecord as torn:
-        # Otherwise the last member is still being written
+        # If the file ends too early, the last member is not finished yet
         if not torn.ends:
             raise DamagedFile(path, offset, str(torn)) from torn
 
 
-def _open(jobdir: Path, number: int) -> tuple[Path, BinaryIO]:
-    """Open a text file, which may still have its `.open`."""
-    path = jobdir / name_of(number)
-    file = open_noted(jobdir, name_of(number))
+def _open_text_file(jobdir: Path, number: int) -> tuple[Path, BinaryIO]:
+    """Open a text file, finished or with `.open`, and return its path, too.
+
+    Raise MissingTextFile.
+    """
+    path = jobdir / text_file_name(number)
+    file = open_noted(jobdir, text_file_name(number))
     if file is None:
-        raise Missing(f"{path}: moved or removed before its pages were indexed")
+        raise MissingTextFile(f"{path}: moved or removed before its pages were indexed")
     return path, file

@@ -240,6 +240,7 @@ class UploadThread:
     def __init__(
         self, address: str, open_store: Callable[[], StoreFolder], clock: Callable[[], float]
     ) -> None:
+        """`open_store` is called in the thread. The address is for messages only."""
         self._address = address
         self._open_store = open_store
         self._clock = clock

@@ -295,6 +295,7 @@ class EarlierIndex:
     def __init__(
         self, disk: Disk, state: Path, files: Sequence[Path], servers: Sequence[str] = ()
     ) -> None:
+        """`state` is the folder of the crawl's state, and `servers` are addresses of CDX servers."""
         self._disk = disk
         self._folder = state / FOLDER
         self._files = files
@@ -355,6 +356,10 @@ class EarlierIndex:
             self._run.close()
 
     def _line_of_key(self, key: int) -> tuple[CaptureLine, Path] | None:
+        """Return the line with this key, and its index file, or None.
+
+        Raise OSError if the file cannot be read.
+        """
         if self._run is None:
             raise ValueError(f"{self._folder}: not open")
         rows = self._run.between(key, key)

@@ -198,9 +198,9 @@ def _of_hive(found: Counter[str]) -> list[str]:
 
 
 def _of_index(found: Counter[str]) -> str:
-    from webcrawl.record.fulltext.check_texts import UNREAD  # noqa: PLC0415 - as above
+    from webcrawl.record.fulltext.check_texts import UNREAD_INDEX  # noqa: PLC0415 - as above
 
-    if found[UNREAD]:
+    if found[UNREAD_INDEX]:
         return f"; the index was not checked: {install('tantivy')}"
     if not found["indexed"] and not found["unindexed"]:
         return ""
