@@ -234,7 +234,7 @@ class Archives:
         if lines is None:
             # The shard that has the file reports that it is no WARC file
             with suppress(NotWarc):
-                yield from self._read_file(path, self._own_robots, is_own=False)
+                yield from self._read_file(path, self._robots_answer, is_own=False)
             return
         name = archive_name(path)
         size = archive_size(path)
@@ -244,7 +244,7 @@ class Archives:
             place = RecordStart(line.offset, 0)
             if self._originals is not None and not line.is_revisit:
                 self._originals.add_indexed(line, place, name)
-            robots = self._own_robots_at(path, place) if line.url.endswith(ROBOTS_PATH) else None
+            robots = self._robots_answer_at(path, place) if line.url.endswith(ROBOTS_PATH) else None
             yield ArchivedAnswer(name, None, (), robots, is_of_other_shard=True)
         yield ArchivedAnswer(name, RecordStart(size, 0), ())
 
@@ -253,8 +253,9 @@ class Archives:
     ) -> Iterator[ArchivedAnswer]:
         """Yield what `take` returns for each capture, from the place at which the last run stopped.
 
-        Without `is_own`, steps without a download are left out, and losses are ignored. Raise
-        NotWarc if the file has no record. Raise StoreError if it has become shorter.
+        With `is_own`, captures for which `take` returns None are left out, and losses are counted.
+        Otherwise there is a step for each capture, and losses are ignored. Raise NotWarc if the
+        file has no record. Raise StoreError if it has become shorter.
         """
         name = archive_name(path)
         counted = counted_bytes(path)
@@ -300,16 +301,16 @@ class Archives:
                 log_unfinished_bytes(path, size - end.offset)
             yield ArchivedAnswer(name, end, self._take_counters())
 
-    def _own_robots_at(self, path: Path, place: RecordStart) -> tuple[Link, Exchange] | None:
-        """Return the answer of the capture at a place, if it is what `_own_robots` looks for."""
+    def _robots_answer_at(self, path: Path, place: RecordStart) -> tuple[Link, Exchange] | None:
+        """Return the answer of the capture at a place, if it is what `_robots_answer` looks for."""
         try:
             with RecordReader(path, self._max_block_bytes, ignore_loss, place) as records:
                 capture = next(captures(records, ignore_loss), None)
         except NotWarc:
             return None
-        return self._own_robots(path, capture) if capture is not None else None
+        return self._robots_answer(path, capture) if capture is not None else None
 
-    def _own_robots(self, path: Path, capture: RecordedCapture) -> tuple[Link, Exchange] | None:
+    def _robots_answer(self, path: Path, capture: RecordedCapture) -> tuple[Link, Exchange] | None:
         """Return the answer of a capture if it is a robots.txt fetched for other URLs, or None."""
         if not capture.first.url.endswith(ROBOTS_PATH) or is_repeat(capture):
             return None
@@ -320,7 +321,10 @@ class Archives:
         return (link, answer) if link.is_prerequisite else None
 
     def _usable_answer(self, path: Path, capture: RecordedCapture) -> tuple[Link, Exchange] | None:
-        """Return the answer of a capture. Return None, and count why, if it is to be left out."""
+        """Return the answer of a capture, or None if it is to be left out.
+
+        The reason is counted, except for revisit records if there are no `originals`.
+        """
         if is_repeat(capture):
             self._counters.append("archive/repeats")
             return None

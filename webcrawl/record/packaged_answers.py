@@ -173,11 +173,16 @@ def _index_lines(file: ZipFile) -> Iterator[IndexLine]:
         with file.open(name) as entry:
             lines = gzip.GzipFile(fileobj=entry) if name.endswith(".gz") else entry
             for data in lines:
-                is_header = data.startswith(b"!") or not data.strip()
-                # Only the line of an answer to a request other than GET names the method
-                has_method = b'"method": ' in data
-                if not is_header and not has_method:
+                if _is_of_get(data):
                     yield read(data)
+
+
+def _is_of_get(line: bytes) -> bool:
+    """Return whether a line of an index is of the answer to GET, and not a header or blank."""
+    is_header = line.startswith(b"!")
+    # Only the line of an answer to another method names the method
+    has_method = b'"method": ' in line
+    return not is_header and not has_method and bool(line.strip())
 
 
 def _listed_pages(file: ZipFile) -> Iterator[ListedPage]:

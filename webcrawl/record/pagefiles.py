@@ -80,7 +80,10 @@ class PageFiles:
         self._log.write(log_line(link, about, len(body), number, offset))
 
     def close(self) -> None:
-        """Finish the open file, unless it is empty. The next checkpoint removes its `.open`."""
+        """Finish the open file, unless it is empty.
+
+        It loses its `.open` after the next checkpoint has noted it.
+        """
         if self._output is not None and self._output.tell():
             self._output.finish()
             self._output = None

@@ -40,13 +40,13 @@ MAX_LINES_APART = 10_000
 class TextFileCheck:
     """Checks the text files of a crawl, which must come in the order of their names."""
 
-    def __init__(self, jobdir: Path, log_length: int, found: Counter[str]) -> None:
-        """Pages are counted in `found`. Only the first `log_length` bytes of crawl.log count."""
-        self._found = found
+    def __init__(self, jobdir: Path, log_length: int, counts: Counter[str]) -> None:
+        """Pages are counted in `counts`. Only the first `log_length` bytes of crawl.log count."""
+        self._counts = counts
         self._jobdir = jobdir
         self._expected_ordinal: int | None = 0  # of the next page; None: not known
         self._log_urls = _urls(jobdir / LOG, log_length)
-        self._nearby_urls: dict[str, None] = {}  # of the log, not found in text files yet
+        self._nearby_urls: dict[str, None] = {}  # of the log, and in no text file so far
         self._indexed: CrawlIndex | None = None
         self._lines: LinesByNumber = {}
 
@@ -83,7 +83,7 @@ class TextFileCheck:
 
     def _check_line(self, path: Path, at: int, line: dict[str, Any]) -> Iterator[DamagedFile]:
         """Yield what is wrong with a line in the member at byte `at`."""
-        self._found["texts"] += 1
+        self._counts["texts"] += 1
         flaw = _line_flaw(line)
         if flaw:
             yield DamagedFile(path, at, f"not a valid line of a page: {flaw}")
@@ -117,7 +117,7 @@ class TextFileCheck:
 
     def _compare(self) -> Iterator[DamagedFile]:
         if self._indexed is None:
-            self._indexed = CrawlIndex(self._jobdir, self._found)
+            self._indexed = CrawlIndex(self._jobdir, self._counts)
         yield from self._indexed.compare(self._lines)
         self._lines = {}
 
@@ -161,9 +161,9 @@ UNREAD_INDEX = "index unread"  # among the figures: there is an index, but tanti
 class CrawlIndex:
     """Compares the index of a crawl, if there is one, with its text files."""
 
-    def __init__(self, jobdir: Path, found: Counter[str]) -> None:
+    def __init__(self, jobdir: Path, counts: Counter[str]) -> None:
         self._folder = jobdir / "index"
-        self._found = found
+        self._counts = counts
         self._contents: IndexContents | None = None
         # A crawl that has just begun, or was killed then, has the folder and nothing in it
         has_index = (self._folder / META_FILE).exists() or any(self._folder.glob("*.store"))
@@ -204,18 +204,18 @@ class CrawlIndex:
             if line.is_refetch:
                 first = next(iter(contents.numbers(line.url)), ordinal)
             is_only = first == ordinal
-            self._found["indexed"] += is_only
+            self._counts["indexed"] += is_only
             return "" if is_only else f"page {first} too, an earlier copy of this page"
         if urls:
             return " ".join(urls)
         # The index is up to a checkpoint behind
         if ordinal >= contents.until:
-            self._found["unindexed"] += 1
+            self._counts["unindexed"] += 1
             return ""
         is_replaced = any(later > ordinal for later in contents.numbers(line.url))
         if not is_replaced:
             return "nothing"
-        self._found["replaced"] += 1
+        self._counts["replaced"] += 1
         return ""
 
     def _open_contents(self) -> Iterator[DamagedFile]:
@@ -225,7 +225,7 @@ class CrawlIndex:
 
             contents = IndexContents(self._folder)
         except ImportError:
-            self._found[UNREAD_INDEX] += 1
+            self._counts[UNREAD_INDEX] += 1
         except StoreError as error:
             yield self._damaged(str(error))
         else:

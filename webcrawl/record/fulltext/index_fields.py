@@ -346,8 +346,9 @@ def has_text(query: str) -> bool:
 
 def plain_words(query: str) -> str:
     """Return the words of any text in lower case, without operators and without punctuation."""
-    found = _WORD.findall(prepared(query))
-    words = [word for word in found if word not in _OPERATOR_WORDS] or found
+    all_words = _WORD.findall(prepared(query))
+    # If there are only operators, they are words
+    words = [word for word in all_words if word not in _OPERATOR_WORDS] or all_words
     return " ".join(words[:MAX_STEMMED_WORDS]).lower()
 
 

@@ -228,44 +228,44 @@ class IndexSearch:
 
     def find(self, query: str, most: int) -> tuple[int, Iterator[FoundPage]]:
         """Return the number of matching pages, and the best of them."""
-        read = self.read(query)
-        hits = ((self, hit) for hit in self.hits(read, most, self.linking_domains))
-        return read.total, best_pages(hits, most, {self: read})
+        index_query = self.read(query)
+        hits = ((self, hit) for hit in self.hits(index_query, most, self.linking_domains))
+        return index_query.total, best_pages(hits, most, {self: index_query})
 
     def hits(
-        self, read: IndexQuery, at_once: int, linking_domains: Callable[[str], int]
+        self, query: IndexQuery, at_once: int, linking_domains: Callable[[str], int]
     ) -> Iterator[IndexHit]:
         """Yield all matching pages, the best first.
 
         `at_once` of them are read at once, but at least RANKED_PAGES. `linking_domains` returns how
         many domains link to a URL.
         """
-        wanted = _only_with_text(read.query, self._index.schema)
+        wanted = _only_with_text(query.query, self._index.schema)
         offset = 0
         at_once = max(at_once, RANKED_PAGES)
         lowest = math.inf
         while True:
             with tantivy_errors(self._jobdir / FOLDER):
-                found = self._searcher.search(wanted, at_once, count=False, offset=offset).hits
+                hits = self._searcher.search(wanted, at_once, count=False, offset=offset).hits
             ranked = (
-                self._ranked(self._hit(score, address), read, linking_domains)
-                for score, address in found
+                self._ranked(self._hit(score, address), query, linking_domains)
+                for score, address in hits
             )
             for hit in sorted(ranked, key=lambda hit: -hit.score):
                 # A page that is read later must not have a higher score than those before it
                 lowest = min(lowest, hit.score)
                 yield replace(hit, score=lowest)
-            if len(found) < at_once:
+            if len(hits) < at_once:
                 return
             offset += at_once
 
     def _ranked(
-        self, hit: IndexHit, read: IndexQuery, linking_domains: Callable[[str], int]
+        self, hit: IndexHit, query: IndexQuery, linking_domains: Callable[[str], int]
     ) -> IndexHit:
         """Return a page with a score that depends on links and language, too."""
         domains = min(linking_domains(hit.url), MAX_DOMAINS)
         score = hit.score * (1 + LINK_WEIGHT * math.log2(1 + domains))
-        if read.unlikely.intersection(hit.stored.get("language", ())[-1:]):
+        if query.unlikely.intersection(hit.stored.get("language", ())[-1:]):
             score *= OTHER_LANGUAGE_FACTOR
         return replace(hit, score=score)
 
@@ -275,18 +275,18 @@ class IndexSearch:
             linking = tantivy.Query.term_query(self._index.schema, "links", url)
             return round(self._searcher.cardinality(linking, "domain"))
 
-    def marks(self, read: IndexQuery) -> SnippetMarks:
+    def marks(self, query: IndexQuery) -> SnippetMarks:
         """Return what finds the words of a query in texts."""
         with tantivy_errors(self._jobdir / FOLDER):
-            return SnippetMarks(self._searcher, read.query, self._index.schema)
+            return SnippetMarks(self._searcher, query.query, self._index.schema)
 
     def fetched(self, url: str) -> datetime | None:
         """Return the time of this page's last fetch, or None if the index has no such page."""
         with tantivy_errors(self._jobdir / FOLDER):
             named = tantivy.Query.term_query(self._index.schema, "url", url)
-            found = self._searcher.search(named, MAX_HITS_OF_URL, count=False).hits
+            hits = self._searcher.search(named, MAX_HITS_OF_URL, count=False).hits
             return max(
-                (self._hit(score, address).fetched_at for score, address in found), default=None
+                (self._hit(score, address).fetched_at for score, address in hits), default=None
             )
 
     def _hit(self, score: float, address: tantivy.DocAddress) -> IndexHit:
@@ -456,20 +456,20 @@ def best_pages(
     queries: Mapping[IndexSearch, IndexQuery],
 ) -> Iterator[FoundPage]:
     """Return the best `most` pages, each with the later ones that have nearly the same text."""
-    marks = {search: search.marks(read) for search, read in queries.items()}
+    marks = {search: search.marks(query) for search, query in queries.items()}
     clusters = Clusters(DISTANCE)
-    found: dict[int | str, FoundPage] = {}
+    pages: dict[int | str, FoundPage] = {}
     # The number of pages that are read is limited: a site may have thousands of copies of one page
     for search, hit in islice(hits, MAX_SIMILAR * most):
         line = search.line(hit)
-        name = _cluster_of(line, clusters) or hit.url
-        if name in found:
-            found[name].similar.append(hit.url)
+        cluster = _cluster_of(line, clusters) or hit.url
+        if cluster in pages:
+            pages[cluster].similar.append(hit.url)
         else:
-            found[name] = _found_page(hit, line, marks[search])
-        if len(found) == most:
+            pages[cluster] = _found_page(hit, line, marks[search])
+        if len(pages) == most:
             break
-    return iter(found.values())
+    return iter(pages.values())
 
 
 def _cluster_of(line: Mapping[str, Any], clusters: Clusters) -> int | str:
@@ -508,9 +508,9 @@ def _only_with_text(parsed: tantivy.Query, schema: tantivy.Schema) -> tantivy.Qu
     )
 
 
-def _count(found: Any) -> int:
+def _count(result: Any) -> int:
     """Return the count of a search result, which tantivy's type hints lack."""
-    return int(found.count)
+    return int(result.count)
 
 
 class SearchAll:
@@ -545,25 +545,25 @@ class SearchAll:
         several indexes: only its last fetch is found. The number includes outdated and forgotten
         pages, except those that were come across among the best ones.
         """
-        read = {search: search.read(query) for search in self._open}
-        self.remark = next((understood.remark for understood in read.values()), "")
+        queries = {search: search.read(query) for search in self._open}
+        self.remark = next((index_query.remark for index_query in queries.values()), "")
         self._hidden = 0
         hits = (
-            zip(repeat(search), search.hits(read[search], most, self._linking_domains))
+            zip(repeat(search), search.hits(queries[search], most, self._linking_domains))
             for search in self._open
         )
-        by_score = merge(*hits, key=lambda found: -found[1].score)
-        pages = best_pages(filter(self._may_be_found, by_score), most, read)
-        total = sum(understood.total for understood in read.values())
+        by_score = merge(*hits, key=lambda search_and_hit: -search_and_hit[1].score)
+        pages = best_pages(filter(self._may_be_found, by_score), most, queries)
+        total = sum(index_query.total for index_query in queries.values())
         return total - self._hidden, pages
 
     def _linking_domains(self, url: str) -> int:
         """Return how many domains link to the URL. A domain counts once for each of its drones."""
         return sum(search.linking_domains(url) for search in self._open)
 
-    def _may_be_found(self, found: tuple[IndexSearch, IndexHit]) -> bool:
+    def _may_be_found(self, search_and_hit: tuple[IndexSearch, IndexHit]) -> bool:
         """Return whether a page is neither forgotten nor outdated; count it if it is."""
-        search, hit = found
+        search, hit = search_and_hit
         is_hidden = self._forgotten.has(hit.url, _seconds(hit)) or self._is_outdated(search, hit)
         self._hidden += is_hidden
         return not is_hidden

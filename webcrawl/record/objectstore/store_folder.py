@@ -66,7 +66,10 @@ def read_address(text: str) -> str:
 
 
 def check_packages(address: str) -> None:
-    """Raise BadAddress if the address needs a package that is missing; it names the package."""
+    """Raise BadAddress if the address needs a package that is missing, or has an unknown protocol.
+
+    The message says what to install.
+    """
     scheme = address.partition(":")[0]
     if find_spec("fsspec") is None:
         raise BadAddress(missing("fsspec"), address)

@@ -124,15 +124,15 @@ def addresses_of_absent_files(jobdir: Path) -> dict[str, str]:
 
 def notices_of_unread_files(jobdir: Path, folder: str, endings: tuple[str, ...]) -> Iterator[str]:
     """Yield a line that says how many files of a folder are only in the store, if there are any."""
-    found = [
+    addresses = [
         address
         for name, address in addresses_of_absent_files(jobdir).items()
         if name.startswith(f"{folder}/") and name.endswith(endings)
     ]
-    if found:
+    if addresses:
         yield (
-            f"{jobdir}/{folder}: {count(len(found), 'file')} in the store, which is not read: "
-            f"{distinct_addresses(found)}"
+            f"{jobdir}/{folder}: {count(len(addresses), 'file')} in the store, which is not read: "
+            f"{distinct_addresses(addresses)}"
         )
 
 
@@ -260,14 +260,19 @@ class FileStorage(Part):
 
     def _submit(self) -> None:
         """Have the thread send the waiting files, and remove replaced ones from the store."""
-        if not self._sender.is_due:
-            return
+        if self._sender.is_due:
+            self._submit_uploads()
+            self._submit_removals()
+
+    def _submit_uploads(self) -> None:
         marks = dict(self._outputs.finished())
         for name in sorted(self._waiting.keys() - self._jobs.keys() - self._refused):
             # An index is sorted after the checkpoint has noted its checksum, which is then outdated
             has_crc = name in marks and not name.endswith(SORTED)
             crc = marks[name][1] if has_crc else None
             self._jobs[name] = self._sender.send(name, self._root / name, crc)
+
+    def _submit_removals(self) -> None:
         for name, stored in self._stored.items():
             # Copies at another run's address stay there
             is_at_address = stored.address == self._address
@@ -344,7 +349,7 @@ class FileStorage(Part):
     def rest(self) -> Iterator[float | None]:
         """Send what is left after the last checkpoint, and note it, while the store takes it.
 
-        Yield the seconds after which to continue, or None to continue at once.
+        Yield the seconds after which to continue, or None while a checkpoint is being written.
         """
         yield from self._commit()
         self.committed()

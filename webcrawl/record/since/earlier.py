@@ -54,8 +54,8 @@ class LatestCapture:
     reference: EarlierCapture | None
     page: Exchange | None = None
     validators: Validators = NO_VALIDATORS
-    # Of a payload with a content coding: the digest of the decoded body, because the same body may
-    # be coded differently
+    # The digest of the decoded body, if the digest of a later payload may differ although the body
+    # is the same: the body may be coded differently, or the known digest may include chunks
     body_digest: str = ""
     coding: bytes = b""  # of that payload
 
@@ -143,10 +143,10 @@ class EarlierCaptures:
     def of_url(self, url: str) -> LatestCapture | None:
         """Return the latest capture of a URL, given in visible form; None unless it was a success."""
         try:
-            found = self._index.latest_of_url(url)
-            if found is None:
+            entry = self._index.latest_of_url(url)
+            if entry is None:
                 return None
-            line, path = found
+            line, path = entry
             original = self._index.holder(line.digest) if line.is_revisit else None
         except (OSError, StoreError) as error:
             self._note_loss(Path(getattr(error, "filename", None) or "index"), error)
@@ -184,13 +184,13 @@ class EarlierCaptures:
     def of_digest(self, digest: str) -> EarlierCapture | None:
         """Return a capture with this payload, of any URL."""
         try:
-            found = self._index.with_payload(digest)
+            entry = self._index.with_payload(digest)
         except (OSError, StoreError) as error:
             self._note_loss(Path(getattr(error, "filename", None) or "index"), error)
             return None
-        if found is None:
+        if entry is None:
             return None
-        line, path = found
+        line, path = entry
         # If the record is damaged, there is no such capture: the payload is stored again
         with suppress(DamagedCapture):
             record = self._record(line, path, 0)

@@ -336,20 +336,20 @@ class EarlierIndex:
         Raise OSError if that file cannot be read.
         """
         # Keys are hashes: the line of another URL may have the same key
-        found = self._line_of_key(url_key(url))
-        return found if found is not None and found[0].url == url else None
+        entry = self._line_of_key(url_key(url))
+        return entry if entry is not None and entry[0].url == url else None
 
     def with_payload(self, digest: str) -> tuple[CaptureLine, Path] | None:
         """Return a capture that has this payload, or else one that refers to it, and its file."""
         if not digest:
             return None
-        found = self._line_of_key(digest_key(digest))
-        return found if found is not None and found[0].digest == digest else None
+        entry = self._line_of_key(digest_key(digest))
+        return entry if entry is not None and entry[0].digest == digest else None
 
     def holder(self, digest: str) -> tuple[CaptureLine, Path] | None:
         """Return a capture that has this payload itself, and its index file."""
-        found = self.with_payload(digest)
-        return found if found is not None and found[0].has_payload else None
+        entry = self.with_payload(digest)
+        return entry if entry is not None and entry[0].has_payload else None
 
     def close(self) -> None:
         if self._run is not None:
@@ -415,10 +415,10 @@ class EarlierIndex:
             return None
 
 
-def check_since(state: Path, found: Counter[str]) -> Iterator[DamagedFile]:
+def check_since(state: Path, counts: Counter[str]) -> Iterator[DamagedFile]:
     """Yield each damaged page of the index, unless it is incomplete: then it is built anew.
 
-    Add to `found`, by folder, how many index files of earlier crawls are missing: revisit records
+    Add to `counts`, by folder, how many index files of earlier crawls are missing: revisit records
     refer to what was archived there.
     """
     path = state / FOLDER / RUN_FILE
@@ -427,12 +427,12 @@ def check_since(state: Path, found: Counter[str]) -> Iterator[DamagedFile]:
         return
     for index, *_ in indexed_files:
         if not index.startswith(SERVER_PREFIX) and not Path(index).exists():
-            found[f"{GONE_PREFIX}{Path(index).parent}"] += 1
+            counts[f"{GONE_PREFIX}{Path(index).parent}"] += 1
     try:
         run = Run(path)
     except FileNotFoundError:
         yield DamagedFile(path, 0, "the file is missing, though it had been made")
         return
     with contextlib.closing(run):
-        found["earlier captures"] += run.count
+        counts["earlier captures"] += run.count
         yield from run.check()

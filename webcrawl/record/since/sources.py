@@ -117,40 +117,40 @@ def sources(argument: str, jobdir: Path) -> EarlierSources:
 
 def _sources(argument: str, jobdir: Path) -> EarlierSources:
     """Return what `sources` does. The messages of NoEarlier do not begin with the option."""
-    found = EarlierSources()
+    earlier_sources = EarlierSources()
     own = _folder_of_whole_crawl(jobdir.resolve())
     for part in filter(None, map(str.strip, argument.split(","))):
         if part.startswith(SERVER_PREFIX):
-            found.add_server(part)
+            earlier_sources.add_server(part)
         else:
-            _add_files(part, own, found)
-    if not found.files and not found.servers:
+            _add_files(part, own, earlier_sources)
+    if not earlier_sources.files and not earlier_sources.servers:
         raise NoEarlier(
             " is empty: give the JOBDIR of an earlier crawl, a .cdxj file or a folder of them, or cdx+http://…"
         )
-    return found
+    return earlier_sources
 
 
-def _add_files(part: str, own: Path, found: EarlierSources) -> None:
-    """Add the index files that a path names to `found`.
+def _add_files(part: str, own: Path, earlier_sources: EarlierSources) -> None:
+    """Add the index files that a path names to `earlier_sources`.
 
     `own` is the folder of this crawl. Raise NoEarlier if there are no index files, or if they are
     in `own`.
     """
     path = Path(part)
-    servers_before = len(found.servers)
+    servers_before = len(earlier_sources.servers)
     try:
-        files = list(dict.fromkeys(_named(path, part, found)))
+        files = list(dict.fromkeys(_named(path, part, earlier_sources)))
     except OSError as error:
         raise NoEarlier(f"{part}: {error.strerror or error}") from error
     if _is_within(own, [path.resolve() / INDEX, *files]):
         raise NoEarlier(f"{part}: contains this crawl's own JOBDIR; name an earlier crawl")
     # An earlier crawl without an index of its own may have compared with a server
-    has_new_servers = len(found.servers) > servers_before
+    has_new_servers = len(earlier_sources.servers) > servers_before
     if not files and not has_new_servers:
-        why = "".join(f"; {line}" for line in found.left_out)
+        why = "".join(f"; {line}" for line in earlier_sources.left_out)
         raise NoEarlier(f"{part}: contains no finished index of an archive (*{INDEX}){why}")
-    found.files += [file for file in files if file not in found.files]
+    earlier_sources.files += [file for file in files if file not in earlier_sources.files]
 
 
 def _is_within(folder: Path, files: list[Path]) -> bool:
@@ -175,8 +175,8 @@ def possible_archives(index: Path, name: str) -> Iterator[Path]:
         yield index.parent.parent / folder / last
 
 
-def _named(path: Path, part: str, found: EarlierSources) -> Iterator[Path]:
-    """Yield the index files that a path names, and add servers and omissions to `found`.
+def _named(path: Path, part: str, earlier_sources: EarlierSources) -> Iterator[Path]:
+    """Yield the index files that a path names, and add servers and omissions to `earlier_sources`.
 
     Raise NoEarlier if the path is no index file and no folder.
     """
@@ -188,48 +188,50 @@ def _named(path: Path, part: str, found: EarlierSources) -> Iterator[Path]:
             )
         yield path.resolve()
     elif path.is_dir():
-        yield from _inside(path, found)
+        yield from _inside(path, earlier_sources)
         # An unpacked WACZ package has its indexes there
-        yield from _inside(path / "indexes", found)
+        yield from _inside(path / "indexes", earlier_sources)
         for crawl in crawls_of(path):
             if not crawl.is_dir():
-                found.left_out.append(f"{crawl}: left out, because this drone's folder is missing")
-            yield from _indexes_compared_with(crawl, found)
-            yield from _inside(crawl / "warc", found)
+                earlier_sources.left_out.append(
+                    f"{crawl}: left out, because this drone's folder is missing"
+                )
+            yield from _indexes_compared_with(crawl, earlier_sources)
+            yield from _inside(crawl / "warc", earlier_sources)
     else:
         raise NoEarlier(f"{part}: no such file or folder")
 
 
-def _indexes_compared_with(crawl: Path, found: EarlierSources) -> Iterator[Path]:
+def _indexes_compared_with(crawl: Path, earlier_sources: EarlierSources) -> Iterator[Path]:
     """Yield the indexes with which an earlier crawl itself compared.
 
     The payloads of its unchanged pages are only in the archives of those indexes. CDX servers and
-    missing files are added to `found`.
+    missing files are added to `earlier_sources`.
     """
     for path, _, _ in read_indexed_files(crawl / "state" / FOLDER) or ():
         if path.startswith(SERVER_PREFIX):
-            found.add_server(path)
+            earlier_sources.add_server(path)
         elif Path(path).is_file():
             yield Path(path)
         else:
-            found.left_out.append(
+            earlier_sources.left_out.append(
                 f"{path}: left out, because the file that {crawl} refers to is missing"
             )
 
 
-def _inside(folder: Path, found: EarlierSources) -> Iterator[Path]:
+def _inside(folder: Path, earlier_sources: EarlierSources) -> Iterator[Path]:
     """Yield the index files in a folder by name, which is the order in which a crawl wrote its own.
 
-    Add a line to `found` for what is left out.
+    Add a line to `earlier_sources` for what is left out.
     """
     if not folder.is_dir():
         return
     try:
         names = sorted(path.name for path in folder.iterdir())
     except OSError as error:
-        found.left_out.append(f"{folder}: left out: {error.strerror}")
+        earlier_sources.left_out.append(f"{folder}: left out: {error.strerror}")
         return
-    found.left_out += _unreadable(folder, names)
+    earlier_sources.left_out += _unreadable(folder, names)
     for name in names:
         if not name.endswith(INDEX_ENDINGS):
             continue
@@ -237,7 +239,7 @@ def _inside(folder: Path, found: EarlierSources) -> Iterator[Path]:
         if path.is_file():
             yield path
         else:
-            found.left_out.append(f"{path}: left out, because it is not a file")
+            earlier_sources.left_out.append(f"{path}: left out, because it is not a file")
 
 
 def _unreadable(folder: Path, names: Sequence[str]) -> Iterator[str]:

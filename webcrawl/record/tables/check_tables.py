@@ -39,12 +39,12 @@ TABLES_OF_PAGES_KEY = ("pages", "links", "hosts", "chunks")
 
 
 def check_tables(
-    snapshot: Snapshot, jobdir: Path, damaged: Collection[Path], found: Counter[str]
+    snapshot: Snapshot, jobdir: Path, damaged: Collection[Path], counts: Counter[str]
 ) -> Iterator[DamagedFile]:
     """Compare the tables with crawl.log, the archive and each other. Yield what is wrong.
 
     Files that are `damaged`, and files that their owner has removed, are left out. Rows are counted
-    in `found`.
+    in `counts`.
     """
     lengths = dict(
         snapshot.rows("SELECT path, length FROM output WHERE path GLOB ?", (f"{FOLDER}/*",))
@@ -73,7 +73,7 @@ def check_tables(
         )
         return
     if find_spec("pyarrow") is None:
-        found[UNREAD_TABLES] += bool(lengths)
+        counts[UNREAD_TABLES] += bool(lengths)
         return
     tables = {}
     for table in (*TABLES_OF_PAGES_KEY, *map(_table_of_key, SEPARATE_KEYS)):
@@ -81,12 +81,12 @@ def check_tables(
         tables[table] = _TableFiles(jobdir, own, rows, damaged)
     parts = progress[PAGES_KEY].parts
     yield from check_pages(
-        jobdir, tables["pages"].rows, tables["links"].rows, parts, damaged, found
+        jobdir, tables["pages"].rows, tables["links"].rows, parts, damaged, counts
     )
     for key in SEPARATE_KEYS:
         table = _table_of_key(key)
         yield from check_separate_table(
-            jobdir, table, tables[table].rows, progress[key].parts, damaged, found
+            jobdir, table, tables[table].rows, progress[key].parts, damaged, counts
         )
     for files in tables.values():
         yield from files.rest()
@@ -249,10 +249,12 @@ def check_pages(
     links: Rows,
     parts: list[LogRange],
     damaged: Collection[Path],
-    found: Counter[str],
+    counts: Counter[str],
 ) -> Iterator[DamagedFile]:
-    """Yield each row of `pages` that differs from the archive, and the first that differs from the
-    log, or from `links`: after a missing row all later ones would differ.
+    """Compare the rows of `pages` with crawl.log, `links` and the archive. Yield what differs.
+
+    After the first difference from the log, the log is not compared any more, because all later
+    rows would differ. The same holds for `links`.
     """
     log = jobdir / LOG
     link_rows = links("from_url")
@@ -268,7 +270,7 @@ def check_pages(
                 # How many of the links are its own is not known
                 agrees_with_links = False
                 continue
-            found["rows"] += 1
+            counts["rows"] += 1
             status, url, count, *place = row
             if agrees_with_log and line != (str(status), visible(url)):
                 agrees_with_log = False
@@ -286,7 +288,7 @@ def check_pages(
                 )
             is_archived = place[0] is not None
             if is_archived:
-                found["archived rows"] += 1
+                counts["archived rows"] += 1
                 flaw = records.flaw(*place)
                 if flaw:
                     yield _damaged_row(jobdir, number, f"{url}: {flaw}")
@@ -324,7 +326,7 @@ def check_separate_table(
     read: Rows,
     parts: list[LogRange],
     damaged: Collection[Path],
-    found: Counter[str],
+    counts: Counter[str],
 ) -> Iterator[DamagedFile]:
     """Yield the first row of each run that has no line in crawl.log.
 
@@ -340,7 +342,7 @@ def check_separate_table(
             number += 1
             if row is None:
                 continue
-            found[table] += 1
+            counts[table] += 1
             status, url = row
             if lines is not None and not _has_line(lines, table, status, visible(url)):
                 lines = None

@@ -281,7 +281,7 @@ def page_row(end: EndedUrl) -> Row:
         len(exchange.body) if exchange is not None else None,
         end.page.duplicate if end.page is not None else None,
         end.links,
-        (end.found.title or None) if end.found is not None else None,
+        (end.document_links.title or None) if end.document_links is not None else None,
         end.language,
         end.canonical,
         end.robots,

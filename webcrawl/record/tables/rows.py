@@ -60,9 +60,9 @@ class EndedUrl:
         if exchange is not None:
             self.redirect = redirect_target(exchange) or None
         # What the document says. A body that was seen before is parsed only now.
-        self.found: DocumentLinks | None = None
+        self.document_links: DocumentLinks | None = None
         if page is not None and 200 <= page.status < 300 and not page.is_prerequisite:
-            self.found = page.all_found
+            self.document_links = page.all_found
         self.links = 0  # rows in the table `links`, once they are made
         self.host = host_of(link.url)
         self.protocol, _, rest = link.url.partition("://")
@@ -85,7 +85,7 @@ class EndedUrl:
     @property
     def language(self) -> str | None:
         """Return the language that the document, or else the server, declares."""
-        return declared_language(self.page, self.found) if self.page is not None else None
+        return declared_language(self.page, self.document_links) if self.page is not None else None
 
     @property
     def subset(self) -> str:
@@ -110,17 +110,17 @@ class EndedUrl:
     @property
     def charset(self) -> str | None:
         """Return the encoding of a text, as a browser determines it; None for other media types."""
-        if self.page is None or self.found is None:
+        if self.page is None or self.document_links is None:
             return None
         kind = self.page.content_type
         if not kind.startswith("text/") and not kind.endswith(TEXT_ENDINGS):
             return None
-        return self.found.encoding or None
+        return self.document_links.encoding or None
 
     @property
     def canonical(self) -> str | None:
         """Return the canonical URL that the page names."""
-        return named_canonical(self.found)
+        return named_canonical(self.document_links)
 
     @property
     def fingerprint(self) -> int | None:
@@ -133,7 +133,7 @@ class EndedUrl:
         page = self.page
         if page is None or page.is_prerequisite:
             return None, None, None, None
-        preferences = page.preferences if self.found is not None else page.said_so_far
+        preferences = page.preferences if self.document_links is not None else page.said_so_far
         is_withheld = page.exchange is not None and page.exchange.state.withheld is not None
         return *preference_columns(preferences), is_withheld
 
@@ -150,28 +150,28 @@ class EndedUrl:
         return ",".join(sorted(self.page.robots))[:MAX_TEXT_CHARS] or None
 
 
-def declared_language(page: Page, found: DocumentLinks | None) -> str | None:
+def declared_language(page: Page, document: DocumentLinks | None) -> str | None:
     """Return the language that a document, or else its server, declares."""
-    language = found.language if found is not None else ""
+    language = document.language if document is not None else ""
     if not language:
         language = page.header("content-language")
     return language[:MAX_TEXT_CHARS] or None
 
 
-def named_canonical(found: DocumentLinks | None) -> str | None:
+def named_canonical(document: DocumentLinks | None) -> str | None:
     """Return the canonical URL that a document declares."""
-    return _resolved(found.canonical, found) if found is not None else None
+    return _resolved(document.canonical, document) if document is not None else None
 
 
-def named_markdown(found: DocumentLinks | None) -> str | None:
+def named_markdown(document: DocumentLinks | None) -> str | None:
     """Return the URL at which a document says that its text is in Markdown."""
-    return _resolved(found.markdown, found) if found is not None else None
+    return _resolved(document.markdown, document) if document is not None else None
 
 
-def _resolved(address: str, found: DocumentLinks) -> str | None:
+def _resolved(address: str, document: DocumentLinks) -> str | None:
     if not 0 < len(address) <= MAX_TEXT_CHARS:
         return None
-    return resolved(address, found.base) or None
+    return resolved(address, document.base) or None
 
 
 def preference_columns(preferences: Preferences) -> tuple[str | None, str | None, str | None]:
@@ -276,18 +276,18 @@ class LinkRows:
         """
         if end.redirect is not None:
             return self._add_redirect(end.link, end.redirect, end.subset)
-        if end.page is None or end.found is None or not end.found.links:
+        if end.page is None or end.document_links is None or not end.document_links.links:
             return 0
         url = end.link.url
-        links = end.found.links
+        links = end.document_links.links
         # Flags are computed for a whole batch of pages, after their links were followed
-        followed = end.page.flags if end.found is end.page.found else None
+        followed = end.page.flags if end.document_links is end.page.found else None
         if followed is None:
             followed = _are_followed(links, end.page.followed)
         if len(links) <= PIECE_LINKS and self._max_length == MAX_LENGTH:
             # The same columns as in links.log are there already
             return self._add(url, end.page.columns, followed)
-        return self._add_in_pieces(url, links, end.found.base, followed)
+        return self._add_in_pieces(url, links, end.document_links.base, followed)
 
     def _add_redirect(self, link: Link, target: str, subset: str) -> int:
         """Add the row of a redirect, unless it is that of a robots.txt or its target is too long."""
@@ -314,8 +314,8 @@ class LinkRows:
             room -= sum(map(len, chain(piece.targets, texts, rels))) + len(url) * len(kinds)
         return added
 
-    def _add(self, url: str, found: LinkColumns, followed: Sequence[bool]) -> int:
-        kinds, _, texts, rels, targets = found
+    def _add(self, url: str, columns: LinkColumns, followed: Sequence[bool]) -> int:
+        kinds, _, texts, rels, targets = columns
         # If all together are shorter, each of them is
         if len("".join(rels)) > MAX_REL_CHARS:
             rels = [rel[:MAX_REL_CHARS] for rel in rels]

@@ -34,7 +34,10 @@ ZIP_ERRORS = (BadZipFile, NotImplementedError, ValueError)
 
 def package_of(path: Path) -> Path | None:
     """Return the package that this path leads into, or None."""
-    return next((one for one in path.parents if one.suffix == WACZ and one.is_file()), None)
+    for parent in path.parents:
+        if parent.suffix == WACZ and parent.is_file():
+            return parent
+    return None
 
 
 def archives_in_package(package: Path, endings: tuple[str, ...]) -> list[Path]:
@@ -152,7 +155,7 @@ def archive_files(arguments: Sequence[str]) -> tuple[list[Path], list[Path]]:
 
     Raise NoArchive if an argument names no file that can be read.
     """
-    found: dict[str, Path] = {}
+    path_by_name: dict[str, Path] = {}
     repeated: list[Path] = []
     for argument in arguments:
         for path in _archives_named(argument):
@@ -163,11 +166,11 @@ def archive_files(arguments: Sequence[str]) -> tuple[list[Path], list[Path]]:
                     f"{shown}: the path has control or invalid characters, so progress cannot be "
                     "recorded under it: rename it"
                 )
-            if name in found:
+            if name in path_by_name:
                 repeated.append(path)
             else:
-                found[name] = path
-    return list(found.values()), repeated
+                path_by_name[name] = path
+    return list(path_by_name.values()), repeated
 
 
 def _archives_named(argument: str) -> Iterator[Path]:

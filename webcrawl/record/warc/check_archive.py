@@ -52,12 +52,12 @@ CUT_PREFIX = "cut "  # before a media type, among the figures: the number of cut
 
 
 def check_archive(
-    path: Path, file: BinaryIO, length: int, found: Counter[str], index: IndexLines | None = None
+    path: Path, file: BinaryIO, length: int, counts: Counter[str], index: IndexLines | None = None
 ) -> Iterator[DamagedFile]:
     """Yield each damaged record of an archive file, and each place where its index differs.
 
     Only the first `length` bytes are checked. After a damaged record, the next one is searched for.
-    Records, and cut bodies by media type, are counted in `found`.
+    Records, and cut bodies by media type, are counted in `counts`.
     """
     at = 0
     info = ""
@@ -70,12 +70,12 @@ def check_archive(
             fields = _check_record(members)
             after = members.place.offset
             info = _check_warcinfo(fields, info, is_first=is_first)
-            found["records"] += 1
+            counts["records"] += 1
             kind = fields["WARC-Type"]
             is_cut = fields.get("WARC-Truncated", WITHHELD) != WITHHELD
             # A revisit record counts as truncated because it has no payload: its body was not cut
             if is_cut and kind != "revisit":
-                found[f"{CUT_PREFIX}{fields.get('WARC-Identified-Payload-Type', UNNAMED)}"] += 1
+                counts[f"{CUT_PREFIX}{fields.get('WARC-Identified-Payload-Type', UNNAMED)}"] += 1
             if index is not None and kind in INDEXED:
                 yield from index.compare(at, after - at, fields)
             at = after
