@@ -426,7 +426,7 @@ def _check_earlier(argument: str, jobdir: Path) -> None:
     # Only a new crawl needs servers that answer
     if is_resumed:
         return
-    for address in earlier.servers:
+    for address in found.servers:
         with closing(CdxServer(address, "")) as server:
             server.check()
 
