@@ -48,10 +48,10 @@ def _run() -> None:
     if words[:1] == ["help"] and len(words) > 1:  # as git has it
         words = sys.argv[1:] = [*words[1:], "--help"]
     if not words or (words[0] in HELP and len(words) == 1):
-        from webcrawl.tools.tool_command import say_all  # noqa: PLC0415 - as below
+        from webcrawl.tools.tool_command import print_text  # noqa: PLC0415 - as below
 
         for line in _help():
-            say_all(f"{line}\n")
+            print_text(f"{line}\n")
         return
     gc.set_threshold(MANY)
     atexit.register(gc.freeze)  # nor is a last search of any use
@@ -63,12 +63,12 @@ def _run() -> None:
         from webcrawl.tools.commands.completion import print_completion  # noqa: PLC0415 - few want it
 
         sys.exit(print_completion(words[1:]))
-    from webcrawl.tools.tool_command import refusal, run_tool  # noqa: PLC0415 - --version need not wait
+    from webcrawl.tools.tool_command import run_tool, unknown_command  # noqa: PLC0415 - --version need not wait
 
     status = run_tool(words)
     if status is not None:
         sys.exit(status)
-    if line := refusal(words):
+    if line := unknown_command(words):
         sys.stderr.write(f"{line}\n")
         sys.exit(ExitStatus.USAGE)
     from scrapy.cmdline import execute  # noqa: PLC0415 - half a second that most commands need not wait

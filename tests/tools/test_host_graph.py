@@ -35,7 +35,7 @@ def test_links_are_counted_between_hosts(batches, chunk):
     """Whatever the batches, an edge has as many links as pairs of different hosts were added."""
     whole = HostGraph()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(host_graph, "CHUNK", chunk)
+        patch.setattr(host_graph, "MIN_UNCOUNTED_LINKS", chunk)
         for batch in batches:
             whole.add(batch)
     hosts = ((host_of(one), host_of(other)) for batch in batches for one, other in batch)
@@ -85,7 +85,7 @@ class TestCrawls:
         pairs = [
             (host_of(row[0]), host_of(row[2]))
             for row in rows
-            if row[2] and row[3] in host_graph.KINDS
+            if row[2] and row[3] in host_graph.KINDS_TO_PAGES
         ]
         wanted = Counter(pair for pair in pairs if pair[0] != pair[1])
 
@@ -98,7 +98,9 @@ class TestCrawls:
     def test_the_tables_graph(self, crawled, tmp_path):
         """Finished tables give the same graph, where there is no links.log."""
         found = HostGraph()
-        for batch in host_graph._of_tables(sorted((crawled / "tables").glob("links-*.parquet"))):
+        for batch in host_graph._links_in_tables(
+            sorted((crawled / "tables").glob("links-*.parquet"))
+        ):
             found.add(batch)
         host_graph.write_graph(crawled, tmp_path / "graph")
 
@@ -116,7 +118,7 @@ class TestCrawls:
             len(
                 [
                     pair
-                    for batch in host_graph._of_log(log, len(first) + len(second) - 1)
+                    for batch in host_graph._links_in_log(log, len(first) + len(second) - 1)
                     for pair in batch
                 ]
             )

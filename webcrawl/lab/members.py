@@ -20,7 +20,7 @@ from webcrawl.lab.studies import (
 )
 from webcrawl.settings import FRONTIER_LEVELS
 from webcrawl.store.errors import StoreError
-from webcrawl.tools.tool_command import ToolCommand, say_all, usage_error, whole
+from webcrawl.tools.tool_command import ToolCommand, print_text, usage_error, whole_number
 
 MAX_ENTRIES = 1 << 30  # of a cache
 MAX_LEVELS = 1000
@@ -34,7 +34,7 @@ class Caches(ToolCommand):
     Exit status 0, 1 if a trace cannot be read, 2 for a wrong command line.
     """
 
-    says = "Simulate URL caches on a trace of links (Broder, Najork, Wiener)"
+    summary = "Simulate URL caches on a trace of links (Broder, Najork, Wiener)"
     usage = "TRACE... [options]"
 
     def long_desc(self) -> str:
@@ -71,7 +71,7 @@ class Caches(ToolCommand):
             raise usage_error(f"a trace: {program()} lab caches TRACE...")
         sizes = _cache_sizes(opts.sizes)
         names = _policy_names(opts.policies)
-        drones = whole("--drones", opts.drones, 2, SLOTS) if opts.drones is not None else 0
+        drones = whole_number("--drones", opts.drones, 2, SLOTS) if opts.drones is not None else 0
         training_share = _training_share(opts.train)
         from webcrawl.lab.studies import cache_study  # noqa: PLC0415 - numpy takes 0.1 s, of every command
         from webcrawl.lab.studies.traces import read_trace  # noqa: PLC0415 - as above
@@ -88,7 +88,7 @@ class Caches(ToolCommand):
             if opts.plot:
                 Path(opts.plot).write_text(cache_study.plot_caches(rows), encoding="utf-8")
             write = cache_study.as_json if opts.json else cache_study.as_text
-            say_all(write(trace, rows))
+            print_text(write(trace, rows))
         except (StoreError, OSError) as error:
             self.fail(error)
 
@@ -131,7 +131,7 @@ class Orderings(ToolCommand):
     Exit status 0, 1 if a graph cannot be read, 2 for a wrong command line.
     """
 
-    says = "Compare the orders in which a crawl may fetch a known graph, by PageRank"
+    summary = "Compare the orders in which a crawl may fetch a known graph, by PageRank"
     usage = "GRAPH... [options]"
 
     def long_desc(self) -> str:
@@ -177,8 +177,8 @@ class Orderings(ToolCommand):
         if not args:
             raise usage_error(f"a graph: {program()} lab orderings GRAPH...")
         names = _order_names(opts.orders, good=opts.good is not None)
-        hosts = whole("--hosts", opts.hosts, 1, MAX_HOSTS) if opts.hosts is not None else 0
-        levels = whole("--levels", opts.levels, 1, MAX_LEVELS)
+        hosts = whole_number("--hosts", opts.hosts, 1, MAX_HOSTS) if opts.hosts is not None else 0
+        levels = whole_number("--levels", opts.levels, 1, MAX_LEVELS)
         from webcrawl.lab.studies import ordering_study  # noqa: PLC0415 - numpy takes 0.1 s
         from webcrawl.lab.studies.link_graph import pagerank, read_graph  # noqa: PLC0415 - as above
         from webcrawl.lab.studies.ordering_study import GOOD, read_scores  # noqa: PLC0415 - as above
@@ -196,9 +196,9 @@ class Orderings(ToolCommand):
                 plot = ordering_study.plot_orderings(graph, rows)
                 Path(opts.plot).write_text(plot, encoding="utf-8")
             if opts.json:
-                say_all(ordering_study.as_json(graph, rows))
+                print_text(ordering_study.as_json(graph, rows))
             else:
-                say_all(ordering_study.as_text(graph, rows, shape))
+                print_text(ordering_study.as_text(graph, rows, shape))
         except (StoreError, OSError) as error:
             self.fail(error)
 
@@ -223,7 +223,7 @@ class Walks(ToolCommand):
     Exit status 0, 1 if a file cannot be read, 2 for a wrong command line.
     """
 
-    says = "Sample pages, or judge an index, by a random walk (Henzinger)"
+    summary = "Sample pages, or judge an index, by a random walk (Henzinger)"
     usage = "JOBDIR [options]"
 
     def long_desc(self) -> str:
@@ -260,9 +260,9 @@ class Walks(ToolCommand):
             raise usage_error(f"--sample {opts.sample}: must be {' or '.join(SAMPLE_KINDS)}")
         if opts.sample is not None and opts.index is not None:
             raise usage_error("--sample and --index cannot be used together")
-        most = whole("-n", opts.most, 1, MAX_STEPS)
-        burn_in = whole("--burn-in", opts.burn_in, 0, MAX_STEPS)
-        seed = whole("--seed", opts.seed, 0, MAX_STEPS)
+        most = whole_number("-n", opts.most, 1, MAX_STEPS)
+        burn_in = whole_number("--burn-in", opts.burn_in, 0, MAX_STEPS)
+        seed = whole_number("--seed", opts.seed, 0, MAX_STEPS)
         from webcrawl.lab.studies import random_walks  # noqa: PLC0415 - numpy takes 0.1 s, of every command
 
         try:
@@ -275,7 +275,7 @@ class Walks(ToolCommand):
                 result = random_walks.quality_of(walk, random_walks.read_index(Path(opts.index)))
             else:
                 result = random_walks.summary_of(walk)
-            say_all(f"{json.dumps(result)}\n" if opts.json else random_walks.as_text(result))
+            print_text(f"{json.dumps(result)}\n" if opts.json else random_walks.as_text(result))
         except (StoreError, OSError) as error:
             self.fail(error)
 
@@ -283,7 +283,7 @@ class Walks(ToolCommand):
 class Simweb(ToolCommand):
     """`webcrawl lab simweb` serves until interrupted; docs/testing.md describes the web."""
 
-    says = "Serve the synthetic web: hosts siteN.test on loopback, with their own name server"
+    summary = "Serve the synthetic web: hosts siteN.test on loopback, with their own name server"
     usage = "[options]"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""Opens the full-text search of a crawl or a hive, without what owners want to be forgotten."""
+"""Opens the full-text search of a crawl or a hive, without pages that their owners had deleted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def search_of(jobdir: Path) -> SearchAll:
-    """Return the search of all indexes below a folder.
+    """Return the search of all full-text indexes of a crawl or a hive.
 
     Raise ImportError without tantivy, StoreError or OSError if no index can be read.
     """

@@ -1,4 +1,7 @@
-"""Commands that webcrawl does not have, but users of other programs type: what to type instead."""
+"""Suggests what to type instead of a command that webcrawl does not have.
+
+Users of other programs type many of these.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,8 @@ from pathlib import Path
 
 from webcrawl.base.program import program
 
-LIKE = 0.66  # of difflib's measure: `wyh` is like `why`, and a short word is like few others
+# of difflib's ratio: `wyh` is similar to `why`, and a short word to few others
+MIN_SIMILARITY = 0.66
 CRAWL = "{program} crawl URL|FILE…; the same command resumes a crawl that was stopped"
 DASHBOARD = "{program} dashboard, which shows all crawls below crawls/"
 INSTEAD = {
@@ -38,9 +42,9 @@ INSTEAD = {
 
 
 def instead_of(name: str, words: Sequence[str], known: Sequence[str]) -> str:
-    """Return a line on what to type instead of a command that is not there.
+    """Return a suggestion what to type instead of an unknown command.
 
-    `words`: what follows it. `known`: the commands that are there.
+    `words` follow the name on the command line. `known` are the names of all commands.
     """
     from webcrawl.crawl.control.commands import COMMANDS as ORDERS  # noqa: PLC0415 - 0.2 s, for a wrong word
 
@@ -53,10 +57,10 @@ def instead_of(name: str, words: Sequence[str], known: Sequence[str]) -> str:
         return f"try {program()} ctl {name} status, {program()} report {name}"
     if _is_source(name):
         return f"try {program()} crawl {name}"
-    close = get_close_matches(name, known, 1, LIKE)
-    return f"did you mean {close[0]}?" if close else "-h lists all"
+    similar = get_close_matches(name, known, 1, MIN_SIMILARITY)
+    return f"did you mean {similar[0]}?" if similar else "-h lists all"
 
 
 def _is_source(name: str) -> bool:
-    """Return whether a crawl could begin from it: a URL, a host or a file."""
+    """Return whether a word looks like a URL, a host or a file, from which a crawl could begin."""
     return "." in name or ":" in name or Path(name).is_file()

@@ -1,4 +1,7 @@
-"""Commands that are no crawl: base classes, how they run without Scrapy, how they print."""
+"""Base classes of the commands that start no crawl, and functions by which they print and fail.
+
+Such a command runs without Scrapy, whose import takes half a second, unless it needs a setting.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +26,18 @@ from webcrawl.base.program import ExitStatus, name_program, program
 from webcrawl.base.readable import readable
 from webcrawl.base.settings import PREFIX, SETTINGS
 from webcrawl.base.settings.setting_kinds import is_whole
+from webcrawl.tools.file_replacement import replace_file
 
 if TYPE_CHECKING:
     from scrapy.commands import ScrapyCommand
     from scrapy.settings import Settings
 
-ROOMS = ("tools", "lab")
+COMMAND_PACKAGES = ("webcrawl.tools.commands", "webcrawl.lab.commands")
+MAX_PORT = 65_535
 
 
-class Headings(argparse.HelpFormatter):
-    """Help that looks as Scrapy's: headings are underlined."""
+class UnderlinedHeadings(argparse.HelpFormatter):
+    """Formats help as Scrapy does, with underlined headings."""
 
     def format_help(self) -> str:
         lines = [line for text in super().format_help().splitlines() for line in _underlined(text)]
@@ -40,6 +45,7 @@ class Headings(argparse.HelpFormatter):
 
 
 def _underlined(line: str) -> tuple[str, ...]:
+    """Return the lines that stand for one line of argparse's help."""
     if line.startswith("usage: "):
         return ("Usage", "=====", f"  {line.removeprefix('usage: ')}")
     if not line.endswith(":") or line.startswith(" "):
@@ -49,22 +55,21 @@ def _underlined(line: str) -> tuple[str, ...]:
 
 
 def run_tool(words: Sequence[str]) -> int | None:
-    """Return the exit status of this command line, or None if Scrapy is needed to run it."""
+    """Run a command line without Scrapy. Return its exit status, or None if Scrapy must run it."""
     name, *rest = words
-    command = _command(name)
+    command = _tool_command_named(name)
     if command is None:
         return None
+    asks_for_help = any(word.startswith(("-h", "--h")) for word in rest)
     parser = argparse.ArgumentParser(
-        formatter_class=Headings,
+        formatter_class=UnderlinedHeadings,
         conflict_handler="resolve",
-        description=command.long_desc()
-        if any(word.startswith(("-h", "--h")) for word in rest)
-        else None,
+        description=command.long_desc() if asks_for_help else None,
     )
     name_program(parser, command)
     command.add_options(parser)
     opts, args = parser.parse_known_args(rest)
-    if opts.profile:
+    if opts.profile:  # Scrapy has the profiler
         return None
     try:
         command.process_options(args, opts)
@@ -78,54 +83,61 @@ def run_tool(words: Sequence[str]) -> int | None:
     return command.exitcode
 
 
-def refusal(words: Sequence[str]) -> str:
-    """Return a line if no command, ours or Scrapy's, has the name; empty if one has."""
-    found = [place for place, word in enumerate(words) if not word.startswith("-")]
-    if not found:
+def unknown_command(words: Sequence[str]) -> str:
+    """Return an error in one line if neither we nor Scrapy have the command; empty if one does."""
+    place = next((place for place, word in enumerate(words) if not word.startswith("-")), None)
+    if place is None:
         return f"a command comes first: {program()} -h lists them"
-    name = words[found[0]]
-    if _module(name) is not None:
+    name = words[place]
+    if _command_module(name) is not None:
         return ""
     from scrapy import commands  # noqa: PLC0415 - half a second that other commands need not wait
 
-    known = {*our_commands(), *_names(commands), *entry_points(group="scrapy.commands").names}
+    of_scrapy = _module_names(commands)
+    of_packages = entry_points(group="scrapy.commands").names
+    known = {*our_commands(), *of_scrapy, *of_packages}
     if name in known:
         return ""
     from webcrawl.tools.guesses import instead_of  # noqa: PLC0415 - only for a wrong word
 
-    return f"{program()} has no command {name}: {instead_of(name, words[found[0] + 1 :], sorted(known))}"
+    return (
+        f"{program()} has no command {name}: {instead_of(name, words[place + 1 :], sorted(known))}"
+    )
 
 
 def our_commands() -> list[str]:
-    """Return the names of all commands of ours."""
-    packages = [import_module(f"webcrawl.{room}.commands") for room in ROOMS]
-    return [name for package in packages for name in _names(package) if _module(name)]
+    """Return the names of all commands in this package."""
+    packages = [import_module(path) for path in COMMAND_PACKAGES]
+    names = [name for package in packages for name in _module_names(package)]
+    return [name for name in names if _command_module(name)]
 
 
-def _names(package: ModuleType) -> list[str]:
-    return [one.name for one in iter_modules(package.__path__)]
+def _module_names(package: ModuleType) -> list[str]:
+    return [module.name for module in iter_modules(package.__path__)]
 
 
-def _module(name: str) -> ModuleType | None:
-    """Return the module of our command of this name."""
+def _command_module(name: str) -> ModuleType | None:
+    """Return the module of our command of this name, or None if there is none."""
     if not name.isidentifier():
         return None
-    for room in ROOMS:
-        path = f"webcrawl.{room}.commands.{name}"
+    for package in COMMAND_PACKAGES:
+        path = f"{package}.{name}"
         if find_spec(path) is not None:
             module = import_module(path)
             return module if hasattr(module, "Command") else None
     return None
 
 
-def _command(name: str) -> ToolCommand | None:
-    """Return the command of this name, unless Scrapy alone can run it."""
-    kind = getattr(_module(name), "Command", None)
-    return kind() if isinstance(kind, type) and issubclass(kind, ToolCommand) else None
+def _tool_command_named(name: str) -> ToolCommand | None:
+    """Return the command of this name, or None if Scrapy alone can run it."""
+    kind = getattr(_command_module(name), "Command", None)
+    if isinstance(kind, type) and issubclass(kind, ToolCommand):
+        return kind()
+    return None
 
 
-# As Scrapy has them, which does all that they say (tests/tools/commands/test_without_scrapy.py).
-OPTIONS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
+# Scrapy's global options: tests/tools/commands/test_without_scrapy.py compares them with Scrapy's.
+SCRAPY_OPTIONS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
     (("--logfile",), {"metavar": "FILE", "help": "write the log to FILE, not to standard error"}),
     (("-L", "--loglevel"), {"metavar": "LEVEL", "help": "log from this level on (default: INFO)"}),
     (("--nolog",), {"action": "store_true"}),
@@ -146,8 +158,8 @@ SETTINGS_OPTION = frozenset({"--set"})
 LOG_OPTIONS = frozenset({"--logfile", "--loglevel"})
 
 
-def add_loudness(parser: argparse.ArgumentParser) -> None:
-    """Add -q and -v, which are short for a level of the log."""
+def add_verbosity_options(parser: argparse.ArgumentParser) -> None:
+    """Add -q and -v, which set the level of the log."""
     parser.add_argument(
         "-q",
         "--quiet",
@@ -162,24 +174,27 @@ def add_loudness(parser: argparse.ArgumentParser) -> None:
 
 
 def usage_error(why: str) -> Exception:
-    """Scrapy's error for a wrong command line: usage and this line, exit status 2."""
+    """Return Scrapy's error for a wrong command line, to be raised by the caller.
+
+    The process prints the usage and `why`, and exits with status 2.
+    """
     from scrapy.exceptions import UsageError  # noqa: PLC0415 - it loads all of Scrapy: only when there is one
 
     return UsageError(why, print_help=False)
 
 
 class ToolCommand:
-    """Works in any folder, and starts no crawl."""
+    """A command that works in any folder and starts no crawl."""
 
     requires_project = False
     requires_crawler_process = False
     crawler_process = None
     default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
-    says: ClassVar[str]
-    usage: ClassVar[str] = ""  # what stands behind the name of the command
-    takes_words: ClassVar[bool] = False  # of the user's, which may begin with a dash
-    # of Scrapy's options, those that the help lists. All are understood; few change what a command
-    # does that is no crawl.
+    summary: ClassVar[str]  # one sentence, for the list of commands
+    usage: ClassVar[str] = ""  # the arguments, which follow the name of the command
+    accepts_dashed_words: ClassVar[bool] = False  # arguments may begin with a dash
+    # The help lists these of Scrapy's options. All of them are accepted, but few have an effect on
+    # a command that starts no crawl.
     listed_options: ClassVar[frozenset[str]] = frozenset()
     exitcode: int = ExitStatus.DONE
 
@@ -187,7 +202,7 @@ class ToolCommand:
     def settings(self) -> Settings:
         """Return the settings of the project.
 
-        Scrapy sets them; without it they are read when they are first needed.
+        Scrapy assigns this attribute. Without Scrapy, the settings are read at the first access.
         """
         from scrapy.utils.project import get_project_settings  # noqa: PLC0415 - as above
 
@@ -199,22 +214,26 @@ class ToolCommand:
         return self.usage
 
     def short_desc(self) -> str:
-        return self.says
+        return self.summary
 
     def long_desc(self) -> str:
-        return self.says
+        return self.summary
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        for names, what in OPTIONS:
+        for names, arguments in SCRAPY_OPTIONS:
             is_listed = names[-1] in self.listed_options
-            parser.add_argument(*names, **(what if is_listed else {**what, "help": SUPPRESS}))
+            shown = arguments if is_listed else {**arguments, "help": SUPPRESS}
+            parser.add_argument(*names, **shown)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Apply Scrapy's options if there are any. Raise UsageError for an unknown option."""
         unknown = next((word for word in args if word.startswith("-")), "")
-        if unknown and not self.takes_words:
+        if unknown and not self.accepts_dashed_words:
             raise usage_error(f"unknown option {unknown}")
-        given = (opts.set, opts.logfile, opts.loglevel, opts.nolog, opts.pidfile, opts.pdb)
-        if any(given) or _environment_has_settings():
+        needs_scrapy = any(
+            (opts.set, opts.logfile, opts.loglevel, opts.nolog, opts.pidfile, opts.pdb)
+        )
+        if needs_scrapy or _environment_has_settings():
             from scrapy.commands import ScrapyCommand  # noqa: PLC0415 - as above
 
             from webcrawl.adapter.command_line_settings import settings_words  # noqa: PLC0415 - as above
@@ -226,15 +245,15 @@ class ToolCommand:
         raise NotImplementedError
 
     def fail(self, why: object) -> None:
-        """Print why nothing could be done, as one line, and end with status 1."""
-        sys.stderr.write(f"{readable(' '.join(str(why).split()))}\n")
+        """Print the reason of a failure as one line, and set exit status 1."""
+        print_error(why)
         self.exitcode = ExitStatus.FAILED
 
 
-def need_jobdir(jobdir: Path, is_there: Callable[[Path], bool]) -> None:
-    """CannotStart if no crawl and no hive lies there, or the folder cannot be looked at."""
+def require_jobdir(jobdir: Path, is_jobdir: Callable[[Path], bool]) -> None:
+    """Raise CannotStart if a folder has neither crawl nor hive, or cannot be read."""
     try:
-        found = is_there(jobdir)
+        found = is_jobdir(jobdir)
     except OSError as error:
         raise CannotStart(str(error)) from error
     if not found:
@@ -242,11 +261,11 @@ def need_jobdir(jobdir: Path, is_there: Callable[[Path], bool]) -> None:
 
 
 class CommandGroup(ToolCommand):
-    """Runs a command of a group, `scrapy NAME MEMBER …`, with its own options."""
+    """A command with members, each of which has its own options: `scrapy NAME MEMBER …`."""
 
     name: ClassVar[str]
     members: ClassVar[dict[str, type[ToolCommand]]]
-    _member: ToolCommand
+    _member: ToolCommand  # the one that the command line names
 
     def syntax(self) -> str:
         return f"{'|'.join(self.members)} ..."
@@ -256,25 +275,26 @@ class CommandGroup(ToolCommand):
 
     def add_members(self, parser: argparse.ArgumentParser) -> None:
         """Add a parser for each member."""
-        kinds = parser.add_subparsers(
+        subparsers = parser.add_subparsers(
             title="commands", dest="member", required=True, metavar="|".join(self.members)
         )
         for name, kind in self.members.items():
             member = kind()
-            own = kinds.add_parser(
+            subparser = subparsers.add_parser(
                 name,
-                help=member.says,
+                help=member.summary,
                 description=member.long_desc(),
                 usage=f"{program()} {self.name} {name} {member.syntax()}",
                 formatter_class=parser.formatter_class,
                 conflict_handler="resolve",
             )
-            member.add_options(own)
-            own.set_defaults(command=member)
+            member.add_options(subparser)
+            subparser.set_defaults(command=member)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         self._member = opts.command
-        if "settings" in vars(self):
+        has_settings = "settings" in vars(self)  # asking for the property would load Scrapy
+        if has_settings:
             self._member.settings = self.settings
         self._member.process_options(args, opts)
 
@@ -284,28 +304,28 @@ class CommandGroup(ToolCommand):
 
 
 def _environment_has_settings() -> bool:
-    """Return whether a variable names a setting, for which Scrapy has to be loaded."""
+    """Return whether an environment variable names a setting, which only Scrapy can read."""
     names = [name.removeprefix(PREFIX) for name in os.environ if name.startswith(PREFIX)]
     return bool(names) and not SETTINGS.keys().isdisjoint(names)
 
 
 class CannotPrint(OSError):  # noqa: N818 - reads as what it is
-    """Standard output takes nothing more, because its disk is full perhaps."""
+    """Raised when standard output cannot be written, for instance because its disk is full."""
 
     def __str__(self) -> str:
         return f"{self.filename}: {self.strerror}"
 
 
-def say(line: str) -> None:
-    """Print a line at once, as `say_all` does, escaped: names may contain anything."""
-    say_all(f"{readable(line)}\n")
+def print_line(line: str) -> None:
+    """Print a line at once, with control characters escaped. Raise CannotPrint."""
+    print_text(f"{readable(line)}\n")
 
 
-def say_all(text: str | bytes) -> None:
-    """Print a whole answer, or what somebody wants of it who reads through a pipe. CannotPrint.
+def print_text(text: str | bytes) -> None:
+    """Print a text at once. Raise CannotPrint if standard output cannot be written.
 
-    A reader who has read enough stops nothing: the command goes on, and its exit status says how it
-    went. Nor does it matter if standard output is closed (`>&-`).
+    A closed pipe or a closed standard output (`>&-`) is no error: the command continues, and its
+    exit status says how it went.
     """
     output: TextIO | None = sys.stdout
     if output is None:
@@ -317,50 +337,48 @@ def say_all(text: str | bytes) -> None:
             output.write(text)
         output.flush()
     except BrokenPipeError:
-        read_enough()
+        ignore_closed_pipe()
     except OSError as error:
         raise CannotPrint(error.errno, error.strerror or str(error), "standard output") from error
 
 
-def complain(why: object, *, as_json: bool = False) -> None:
-    """Print in one line on standard error why nothing could be done; `as_json` answers, too."""
+def print_error(why: object, *, as_json: bool = False) -> None:
+    """Print the reason of a failure as one line on standard error.
+
+    `as_json` prints it on standard output too, as a JSON object.
+    """
     line = readable(" ".join(str(why).split()))
     sys.stderr.write(f"{line}\n")
     if as_json:
         with suppress(OSError):  # standard error has it
-            say_all(f"{json.dumps({'error': line})}\n")
+            print_text(f"{json.dumps({'error': line})}\n")
 
 
-def read_enough() -> None:
-    """Ignore that the reader of what is printed has closed the pipe."""
+def ignore_closed_pipe() -> None:
+    """Send all further output nowhere, once the reader of standard output has closed the pipe.
+
+    Python flushes standard output at exit, and would report the broken pipe again.
+    """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def write_page(path: Path, text: str) -> None:
-    """Replace the file as a whole; what is no file, such as /dev/stdout, is written to."""
+    """Replace a file as a whole. A device or a pipe, such as /dev/stdout, is written to."""
     if path.exists() and not path.is_file():
         path.write_text(text, encoding="utf-8")
         return
-    new = path.with_name(f".{path.name}.new")
-    new.unlink(missing_ok=True)
-    try:
-        with new.open("x", encoding="utf-8") as file:  # follows no link that was put there
-            file.write(text)
-        new.replace(path)
-    except BaseException:
-        new.unlink(missing_ok=True)
-        raise
+    replace_file(path, (text,))
 
 
 def port_of(text: str) -> int:
-    """Return a port to listen on. Raise CannotStart."""
-    if not is_whole(text, 0, 65_535):
-        raise CannotStart(f"--port {text}: must be a whole number from 0 to 65535")
+    """Return the value of --port. Raise CannotStart if it is no port."""
+    if not is_whole(text, 0, MAX_PORT):
+        raise CannotStart(f"--port {text}: must be a whole number from 0 to {MAX_PORT}")
     return int(text)
 
 
-def whole(option: str, text: str, least: int, most: int) -> int:
-    """Return a whole number within bounds. Raise UsageError."""
+def whole_number(option: str, text: str, least: int, most: int) -> int:
+    """Return the value of an option. Raise UsageError if it is no whole number within bounds."""
     if not is_whole(text, least, most):
         raise usage_error(f"{option} {text}: must be a whole number from {least} to {most}")
     return int(text)

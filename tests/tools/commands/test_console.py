@@ -11,7 +11,7 @@ from tests.support.commands import command
 from tests.support.jobs import stopped
 from webcrawl.base.errors import CannotStart
 from webcrawl.crawl.hive.hive_folder import Founding, HiveFolder
-from webcrawl.tools.tool_command import port_of, whole
+from webcrawl.tools.tool_command import port_of, whole_number
 
 FULL = "standard output: No space left on device"
 NOTE = "the answer is from the last checkpoint\n"
@@ -116,7 +116,7 @@ def test_nobody_may_want_to_read(words):
 @pytest.mark.parametrize("text", ["1", "007", "1000"])
 def test_within_bounds(text):
     """Both bounds are within, and leading zeros do no harm."""
-    assert whole("-n", text, 1, 1000) == int(text)
+    assert whole_number("-n", text, 1, 1000) == int(text)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_within_bounds(text):
 def test_what_is_no_number_is_refused_with_its_option(text):
     """Anything else is refused in a line that names the option, however long it is."""
     with pytest.raises(UsageError, match=r"^-n .*: must be a whole number from 1 to 1000$"):
-        whole("-n", text, 1, 1000)
+        whole_number("-n", text, 1, 1000)
 
 
 @pytest.mark.parametrize("text", ["65536", "00000080000", "-1", "x", "9" * 5000])

@@ -30,7 +30,7 @@ from webcrawl.base.program import PYTHON, ExitStatus, environment, name_program
 from webcrawl.base.readable import count
 from webcrawl.store.jobdir import stats_file
 from webcrawl.tools.commands.crawl import OneSignal
-from webcrawl.tools.tool_command import say_all
+from webcrawl.tools.tool_command import print_text
 
 PAGES_PER_HOST = 100  # on average: at one page per second more than anyone waits for
 MAX_HOSTS = 100_000
@@ -170,7 +170,7 @@ class _ProgressPrinter(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         with suppress(OSError):  # the summary at the end reports it
-            say_all(f"{record.getMessage()}\n")
+            print_text(f"{record.getMessage()}\n")
 
 
 @contextmanager
@@ -222,7 +222,7 @@ def _summary(jobdir: Path, stats: Mapping[str, Any]) -> str:
 
 def _print_line(line: str) -> None:
     try:
-        say_all(f"{line}\n")
+        print_text(f"{line}\n")
     except OSError as error:
         _exit_with(f"demo: {error}")
 

@@ -8,7 +8,7 @@ class Command(CommandGroup):
     """One command per study; lab/members.py has them."""
 
     name = "lab"
-    says = "Experiments: URL caches, crawl orders, random walks, the synthetic web"
+    summary = "Experiments: URL caches, crawl orders, random walks, the synthetic web"
     members = {  # noqa: RUF012 - a constant of the class
         "caches": Caches,
         "orderings": Orderings,

@@ -12,9 +12,9 @@ from webcrawl.base.readable import readable
 from webcrawl.store.errors import StoreError
 from webcrawl.tools.tool_command import (
     ToolCommand,
-    read_enough,
-    say,
-    say_all,
+    ignore_closed_pipe,
+    print_line,
+    print_text,
     usage_error,
     write_page,
 )
@@ -23,7 +23,7 @@ from webcrawl.tools.tool_command import (
 class Command(ToolCommand):
     """Reads the last checkpoint and the logs, and changes nothing (docs/site-owners-operator.md)."""
 
-    says = "List every request made to a site, for its owner"
+    summary = "List every request made to a site, for its owner"
     usage = "JOBDIR DOMAIN [options]"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -50,7 +50,7 @@ class Command(ToolCommand):
             else:
                 self._give(Path(args[0]), args[1], opts.output)
         except BrokenPipeError:
-            read_enough()
+            ignore_closed_pipe()
         except (StoreError, OSError) as error:
             self.fail(error)
 
@@ -67,7 +67,7 @@ class Command(ToolCommand):
         as_csv = output != "-" and target.suffix.lower() == ".csv"
         text = "".join(sheet(account)) if as_csv else page(account, time.time())
         if output == "-":
-            say_all(text.encode())
+            print_text(text.encode())
             return
         try:
             write_page(target, text)
@@ -79,7 +79,7 @@ class Command(ToolCommand):
             if account.requests
             else "no request to it is recorded"
         )
-        say(f"{target}: {site.name}, {what}")
+        print_line(f"{target}: {site.name}, {what}")
 
     def _list(self, jobdir: Path, rule: str) -> None:
         """Exit status 1, with a line for each, if archives are left out."""

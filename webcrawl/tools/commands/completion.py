@@ -11,7 +11,7 @@ from scrapy.settings import Settings
 
 from webcrawl.base.loading import missing
 from webcrawl.base.program import ExitStatus
-from webcrawl.tools.tool_command import CommandGroup, ToolCommand, our_commands, say_all
+from webcrawl.tools.tool_command import CommandGroup, ToolCommand, our_commands, print_text
 
 SHELLS = ("bash", "zsh", "fish")
 USAGE = f"usage: webcrawl completion {'|'.join(SHELLS)}"
@@ -20,7 +20,7 @@ USAGE = f"usage: webcrawl completion {'|'.join(SHELLS)}"
 def print_completion(words: Sequence[str]) -> int:
     """Print the script; return the exit status."""
     if words in (["-h"], ["--help"]):
-        say_all(
+        print_text(
             f"{USAGE}\n\nPrint a script for the shell, such as: source <(webcrawl completion bash)\n"
         )
         return ExitStatus.DONE
@@ -32,7 +32,7 @@ def print_completion(words: Sequence[str]) -> int:
     except ModuleNotFoundError:
         sys.stderr.write(f"{missing('shtab')}\n")
         return ExitStatus.FAILED
-    say_all(complete(_parser(FILE), words[0]))
+    print_text(complete(_parser(FILE), words[0]))
     return ExitStatus.DONE
 
 

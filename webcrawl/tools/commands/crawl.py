@@ -49,7 +49,7 @@ from webcrawl.crawl.default_jobdir import JOB, default_jobdir
 from webcrawl.crawl.exhaustion_watch import Alarm
 from webcrawl.crawl.failures import where
 from webcrawl.store.jobdir.stats_file import FINISHED
-from webcrawl.tools.tool_command import add_loudness
+from webcrawl.tools.tool_command import add_verbosity_options
 
 if TYPE_CHECKING:
     from webcrawl.crawl.standstill import Standstill
@@ -196,7 +196,7 @@ class Command(CrawlCommand):
             action="store_true",
             help="start over; the folder of the crawl so far is renamed to DIR.1 (or .2, …)",
         )
-        add_loudness(parser)
+        add_verbosity_options(parser)
         if group is not None:
             add_options(group)
             parser.add_argument_group("Arguments of the spider web", ARGUMENTS)

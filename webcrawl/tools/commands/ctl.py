@@ -17,7 +17,13 @@ from webcrawl.base.readable import readable, text_without_credentials
 from webcrawl.crawl.control.command import CommandError, NotRunning
 from webcrawl.store.errors import StoreError
 from webcrawl.store.jobdir.crawls import HIVE, crawls_of
-from webcrawl.tools.tool_command import SETTINGS_OPTION, ToolCommand, complain, say_all, usage_error
+from webcrawl.tools.tool_command import (
+    SETTINGS_OPTION,
+    ToolCommand,
+    print_error,
+    print_text,
+    usage_error,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,9 +43,9 @@ USAGE = f"a folder and a command: {program()} ctl JOBDIR status; {program()} ctl
 class Command(ToolCommand):
     """Exit status 1 if the command is refused, with the reason in a line; 3 if no crawl is running."""
 
-    says = "Control a running crawl: status, pause, stop, exclude, set and others"
+    summary = "Control a running crawl: status, pause, stop, exclude, set and others"
     usage = "JOBDIR COMMAND [WORDS] [--json]"
-    takes_words = True
+    accepts_dashed_words = True
     listed_options = SETTINGS_OPTION  # for a hive whose server a setting names
 
     def long_desc(self) -> str:
@@ -51,7 +57,7 @@ class Command(ToolCommand):
             "exit status: 0 done, 1 refused, with the reason in a line, 2 wrong usage,",
             "             3 no crawl is running there",
         )
-        return "\n".join((f"{self.says}\n\ncommands:", *lines, here, "", *statuses))
+        return "\n".join((f"{self.summary}\n\ncommands:", *lines, here, "", *statuses))
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -67,7 +73,7 @@ class Command(ToolCommand):
             self.exitcode = (
                 ExitStatus.NOT_RUNNING if isinstance(error, NotRunning) else ExitStatus.FAILED
             )
-            complain(_with_advice(error, args), as_json=opts.json)
+            print_error(_with_advice(error, args), as_json=opts.json)
         except KeyboardInterrupt:
             self.exitcode = ExitStatus.INTERRUPTED
         else:
@@ -75,7 +81,7 @@ class Command(ToolCommand):
 
     def _say(self, text: str) -> None:
         try:
-            say_all(text)
+            print_text(text)
         except OSError as error:
             self.exitcode = ExitStatus.FAILED
             sys.stderr.write(f"{error}\n")

@@ -16,7 +16,13 @@ from webcrawl.base.errors import CannotStart
 from webcrawl.base.loading import missing
 from webcrawl.tools.commands.ctl import ask
 from webcrawl.tools.commands.report import default_terms
-from webcrawl.tools.tool_command import CannotPrint, ToolCommand, need_jobdir, port_of, say
+from webcrawl.tools.tool_command import (
+    CannotPrint,
+    ToolCommand,
+    port_of,
+    print_line,
+    require_jobdir,
+)
 
 if TYPE_CHECKING:
     from scrapy.settings import Settings
@@ -33,12 +39,12 @@ class Command(ToolCommand):
     Ctrl-C: exit status 0.
     """
 
-    says = "Watch and control crawls in a browser"
+    summary = "Watch and control crawls in a browser"
     usage = "[JOBDIR ...] [--port 8700] [--host 127.0.0.1]"
 
     def long_desc(self) -> str:
         return (
-            f"{self.says}. Without a JOBDIR it shows all crawls below ./{ROOT}. The address that it prints has"
+            f"{self.summary}. Without a JOBDIR it shows all crawls below ./{ROOT}. The address that it prints has"
             " a token: whoever has it may command the crawls."
         )
 
@@ -68,7 +74,7 @@ def _serve(settings: Settings, jobdirs: list[Path], host: str, port: int) -> Non
     from webcrawl.tools.dashboard.crawls import CrawlFinder, is_jobdir  # noqa: PLC0415 - as above, here and below
 
     for jobdir in jobdirs:
-        need_jobdir(jobdir, is_jobdir)
+        require_jobdir(jobdir, is_jobdir)
     try:
         from webcrawl.tools.dashboard.dashboard_server import NotListening, run  # noqa: PLC0415
     except ModuleNotFoundError as error:
@@ -81,7 +87,7 @@ def _serve(settings: Settings, jobdirs: list[Path], host: str, port: int) -> Non
             f"{ROOT}{os.sep}",
             (host, port),
             partial(ask_crawl, settings),
-            say,
+            print_line,
             default_terms(),
         )
     except NotListening as error:

@@ -17,7 +17,7 @@ from webcrawl.base.dates import iso
 from webcrawl.base.program import program
 from webcrawl.base.readable import count, readable
 from webcrawl.store.errors import StoreError
-from webcrawl.tools.tool_command import ToolCommand, read_enough, say, usage_error
+from webcrawl.tools.tool_command import ToolCommand, ignore_closed_pipe, print_line, usage_error
 
 if TYPE_CHECKING:
     from webcrawl.tools.crawl_diff import Change, CrawlDiff
@@ -28,7 +28,7 @@ SIGNS = {"added": "+", "gone": "-", "moved": ">", "changed": "~"}
 class Command(ToolCommand):
     """Reads finished archive files, and changes nothing (docs/diff.md)."""
 
-    says = "Compare two crawls: pages that are new, gone, moved, or have another text"
+    summary = "Compare two crawls: pages that are new, gone, moved, or have another text"
     usage = "BEFORE [AFTER] [options]"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -62,7 +62,7 @@ class Command(ToolCommand):
                 finally:
                     diff.close()
         except BrokenPipeError:
-            read_enough()
+            ignore_closed_pipe()
         except (NoArchive, StoreError, OSError) as error:
             self.fail(error)
         except (TornRecord, BadLine) as error:
@@ -76,7 +76,7 @@ class Command(ToolCommand):
             sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
         if not is_for_programs:
-            say(_totals(diff))
+            print_line(_totals(diff))
         if diff.unread:
             sys.stderr.write(
                 f"{count(len(diff.unread), 'page')} could not be read: its text may have changed\n"

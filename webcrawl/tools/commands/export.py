@@ -29,8 +29,8 @@ from webcrawl.tools.tool_command import (
     SETTINGS_OPTION,
     CommandGroup,
     ToolCommand,
-    complain,
-    say,
+    print_error,
+    print_line,
     usage_error,
 )
 
@@ -51,7 +51,7 @@ class DocumentsCommand(ToolCommand):
     So if a crawl that does not run has documents in no finished file.
     """
 
-    says = "Make one file of the documents of a crawl, hive or archive (OUTPUTS=documents)"
+    summary = "Make one file of the documents of a crawl, hive or archive (OUTPUTS=documents)"
     usage = "JOBDIR|WARC... [-o FILE]"
     listed_options = SETTINGS_OPTION
 
@@ -110,7 +110,7 @@ class DocumentsCommand(ToolCommand):
             raise ValueError(f"{', '.join(sources)}: no documents")
         rows = write(tables, target, scratch / target.name, forgotten)
         shutil.rmtree(scratch)
-        say(f"{target}: {how}{count(rows, 'document')}")
+        print_line(f"{target}: {how}{count(rows, 'document')}")
 
     def _make(self, sources: list[str], scratch: Path) -> None:
         """Make documents of archives in this folder. ValueError if not all are read."""
@@ -138,7 +138,7 @@ def _tell_left_out(made: Iterable[CrawlTable]) -> int:
     is_cut = False
     for its in made:
         for line in its.left_out:
-            complain(line)
+            print_error(line)
         is_cut = is_cut or its.is_cut
     return int(is_cut)
 
@@ -150,7 +150,7 @@ class ClustersExport(ToolCommand):
     file.
     """
 
-    says = "Join the near-duplicate clusters of documents of crawls, hives and shards"
+    summary = "Join the near-duplicate clusters of documents of crawls, hives and shards"
     usage = "JOBDIR|FILE.parquet... [-o FILE]"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -201,7 +201,7 @@ class ClustersExport(ToolCommand):
             shutil.rmtree(scratch)
         near = found.compared - found.clusters
         are_near = "is a near-duplicate" if near == 1 else "are near-duplicates"
-        say(
+        print_line(
             f"{target}: {count(found.documents, 'document')}, "
             f"{found.documents - found.compared} too short to compare; "
             f"{count(found.clusters, 'cluster')}: {near} {are_near} of another"
@@ -266,7 +266,7 @@ def _tell_without_documents(made: Mapping[str, CrawlTable]) -> None:
     """Name the sources without documents, while others have some."""
     for source, its in made.items():
         if not (its.files or its.left_out):
-            complain(
+            print_error(
                 f"{source}: left out, because it has made no documents, unlike the others; "
                 "export it separately"
             )
@@ -321,7 +321,7 @@ def _processed(sources: list[str], jobdir: Path, settings: Settings) -> int:
 class GraphExport(ToolCommand):
     """Exit status 0 and a summary, or 1 and one line; docs/study-the-web.md says what is in them."""
 
-    says = "Write the graph of a crawl's hosts: hosts.tsv and edges.tsv"
+    summary = "Write the graph of a crawl's hosts: hosts.tsv and edges.tsv"
     usage = "JOBDIR [-o FOLDER]"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -342,8 +342,8 @@ class GraphExport(ToolCommand):
             self.fail(error)
             return
         for line in graph.left_out:
-            complain(line)
-        say(f"{folder}: hosts {len(graph.hosts)}, edges {graph.size}")
+            print_error(line)
+        print_line(f"{folder}: hosts {len(graph.hosts)}, edges {graph.size}")
 
 
 def _folder_of(source: Path) -> Path:
@@ -388,7 +388,7 @@ class DerivedExport(ToolCommand):
 
         files = archive_files_of(sources)
         for line in chain.from_iterable(map(absent_archives, sources)):
-            complain(line)
+            print_error(line)
         crawls = [crawl for source in sources for crawl in _crawls(Path(source))]
         forgotten = _forgotten(crawls)
         finished = [path for path in files if self._is_finished(path)]
@@ -405,9 +405,9 @@ class DerivedExport(ToolCommand):
         if not path.name.endswith(OPEN):
             return True
         if is_locked(path.resolve().parent.parent):
-            complain(f"{path}: left out, because its crawl is still writing it")
+            print_error(f"{path}: left out, because its crawl is still writing it")
         else:
-            complain(f"{path}: left out: run the crawl again, which finishes it")
+            print_error(f"{path}: left out: run the crawl again, which finishes it")
             self.exitcode = ExitStatus.FAILED
         return False
 
@@ -415,9 +415,9 @@ class DerivedExport(ToolCommand):
         """Make one file, in place of what a former run made: that may lack what can be read now."""
         lost = derived.lost
         records = derived.write(path)
-        say(f"{derived.targets[path]}: {count(records, 'record')}")
+        print_line(f"{derived.targets[path]}: {count(records, 'record')}")
         if derived.lost > lost:
-            complain(f"{path}: {count(derived.lost - lost, 'record')} could not be read")
+            print_error(f"{path}: {count(derived.lost - lost, 'record')} could not be read")
             self.exitcode = ExitStatus.FAILED
 
 
@@ -425,14 +425,14 @@ class WetExport(DerivedExport):
     """Texts."""
 
     kind = "wet"
-    says = "Write the texts of archived pages as WET files, as Common Crawl does"
+    summary = "Write the texts of archived pages as WET files, as Common Crawl does"
 
 
 class WatExport(DerivedExport):
     """Metadata."""
 
     kind = "wat"
-    says = "Write headers, titles and links of archived pages as WAT files, as Common Crawl does"
+    summary = "Write headers, titles and links of archived pages as WAT files, as Common Crawl does"
 
 
 STORE_SETTINGS = "OUTPUT_STORE", "OUTPUT_STORE_KEEP"
@@ -441,7 +441,7 @@ STORE_SETTINGS = "OUTPUT_STORE", "OUTPUT_STORE_KEEP"
 class StoreExport(ToolCommand):
     """Exit status 0 if all finished files are in the store, else 1 and the reasons."""
 
-    says = "Copy the finished files of a crawl or hive to its store"
+    summary = "Copy the finished files of a crawl or hive to its store"
     usage = "JOBDIR"
     listed_options = SETTINGS_OPTION
 
@@ -454,7 +454,7 @@ class StoreExport(ToolCommand):
         try:
             is_sound = _copy_to_store(jobdir, self.settings)
         except (StoreError, ValueError) as error:
-            complain(error)
+            print_error(error)
         except OSError as error:
             sys.stderr.write(
                 f"{readable(f'{error.filename or jobdir}: {error.strerror or error}')}\n"
@@ -484,7 +484,7 @@ def _copy_to_store(jobdir: Path, settings: Settings) -> bool:
         address = address_below(given, crawl.name) if given and drones else given
         for line, is_sound in copy_to_store(crawl, address, keep=keep, open_folder=StoreFolder):
             sound = sound and is_sound
-            say(line)
+            print_line(line)
     return sound
 
 
@@ -492,7 +492,7 @@ class _StoreLines(logging.Handler):
     """Prints what is said meanwhile: which file is stored, and why one is not."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        say(record.getMessage())
+        print_line(record.getMessage())
 
 
 def _log_aloud() -> None:
@@ -504,7 +504,7 @@ def _log_aloud() -> None:
 class WaczExport(ToolCommand):
     """Exit status 0 and a summary, or 1 and one line, without a file; docs/archive.md has examples."""
 
-    says = "Pack the archive of a crawl or hive into one WACZ file"
+    summary = "Pack the archive of a crawl or hive into one WACZ file"
     usage = "JOBDIR [-o FILE]"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -526,8 +526,8 @@ class WaczExport(ToolCommand):
         try:
             forgotten = Forgotten(records_in(jobdir))
             for line in pack(jobdir, target, time.time(), found, forgotten):
-                say(line)
-            say(f"{target}: {_wacz_figures(found)}")
+                print_line(line)
+            print_line(f"{target}: {_wacz_figures(found)}")
         except (CannotPack, StoreError) as error:
             self.fail(str(error))
         except OSError as error:
@@ -549,7 +549,7 @@ class Command(CommandGroup):
     """`webcrawl export`: one command per kind of export."""
 
     name = "export"
-    says = (
+    summary = (
         "Make a WACZ file, WET and WAT files, a file of documents, clusters of near-duplicates or a "
         "host graph; copy files to a store"
     )

@@ -27,10 +27,10 @@ from webcrawl.tools.tool_command import (
     CannotPrint,
     CommandGroup,
     ToolCommand,
-    add_loudness,
-    complain,
-    say,
-    say_all,
+    add_verbosity_options,
+    print_error,
+    print_line,
+    print_text,
     usage_error,
 )
 
@@ -74,14 +74,14 @@ class HiveCommand(ToolCommand):
         return HiveTarget(self.settings, args[0])
 
     def _refuse(self, why: str, status: ExitStatus) -> None:
-        complain(text_without_credentials(why))
+        print_error(text_without_credentials(why))
         self.exitcode = status
 
 
 class HiveRunning(HiveCommand):
     """N drones, each an ordinary `scrapy crawl`."""
 
-    says = "Run the crawl, or resume it (`run` may be left out)"
+    summary = "Run the crawl, or resume it (`run` may be left out)"
     usage = "SPIDER [-n N] -a seeds=SRC [options]"
     listed_options = SETTINGS_OPTION | LOG_OPTIONS
     without_server = ExitStatus.FAILED
@@ -91,7 +91,7 @@ class HiveRunning(HiveCommand):
         _add_arguments(parser, "an argument of the spider, as for crawl (may be repeated)")
         _add_drones(parser, "how many processes; 0: one per core (default: as before, at first 0)")
         parser.add_argument("--pin-cpus", action="store_true", help="keep each drone on one core")
-        add_loudness(parser)
+        add_verbosity_options(parser)
 
     def carry_out(self, args: list[str], opts: argparse.Namespace) -> int:
         if not args:
@@ -117,7 +117,7 @@ class HiveRunning(HiveCommand):
 class HiveStatus(HiveCommand):
     """Prints a line for each drone, also of a hive that is not running."""
 
-    says = "Show the drones of a hive"
+    summary = "Show the drones of a hive"
     usage = "JOBDIR|URL [--json]"
     example = "status JOBDIR|URL"
 
@@ -134,16 +134,16 @@ class HiveStatus(HiveCommand):
                 f"{args[0]}: no drone of a hive named {common['name']} is known there"
             )
         if opts.json:
-            say_all(f"{json.dumps({**common, 'drones': found}, indent=1)}\n")
+            print_text(f"{json.dumps({**common, 'drones': found}, indent=1)}\n")
         else:
-            say_all("".join(f"{readable(line)}\n" for line in status_table(found, common)))
+            print_text("".join(f"{readable(line)}\n" for line in status_table(found, common)))
         return ExitStatus.DONE if common["state"] == RUNNING else ExitStatus.NOT_RUNNING
 
 
 class HiveResize(HiveCommand):
     """Waits until slots are where they belong."""
 
-    says = "Change the number of drones of a running hive"
+    summary = "Change the number of drones of a running hive"
     usage = "JOBDIR|URL -n N"
     example = "resize JOBDIR|URL -n N"
 
@@ -157,13 +157,13 @@ class HiveResize(HiveCommand):
         target = self.target(args)
         if opts.drones is None:
             raise usage_error(f"how many drones? {program()} hive resize JOBDIR|URL -n N")
-        return resize(target, _number("-n", opts.drones, f"from 1 to {MAX_DRONES}"), say)
+        return resize(target, _number("-n", opts.drones, f"from 1 to {MAX_DRONES}"), print_line)
 
 
 class HiveAdoption(HiveCommand):
     """Without --jobdir or --lost the drone gives its part away itself, wherever it runs."""
 
-    says = "Give the part of one drone to the others"
+    summary = "Give the part of one drone to the others"
     usage = "JOBDIR|URL --drone K [options]"
     example = "adopt JOBDIR|URL --drone K"
 
@@ -199,19 +199,19 @@ class HiveAdoption(HiveCommand):
             raise usage_error("--lost, --jobdir: a drone whose JOBDIR is there is not lost")
         drone = _number("--drone", opts.drone, f"from 0 to {MAX_DRONES - 1}")
         if opts.lost:
-            return adopt_lost(target, drone, say, sure=opts.yes, now=opts.now)
+            return adopt_lost(target, drone, print_line, sure=opts.yes, now=opts.now)
         if not opts.jobdir:  # it runs, or is started elsewhere
-            return give_up(target, drone, say)
+            return give_up(target, drone, print_line)
         found = _found(Path(opts.jobdir))
         words = adopted_drone_command(self.settings, target, drone, opts.jobdir, _arguments(opts))
-        return adopt(target, drone, found, words, say)
+        return adopt(target, drone, found, words, print_line)
 
 
 class Command(CommandGroup):
     """`webcrawl hive web -n N -a seeds=SRC` runs a hive; a command after `hive` asks or changes it."""
 
     name = "hive"
-    says = "Run one crawl on several processes or machines"
+    summary = "Run one crawl on several processes or machines"
     default_settings: ClassVar[dict[str, Any]] = {}
     members = {  # noqa: RUF012 - a constant of the class
         RUN: HiveRunning,
@@ -233,13 +233,13 @@ class Command(CommandGroup):
         self._parser = argparse.ArgumentParser(
             prog=program(),
             usage=f"{program()} hive {self.syntax()}",
-            description=f"{self.says}. Pause, stop and exclude by `{program()} ctl JOBDIR`, as for one crawl.",
+            description=f"{self.summary}. Pause, stop and exclude by `{program()} ctl JOBDIR`, as for one crawl.",
             formatter_class=parser.formatter_class,
             conflict_handler="resolve",
         )
         self.add_members(self._parser)
         ToolCommand.add_options(self, parser)
-        add_loudness(parser)
+        add_verbosity_options(parser)
         parser.add_argument(
             "-h", "--help", action="store_true", help="explain this command, or one of its own"
         )

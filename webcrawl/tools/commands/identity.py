@@ -14,10 +14,10 @@ from webcrawl.tools.tool_command import (
     SETTINGS_OPTION,
     CommandGroup,
     ToolCommand,
-    say,
-    say_all,
+    print_line,
+    print_text,
     usage_error,
-    whole,
+    whole_number,
 )
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class NewKey(IdentityCommand):
     """Makes an Ed25519 key that its owner alone can read."""
 
     name = "new"
-    says = "Make a key"
+    summary = "Make a key"
     usage = "FILE"
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -66,14 +66,14 @@ class NewKey(IdentityCommand):
         except OSError as error:
             self.fail(f"{name}: {error.strerror or error}")
         else:
-            say(f"{name}: Ed25519 key {key.keyid}, readable only by its owner")
+            print_line(f"{name}: Ed25519 key {key.keyid}, readable only by its owner")
 
 
 class KeyDirectory(IdentityCommand):
     """Writes the directory, and the header fields to serve it with."""
 
     name = "directory"
-    says = "Make the signed directory of keys that a web server is to publish"
+    summary = "Make the signed directory of keys that a web server is to publish"
     usage = "--key FILE [--key NEXT] --agent https://ORIGIN -o DIR [--days 30]"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -94,7 +94,7 @@ class KeyDirectory(IdentityCommand):
         if args or not opts.key or not opts.agent or not opts.o:
             raise self.wrong_words()
         days, folder, agent = (
-            whole("--days", opts.days, 1, MOST_DAYS),
+            whole_number("--days", opts.days, 1, MOST_DAYS),
             Path(opts.o),
             _agent(opts.agent),
         )
@@ -115,11 +115,11 @@ class KeyDirectory(IdentityCommand):
         except OSError as error:
             self.fail(f"{error.filename or folder}: {error.strerror or error}")
             return
-        say(f"{folder / directory.PATH[1:]}: {', '.join(key.keyid for key in keys)}")
-        say(
+        print_line(f"{folder / directory.PATH[1:]}: {', '.join(key.keyid for key in keys)}")
+        print_line(
             f"{folder / directory.HEADERS}, {folder / directory.NGINX}: fields of the response, for a web server"
         )
-        say(
+        print_line(
             f"signed for {agent} until {iso(created + days * directory.DAY, fraction=False)}: run this command "
             "again before then"
         )
@@ -140,7 +140,9 @@ class IdentityCheck(IdentityCommand):
     """Prints a line for each finding."""
 
     name = "verify"
-    says = "Check a published directory, a request signed by its keys, the names of our addresses"
+    summary = (
+        "Check a published directory, a request signed by its keys, the names of our addresses"
+    )
     usage = "URL|FILE|DIR [--agent https://ORIGIN] [--request FILE] [--addresses NETWORKS]"
     listed_options = SETTINGS_OPTION
 
@@ -204,14 +206,14 @@ class IdentityCheck(IdentityCommand):
             if finding.wrong:
                 self.fail(finding.text)
             else:
-                say(finding.text)
+                print_line(finding.text)
 
 
 class IdentityPage(IdentityCommand):
     """Prints the page, or writes it with a file of the addresses beside it."""
 
     name = "page"
-    says = "Make the page that says who crawls, for the address in USER_AGENT"
+    summary = "Make the page that says who crawls, for the address in USER_AGENT"
     usage = "[-o FILE] [--reason TEXT] [--addresses NETWORKS]"
     listed_options = SETTINGS_OPTION
 
@@ -235,14 +237,14 @@ class IdentityPage(IdentityCommand):
             found, now = who(self.settings, opts.reason, _networks(opts.addresses)), time.time()
             text = page(found, now)
             if not opts.o:
-                say_all(text)
+                print_text(text)
                 return
             Path(opts.o).write_text(text, encoding="utf-8")
-            say(f"{opts.o}: publish it at the address in USER_AGENT")
+            print_line(f"{opts.o}: publish it at the address in USER_AGENT")
             if found.networks:
                 place = Path(opts.o).with_name(ADDRESSES)
                 place.write_text(listed(found.networks, now), encoding="utf-8")
-                say(f"{place}: publish it next to that page")
+                print_line(f"{place}: publish it next to that page")
         except SettingError as error:
             self.fail(str(error))
         except OSError as error:
@@ -253,7 +255,7 @@ class Command(CommandGroup):
     """`webcrawl identity`: docs/site-owners-operator.md has examples."""
 
     name = "identity"
-    says = "Make the crawler's key, its directory and the page that says who crawls; check them"
+    summary = "Make the crawler's key, its directory and the page that says who crawls; check them"
     members = {  # noqa: RUF012 - a constant of the class
         "new": NewKey,
         "directory": KeyDirectory,

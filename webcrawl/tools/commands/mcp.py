@@ -16,7 +16,7 @@ from webcrawl.base.loading import missing
 from webcrawl.base.settings import SETTINGS
 from webcrawl.base.settings.setting_kinds import is_whole
 from webcrawl.tools.commands.dashboard import ROOT, ask_crawl
-from webcrawl.tools.tool_command import SETTINGS_OPTION, ToolCommand, need_jobdir
+from webcrawl.tools.tool_command import SETTINGS_OPTION, ToolCommand, require_jobdir
 
 MOST = 1_000_000  # pages of a budget
 DOMAIN = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)*", re.IGNORECASE)
@@ -25,13 +25,13 @@ DOMAIN = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)*", re.IGNORECASE)
 class Command(ToolCommand):
     """Ends when the agent closes its side; exit status 0."""
 
-    says = "Let agents search and read crawls (MCP)"
+    summary = "Let agents search and read crawls (MCP)"
     usage = "[JOBDIR ...] [--allow-crawl DOMAIN=PAGES]"
     listed_options = SETTINGS_OPTION
 
     def long_desc(self) -> str:
         return (
-            f"{self.says}, over standard input and output. Without a JOBDIR it serves all crawls below ./{ROOT}."
+            f"{self.summary}, over standard input and output. Without a JOBDIR it serves all crawls below ./{ROOT}."
             " Nothing is fetched unless --allow-crawl says where, and how many pages."
         )
 
@@ -57,7 +57,7 @@ class Command(ToolCommand):
         from webcrawl.tools.dashboard.crawls import CrawlFinder, is_jobdir  # noqa: PLC0415 - as above, here and below
 
         for jobdir in jobdirs:
-            need_jobdir(jobdir, is_jobdir)
+            require_jobdir(jobdir, is_jobdir)
         pages = dict(map(_budget_of, allowed))
         try:
             from webcrawl.tools.mcp_server import Budget, serve  # noqa: PLC0415

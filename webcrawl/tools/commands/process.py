@@ -22,7 +22,7 @@ from webcrawl.base.readable import count
 from webcrawl.base.settings.setting_kinds import words
 from webcrawl.crawl.default_jobdir import default_jobdir
 from webcrawl.tools.commands.crawl import Command as CrawlCommand
-from webcrawl.tools.tool_command import add_loudness
+from webcrawl.tools.tool_command import add_verbosity_options
 
 if TYPE_CHECKING:
     from webcrawl.record.shards import Shard
@@ -50,7 +50,7 @@ class Command(CrawlCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         BaseRunSpiderCommand.add_options(self, parser)
         name_program(parser, self)
-        add_loudness(parser)
+        add_verbosity_options(parser)
         parser.add_argument(
             "--shard",
             metavar="K/N",

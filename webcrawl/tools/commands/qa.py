@@ -13,7 +13,7 @@ from webcrawl.base.loading import missing
 from webcrawl.base.program import ExitStatus, program
 from webcrawl.base.readable import count, readable
 from webcrawl.base.settings.crawl_settings import ACTIONS
-from webcrawl.tools.tool_command import ToolCommand, complain, say, usage_error
+from webcrawl.tools.tool_command import ToolCommand, print_error, print_line, usage_error
 
 if TYPE_CHECKING:
     from webcrawl.adapter.replays import ReplayComparison
@@ -23,9 +23,9 @@ LEAST = 0.9
 
 
 class Command(ToolCommand):
-    """Exit status 1 if a page differs, or cannot be compare_pages (docs/browser.md)."""
+    """Exit status 1 if a page differs, or cannot be compared (docs/browser.md)."""
 
-    says = "Replay a WACZ package in a browser, and list the pages that differ"
+    summary = "Replay a WACZ package in a browser, and list the pages that differ"
     usage = "FILE.wacz [--live] [--actions NAMES] [--least SHARE] [--json]"
 
     def long_desc(self) -> str:
@@ -86,30 +86,30 @@ class Command(ToolCommand):
             different += differs
             unseen += page.text is None and page.screenshot is None and not page.error
             if opts.json:
-                say(json.dumps({**page.as_dict(), "differs": differs}))
+                print_line(json.dumps({**page.as_dict(), "differs": differs}))
             elif differs or page.missing:
                 _say(page)
         if not opts.json:
-            say(f"{count(pages, 'page')} replayed, {different} of them different")
+            print_line(f"{count(pages, 'page')} replayed, {different} of them different")
         if unseen:
-            complain(
-                f"{count(unseen, 'page')} compare_pages by resources only: the crawl kept neither document nor"
+            print_error(
+                f"{count(unseen, 'page')} compared by resources only: the crawl kept neither document nor"
                 " screenshot (RENDER=all, RENDER_VIEWS=view)"
             )
         if different:
             self.exitcode = ExitStatus.FAILED
 
     def _fail(self, why: str, *, as_json: bool) -> None:
-        complain(why, as_json=as_json)
+        print_error(why, as_json=as_json)
         self.exitcode = ExitStatus.FAILED
 
 
 def _say(page: ReplayComparison) -> None:
     shares = (("text", page.text), ("screenshot", page.screenshot), ("resources", page.resources))
     known = ", ".join(f"{name} {share:.1%}" for name, share in shares if share is not None)
-    say(f"{page.url}: {page.error or known}")
+    print_line(f"{page.url}: {page.error or known}")
     for url in page.missing:
-        say(readable(f"  missing: {url}"))
+        print_line(readable(f"  missing: {url}"))
 
 
 def _actions(text: str) -> tuple[str, ...]:

@@ -9,7 +9,14 @@ from pathlib import Path
 
 from webcrawl.base.program import program
 from webcrawl.store.errors import StoreError
-from webcrawl.tools.tool_command import ToolCommand, say, say_all, usage_error, whole, write_page
+from webcrawl.tools.tool_command import (
+    ToolCommand,
+    print_line,
+    print_text,
+    usage_error,
+    whole_number,
+    write_page,
+)
 
 NAME = "report.html"
 # bits: beyond, too many fingerprints that have nothing in common share what they are sorted by
@@ -19,7 +26,7 @@ FARTHEST = 6
 class Command(ToolCommand):
     """Reads the last checkpoint, and changes nothing of the crawl (docs/watch.md)."""
 
-    says = "Make one HTML page on a crawl: figures, hosts, seeds, what went wrong"
+    summary = "Make one HTML page on a crawl: figures, hosts, seeds, what went wrong"
     usage = "JOBDIR [options]"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -42,7 +49,7 @@ class Command(ToolCommand):
             raise usage_error(f"one folder: {program()} report JOBDIR")
         jobdir, near = (
             Path(args[0]),
-            whole("--near-duplicate-bits", opts.near_duplicate_bits, 0, FARTHEST),
+            whole_number("--near-duplicate-bits", opts.near_duplicate_bits, 0, FARTHEST),
         )
         try:
             self._page(jobdir, opts.output, near)
@@ -55,7 +62,7 @@ class Command(ToolCommand):
         target = None if output == "-" else _target(jobdir, output)
         text = report(jobdir, default_terms(), time.time(), near)
         if target is None:
-            say_all(text.encode())
+            print_text(text.encode())
             return
         try:
             write_page(target, text)
@@ -65,7 +72,7 @@ class Command(ToolCommand):
             )
             self.fail(f"{target}: {error.strerror or error}{elsewhere}")
             return
-        say(str(target))
+        print_line(str(target))
 
 
 def default_terms() -> Mapping[str, str]:

@@ -15,7 +15,13 @@ from webcrawl.base.program import ExitStatus, program
 from webcrawl.base.readable import readable
 from webcrawl.store.errors import StoreError
 from webcrawl.tools.crawl_search import search_of
-from webcrawl.tools.tool_command import ToolCommand, complain, read_enough, usage_error, whole
+from webcrawl.tools.tool_command import (
+    ToolCommand,
+    ignore_closed_pipe,
+    print_error,
+    usage_error,
+    whole_number,
+)
 
 if TYPE_CHECKING:
     from webcrawl.record.fulltext.text_search import FoundPage, Snippet
@@ -27,9 +33,9 @@ MOST = 10_000
 class Command(ToolCommand):
     """Exit status 0, found or not; 1 if an index is missing, 2 without a query."""
 
-    says = "Search the text of the pages (OUTPUTS=index)"
+    summary = "Search the text of the pages (OUTPUTS=index)"
     usage = "JOBDIR WORDS... [-n 10] [--json]"
-    takes_words = True
+    accepts_dashed_words = True
 
     def long_desc(self) -> str:
         return (
@@ -53,25 +59,25 @@ class Command(ToolCommand):
         query = " ".join(args[1:])
         if not query.strip():
             raise usage_error(f"give a folder and words: {program()} search JOBDIR WORDS...")
-        most = whole("-n", opts.most, 1, MOST)
+        most = whole_number("-n", opts.most, 1, MOST)
         fail = partial(self._fail, as_json=opts.json)
         try:
             search = search_of(Path(args[0]))
             total, answers = search.find(query, most)
             if search.remark:
-                complain(search.remark)
+                print_error(search.remark)
             (_as_json if opts.json else _as_text)(total, answers)
             for error in search.unread:
                 self._fail(ExitStatus.FAILED, f"{error}; its pages are not among these")
         except ImportError:
             fail(ExitStatus.FAILED, missing("tantivy"))
         except BrokenPipeError:
-            read_enough()
+            ignore_closed_pipe()
         except (StoreError, OSError) as error:
             fail(ExitStatus.FAILED, str(error))
 
     def _fail(self, status: int, why: str, *, as_json: bool = False) -> None:
-        complain(why, as_json=as_json)
+        print_error(why, as_json=as_json)
         self.exitcode = status
 
 

@@ -16,11 +16,11 @@ from webcrawl.base.settings.checked_settings import CheckedSettings, with_values
 from webcrawl.tools.tool_command import (
     SETTINGS_OPTION,
     ToolCommand,
-    complain,
-    say,
-    say_all,
+    print_error,
+    print_line,
+    print_text,
     usage_error,
-    whole,
+    whole_number,
 )
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ STORES = {
 class Command(ToolCommand):
     """`webcrawl segments`: exit status 1 and one line if it fails, or tables could not be read."""
 
-    says = "Build the next list of URLs from the links that crawls found"
+    summary = "Build the next list of URLs from the links that crawls found"
     usage = "build JOBDIR... [options]"
     default_settings: ClassVar[dict[str, Any]] = {}
     listed_options = SETTINGS_OPTION
@@ -72,14 +72,14 @@ class Command(ToolCommand):
         name, *folders = args or [""]
         if name != "build" or not folders or not all(folders):
             raise usage_error(f"{program()} segments build JOBDIR...")
-        opts.urls = whole("--urls", opts.urls, 1, MOST)
+        opts.urls = whole_number("--urls", opts.urls, 1, MOST)
         from webcrawl.adapter.preflight import REASONS  # noqa: PLC0415 - Scrapy imports every command for any
 
         try:
             self.exitcode = _build(self.settings, [*map(Path, folders)], opts)
         except (*REASONS, CannotStart, OSError) as error:
             self.exitcode = ExitStatus.FAILED
-            complain(text_without_credentials(str(error)), as_json=opts.json)
+            print_error(text_without_credentials(str(error)), as_json=opts.json)
         except KeyboardInterrupt:
             self.exitcode = ExitStatus.INTERRUPTED
 
@@ -126,15 +126,17 @@ def _build(settings: Settings, jobdirs: list[Path], opts: argparse.Namespace) ->
         "lost": lost,
     }
     if opts.json:
-        say_all(f"{json.dumps(answer)}\n")
+        print_text(f"{json.dumps(answer)}\n")
     elif made:
-        say(
+        print_line(
             f"{target}: {count(made['urls'], 'URL')}, {count(made['hosts'], 'host')}, "
             f"{count(made['domains'], 'domain')}, at most {made['per_host']} per host; {made['left']} left for later, "
             f"{answer['known']} known"
         )
     else:
-        say(f"{target}: segment {builder.number}, which had been built earlier but not delivered")
+        print_line(
+            f"{target}: segment {builder.number}, which had been built earlier but not delivered"
+        )
     if lost:
         what = "crawl or table" if lost == 1 else "crawls or tables"
         sys.stderr.write(f"{lost} {what} could not be read, so its links are missing\n")

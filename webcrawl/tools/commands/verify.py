@@ -13,7 +13,13 @@ from webcrawl.base.program import program
 from webcrawl.base.readable import by_type, count
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.jobdir.crawls import hive_of
-from webcrawl.tools.tool_command import ToolCommand, complain, say, say_all, usage_error
+from webcrawl.tools.tool_command import (
+    ToolCommand,
+    print_error,
+    print_line,
+    print_text,
+    usage_error,
+)
 
 FIGURES = {
     name: name
@@ -24,7 +30,7 @@ FIGURES = {
 class Command(ToolCommand):
     """Exit status 0 and a summary, or 1 and one line per damaged place (docs/verify-move-upgrade.md)."""
 
-    says = "Check every file of a crawl; change none"
+    summary = "Check every file of a crawl; change none"
     usage = "JOBDIR [--json]"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -48,7 +54,7 @@ def verified(jobdir: str, *, as_json: bool = False) -> int:
         damages = verify(path, found) if hive_of(path) is None else verify_hive(path, found)
         return (_print_json if as_json else _print)(jobdir, damages, found)
     except (StoreError, OSError) as error:
-        complain(error, as_json=as_json)
+        print_error(error, as_json=as_json)
     return 1
 
 
@@ -56,9 +62,9 @@ def _print(jobdir: str, damages: Iterator[DamagedFile], found: Counter[str]) -> 
     places = 0
     for damage in damages:
         places += 1
-        say(str(damage))
+        print_line(str(damage))
     for line in [f"{jobdir}: damaged places: {places}"] if places else _summary(jobdir, found):
-        say(line)
+        print_line(line)
     return min(places, 1)
 
 
@@ -73,7 +79,7 @@ def _print_json(jobdir: str, damages: Iterator[DamagedFile], found: Counter[str]
         "cut": _cut(found),
         "summary": summary,
     }
-    say_all(f"{json.dumps(about)}\n")
+    print_text(f"{json.dumps(about)}\n")
     return min(len(damaged), 1)
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from webcrawl.base.program import ExitStatus, program
 from webcrawl.base.readable import readable
 from webcrawl.store.errors import StoreError
-from webcrawl.tools.tool_command import ToolCommand, complain, read_enough, usage_error
+from webcrawl.tools.tool_command import ToolCommand, ignore_closed_pipe, print_error, usage_error
 
 if TYPE_CHECKING:
     from webcrawl.tools.why.answer import WhyAnswer
@@ -27,7 +27,7 @@ USAGE = f"give a folder and a URL: {program()} why JOBDIR URL, or --file URLS"
 class Command(ToolCommand):
     """Exit status 0, whatever the answer; 1 and a line if the folder cannot be read as a crawl."""
 
-    says = "Explain what happened to a URL"
+    summary = "Explain what happened to a URL"
     usage = "JOBDIR URL | JOBDIR --file URLS"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -56,10 +56,10 @@ class Command(ToolCommand):
         except KeyboardInterrupt:
             self.exitcode = ExitStatus.INTERRUPTED
         except BrokenPipeError:
-            read_enough()
+            ignore_closed_pipe()
         except (StoreError, OSError) as error:
             self.exitcode = ExitStatus.FAILED
-            complain(error, as_json=opts.json)
+            print_error(error, as_json=opts.json)
 
     def _answer(self, jobdir: Path, urls: list[str], opts: argparse.Namespace) -> None:
         from webcrawl.tools.why.answer import OpenedCrawls  # noqa: PLC0415 - as above, and what follows
