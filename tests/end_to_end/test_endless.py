@@ -10,7 +10,7 @@ from tests.support.endless_pipelines import Impatient
 from tests.support.named_sites import sites
 from webcrawl.crawl.control import client
 from webcrawl.crawl.control.command import NoAnswer
-from webcrawl.tools.commands.crawl import SAME
+from webcrawl.tools.commands.crawl import SAME_SIGNAL_SECONDS
 
 FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "CHECKPOINT_INTERVAL": 0.3}
 OURS = "tests.support.endless_pipelines"
@@ -141,7 +141,7 @@ def test_a_second_signal_while_code_blocks(tmp_path, web, monkeypatch):
     ):
         client.Client(crawl.jobdir, 60).ask("status")
     running.interrupt()
-    time.sleep(SAME + 0.2)
+    time.sleep(SAME_SIGNAL_SECONDS + 0.2)
     begun = time.monotonic()
     running.interrupt()
 

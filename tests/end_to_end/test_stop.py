@@ -12,7 +12,7 @@ from tests.support.crawling import QUICK, Crawl, wait_until
 from tests.support.examples import in_campaign
 from tests.support.plain_site import Site, serving
 from webcrawl.lab.simweb import wait_until_idle
-from webcrawl.tools.commands.crawl import SAME
+from webcrawl.tools.commands.crawl import SAME_SIGNAL_SECONDS
 
 FAST = {"POLITENESS_FACTOR": 0, "POLITENESS_MIN_DELAY": 0, "CONCURRENT_REQUESTS": 8}
 
@@ -149,7 +149,7 @@ class TestSignals:
         wait_until(lambda: server.busy == 4)
         running.interrupt()
         wait_until(lambda: "Send again to force" in said(crawl))
-        time.sleep(SAME)
+        time.sleep(SAME_SIGNAL_SECONDS)
         running.interrupt()
 
         assert running.wait() == 130

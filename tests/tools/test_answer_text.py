@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webcrawl.tools.answer_text import shown, status
+from webcrawl.tools.answer_text import answer_lines, status_lines
 
 FIGURES = {
     "state": "running",
@@ -42,7 +42,7 @@ def test_each(answer, lines):
     """A mapping is a line for each key, a list of mappings a table, and nothing controls the
     terminal.
     """
-    assert [*shown(answer)] == lines
+    assert [*answer_lines(answer)] == lines
 
 
 JSON = st.recursive(
@@ -55,12 +55,12 @@ JSON = st.recursive(
 @given(JSON)
 def test_whatever_it_is(answer):
     """Any answer is lines without a character that a terminal takes for anything else."""
-    assert all("\x1b" not in line and "\n" not in line for line in shown(answer))
+    assert all("\x1b" not in line and "\n" not in line for line in answer_lines(answer))
 
 
 def test_status():
     """The state of a crawl is one line, and one for each thing that is in force."""
-    found = [*status({**FIGURES, "in_force": ["pause", "exclude \x1b"], "bytes": 2_500_000})]
+    found = [*status_lines({**FIGURES, "in_force": ["pause", "exclude \x1b"], "bytes": 2_500_000})]
 
     assert found == [
         "running, 62 s since the start: 1 page of 5 answers, 3 queued, 4 hosts, 2 failures, 2.5 MB",
@@ -72,24 +72,28 @@ def test_status():
 
 def test_trouble():
     """Why nothing is fetched stands beside the state, unless that says it."""
-    assert next(status({**FIGURES, "trouble": "no network"})).startswith(
+    assert next(status_lines({**FIGURES, "trouble": "no network"})).startswith(
         "running (no network), 62 s"
     )
-    assert next(status({**FIGURES, "state": "paused", "trouble": "paused"})).startswith(
+    assert next(status_lines({**FIGURES, "state": "paused", "trouble": "paused"})).startswith(
         "paused, 62 s"
     )
 
 
 def test_what_bounds_it():
     """A line says what bounds the crawl now; of a hive what has, in all."""
-    assert [*status({**FIGURES, "bound": "politeness \x1b"})][1:] == ["bound by politeness \\x1b"]
-    assert [*status({**FIGURES, "bound/slots": 3, "bound/disk": 1})][1:] == [
+    assert [*status_lines({**FIGURES, "bound": "politeness \x1b"})][1:] == [
+        "bound by politeness \\x1b"
+    ]
+    assert [*status_lines({**FIGURES, "bound/slots": 3, "bound/disk": 1})][1:] == [
         "bound by CONCURRENT_REQUESTS 75 %, the disk 25 %"
     ]
 
 
 def test_a_hive_has_a_row_for_each_drone():
     """Of a hive there is a row for each drone besides."""
-    found = [*status({**FIGURES, "drones": [{"drone": 0, "pages": 1}, {"drone": 1, "pages": 0}]})]
+    found = [
+        *status_lines({**FIGURES, "drones": [{"drone": 0, "pages": 1}, {"drone": 1, "pages": 0}]})
+    ]
 
     assert found[1:] == ["drone  pages", "0      1", "1      0"]

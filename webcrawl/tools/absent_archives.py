@@ -1,4 +1,7 @@
-"""Says which archive files of a crawl its readers will not find: they are in a store, or away."""
+"""Names the finished archive files of a crawl that are not in its folder any more.
+
+They were uploaded to a store, or their owner has moved them away.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +21,22 @@ FOLDER = "warc"
 
 
 def absent_archives(argument: str) -> Iterator[str]:
-    """Yield lines for the crawl or hive that the argument of a command names; none for others."""
+    """Yield a line for each crawl that lacks archive files.
+
+    `argument` is an argument of a command: a crawl, a hive, or its folder of archives. Any other
+    argument yields nothing.
+    """
     path = Path(argument)
     if not path.is_dir():
         return
-    # a damaged state says nothing of archives, which can be read all the same
+    # The archive of a crawl with a damaged state can be read all the same.
     with suppress(StoreError):
         for crawl in crawls_of(path.parent if path.name == FOLDER else path):
-            yield from _absent_of(crawl)
+            yield from _absent_from(crawl)
 
 
-def _absent_of(crawl: Path) -> Iterator[str]:
+def _absent_from(crawl: Path) -> Iterator[str]:
+    """Yield a line on the files in a store, and one on those that are neither here nor there."""
     yield from notices_of_unread_files(crawl, FOLDER, (ARCHIVE,))
     if not is_crawl(crawl):
         return
@@ -37,7 +45,8 @@ def _absent_of(crawl: Path) -> Iterator[str]:
     archives = sorted(
         name for name in finished if name.startswith(f"{FOLDER}/") and name.endswith(ARCHIVE)
     )
-    away = [name for name in archives if name not in in_store and not (crawl / name).exists()]
-    if away:
-        what = count(len(away), "finished archive file")
-        yield f"{readable(str(crawl))}: {what} no longer here, and left out ({away[0]}{', …' * (len(away) > 1)})"
+    missing = [name for name in archives if name not in in_store and not (crawl / name).exists()]
+    if missing:
+        files = count(len(missing), "finished archive file")
+        examples = f"{missing[0]}, …" if len(missing) > 1 else missing[0]
+        yield f"{readable(str(crawl))}: {files} no longer here, and left out ({examples})"

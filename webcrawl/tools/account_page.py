@@ -311,7 +311,7 @@ COLUMNS = (
 )
 
 
-def sheet(account: SiteAccount) -> Iterator[str]:
+def csv_lines(account: SiteAccount) -> Iterator[str]:
     """Yield lines as RFC 4180 has them."""
     buffer = io.StringIO()
     writer = csv.writer(buffer)

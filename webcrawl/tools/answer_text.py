@@ -11,21 +11,21 @@ from webcrawl.crawl import progress
 from webcrawl.crawl.bound import in_words as causes_in_words
 from webcrawl.store.jobdir.revisit_figures import figures_of, in_words
 
-WIDEST = 60  # characters of a cell; --json has all
+MAX_CELL_CHARS = 60  # --json prints longer values whole
 
 
-def shown(answer: Any) -> Iterator[str]:
-    """Yield the lines of an answer; whatever is in it, a terminal can show them.
+def answer_lines(answer: Any) -> Iterator[str]:
+    """Yield the lines of an answer, with control characters escaped.
 
-    A mapping is a line for each key. A list of flat mappings is a table, and of any other list each
-    item has its lines.
+    A mapping has a line for each key. A list of flat mappings is a table. Each item of any other
+    list has lines of its own.
     """
     for line in _lines(answer):
         yield readable(line)
 
 
-def status(figures: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the progress of a crawl or a hive: the main figures of all that `--json` has."""
+def status_lines(figures: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the progress of a crawl or a hive: the main ones of the figures that `--json` prints."""
     state = figures.get("state", "")
     trouble = figures.get("trouble") or ""
     # A paused crawl has "paused" for both.
@@ -33,9 +33,11 @@ def status(figures: Mapping[str, Any]) -> Iterator[str]:
     yield readable(
         f"{state}{why}, {figures.get('seconds', 0):.0f} s since the start: {progress.line(figures)}"
     )
-    if waits := figures.get("waits"):
+    waits = figures.get("waits")
+    if waits:
         yield readable(str(waits))
-    if bound := figures.get("bound") or causes_in_words(figures):
+    bound = figures.get("bound") or causes_in_words(figures)
+    if bound:
         yield readable(f"bound by {bound}")
     revisits = figures_of(figures)
     if revisits is not None:
@@ -43,7 +45,7 @@ def status(figures: Mapping[str, Any]) -> Iterator[str]:
     if figures.get("in_force"):
         yield "in force by command:"
         yield from (f"  {readable(str(line))}" for line in figures["in_force"])
-    yield from shown(figures.get("drones", []))
+    yield from answer_lines(figures.get("drones", []))
 
 
 def _lines(answer: Any) -> Iterator[str]:
@@ -52,16 +54,16 @@ def _lines(answer: Any) -> Iterator[str]:
     elif isinstance(answer, Sequence) and not isinstance(answer, str):
         yield from _list(answer)
     else:
-        yield _said(answer)
+        yield _plain_text(answer)
 
 
 def _mapping(answer: Mapping[Any, Any]) -> Iterator[str]:
-    """Yield a line for each plain value, and of all others a heading with their lines below it."""
-    plain = [str(name) for name, value in answer.items() if _is_plain(value)]
-    width = max(map(len, plain), default=0)
+    """Yield a line for each plain value, and for each other value a heading and indented lines."""
+    plain_names = [str(name) for name, value in answer.items() if _is_plain(value)]
+    width = max(map(len, plain_names), default=0)
     for name, value in answer.items():
         if _is_plain(value):
-            yield f"{name!s:<{width}}  {_said(value)}".rstrip()
+            yield f"{name!s:<{width}}  {_plain_text(value)}".rstrip()
             continue
         yield f"{name}:"
         for line in _lines(value):
@@ -82,32 +84,35 @@ def _is_row(item: Any) -> bool:
 
 def _table(items: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield a heading and a line for each item, in columns as wide as their longest cell."""
-    heads = list(dict.fromkeys(chain.from_iterable(items)))
-    cells_of = [[_short(_said(item.get(name))) for name in heads] for item in items]
-    rows = [heads, *cells_of]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
+    heading = list(dict.fromkeys(chain.from_iterable(items)))
+    rows = [[_shortened(_plain_text(item.get(name))) for name in heading] for item in items]
+    lines = [heading, *rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for row in lines:
         cells = map(str.ljust, row, widths)
         yield "  ".join(cells).rstrip()
 
 
 def _is_plain(value: Any) -> bool:
-    return isinstance(value, str) or not isinstance(value, (Mapping, Sequence)) or not value
+    """Return whether a value has one line: it is a text or a number, or it is empty."""
+    has_parts = isinstance(value, (Mapping, Sequence)) and not isinstance(value, str)
+    return not has_parts or not value
 
 
 def _is_cell(value: Any) -> bool:
-    """Return whether a value is plain, or has only plain ones in it."""
+    """Return whether a value is plain, or a container of plain values only."""
     if _is_plain(value):
         return True
     parts = value.values() if isinstance(value, Mapping) else value
     return all(map(_is_plain, parts))
 
 
-def _short(cell: str) -> str:
-    return cell if len(cell) <= WIDEST else f"{cell[: WIDEST - 3]}..."
+def _shortened(cell: str) -> str:
+    return cell if len(cell) <= MAX_CELL_CHARS else f"{cell[: MAX_CELL_CHARS - 3]}..."
 
 
-def _said(value: Any) -> str:
+def _plain_text(value: Any) -> str:
+    """Return a value as text. Items of a list have commas between; a dash stands for nothing."""
     if isinstance(value, (list, tuple)) and value:
         return ",".join(map(str, value))
     if value is None or value in ([], {}):

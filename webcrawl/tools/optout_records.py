@@ -1,4 +1,4 @@
-"""Reads from states who wants to be left alone, and finds in archives what is of a site."""
+"""Reads opt-outs of site owners from saved states, and finds the records of a site in archives."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from webcrawl.urls.exclusion_rules import ExclusionRules, OptOut, rules_of
 
 
 def records_of(crawls: Iterable[Path]) -> list[OptOut]:
-    """Return all records of these JOBDIRs as of their last checkpoints, each once.
+    """Return the opt-outs in these JOBDIRs as of their last checkpoints, without duplicates.
 
-    StoreError if one cannot be read.
+    Folders without a crawl are skipped. Raise StoreError if a state cannot be read.
     """
-    found: dict[OptOut, None] = {}
+    found: dict[OptOut, None] = {}  # a dict keeps the order
     for crawl in crawls:
         if is_crawl(crawl):
             found |= dict.fromkeys(JobDir(crawl).read(records_as_saved))
@@ -39,34 +39,33 @@ def records_of(crawls: Iterable[Path]) -> list[OptOut]:
 
 
 def records_as_saved(snapshot: Snapshot) -> list[OptOut]:
+    """Return the opt-outs of a checkpoint, those ordered by the command `exclude` included."""
     ordered = meta_row.value(snapshot, META, meta_row.mapping, dict[str, Any]())
     return [*saved_optouts(snapshot, ordered.get("excluded") or [])]
 
 
 def records_in(jobdir: Path) -> list[OptOut]:
-    """Return all records of a crawl, or of all drones of a hive."""
+    """Return the opt-outs of a crawl, or of all drones of a hive. Raise StoreError."""
     return records_of(crawls_of(jobdir))
 
 
 class SavedRecords:
-    """The records of a crawl that does not run, asked as one that runs is.
-
-    StoreError if a state cannot be read.
-    """
+    """The opt-outs of a crawl that is not running. Answers `excluded` as a running crawl does."""
 
     def __init__(self, jobdir: Path) -> None:
+        """Read the states of all crawls in a folder. Raise StoreError if one cannot be read."""
         crawls = [crawl for crawl in crawls_of(jobdir) if is_crawl(crawl)]
-        self.found = bool(crawls)
+        self.has_crawl = bool(crawls)
         self._records = records_of(crawls)
 
     def ask(self, *words: str) -> Answer:
-        """Answer the command `excluded`. Raise CommandError."""
+        """Return the answer to the command `excluded`. Raise CommandError for wrong words."""
         checked("excluded", *words)
         return excluded_among(self._records, *words)
 
 
 def crawls_with(archives: Sequence[Path]) -> list[Path]:
-    """Return the JOBDIRs in which these archive files lie, or the packages that they are in."""
+    """Return the JOBDIRs that contain these archive files, or the packages with the files."""
     found = [path.parent.parent for path in archives if path.parent.name == "warc"]
     packages = dict.fromkeys(filter(None, map(package_of, archives)))
     for package in packages:
@@ -76,7 +75,7 @@ def crawls_with(archives: Sequence[Path]) -> list[Path]:
 
 @dataclass(frozen=True, slots=True)
 class RecordPlace:
-    """One record, a gzip member by itself: `length` bytes of the file from `offset` on."""
+    """The place of an archive record: a gzip member of `length` bytes at `offset` of a file."""
 
     file: Path
     offset: int
@@ -86,13 +85,13 @@ class RecordPlace:
 
 
 class RecordFinder:
-    """The places of what a rule names.
+    """Finds the archive records of the URLs that an exclusion rule covers, for their deletion.
 
-    `unread`: archives that are not here, or not finished, in words.
+    Afterwards `unread` has a line for each archive file that is missing or not finished.
     """
 
     def __init__(self, jobdir: Path, rule: str) -> None:
-        """StoreError if it is no rule."""
+        """Raise StoreError if the rule is invalid."""
         try:
             self._rules: ExclusionRules = rules_of([OptOut(rule)])
         except RulesError as error:
@@ -101,36 +100,37 @@ class RecordFinder:
         self.unread: list[str] = []
 
     def __iter__(self) -> Iterator[RecordPlace]:
-        """File by file, in the order of each.
+        """Yield the places file by file, in the order of each file.
 
-        DamagedFile: a record that should be there cannot be read.
+        Raise DamagedFile if a record cannot be read.
         """
         for crawl in crawls_of(self._jobdir):
             try:
-                # or killed: then its last file is not finished either
+                # The last file of a crawl that runs, or was killed, is not finished.
                 archives = archives_of(crawl, running=True)
             except CannotPack as error:
                 self.unread.append(str(error))
                 continue
             self.unread += archives.left_out
             for archive in archives.paths:
-                yield from self._of(archive)
+                yield from self._places_in(archive)
 
-    def _of(self, archive: Path) -> Iterator[RecordPlace]:
+    def _places_in(self, archive: Path) -> Iterator[RecordPlace]:
         """Read the whole file: records whose bodies were withheld are in no index."""
-        at = 0
+        sound_bytes = 0
         with regular(archive) as file:
             try:
                 for record in records(archive, file):
-                    at = record.after.offset
-                    if self._names(record.url):
+                    sound_bytes = record.after.offset
+                    if self._covers(record.url):
                         yield RecordPlace(
                             archive, record.place.offset, record.length, record.url, record.kind
                         )
             except TornRecord as torn:
-                raise DamagedFile(archive, at, str(torn)) from torn
+                raise DamagedFile(archive, sound_bytes, str(torn)) from torn
 
-    def _names(self, url: str) -> bool:
+    def _covers(self, url: str) -> bool:
+        """Return whether the rule covers a URL, or the page of which it is a browser's view."""
         page = page_of_view(url)
         try:
             host_of(page)

@@ -19,7 +19,7 @@ from webcrawl.store.jobdir.log_lines import last_sent
 from webcrawl.store.jobdir.log_lines import request_line as line
 from webcrawl.store.outputs import Outputs
 from webcrawl.store.requests_log import KEY
-from webcrawl.tools.account_page import kept, page, sheet
+from webcrawl.tools.account_page import csv_lines, kept, page
 from webcrawl.tools.site_account import (
     AccountRow,
     AskedSite,
@@ -330,7 +330,7 @@ def test_no_text_of_a_server_is_a_formula_or_markup(tmp_path):
     one = asked(1.0, url="http://a.test/<script>")
     one.end = end(1.0, url=one.url, notes="=1+1")
     account = SiteAccount(tmp_path, AskedSite("a.test"), [one])
-    row = next(csv.DictReader(io.StringIO("".join(sheet(account)))))
+    row = next(csv.DictReader(io.StringIO("".join(csv_lines(account)))))
 
     assert row["notes"] == "'=1+1"
     assert "<script>" not in page(account, 0.0)

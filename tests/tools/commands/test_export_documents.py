@@ -38,7 +38,7 @@ def crawled(root, *urls, full=64 << 20):
 
 def exported(source, target):
     """Exit status, and the URLs of the documents in the file."""
-    command = export.DocumentsCommand()
+    command = export.DocumentsExport()
     command.run([str(source)], Namespace(o=str(target)))
     return command.exitcode, sorted(pq.read_table(target)["url"].to_pylist())
 
@@ -103,13 +103,13 @@ class TestLeftOut:
 def test_documents_of_other_archives_are_not_mixed_in(tmp_path, monkeypatch, capsys):
     """What an interrupted export left goes on with the same archives alone."""
     monkeypatch.setattr(
-        export, "_processed", lambda _, jobdir, __: (jobdir / "state").mkdir(exist_ok=True)
+        export, "_run_process", lambda _, jobdir, __: (jobdir / "state").mkdir(exist_ok=True)
     )
     monkeypatch.setattr(export, "missing_library", str)
     for name in ("one", "two", "one"):
         archive = tmp_path / f"{name}.warc.gz"
         archive.touch()
-        export.DocumentsCommand().run([str(archive)], Namespace(o=str(tmp_path / "a.parquet")))
+        export.DocumentsExport().run([str(archive)], Namespace(o=str(tmp_path / "a.parquet")))
 
     left = tmp_path / "a.parquet.part"
     assert capsys.readouterr().err.splitlines() == [
@@ -131,11 +131,11 @@ def test_what_is_not_read_to_the_end_is_no_file(tmp_path, monkeypatch, capsys, b
             (jobdir / "tables/documents-00000.parquet").touch()
         return -9
 
-    monkeypatch.setattr(export, "_processed", killed)
+    monkeypatch.setattr(export, "_run_process", killed)
     monkeypatch.setattr(export, "missing_library", str)
     archive, target = tmp_path / "a.warc.gz", tmp_path / "a.parquet"
     archive.touch()
-    command = export.DocumentsCommand()
+    command = export.DocumentsExport()
     command.run([str(archive)], Namespace(o=str(target)))
 
     assert command.exitcode == 1
@@ -156,8 +156,8 @@ def test_a_crawl_that_has_made_none_beside_one_that_has(tmp_path, capsys):
         SCHEMAS["documents"].empty_table(), tmp_path / "a/tables/documents-00000.parquet"
     )
     sources = [str(tmp_path / name) for name in ("a", "b")]
-    export.DocumentsCommand().run(sources, Namespace(o=str(tmp_path / "all.parquet")))
-    export.DocumentsCommand().run(sources[:1], Namespace(o=str(tmp_path / "one.parquet")))
+    export.DocumentsExport().run(sources, Namespace(o=str(tmp_path / "all.parquet")))
+    export.DocumentsExport().run(sources[:1], Namespace(o=str(tmp_path / "one.parquet")))
 
     said = capsys.readouterr()
     left_out = f"{sources[1]}: left out, because it has made no documents, unlike the others; export it separately\n"

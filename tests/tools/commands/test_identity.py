@@ -15,7 +15,7 @@ from tests.support.nameserver import PTR, NameServer
 from webcrawl.net.identity.key_directory import MEDIA_TYPE, PATH
 from webcrawl.net.identity.request_signing import RequestSigner
 from webcrawl.net.identity.signing_key import SigningKey
-from webcrawl.tools.commands.identity import who
+from webcrawl.tools.commands.identity import crawler_identity
 
 AGENT = "https://bot.example.org"
 
@@ -280,7 +280,9 @@ class TestPage:
 
     def test_of_another_project(self):
         """In a project that has none of webcrawl's settings its defaults count."""
-        found = who(Settings({"USER_AGENT": "own/1", "PURPOSE": "search research"}), "")
+        found = crawler_identity(
+            Settings({"USER_AGENT": "own/1", "PURPOSE": "search research"}), ""
+        )
 
         assert (found.name, found.purposes) == ("own", ("search", "research"))
 

@@ -6,7 +6,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from webcrawl.tools.commands.crawl import LAST, NUMBERS, SAME, OneSignal
+from webcrawl.tools.commands.crawl import (
+    ENDING_SIGNALS,
+    FORCED_END_SECONDS,
+    SAME_SIGNAL_SECONDS,
+    OneSignal,
+)
 
 
 @pytest.fixture(name="heard")
@@ -14,11 +19,14 @@ def _heard():
     """Handlers as Scrapy installs them: the first installs the second, which has all further
     signals ignored.
     """
-    heard, before = [], [(number, signal.getsignal(number)) for number in (*NUMBERS, signal.SIGHUP)]
+    heard, before = (
+        [],
+        [(number, signal.getsignal(number)) for number in (*ENDING_SIGNALS, signal.SIGHUP)],
+    )
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
     def install(handler):
-        for number in NUMBERS:
+        for number in ENDING_SIGNALS:
             signal.signal(number, handler)
 
     def graceful(*_):
@@ -59,7 +67,7 @@ def test_a_second_signal_within_half_a_second_is_the_same(heard, send, armed):
     for number, at in (
         (signal.SIGINT, 10.0),
         (signal.SIGTERM, 10.0),
-        (signal.SIGINT, 10.0 + SAME - 0.01),
+        (signal.SIGINT, 10.0 + SAME_SIGNAL_SECONDS - 0.01),
     ):
         send(number, at)
 
@@ -81,15 +89,15 @@ def test_a_second_signal_while_the_first_one_is_handled(heard, armed):
     assert (heard, armed) == (["end"], [])
 
 
-@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("number", ENDING_SIGNALS)
 def test_a_later_one_forces_the_end(heard, send, armed, number):
     """A signal half a second after the first one forces the end, which the kernel sees to; later
     ones are ignored.
     """
-    for at in (10.0, 10.0 + SAME, 20.0):
+    for at in (10.0, 10.0 + SAME_SIGNAL_SECONDS, 20.0):
         send(number, at)
 
-    assert (heard, armed) == (["end", "force"], [LAST])
+    assert (heard, armed) == (["end", "force"], [FORCED_END_SECONDS])
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
 
 
@@ -101,11 +109,11 @@ def test_a_loop_that_stands_still(heard, armed, stands):
     now, watch, said = [0.0], SimpleNamespace(stands=stands), []
     watch.told, watch.end = partial(said.append, "told"), said.append
     OneSignal(partial(now.__getitem__, 0), armed.append, lambda: watch).install()
-    for at in (10.0, 10.0 + SAME):
+    for at in (10.0, 10.0 + SAME_SIGNAL_SECONDS):
         now[0] = at
         signal.raise_signal(signal.SIGINT)
 
-    assert (said, armed) == (["told", *[130] * stands], [LAST])
+    assert (said, armed) == (["told", *[130] * stands], [FORCED_END_SECONDS])
 
 
 def test_a_closed_terminal_ends_the_crawl(heard, send, armed):

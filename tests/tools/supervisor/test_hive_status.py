@@ -29,7 +29,7 @@ from webcrawl.crawl.hive.partition import SlotMap
 from webcrawl.crawl.hive.queen import DroneState, Report
 from webcrawl.store.lock import Lock
 from webcrawl.tools import answer_text
-from webcrawl.tools.answer_text import status as lines_of
+from webcrawl.tools.answer_text import status_lines as lines_of
 from webcrawl.tools.supervisor.hive_status import (
     _row_by_report,
     hive_progress,
@@ -374,7 +374,7 @@ def test_what_bounds_a_hive(tmp_path, monkeypatch):
     found = hive_progress(look_at(tmp_path))
 
     assert (found["bound/politeness"], found["bound/slots"]) == (60, 20)
-    assert "bound by politeness 75 %, CONCURRENT_REQUESTS 25 %" in [*answer_text.status(found)]
+    assert "bound by politeness 75 %, CONCURRENT_REQUESTS 25 %" in [*answer_text.status_lines(found)]
 
 
 @pytest.mark.parametrize(

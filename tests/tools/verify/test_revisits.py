@@ -17,7 +17,7 @@ from webcrawl.base.zstd_frame import pack_checked
 from webcrawl.crawl.revisit.buckets import BUCKET, COUNT, DIVIDED, SORTED, TIME
 from webcrawl.store import rowcrc
 from webcrawl.store.crawldb import CrawlDB
-from webcrawl.tools.commands.verify import verified
+from webcrawl.tools.commands.verify import verify_and_print
 from webcrawl.tools.verify_crawl import verify
 
 PAGES = 5000
@@ -85,7 +85,7 @@ def test_a_sound_one_is_counted(job, capsys):
     found = Counter()
     assert list(verify(job, found)) == []
     assert (found["revisits"], found["ahead"]) == (PAGES - 3, 6)
-    assert verified(str(job)) == 0
+    assert verify_and_print(str(job)) == 0
     assert (
         f"revisits: {PAGES - 3} pages waiting, 6 fetched ahead of time" in capsys.readouterr().out
     )
@@ -93,7 +93,7 @@ def test_a_sound_one_is_counted(job, capsys):
 
 def test_a_crawl_without_revisits_says_nothing(tmp_path, capsys):
     """A state without these tables is whole."""
-    assert verified(str(stopped(tmp_path / "job"))) == 0
+    assert verify_and_print(str(stopped(tmp_path / "job"))) == 0
     assert "revisits:" not in capsys.readouterr().out
 
 

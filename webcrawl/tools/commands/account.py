@@ -21,7 +21,10 @@ from webcrawl.tools.tool_command import (
 
 
 class Command(ToolCommand):
-    """Reads the last checkpoint and the logs, and changes nothing (docs/site-owners-operator.md)."""
+    """Reads the last checkpoint and the logs, and changes nothing (docs/site-owners-operator.md).
+
+    With --list-records, exit status 1 and a line for each archive file that is left out.
+    """
 
     summary = "List every request made to a site, for its owner"
     usage = "JOBDIR DOMAIN [options]"
@@ -34,7 +37,6 @@ class Command(ToolCommand):
             metavar="FILE",
             help="an .html page, or .csv (default: account-DOMAIN.html); - prints HTML",
         )
-
         parser.add_argument(
             "--list-records",
             action="store_true",
@@ -46,50 +48,51 @@ class Command(ToolCommand):
             raise usage_error(f"give a folder and a site: {program()} account JOBDIR DOMAIN")
         try:
             if opts.list_records:
-                self._list(Path(args[0]), args[1])
+                self._list_records(Path(args[0]), args[1])
             else:
-                self._give(Path(args[0]), args[1], opts.output)
+                self._write_account(Path(args[0]), args[1], opts.output)
         except BrokenPipeError:
             ignore_closed_pipe()
         except (StoreError, OSError) as error:
             self.fail(error)
 
-    def _give(self, jobdir: Path, name: str, output: str | None) -> None:
+    def _write_account(self, jobdir: Path, name: str, output: str | None) -> None:
+        """Write the account of a site as HTML or CSV; print HTML if `output` is a dash."""
         # Scrapy imports every command for any
-        from webcrawl.tools.account_page import page, sheet  # noqa: PLC0415
+        from webcrawl.tools.account_page import csv_lines, page  # noqa: PLC0415
         from webcrawl.tools.site_account import account_of, site_of  # noqa: PLC0415
 
         site = site_of(name)
+        if output == "-":
+            print_text(page(account_of(jobdir, site), time.time()).encode())
+            return
         target = Path(output if output is not None else f"account-{site.name.strip('[]')}.html")
-        if output != "-" and target.suffix.lower() not in (".html", ".htm", ".csv"):
+        ending = target.suffix.lower()
+        if ending not in (".html", ".htm", ".csv"):
             raise usage_error(f"-o {output}: must end in .html or .csv")
         account = account_of(jobdir, site)
-        as_csv = output != "-" and target.suffix.lower() == ".csv"
-        text = "".join(sheet(account)) if as_csv else page(account, time.time())
-        if output == "-":
-            print_text(text.encode())
-            return
+        text = "".join(csv_lines(account)) if ending == ".csv" else page(account, time.time())
         try:
             write_page(target, text)
         except OSError as error:
             self.fail(f"{target}: {error.strerror or error}")
             return
-        what = (
+        requests = (
             f"{len(account.requests)} requests"
             if account.requests
             else "no request to it is recorded"
         )
-        print_line(f"{target}: {site.name}, {what}")
+        print_line(f"{target}: {site.name}, {requests}")
 
-    def _list(self, jobdir: Path, rule: str) -> None:
-        """Exit status 1, with a line for each, if archives are left out."""
+    def _list_records(self, jobdir: Path, rule: str) -> None:
+        """Print the place of each archive record of a site, and the archives that are left out."""
         from webcrawl.tools.optout_records import RecordFinder  # noqa: PLC0415 - as above
 
-        offsets = RecordFinder(jobdir, rule)
-        for one in offsets:
+        finder = RecordFinder(jobdir, rule)
+        for place in finder:
             sys.stdout.write(
-                f"{one.file}\t{one.offset}\t{one.length}\t{one.kind}\t{readable(one.url)}\n"
+                f"{place.file}\t{place.offset}\t{place.length}\t{place.kind}\t{readable(place.url)}\n"
             )
-        for line in offsets.unread:
+        for line in finder.unread:
             sys.stderr.write(f"{readable(line)}\n")
             self.exitcode = ExitStatus.FAILED

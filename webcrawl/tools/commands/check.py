@@ -15,6 +15,7 @@ class Command(PlainCommand, ScrapysCommand):
     """Scrapy's own command, by plain Scrapy: no crawl is opened."""
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Apply Scrapy's options. Raise UsageError for a spider that does not exist."""
         from webcrawl.adapter.preflight import spider_names  # noqa: PLC0415 - 0.4 s
 
         super().process_options(args, opts)

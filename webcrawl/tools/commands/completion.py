@@ -18,7 +18,7 @@ USAGE = f"usage: webcrawl completion {'|'.join(SHELLS)}"
 
 
 def print_completion(words: Sequence[str]) -> int:
-    """Print the script; return the exit status."""
+    """Print the script for the shell that `words` name, and return the exit status."""
     if words in (["-h"], ["--help"]):
         print_text(
             f"{USAGE}\n\nPrint a script for the shell, such as: source <(webcrawl completion bash)\n"
@@ -40,15 +40,17 @@ def _parser(files: object) -> argparse.ArgumentParser:
     """Return a parser of all commands. `files` is shtab's word for arguments that are files."""
     parser = argparse.ArgumentParser(prog="webcrawl")
     parser.add_argument("--version", action="store_true", help="print the version")
-    kinds = parser.add_subparsers()
+    subparsers = parser.add_subparsers()
     for name in sorted(our_commands()):
         command = import_module(f"webcrawl.commands.{name}").Command()
         if not isinstance(command, ToolCommand):
             command.settings = Settings()  # Scrapy's own commands look at it for their help
-        own = kinds.add_parser(name, help=command.short_desc(), conflict_handler="resolve")
+        subparser = subparsers.add_parser(
+            name, help=command.short_desc(), conflict_handler="resolve"
+        )
         if isinstance(command, CommandGroup):
-            command.add_members(own)
+            command.add_members(subparser)
         else:
-            command.add_options(own)
-            own.add_argument("words", nargs="*").complete = files  # type: ignore[attr-defined]
+            command.add_options(subparser)
+            subparser.add_argument("words", nargs="*").complete = files  # type: ignore[attr-defined]
     return parser

@@ -54,70 +54,86 @@ from webcrawl.tools.tool_command import add_verbosity_options
 if TYPE_CHECKING:
     from webcrawl.crawl.standstill import Standstill
 
-SAME = 0.5  # seconds within which further signals count as the one before
-LAST = 10.0  # seconds in which a crawl that gets a second one must end; then the kernel ends it
-NUMBERS = (signal.SIGINT, signal.SIGTERM)
+# Shells, supervisors and Slurm send the signal of one Ctrl-C or one order more than once.
+SAME_SIGNAL_SECONDS = 0.5
+# A crawl that gets a second signal must end within this time; then the kernel ends it.
+FORCED_END_SECONDS = 10.0
+ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+NEVER = float("-inf")
 Handler = Callable[[int, FrameType | None], object]
 
 
-def _none() -> None:
-    """Do nothing, for a program without such a watch."""
+def _no_standstill() -> None:
+    """Return None: this program does not watch its event loop."""
 
 
 class OneSignal:
-    """Stands before Scrapy's handlers, of which the first ends the crawl, the second forces it."""
+    """Stands before Scrapy's handlers, of which the first ends the crawl, the second forces it.
+
+    Signals that come within SAME_SIGNAL_SECONDS count as one.
+    """
 
     def __init__(
         self,
         clock: Callable[[], float] = time.monotonic,
         arm: Callable[[float], None] | None = None,
-        still: Callable[[], Standstill | None] = _none,
+        standstill: Callable[[], Standstill | None] = _no_standstill,
     ) -> None:
-        """`still` watches the event loop of the crawl, if there is one by now."""
+        """`arm` sets the time after which the kernel ends the process.
+
+        `standstill` returns the watch of the crawl's event loop, or None before there is one.
+        """
         self._clock = clock
         self._arm = arm or Alarm().arm
-        self._still = still
-        self._last = float("-inf")
-        self._behind: dict[int, Handler] = {}
+        self._standstill = standstill
+        self._last_at = NEVER
+        self._scrapy_handlers: dict[int, Handler] = {}
 
     def install_soon(self) -> None:
-        """Call before the event loop runs: Scrapy installs its handlers right before that."""
+        """Install the handler once the event loop runs.
+
+        Scrapy installs its own handlers right before that, so call this earlier.
+        """
         call_later(0, self.install)
 
     def install(self) -> None:
-        for number in NUMBERS:
+        """Take the place of the handlers that are installed now, and keep them to be called."""
+        for number in ENDING_SIGNALS:
             handler = signal.getsignal(number)
             if callable(handler) and handler != self.handle:  # not signal.SIG_IGN
-                self._behind[number] = handler
+                self._scrapy_handlers[number] = handler
                 signal.signal(number, self.handle)
         # A terminal that is closed ends the crawl in good order; under nohup SIGHUP is ignored.
-        is_hangup_unheard = signal.getsignal(signal.SIGHUP) is signal.SIG_DFL
-        if is_hangup_unheard and signal.SIGTERM in self._behind:
-            self._behind[signal.SIGHUP] = self._behind[signal.SIGTERM]
+        has_default_hangup = signal.getsignal(signal.SIGHUP) is signal.SIG_DFL
+        if has_default_hangup and signal.SIGTERM in self._scrapy_handlers:
+            self._scrapy_handlers[signal.SIGHUP] = self._scrapy_handlers[signal.SIGTERM]
             signal.signal(signal.SIGHUP, self.handle)
 
     def handle(self, number: int, frame: FrameType | None) -> None:
+        """End the crawl at the first signal, and force the end at the second."""
         now = self._clock()
-        # shell and kernel send one each: the second is no sign of haste
-        if number == signal.SIGHUP and self._last > float("-inf"):
+        # A closed terminal sends SIGHUP from the shell and from the kernel: one order, not two.
+        if number == signal.SIGHUP and self._last_at != NEVER:
             return
-        # noted first: the next signal may come while this one is handled
-        before, self._last = self._last, now
-        if now - before < SAME:
-            self._last = before
+        # The time is noted first: the next signal may come while this one is handled.
+        before = self._last_at
+        self._last_at = now
+        if now - before < SAME_SIGNAL_SECONDS:
+            self._last_at = before
             return
-        still = self._still()
-        if before > float("-inf"):
-            if still is not None and still.stands:
-                still.end(ExitStatus.INTERRUPTED)
-            self._arm(LAST)
-        elif still is not None:
-            still.told()
-        self._pass_on(number, frame)
+        is_second = before != NEVER
+        standstill = self._standstill()
+        if is_second:
+            if standstill is not None and standstill.stands:
+                standstill.end(ExitStatus.INTERRUPTED)
+            self._arm(FORCED_END_SECONDS)
+        elif standstill is not None:
+            standstill.told()
+        self._call_scrapy_handler(number, frame)
         self.install()
 
-    def _pass_on(self, number: int, frame: FrameType | None) -> None:
-        """Call Scrapy's handler, and keep the one that it installs behind this one.
+    def _call_scrapy_handler(self, number: int, frame: FrameType | None) -> None:
+        """Call Scrapy's handler, and keep the handler that it installs from being installed.
 
         Slurm sends a signal to each process of a job, and the job's shell sends it on: the second
         came right after Scrapy had installed the handler that forces the end, and forced it.
@@ -126,13 +142,13 @@ class OneSignal:
 
         def keep(kind: int, handler: Handler | int) -> None:
             if callable(handler):
-                self._behind[kind] = handler
+                self._scrapy_handlers[kind] = handler
             else:
-                install(kind, handler)  # from then on all are ignored
+                install(kind, handler)  # SIG_IGN: all further signals are ignored
 
         signal.signal = keep  # type: ignore[assignment]  # no other thread may install handlers
         try:
-            self._behind[number](number, frame)
+            self._scrapy_handlers[number](number, frame)
         finally:
             signal.signal = install
 
@@ -151,13 +167,10 @@ ARGUMENTS = (
 
 
 class Command(CrawlCommand):
-    """Scrapy's own command.
+    """Scrapy's own command, with checks of settings, files and arguments before the spider runs."""
 
-    Before a spider runs, its settings and files are checked, and a WebSpider's arguments.
-    """
-
-    begins_from_urls = True  # whether URLs and files may stand in place of a spider
-    _start: StartArguments | None = None
+    begins_from_urls = True  # URLs and files may be given instead of a spider
+    _start: StartArguments | None = None  # the URLs or files, if there are any
 
     @staticmethod
     def _is_spider(settings: Settings, name: str) -> bool:
@@ -166,13 +179,17 @@ class Command(CrawlCommand):
         return name in spider_names(settings)
 
     def spider(self, args: list[str], opts: argparse.Namespace, settings: Settings) -> type[Spider]:
-        """Return the spider that the command line names; from URLs and files `web` crawls."""
+        """Return the spider that the command line names, or `web` for URLs and files.
+
+        Raise UsageError if it names none, CannotStart if there is no such spider.
+        """
         from webcrawl.adapter.preflight import spider_named  # noqa: PLC0415 - 0.4 s, here and below
 
         del opts
         if self._start is not None:
             return spider_named(settings, "web")
-        if unknown := next((arg for arg in args if arg.startswith("-")), ""):
+        unknown = next((arg for arg in args if arg.startswith("-")), None)
+        if unknown is not None:
             raise UsageError(unknown_option(unknown), print_help=False)
         if len(args) != 1:
             raise UsageError(
@@ -202,13 +219,17 @@ class Command(CrawlCommand):
             parser.add_argument_group("Arguments of the spider web", ARGUMENTS)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Run the checks here, where Scrapy has logged nothing yet: their line stands alone."""
+        """Run the checks. Scrapy has logged nothing yet, so their error is the only line."""
         try:
             self._prepare(args, opts)
         except KeyboardInterrupt:
             sys.exit(ExitStatus.INTERRUPTED)
 
     def _prepare(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Read the options, find the spider and run the checks.
+
+        Exit with one line if the crawl cannot start, or if it has nothing left to do.
+        """
         words = [*opts.set]
         opts.set[:] = settings_words(self.settings, words)
         if self.begins_from_urls:
@@ -225,27 +246,30 @@ class Command(CrawlCommand):
             self._spider = self.spider(args, opts, self.settings)
             self.check(self.settings, opts)
             check_log_file(self.settings)
-        except NothingLeft as told:
-            _tell(str(told), self.settings["LOG_FILE"])
+        except NothingLeft as notice:
+            _print_and_log(str(notice), self.settings["LOG_FILE"])
             from webcrawl.adapter.values import plain_values  # noqa: PLC0415 - as above
 
             _wait_if_wanted(plain_values(self.settings, self._spider.name))
-            sys.exit(0)
+            sys.exit(ExitStatus.DONE)
         except CannotStart as error:
-            _tell(str(error), self.settings["LOG_FILE"])
+            _print_and_log(str(error), self.settings["LOG_FILE"])
             sys.exit(ExitStatus.FAILED)
         except (OSError, MemoryError, RuntimeError) as error:
-            if not _of_system(error):
+            if not _is_refused_by_system(error):
                 raise
-            _tell(_line(error), self.settings["LOG_FILE"])
+            _print_and_log(_cannot_start(error), self.settings["LOG_FILE"])
             sys.exit(ExitStatus.FAILED)
         except SystemExit as error:  # while a module or class of the user's own is imported or made
-            line, status = _of_exit(error)
-            _tell(f"the crawl cannot start: {line}", self.settings["LOG_FILE"])
+            caller, status = _caller_and_status(error)
+            _print_and_log(f"the crawl cannot start: {caller}", self.settings["LOG_FILE"])
             sys.exit(status)
 
     def _read_options(self, args: list[str], opts: argparse.Namespace, words: list[str]) -> None:
-        """Scrapy's options, and those of a crawl from URLs or files."""
+        """Apply Scrapy's options, and those of a crawl from URLs or files.
+
+        `words` are the values of -s as they were typed.
+        """
         if self.settings is not None:
             self._start = start_of(args, partial(self._is_spider, self.settings))
             if self._start is not None:
@@ -255,7 +279,7 @@ class Command(CrawlCommand):
             apply(opts, self.settings, self._start, words)
 
     def check(self, settings: Settings, opts: argparse.Namespace) -> None:
-        """Raise CannotStart for whatever can be wrong before the start."""
+        """Check settings, files and arguments, and choose the JOBDIR. Raise CannotStart."""
         from webcrawl.adapter.preflight import preflight  # noqa: PLC0415
 
         if self.begins_from_urls:
@@ -266,40 +290,41 @@ class Command(CrawlCommand):
         preflight(settings, self._spider, opts.spargs, again=opts.fresh, **option)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Run the crawl to its end, and set the exit status."""
         del args
         if self.crawler_process is None:
             raise RuntimeError("Scrapy runs this command with a crawler process")
         self._closed_well = False
         self._reason = ""
-        self._on_exit = "the crawl cannot start: %s"
-        # until the crawl listens to it; it would end the process
+        self._exit_message = "the crawl cannot start: %s"
+        # Its default would end the process. The crawl handles it once it is open.
         signal.signal(signal.SIGUSR1, signal.SIG_IGN)
         self._crawler = self.crawler_process.create_crawler(self._spider)
         self._crawler.signals.connect(self._opened, signals.spider_opened)
         self._crawler.signals.connect(self._closed, signals.spider_closed)
         try:
             crawling = self.crawler_process.crawl(self._crawler, **opts.spargs)
-            OneSignal(still=partial(_still, self._crawler)).install_soon()
+            OneSignal(standstill=partial(_standstill_of, self._crawler)).install_soon()
             self.crawler_process.start()
         except SystemExit as error:  # wherever it was raised, it has ended the event loop
-            line, status = _of_exit(error)
-            self.exitcode = status
-            logger.critical(self._on_exit, line)
+            caller, self.exitcode = _caller_and_status(error)
+            logger.critical(self._exit_message, caller)
             return
         if self.crawler_process.bootstrap_failed:
             self.exitcode = ExitStatus.FAILED
         if isinstance(crawling, asyncio.Task) and crawling.done() and not crawling.cancelled():
             self._explain(crawling.exception())
-        # After a second signal Scrapy ignores more of them, and it leaves nothing else to recognize
-        # it by. A first one that comes while the crawl is being opened ends the process too; then
-        # all is as it was before.
-        if not self._closed_well and signal.getsignal(signal.SIGTERM) is signal.SIG_IGN:
+        # After a second signal Scrapy ignores further ones, which is the only trace of a forced
+        # end. A first signal that comes while the crawl is being opened ends the process too, but
+        # nothing has changed by then.
+        is_forced = signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+        if is_forced and not self._closed_well:
             self.exitcode = ExitStatus.INTERRUPTED
         if not self.exitcode:
-            self._end_well()
+            self._set_status_by_reason()
 
-    def _end_well(self) -> None:
-        """Exit with a status that says whether the crawl is finished; a finished drone may wait."""
+    def _set_status_by_reason(self) -> None:
+        """Set STOPPED_STATUS if the crawl was stopped. A finished drone may wait for orders."""
         from webcrawl.adapter.values import values_of  # noqa: PLC0415 - loaded by now
 
         values = values_of(self._crawler)
@@ -309,9 +334,10 @@ class Command(CrawlCommand):
             self.exitcode = values["STOPPED_STATUS"]
 
     def _explain(self, error: BaseException | None) -> None:
-        """Print one line, without a traceback, if a sound state cannot be opened after all.
+        """Set exit status 1 and log why the crawl could not be opened or ended badly.
 
-        A crawl that ended badly has said why.
+        Only an unexpected error has a traceback. A crawl that has logged the reason itself is
+        not repeated.
         """
         from webcrawl.adapter.preflight import REASONS  # noqa: PLC0415
 
@@ -322,18 +348,18 @@ class Command(CrawlCommand):
             return
         if isinstance(error, REASONS):
             logger.critical("%s", str(error))
-        elif _of_system(error):
-            logger.critical("%s", _line(error))
+        elif _is_refused_by_system(error):
+            logger.critical("%s", _cannot_start(error))
         else:
             logger.critical("%s", str(error), exc_info=error)
 
     def _opened(self) -> None:
-        self._on_exit = "%s ended the crawl at once: it will resume from its last checkpoint"
+        self._exit_message = "%s ended the crawl at once: it will resume from its last checkpoint"
 
     def _closed(self, reason: str) -> None:
         self._closed_well = True
         self._reason = reason
-        self._on_exit = "%s ended the process after the crawl was closed"
+        self._exit_message = "%s ended the process after the crawl was closed"
 
 
 def _wait_if_wanted(values: CheckedSettings) -> None:
@@ -342,41 +368,48 @@ def _wait_if_wanted(values: CheckedSettings) -> None:
     wait_if_wanted(values)
 
 
-def _still(crawler: Crawler) -> Standstill | None:
-    return getattr(crawler.engine and crawler.engine.scheduler, "standstill", None)
+def _standstill_of(crawler: Crawler) -> Standstill | None:
+    """Return the watch of the event loop, or None if the crawl is not open or has another scheduler."""
+    if crawler.engine is None:
+        return None
+    return getattr(crawler.engine.scheduler, "standstill", None)
 
 
-def _of_system(error: BaseException) -> bool:
-    """Return whether the system refused something, which is no mistake in code."""
+def _is_refused_by_system(error: BaseException) -> bool:
+    """Return whether the operating system refused something, which is no mistake in code."""
     return isinstance(error, OSError) or bool(lack(error))
 
 
-def _of_exit(error: SystemExit) -> tuple[str, int]:
-    """Return who called `sys.exit`, and the status: a crawl cut short by user code is no success.
+def _caller_and_status(error: SystemExit) -> tuple[str, int]:
+    """Return which code called `sys.exit`, and the exit status.
 
-    The add-on's own is raised again: it has said why.
+    The status is not 0: a crawl that user code has cut short is no success. Raise `error` again if
+    it is the add-on's own, which has printed the reason.
     """
     if isinstance(error.__cause__, CannotStart):
         raise error
     code = error.code
-    return f"sys.exit({code!r}){where(error)}", code if isinstance(code, int) and code % 256 else 1
+    # The shell sees the lowest eight bits only.
+    has_failed = isinstance(code, int) and code % 256 != 0
+    status = code if isinstance(code, int) and has_failed else ExitStatus.FAILED
+    return f"sys.exit({code!r}){where(error)}", status
 
 
-def _line(error: BaseException) -> str:
+def _cannot_start(error: BaseException) -> str:
     return f"the crawl cannot start: {words_of(error)}"
 
 
-def _tell(line: str, log: Any) -> None:
+def _print_and_log(line: str, log: Any) -> None:
     """Write to standard error, and to the log file, which is all that scrapyd shows of a job."""
     sys.stderr.write(f"{line}\n")
     if log:
-        # standard error has it
+        # The line is on standard error already.
         with suppress(OSError), Path(log).open("a", encoding="utf-8") as file:
             file.write(f"{line}\n")
 
 
-# By logger, how these messages begin: others of the same loggers, on signals for instance, are for
-# everybody.
+# Messages to demote, by logger and beginning. Other messages of these loggers, such as those on
+# signals, stay at INFO.
 DETAILS: dict[str, str | tuple[str, ...]] = {
     "scrapy.addons": "Enabled addons",
     "scrapy.crawler": "Overridden settings",
@@ -387,7 +420,7 @@ DETAILS: dict[str, str | tuple[str, ...]] = {
 
 
 def demote(record: logging.LogRecord) -> bool:
-    """Demote the notices listed in DETAILS to DEBUG. Used as a log filter."""
+    """Demote a message that DETAILS lists to DEBUG, and let all pass. Used as a log filter."""
     if record.levelno == logging.INFO and str(record.msg).startswith(DETAILS[record.name]):
         record.levelno = logging.DEBUG
         record.levelname = "DEBUG"
@@ -395,6 +428,6 @@ def demote(record: logging.LogRecord) -> bool:
 
 
 def demote_details() -> None:
-    """Have notices demoted by filters, which outlive Scrapy's configuration of the log."""
+    """Add the filters that demote messages; they outlive Scrapy's configuration of the log."""
     for name in DETAILS:
         logging.getLogger(name).addFilter(demote)

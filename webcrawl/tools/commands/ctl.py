@@ -32,16 +32,20 @@ if TYPE_CHECKING:
 
     from webcrawl.tools.why.answer import WhyAnswer
 
-VERBS = frozenset(  # which other programs have before the object
+# Commands that other programs take before their object: `ctl pause JOBDIR` gets a hint.
+VERBS = frozenset(
     {"checkpoint", "exclude", "get", "include", "pause", "resume", "set", "status", "stop"}
 )
-PATIENCE = 90.0  # seconds for an answer, which may wait for a checkpoint
-WIDTH = 32  # columns of the help before its explanations
+MAX_ANSWER_SECONDS = 90.0  # an answer may wait for a checkpoint
+USAGE_COLUMNS = 32  # width of the first column of the help
 USAGE = f"a folder and a command: {program()} ctl JOBDIR status; {program()} ctl --help lists the commands"
 
 
 class Command(ToolCommand):
-    """Exit status 1 if the command is refused, with the reason in a line; 3 if no crawl is running."""
+    """Gives a command to a running crawl or hive, and prints the answer.
+
+    Exit status 1 if the command is refused, with the reason in a line; 3 if no crawl is running.
+    """
 
     summary = "Control a running crawl: status, pause, stop, exclude, set and others"
     usage = "JOBDIR COMMAND [WORDS] [--json]"
@@ -49,15 +53,17 @@ class Command(ToolCommand):
     listed_options = SETTINGS_OPTION  # for a hive whose server a setting names
 
     def long_desc(self) -> str:
+        """Return the help: all commands, and the exit statuses."""
         from webcrawl.crawl.control.commands import COMMANDS  # noqa: PLC0415
 
-        lines = (_line(one.usage, one.says) for one in COMMANDS.values())
-        here = _line("why URL", f"explain what happened to a URL, as `{program()} why` does")
+        lines = (_help_line(command.usage, command.says) for command in COMMANDS.values())
+        # `why` is no command of the crawl: this process answers it.
+        why = _help_line("why URL", f"explain what happened to a URL, as `{program()} why` does")
         statuses = (
             "exit status: 0 done, 1 refused, with the reason in a line, 2 wrong usage,",
             "             3 no crawl is running there",
         )
-        return "\n".join((f"{self.summary}\n\ncommands:", *lines, here, "", *statuses))
+        return "\n".join((f"{self.summary}\n\ncommands:", *lines, why, "", *statuses))
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -68,25 +74,27 @@ class Command(ToolCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         try:
-            answer = self._asked(args)
-        except (CommandError, NotRunning) as error:
-            self.exitcode = (
-                ExitStatus.NOT_RUNNING if isinstance(error, NotRunning) else ExitStatus.FAILED
-            )
+            answer = self._answer(args)
+        except NotRunning as error:
+            self.exitcode = ExitStatus.NOT_RUNNING
             print_error(_with_advice(error, args), as_json=opts.json)
+        except CommandError as error:
+            self.exitcode = ExitStatus.FAILED
+            print_error(error, as_json=opts.json)
         except KeyboardInterrupt:
             self.exitcode = ExitStatus.INTERRUPTED
         else:
-            self._say(_text(args[1], answer, as_json=opts.json))
+            self._print(_text(args[1], answer, as_json=opts.json))
 
-    def _say(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         try:
             print_text(text)
         except OSError as error:
             self.exitcode = ExitStatus.FAILED
             sys.stderr.write(f"{error}\n")
 
-    def _asked(self, args: list[str]) -> Any:
+    def _answer(self, args: list[str]) -> Any:
+        """Return the answer to the command. Raise UsageError, CommandError or NotRunning."""
         if len(args) < 2:
             raise usage_error(USAGE)
         jobdir, command, *words = args
@@ -96,37 +104,41 @@ class Command(ToolCommand):
             return _why(Path(jobdir), words)
         if command == "excluded" and "://" not in jobdir:
             return self._excluded(jobdir, words)
-        return self._asked_crawl(jobdir, command, words)
+        return self._answer_of_crawl(jobdir, command, words)
 
     def _excluded(self, jobdir: str, words: list[str]) -> Any:
-        """Return the sites that are left alone; without a running crawl, by its checkpoint."""
+        """Return the excluded sites, from the running crawl or else from its last checkpoint.
+
+        Raise CommandError if the checkpoint cannot be read, NotRunning if there is no crawl.
+        """
         from webcrawl.tools.optout_records import SavedRecords  # noqa: PLC0415 - Scrapy imports every command for any
 
         try:
-            return self._asked_crawl(jobdir, "excluded", words)
+            return self._answer_of_crawl(jobdir, "excluded", words)
         except NotRunning as error:
             try:
                 saved = SavedRecords(Path(jobdir))
             except (StoreError, OSError) as damage:
                 raise CommandError(str(damage)) from damage
-            if not saved.found:
+            if not saved.has_crawl:
                 raise
             sys.stderr.write(f"{readable(str(error))}: the answer is from the last checkpoint\n")
             return saved.ask(*words)
 
-    def _asked_crawl(self, jobdir: str, command: str, words: list[str]) -> Any:
+    def _answer_of_crawl(self, jobdir: str, command: str, words: list[str]) -> Any:
+        """Return what the crawl or hive answers. Raise CommandError or NotRunning."""
+        stdin = sys.stdin.buffer
         if command == "seeds" and not _is_hive(jobdir):
             from webcrawl.crawl.control.client import Client, add_seeds  # noqa: PLC0415 - as above
 
-            return add_seeds(
-                Client(Path(jobdir), PATIENCE).ask, Path(jobdir), words, sys.stdin.buffer
-            )
-        return ask(lambda: self.settings, jobdir, PATIENCE, sys.stdin.buffer, command, *words)
+            client = Client(Path(jobdir), MAX_ANSWER_SECONDS)
+            return add_seeds(client.ask, Path(jobdir), words, stdin)
+        return ask(lambda: self.settings, jobdir, MAX_ANSWER_SECONDS, stdin, command, *words)
 
 
-def _with_advice(error: Exception, args: Sequence[str]) -> str:
-    """Return the error, and what else excludes a site if no crawl hears the command."""
-    if isinstance(error, NotRunning) and args[1:2] in (["exclude"], ["include"]):
+def _with_advice(error: NotRunning, args: Sequence[str]) -> str:
+    """Return the error, and for exclude and include how to exclude a site without a crawl."""
+    if args[1:2] in (["exclude"], ["include"]):
         return f"{error}; the file that URL_EXCLUDE_FILE names is read when the crawl starts again"
     return str(error)
 
@@ -139,9 +151,11 @@ def ask(
     command: str,
     *words: str,
 ) -> Any:
-    """Return the answer of a crawl or hive; `stdin` is what a hive's seeds `-` are.
+    """Give a crawl or hive a command, and return the answer. Raise CommandError or NotRunning.
 
-    `settings` are read for a hive alone: that loads Scrapy. Raise CommandError or NotRunning.
+    `place` is a JOBDIR, or the URL of a hive's server. `patience` is the time limit in seconds.
+    `stdin` has the seeds that `seeds add -` gives to a hive. `settings` is called for a hive alone,
+    because reading the settings loads Scrapy.
     """
     from webcrawl.crawl.control.client import Client  # noqa: PLC0415 - as above
 
@@ -151,6 +165,7 @@ def ask(
 
 
 def _is_hive(place: str) -> bool:
+    """Return whether a place is a hive: a URL, or a folder with hive.json. Raise CommandError."""
     try:
         return "://" in place or (Path(place) / HIVE).exists()
     except OSError as error:
@@ -160,6 +175,7 @@ def _is_hive(place: str) -> bool:
 def _ask_hive(
     settings: BaseSettings, place: str, patience: float, stdin: IO[bytes], command: str, *words: str
 ) -> Any:
+    """Give a hive a command, and return the answer. Raise CommandError or NotRunning."""
     from webcrawl.base.errors import CannotStart  # noqa: PLC0415 - as above
     from webcrawl.crawl.hive.errors import HiveError  # noqa: PLC0415 - as above
     from webcrawl.tools.supervisor.hive_client import HiveClient  # noqa: PLC0415 - as above
@@ -171,7 +187,7 @@ def _ask_hive(
 
 
 def _why(jobdir: Path, words: Sequence[str]) -> WhyAnswer:
-    """Return the answer of `webcrawl why`, if the crawl runs, or a drone of the hive does."""
+    """Return the answer of `webcrawl why`. Raise NotRunning unless the crawl or a drone runs."""
     from webcrawl.crawl.control.client import Client  # noqa: PLC0415
     from webcrawl.tools.why.answer import why  # noqa: PLC0415
 
@@ -180,21 +196,26 @@ def _why(jobdir: Path, words: Sequence[str]) -> WhyAnswer:
     try:
         for folder in crawls_of(jobdir):
             with suppress(NotRunning):
-                Client(folder, PATIENCE).ask("status")
+                Client(folder, MAX_ANSWER_SECONDS).ask("status")
                 return why(jobdir, words[0])
     except (StoreError, OSError) as error:
         raise CommandError(str(error)) from error
     raise NotRunning(f"{jobdir}: no running crawl accepts commands there")
 
 
-def _line(usage: str, says: str) -> str:
-    """Return a line of the help in two columns; what is too long for the first has its own line."""
-    between = "\n" + " " * (WIDTH + 3) if len(usage) > WIDTH else " "
-    return f"  {usage:<{WIDTH}}{between}{says}"
+def _help_line(usage: str, explanation: str) -> str:
+    """Return a command and its explanation in two columns.
+
+    The explanation has a line of its own if the command is wider than the first column.
+    """
+    is_too_wide = len(usage) > USAGE_COLUMNS
+    between = "\n" + " " * (USAGE_COLUMNS + 3) if is_too_wide else " "
+    return f"  {usage:<{USAGE_COLUMNS}}{between}{explanation}"
 
 
 def _text(command: str, answer: Any, *, as_json: bool) -> str:
-    from webcrawl.tools.answer_text import shown, status  # noqa: PLC0415
+    """Return the answer to a command as it is printed, for people or as JSON."""
+    from webcrawl.tools.answer_text import answer_lines, status_lines  # noqa: PLC0415
 
     if command == "why":
         from webcrawl.tools.why.why_text import text_of  # noqa: PLC0415
@@ -203,5 +224,6 @@ def _text(command: str, answer: Any, *, as_json: bool) -> str:
     is_mapping = isinstance(answer, dict)
     if as_json:
         return f"{json.dumps(answer if is_mapping else {'answer': answer})}\n"
-    lines = status(answer) if command == "status" and is_mapping else shown(answer)
+    is_status = command == "status" and is_mapping
+    lines = status_lines(answer) if is_status else answer_lines(answer)
     return "".join(f"{line}\n" for line in lines)

@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from scrapy.settings import Settings
 
 ROOT = "crawls"
-PATIENCE = 3.0  # seconds for an answer that a page shows
-LONGER = 60.0  # and for one to a command, which may have to wait for a checkpoint
-SHOWN = ("status", "hosts", "errors")
+MAX_PAGE_SECONDS = 3.0  # for an answer that a page shows
+MAX_COMMAND_SECONDS = 60.0  # a command may have to wait for a checkpoint
+SHOWN_ON_PAGES = ("status", "hosts", "errors")  # commands
 
 
 class Command(ToolCommand):
-    """A process of its own; it costs a crawl next to nothing (docs/watch.md#the-dashboard).
+    """Serves the dashboard until Ctrl-C, with exit status 0 (docs/watch.md#the-dashboard).
 
-    Ctrl-C: exit status 0.
+    The server is a process of its own, so that it costs a crawl next to nothing.
     """
 
     summary = "Watch and control crawls in a browser"
@@ -71,6 +71,7 @@ class Command(ToolCommand):
 
 
 def _serve(settings: Settings, jobdirs: list[Path], host: str, port: int) -> None:
+    """Serve the dashboard on these crawls, or on all below ROOT. Raise CannotStart."""
     from webcrawl.tools.dashboard.crawls import CrawlFinder, is_jobdir  # noqa: PLC0415 - as above, here and below
 
     for jobdir in jobdirs:
@@ -97,6 +98,9 @@ def _serve(settings: Settings, jobdirs: list[Path], host: str, port: int) -> Non
 def ask_crawl(
     settings: Settings, jobdir: Path, command: str, *words: str, written: bytes = b""
 ) -> Any:
-    """Return the answer of a crawl or hive, for which a page waits. Raise as `ask` does."""
-    patience = PATIENCE if command in SHOWN else LONGER
+    """Return the answer of a crawl or hive to a command of a page. Raise as `ask` does.
+
+    `written` has the seeds that `seeds add -` gives to a hive.
+    """
+    patience = MAX_PAGE_SECONDS if command in SHOWN_ON_PAGES else MAX_COMMAND_SECONDS
     return ask(lambda: settings, str(jobdir), patience, BytesIO(written), command, *words)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
 from webcrawl.base.dates import iso
-from webcrawl.base.program import program
+from webcrawl.base.program import ExitStatus, program
 from webcrawl.base.readable import count, readable
 from webcrawl.store.errors import StoreError
 from webcrawl.tools.tool_command import ToolCommand, ignore_closed_pipe, print_line, usage_error
@@ -40,6 +40,7 @@ class Command(ToolCommand):
         shape.add_argument("--feed", action="store_true", help="print an Atom feed")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Compare the two crawls, or the first and the last visits of one."""
         if not 1 <= len(args) <= 2:
             raise usage_error(
                 f"one or two crawls: {program()} diff crawls/monday crawls/tuesday; "
@@ -69,9 +70,10 @@ class Command(ToolCommand):
             self.fail(f"{error}: {program()} verify says where the archive is damaged")
 
     def _print(self, diff: CrawlDiff, opts: argparse.Namespace) -> None:
-        _say_what_is_left_out(diff)
+        """Print the changes; exit status 1 if a page could not be read."""
+        _print_left_out(diff)
         is_for_programs = opts.json or opts.feed
-        changes = (one for one in diff if opts.host in (None, one.host))
+        changes = (change for change in diff if opts.host in (None, change.host))
         for line in _lines(changes, opts):
             sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
@@ -81,11 +83,11 @@ class Command(ToolCommand):
             sys.stderr.write(
                 f"{count(len(diff.unread), 'page')} could not be read: its text may have changed\n"
             )
-            self.exitcode = 1
+            self.exitcode = ExitStatus.FAILED
 
 
-def _say_what_is_left_out(diff: CrawlDiff) -> None:
-    """Name the archive files that a crawl still writes, and the crawls with URLs left."""
+def _print_left_out(diff: CrawlDiff) -> None:
+    """Print a line for each unfinished archive file, and for each crawl with URLs left."""
     for path in diff.unfinished:
         sys.stderr.write(f"{readable(str(path))}: not finished, and left out\n")
     for folder, left, is_later in diff.incomplete:
@@ -98,28 +100,29 @@ def _say_what_is_left_out(diff: CrawlDiff) -> None:
 
 
 def _lines(changes: Iterable[Change], opts: argparse.Namespace) -> Iterator[str]:
-    """Return the output's lines: those for a terminal are free of control characters."""
+    """Yield the lines of the output. Lines for people have control characters escaped."""
     if opts.json:
-        return (json.dumps(one.as_dict()) for one in changes)
+        return (json.dumps(change.as_dict()) for change in changes)
     if opts.feed:
         return _feed(changes)
     return map(readable, _table(changes, brief=opts.brief))
 
 
 def _table(changes: Iterable[Change], *, brief: bool) -> Iterator[str]:
-    for host, of_host in groupby(changes, key=lambda one: one.host):
+    for host, of_host in groupby(changes, key=lambda change: change.host):
         yield host
-        for one in of_host:
-            yield f"  {SIGNS[one.kind]} {one.url}{_note(one)}"
+        for change in of_host:
+            yield f"  {SIGNS[change.kind]} {change.url}{_note(change)}"
             if not brief:
-                yield from (f"      {line}" for line in one.text)
+                yield from (f"      {line}" for line in change.text)
 
 
-def _note(one: Change) -> str:
-    if one.kind == "moved":
-        return f" -> {one.target}"
-    if one.kind == "gone":
-        return f" ({one.status})" if one.status else " (the later crawl has no answer)"
+def _note(change: Change) -> str:
+    """Return where a page has moved to, or the status of a page that is gone."""
+    if change.kind == "moved":
+        return f" -> {change.target}"
+    if change.kind == "gone":
+        return f" ({change.status})" if change.status else " (the later crawl has no answer)"
     return ""
 
 
@@ -136,12 +139,13 @@ def _feed(changes: Iterable[Change]) -> Iterator[str]:
     yield '<feed xmlns="http://www.w3.org/2005/Atom">'
     updated = f"<updated>{iso(time.time(), fraction=False)}</updated>"
     yield f"<title>Pages that differ</title><id>urn:webcrawl:diff</id>{updated}"
-    for one in changes:
-        text = escape("\n".join(one.text))
-        link = quoteattr(one.target or one.url)
+    for change in changes:
+        title = escape(f"{change.kind}: {change.url}{_note(change)}")
+        link = quoteattr(change.target or change.url)
+        text = escape("\n".join(change.text))
         yield (
-            f"<entry><title>{escape(f'{one.kind}: {one.url}{_note(one)}')}</title>"
-            f"<id>{escape(one.url)}</id>{updated}<link href={link}/>"
-            f"<category term={quoteattr(one.kind)}/><content>{text}</content></entry>"
+            f"<entry><title>{title}</title>"
+            f"<id>{escape(change.url)}</id>{updated}<link href={link}/>"
+            f"<category term={quoteattr(change.kind)}/><content>{text}</content></entry>"
         )
     yield "</feed>"

@@ -1,6 +1,6 @@
-"""`webcrawl export`: what others can open or keep, made of a crawl.
+"""`webcrawl export`: makes files of a crawl that other programs can open, and copies files to a store.
 
-Of the commands in a module Scrapy takes the last one.
+Scrapy takes the last command class of a module, so `Command` stands at the end.
 """
 
 from __future__ import annotations
@@ -41,14 +41,15 @@ if TYPE_CHECKING:
     from webcrawl.tools.derived_archives import Derived
     from webcrawl.urls.exclusion_rules import Forgotten
 
-PART = ".part"  # after the file's name: a folder that is there until the file is
-SOURCES = "sources"  # in it: of what archives
+PART = ".part"  # ends the name of the folder in which a file is made
+SOURCES = "sources"  # a file in that folder: the paths of the archives it is made of
 
 
-class DocumentsCommand(ToolCommand):
-    """Exit status 0; 1 if nothing was made, or something in the archives could not be read.
+class DocumentsExport(ToolCommand):
+    """Makes one file of documents.
 
-    So if a crawl that does not run has documents in no finished file.
+    Exit status 1 if nothing was made, if a part of the archives could not be read, or if a crawl
+    that is not running has documents in an unfinished file.
     """
 
     summary = "Make one file of the documents of a crawl, hive or archive (OUTPUTS=documents)"
@@ -78,9 +79,13 @@ class DocumentsCommand(ToolCommand):
             self.exitcode = ExitStatus.INTERRUPTED
 
     def _export(self, sources: list[str], target: Path) -> None:
-        """Take the documents that the crawls have made, or else make them of the archives."""
-        if lack := missing_library():
-            raise ValueError(lack)
+        """Write the documents that the crawls have made, or else make them of the archives.
+
+        Raise ValueError or OSError if there are none, or if they cannot be read or written.
+        """
+        lacking = missing_library()
+        if lacking:
+            raise ValueError(lacking)
         from webcrawl.store.disk import own_folder  # noqa: PLC0415 - Scrapy imports every command for any
         from webcrawl.tools.documents_export import ending, write  # noqa: PLC0415 - pyarrow is optional
 
@@ -91,38 +96,38 @@ class DocumentsCommand(ToolCommand):
         if target.exists():
             raise FileExistsError(f"{target} exists")
         scratch = target.with_name(target.name + PART)
-        crawls = {source: [*_crawls(Path(source))] for source in sources}
-        made = {source: _made_by(its) for source, its in crawls.items()}
-        tables = [table for one in made.values() for table in one.files]
+        crawls_by_source = {source: [*_crawls(Path(source))] for source in sources}
+        documents = {source: _documents_of(crawls) for source, crawls in crawls_by_source.items()}
+        files = [file for table in documents.values() for file in table.files]
         forgotten = None
-        how = ""
+        origin = ""
         own_folder(scratch)
-        if tables:
-            forgotten = _forgotten([crawl for its in crawls.values() for crawl in its])
-            _tell_without_documents(made)
-            self.exitcode = self.exitcode or _tell_left_out(made.values())
+        if files:
+            forgotten = _forgotten([*chain.from_iterable(crawls_by_source.values())])
+            _print_sources_without_documents(documents)
+            self.exitcode = self.exitcode or _print_left_out(documents.values())
         else:
-            self._make(sources, scratch)
-            tables = _made_by([scratch]).files
-            how = "of the archive, "
-        if not tables:
+            self._make_of_archives(sources, scratch)
+            files = _documents_of([scratch]).files
+            origin = "of the archive, "
+        if not files:
             shutil.rmtree(scratch)
             raise ValueError(f"{', '.join(sources)}: no documents")
-        rows = write(tables, target, scratch / target.name, forgotten)
+        rows = write(files, target, scratch / target.name, forgotten)
         shutil.rmtree(scratch)
-        print_line(f"{target}: {how}{count(rows, 'document')}")
+        print_line(f"{target}: {origin}{count(rows, 'document')}")
 
-    def _make(self, sources: list[str], scratch: Path) -> None:
-        """Make documents of archives in this folder. ValueError if not all are read."""
+    def _make_of_archives(self, sources: list[str], scratch: Path) -> None:
+        """Make documents of archives in this folder. Raise ValueError if not all are read."""
         from webcrawl.store.jobdir import stats_file  # noqa: PLC0415 - as above
 
-        _note(sources, scratch / SOURCES)
-        self.exitcode = _processed(sources, scratch, self.settings)
+        _note_sources(sources, scratch / SOURCES)
+        self.exitcode = _run_process(sources, scratch, self.settings)
         if stats_file.read(scratch).get("reason") != stats_file.FINISHED:
             was_begun = [path.name for path in scratch.iterdir()] != [SOURCES]
             if not was_begun:
                 shutil.rmtree(scratch)
-            # refused: the same command would be refused again
+            # `process` refused to begin, and would refuse the same command again.
             if not was_begun and self.exitcode > 0:
                 raise ValueError(
                     f"{', '.join(sources)}: `{program()} process` ended with status {self.exitcode} before it read "
@@ -133,21 +138,24 @@ class DocumentsCommand(ToolCommand):
             )
 
 
-def _tell_left_out(made: Iterable[CrawlTable]) -> int:
-    """Print a line for each file left out; return exit status 1 if no run will finish it."""
+def _print_left_out(tables: Iterable[CrawlTable]) -> int:
+    """Print a line for each file that is left out.
+
+    Return exit status 1 if one is of a crawl that is not running, so that nobody will finish it.
+    """
     is_cut = False
-    for its in made:
-        for line in its.left_out:
+    for table in tables:
+        for line in table.left_out:
             print_error(line)
-        is_cut = is_cut or its.is_cut
-    return int(is_cut)
+        is_cut = is_cut or table.is_cut
+    return ExitStatus.FAILED if is_cut else ExitStatus.DONE
 
 
 class ClustersExport(ToolCommand):
-    """Exit status 0 and a summary, or 1 and one line. So if a source has made no documents.
+    """Joins the clusters of near-duplicates.
 
-    As of documents, the status is 1 as well if a crawl that does not run has some in no finished
-    file.
+    Exit status 1 if a source has made no documents, or if a crawl that is not running has documents
+    in an unfinished file.
     """
 
     summary = "Join the near-duplicate clusters of documents of crawls, hives and shards"
@@ -178,6 +186,7 @@ class ClustersExport(ToolCommand):
             self.exitcode = ExitStatus.INTERRUPTED
 
     def _export(self, sources: list[str], target: Path) -> None:
+        """Write the clusters and print a summary. Raise ValueError, OSError or StoreError."""
         if find_spec("pyarrow") is None:
             raise ValueError(missing("pyarrow"))
         from webcrawl.store.disk import own_folder  # noqa: PLC0415 - as above
@@ -187,40 +196,42 @@ class ClustersExport(ToolCommand):
             raise ValueError(f"{target}: the name must end in .parquet")
         if target.exists():
             raise FileExistsError(f"{target} exists")
-        made = [_documents_in(Path(source)) for source in sources]
-        self.exitcode = _tell_left_out(made)
-        tables = {path.resolve(): path for its in made for path in its.files}
-        if not tables:
+        tables = [_documents_in(Path(source)) for source in sources]
+        self.exitcode = _print_left_out(tables)
+        # A file that is named twice, or is in a folder that is named too, counts once.
+        files = {path.resolve(): path for table in tables for path in table.files}
+        if not files:
             raise ValueError(f"{', '.join(sources)}: no documents in a finished file")
-        forgotten = _forgotten([*dict.fromkeys(path.parent.parent for path in tables)])
+        forgotten = _forgotten([*dict.fromkeys(path.parent.parent for path in files)])
         scratch = target.with_name(target.name + PART)
         own_folder(scratch)
         try:
-            found = write_clusters([*tables.values()], target, scratch, forgotten)
+            figures = write_clusters([*files.values()], target, scratch, forgotten)
         finally:
             shutil.rmtree(scratch)
-        near = found.compared - found.clusters
+        near = figures.compared - figures.clusters
         are_near = "is a near-duplicate" if near == 1 else "are near-duplicates"
         print_line(
-            f"{target}: {count(found.documents, 'document')}, "
-            f"{found.documents - found.compared} too short to compare; "
-            f"{count(found.clusters, 'cluster')}: {near} {are_near} of another"
+            f"{target}: {count(figures.documents, 'document')}, "
+            f"{figures.documents - figures.compared} too short to compare; "
+            f"{count(figures.clusters, 'cluster')}: {near} {are_near} of another"
         )
 
 
 def _documents_in(source: Path) -> CrawlTable:
     """Return the documents of a crawl or hive, or the file itself.
 
-    A shard may have none. Raise ValueError if the crawl was not told to write any.
+    A shard may have none. Raise ValueError if the crawl does not write any.
     """
     if source.is_dir():
-        made = _made_by(_crawls(source))
-        if not (made.files or made.left_out or _writes_documents(source)):
+        documents = _documents_of(_crawls(source))
+        has_documents = documents.files or documents.left_out
+        if not has_documents and not _writes_documents(source):
             raise ValueError(
                 f"{source}: no documents: {program()} process {source} -s OUTPUTS=documents "
                 "makes them of an archive"
             )
-        return made
+        return documents
     if not source.exists():
         raise FileNotFoundError(f"{source}: no such file")
     from webcrawl.record.tables.table_files import CrawlTable  # noqa: PLC0415 - as above
@@ -229,43 +240,45 @@ def _documents_in(source: Path) -> CrawlTable:
 
 
 def _writes_documents(source: Path) -> bool:
-    """Return whether the crawls in this folder write documents."""
+    """Return whether all crawls in this folder write documents. False if there is no crawl."""
     from webcrawl.store.jobdir import meta_row  # noqa: PLC0415 - as above
     from webcrawl.store.jobdir.crawls import is_crawl  # noqa: PLC0415 - as above
     from webcrawl.store.jobdir.job_dir import JobDir  # noqa: PLC0415 - as above
 
-    terms = [JobDir(crawl).read(meta_row.terms) for crawl in _crawls(source) if is_crawl(crawl)]
-    return bool(terms) and all("documents" in one.get("OUTPUTS", "").split(", ") for one in terms)
+    crawls = [crawl for crawl in _crawls(source) if is_crawl(crawl)]
+    outputs = [JobDir(crawl).read(meta_row.terms).get("OUTPUTS", "") for crawl in crawls]
+    return bool(outputs) and all("documents" in names.split(", ") for names in outputs)
 
 
 def missing_library() -> str:
-    """Return a line on the libraries that are not installed."""
-    lacks = [one for one in LIBRARIES["documents"] if find_spec(one) is None]
-    return missing(*lacks) if lacks else ""
+    """Return how to install the libraries that are missing; empty if none is."""
+    absent = [name for name in LIBRARIES["documents"] if find_spec(name) is None]
+    return missing(*absent) if absent else ""
 
 
 def _crawls(folder: Path) -> Iterator[Path]:
+    """Yield the crawls in a folder; none in a file, or if hive.json is damaged."""
     from webcrawl.store.jobdir.crawls import crawls_of  # noqa: PLC0415 - as above
 
     if folder.is_dir():
-        with suppress(StoreError):  # of a damaged crawl the archive can be read
+        with suppress(StoreError):  # the archive can be read all the same
             yield from crawls_of(folder)
 
 
-def _made_by(crawls: Iterable[Path]) -> CrawlTable:
+def _documents_of(crawls: Iterable[Path]) -> CrawlTable:
     """Return all documents that these crawls have made."""
     from webcrawl.record.tables.table_files import CrawlTable  # noqa: PLC0415 - as above
 
-    made = CrawlTable("documents")
+    documents = CrawlTable("documents")
     for crawl in crawls:
-        made.add(crawl)
-    return made
+        documents.add(crawl)
+    return documents
 
 
-def _tell_without_documents(made: Mapping[str, CrawlTable]) -> None:
-    """Name the sources without documents, while others have some."""
-    for source, its in made.items():
-        if not (its.files or its.left_out):
+def _print_sources_without_documents(documents: Mapping[str, CrawlTable]) -> None:
+    """Print a line for each source that has no documents, which is left out."""
+    for source, table in documents.items():
+        if not table.files and not table.left_out:
             print_error(
                 f"{source}: left out, because it has made no documents, unlike the others; "
                 "export it separately"
@@ -273,7 +286,10 @@ def _tell_without_documents(made: Mapping[str, CrawlTable]) -> None:
 
 
 def _forgotten(crawls: list[Path]) -> Forgotten:
-    """Return whose documents are left out. Raise ValueError if a state cannot be read."""
+    """Return the opt-outs by which documents are left out.
+
+    Raise ValueError if a state cannot be read.
+    """
     from webcrawl.tools.optout_records import records_of  # noqa: PLC0415 - as above
     from webcrawl.urls.exclusion_rules import Forgotten  # noqa: PLC0415 - as above
 
@@ -283,43 +299,45 @@ def _forgotten(crawls: list[Path]) -> Forgotten:
         raise ValueError(f"{error}: it may say who wants to be forgotten") from error
 
 
-def _note(sources: list[str], note: Path) -> None:
-    """Note of what archives documents are made here.
+def _note_sources(sources: list[str], note: Path) -> None:
+    """Write down of which archives the documents in a folder are made.
 
-    ValueError: there are those of others already.
+    Raise ValueError if an interrupted export has begun with other archives there.
     """
-    asked = os.fsencode("\n".join(str(Path(source).resolve()) for source in sources))
-    if note.exists() and note.read_bytes() != asked:
+    paths = os.fsencode("\n".join(str(Path(source).resolve()) for source in sources))
+    if note.exists() and note.read_bytes() != paths:
         raise ValueError(
             f"{note.parent}: was left by an interrupted export of other archives: remove it"
         )
-    note.write_bytes(asked)
+    note.write_bytes(paths)
 
 
-def _processed(sources: list[str], jobdir: Path, settings: Settings) -> int:
-    """Have `webcrawl process` make them in this folder, or go on with it; return its exit status."""
+def _run_process(sources: list[str], jobdir: Path, settings: Settings) -> int:
+    """Run `webcrawl process`, which makes documents in a folder or resumes; return its status."""
     from webcrawl.tools.supervisor.hive_run import command_line_options  # noqa: PLC0415 - as above
 
-    given = {
+    values = {
         **command_line_options(settings),
         "OUTPUTS": "documents",
         "JOBDIR": str(jobdir),
         "LOG_ENABLED": "True",
     }
-    options = [word for name, value in given.items() for word in ("-s", f"{name}={value}")]
+    options = [word for name, value in values.items() for word in ("-s", f"{name}={value}")]
     process = subprocess.Popen(  # noqa: S603 - ours
         [*PYTHON, "-m", "webcrawl", "process", *sources, *options], env=environment()
     )
     try:
-        status = process.wait()
+        return process.wait()
     except KeyboardInterrupt:
-        process.wait()
+        process.wait()  # the terminal has interrupted it too, and it takes a checkpoint
         raise
-    return status
 
 
 class GraphExport(ToolCommand):
-    """Exit status 0 and a summary, or 1 and one line; docs/study-the-web.md says what is in them."""
+    """Writes the graph of hosts; docs/study-the-web.md describes its files.
+
+    Exit status 0 and a summary, or 1 and one line.
+    """
 
     summary = "Write the graph of a crawl's hosts: hosts.tsv and edges.tsv"
     usage = "JOBDIR [-o FOLDER]"
@@ -346,13 +364,11 @@ class GraphExport(ToolCommand):
         print_line(f"{folder}: hosts {len(graph.hosts)}, edges {graph.size}")
 
 
-def _folder_of(source: Path) -> Path:
-    """Return the job directory, or the folder of an archive file."""
-    return source if source.is_dir() else source.parent
-
-
 class DerivedExport(ToolCommand):
-    """Exit status 0 and a line for each file; 1 if one could not be read or written, or in part."""
+    """Writes a WET or a WAT file for each archive file, and a line on each.
+
+    Exit status 1 if one could not be read or written, or only in part.
+    """
 
     kind: str  # wet or wat
     usage = "JOBDIR|WARC... [-o FOLDER]"
@@ -368,7 +384,9 @@ class DerivedExport(ToolCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if not args or not all(args):
             raise usage_error(f"which crawl? {program()} export {self.kind} JOBDIR, or WARC files")
-        folder = Path(opts.o) if opts.o else _folder_of(Path(args[0])) / self.kind
+        source = Path(args[0])
+        place = source if source.is_dir() else source.parent
+        folder = Path(opts.o) if opts.o else place / self.kind
         try:
             self._export_all(args, folder)
         except (StoreError, ValueError) as error:
@@ -380,6 +398,7 @@ class DerivedExport(ToolCommand):
             self.exitcode = ExitStatus.INTERRUPTED
 
     def _export_all(self, sources: list[str], folder: Path) -> None:
+        """Write the files of all finished archive files. Raise StoreError, ValueError or OSError."""
         from webcrawl.tools.absent_archives import absent_archives  # noqa: PLC0415 - as below
         from webcrawl.tools.derived_archives import (  # noqa: PLC0415 - Scrapy imports every command for any
             Derived,
@@ -398,7 +417,10 @@ class DerivedExport(ToolCommand):
             self._export(derived, path)
 
     def _is_finished(self, path: Path) -> bool:
-        """Return False, and say so, for a file that a crawl still writes or has to go on with."""
+        """Return whether a file is finished; print why it is left out if it is not.
+
+        Set exit status 1 if its crawl is not running, so that it will not be finished.
+        """
         from webcrawl.store.jobdir.crawls import is_locked  # noqa: PLC0415 - as above
         from webcrawl.store.output import OPEN  # noqa: PLC0415 - as above
 
@@ -412,24 +434,25 @@ class DerivedExport(ToolCommand):
         return False
 
     def _export(self, derived: Derived, path: Path) -> None:
-        """Make one file, in place of what a former run made: that may lack what can be read now."""
-        lost = derived.lost
+        """Write one file. It replaces that of an earlier run, which may have had less to read."""
+        lost_before = derived.lost
         records = derived.write(path)
         print_line(f"{derived.targets[path]}: {count(records, 'record')}")
-        if derived.lost > lost:
-            print_error(f"{path}: {count(derived.lost - lost, 'record')} could not be read")
+        lost = derived.lost - lost_before
+        if lost:
+            print_error(f"{path}: {count(lost, 'record')} could not be read")
             self.exitcode = ExitStatus.FAILED
 
 
 class WetExport(DerivedExport):
-    """Texts."""
+    """Writes the texts of pages."""
 
     kind = "wet"
     summary = "Write the texts of archived pages as WET files, as Common Crawl does"
 
 
 class WatExport(DerivedExport):
-    """Metadata."""
+    """Writes the headers, titles and links of pages."""
 
     kind = "wat"
     summary = "Write headers, titles and links of archived pages as WAT files, as Common Crawl does"
@@ -439,7 +462,10 @@ STORE_SETTINGS = "OUTPUT_STORE", "OUTPUT_STORE_KEEP"
 
 
 class StoreExport(ToolCommand):
-    """Exit status 0 if all finished files are in the store, else 1 and the reasons."""
+    """Copies finished files to the store that OUTPUT_STORE names.
+
+    Exit status 0 if all finished files are in the store, else 1 and the reasons.
+    """
 
     summary = "Copy the finished files of a crawl or hive to its store"
     usage = "JOBDIR"
@@ -450,9 +476,9 @@ class StoreExport(ToolCommand):
         if len(args) != 1 or not args[0]:
             raise usage_error(f"one folder: {program()} export store JOBDIR")
         jobdir = Path(args[0])
-        is_sound = False
+        is_complete = False
         try:
-            is_sound = _copy_to_store(jobdir, self.settings)
+            is_complete = _copy_to_store(jobdir, self.settings)
         except (StoreError, ValueError) as error:
             print_error(error)
         except OSError as error:
@@ -461,11 +487,14 @@ class StoreExport(ToolCommand):
             )
         except KeyboardInterrupt:
             sys.stderr.write("interrupted: run the same command to resume\n")
-        self.exitcode = ExitStatus.DONE if is_sound else ExitStatus.FAILED
+        self.exitcode = ExitStatus.DONE if is_complete else ExitStatus.FAILED
 
 
 def _copy_to_store(jobdir: Path, settings: Settings) -> bool:
-    """Copy what is finished; return whether everything is in the store now."""
+    """Copy the finished files of a crawl or hive, and return whether all are in the store now.
+
+    Raise StoreError, ValueError or OSError if there is no crawl, or no such store.
+    """
     from webcrawl import settings as defaults  # noqa: PLC0415 - as above
     from webcrawl.crawl.checks.check import read  # noqa: PLC0415 - as above
     from webcrawl.record.objectstore.store_folder import StoreFolder, address_below  # noqa: PLC0415 - as above
@@ -473,36 +502,39 @@ def _copy_to_store(jobdir: Path, settings: Settings) -> bool:
     from webcrawl.store.jobdir.crawls import crawls_of, hive_of  # noqa: PLC0415 - as above
     from webcrawl.store.jobdir.job_dir import JobDir  # noqa: PLC0415 - as above
 
-    _log_aloud()
-    given, keep = (
+    _print_log_of_store()
+    store, keep = (
         read(name, settings.get(name, getattr(defaults, name))) for name in STORE_SETTINGS
     )
-    drones = hive_of(jobdir) is not None
-    sound = True
+    is_hive = hive_of(jobdir) is not None
+    is_complete = True
     for crawl in crawls_of(jobdir):
         JobDir.open(crawl)
-        address = address_below(given, crawl.name) if given and drones else given
+        address = address_below(store, crawl.name) if store and is_hive else store
         for line, is_sound in copy_to_store(crawl, address, keep=keep, open_folder=StoreFolder):
-            sound = sound and is_sound
+            is_complete = is_complete and is_sound
             print_line(line)
-    return sound
+    return is_complete
 
 
-class _StoreLines(logging.Handler):
-    """Prints what is said meanwhile: which file is stored, and why one is not."""
+class _PrintedLog(logging.Handler):
+    """Prints log messages as they are: which file was stored, and why one was not."""
 
     def emit(self, record: logging.LogRecord) -> None:
         print_line(record.getMessage())
 
 
-def _log_aloud() -> None:
+def _print_log_of_store() -> None:
     logger = logging.getLogger("webcrawl.record.objectstore")
     logger.setLevel(logging.INFO)
-    logger.handlers[:] = [_StoreLines()]
+    logger.handlers[:] = [_PrintedLog()]
 
 
 class WaczExport(ToolCommand):
-    """Exit status 0 and a summary, or 1 and one line, without a file; docs/archive.md has examples."""
+    """Packs a crawl or hive into one WACZ file; docs/archive.md has examples.
+
+    Exit status 0 and a summary, or 1 and one line, without a file.
+    """
 
     summary = "Pack the archive of a crawl or hive into one WACZ file"
     usage = "JOBDIR [-o FILE]"
@@ -521,28 +553,29 @@ class WaczExport(ToolCommand):
         from webcrawl.tools.wacz.packable_archives import CannotPack  # noqa: PLC0415 - Scrapy imports every command for any
         from webcrawl.urls.exclusion_rules import Forgotten  # noqa: PLC0415 - as below
 
-        jobdir, found = Path(args[0]), Counter[str]()
+        jobdir = Path(args[0])
+        figures = Counter[str]()
         target = Path(opts.o) if opts.o else jobdir / f"{jobdir.resolve().name}.wacz"
         try:
             forgotten = Forgotten(records_in(jobdir))
-            for line in pack(jobdir, target, time.time(), found, forgotten):
+            for line in pack(jobdir, target, time.time(), figures, forgotten):
                 print_line(line)
-            print_line(f"{target}: {_wacz_figures(found)}")
+            print_line(f"{target}: {_wacz_summary(figures)}")
         except (CannotPack, StoreError) as error:
             self.fail(str(error))
         except OSError as error:
             self.fail(f"{error.filename or target}: {error.strerror or error}")
 
 
-def _wacz_figures(found: Mapping[str, int]) -> str:
-    figures = {
+def _wacz_summary(figures: Mapping[str, int]) -> str:
+    counters = {
         "archive files": "files",
         "records": "records",
         "seeds": "seeds",
         "other pages": "others",
         "bytes": "bytes",
     }
-    return ", ".join(f"{name} {found[key]}" for name, key in figures.items())
+    return ", ".join(f"{name} {figures[counter]}" for name, counter in counters.items())
 
 
 class Command(CommandGroup):
@@ -556,7 +589,7 @@ class Command(CommandGroup):
     members = {  # noqa: RUF012 - a constant of the class
         "wacz": WaczExport,
         "store": StoreExport,
-        "documents": DocumentsCommand,
+        "documents": DocumentsExport,
         "graph": GraphExport,
         "clusters": ClustersExport,
         "wet": WetExport,

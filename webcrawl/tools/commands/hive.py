@@ -38,22 +38,23 @@ if TYPE_CHECKING:
     from webcrawl.tools.supervisor.member_changes import SavedIdentity
     from webcrawl.tools.supervisor.servers import HiveTarget
 
-RUN = "run"  # the command that is meant where none is named
+RUN = "run"  # the member that runs if the command line names none
 
 
 class HiveCommand(ToolCommand):
-    """Exit status 3 if the hive, or its server, is not running."""
+    """Base class of the members. Exit status 3 if the hive, or its server, is not running."""
 
-    example: ClassVar[str]
-    without_server: ClassVar[ExitStatus] = ExitStatus.NOT_RUNNING
+    example: ClassVar[str]  # of a right command line
+    status_without_server: ClassVar[ExitStatus] = ExitStatus.NOT_RUNNING
     default_settings: ClassVar[dict[str, Any]] = {}
     listed_options = SETTINGS_OPTION
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Carry the command out, and set the exit status by how it went."""
         try:
             self.exitcode = self.carry_out(args, opts)
         except Away as error:
-            self._refuse(f"the hive's server is {error.state}: {error}", self.without_server)
+            self._refuse(f"the hive's server is {error.state}: {error}", self.status_without_server)
         except NotRunning as error:
             self._refuse(str(error), ExitStatus.NOT_RUNNING)
         except (CannotStart, HiveError, CannotPrint) as error:
@@ -62,7 +63,10 @@ class HiveCommand(ToolCommand):
             self.exitcode = ExitStatus.INTERRUPTED
 
     def carry_out(self, args: list[str], opts: argparse.Namespace) -> int:
-        """Return the exit status. Raise UsageError, NotRunning, CannotStart or HiveError."""
+        """Do what the command says, and return the exit status.
+
+        Raise UsageError, NotRunning, CannotStart or HiveError.
+        """
         raise NotImplementedError
 
     def target(self, args: list[str]) -> HiveTarget:
@@ -79,12 +83,12 @@ class HiveCommand(ToolCommand):
 
 
 class HiveRunning(HiveCommand):
-    """N drones, each an ordinary `scrapy crawl`."""
+    """Runs N drones, each of which is an ordinary `scrapy crawl`."""
 
     summary = "Run the crawl, or resume it (`run` may be left out)"
     usage = "SPIDER [-n N] -a seeds=SRC [options]"
     listed_options = SETTINGS_OPTION | LOG_OPTIONS
-    without_server = ExitStatus.FAILED
+    status_without_server = ExitStatus.FAILED
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -105,17 +109,15 @@ class HiveRunning(HiveCommand):
 
         if opts.pin_cpus and not can_choose_cores():
             raise CannotStart("--pin-cpus: this system keeps no process on a core")
-        wanted = (
-            0
-            if opts.drones is None
-            else _number("-n", opts.drones, f"from 0 (one drone per core) to {MAX_DRONES}")
-        )
-        plan = HivePlan(self.settings, args[0], _arguments(opts), wanted)
+        drones = 0
+        if opts.drones is not None:
+            drones = _number("-n", opts.drones, f"from 0 (one drone per core) to {MAX_DRONES}")
+        plan = HivePlan(self.settings, args[0], _arguments(opts), drones)
         return HiveRun(self.settings, plan, pin=opts.pin_cpus).run()
 
 
 class HiveStatus(HiveCommand):
-    """Prints a line for each drone, also of a hive that is not running."""
+    """Prints a line for each drone of a hive, running or not."""
 
     summary = "Show the drones of a hive"
     usage = "JOBDIR|URL [--json]"
@@ -141,7 +143,7 @@ class HiveStatus(HiveCommand):
 
 
 class HiveResize(HiveCommand):
-    """Waits until slots are where they belong."""
+    """Changes the number of drones, and waits until all slots are where they belong."""
 
     summary = "Change the number of drones of a running hive"
     usage = "JOBDIR|URL -n N"
@@ -161,7 +163,10 @@ class HiveResize(HiveCommand):
 
 
 class HiveAdoption(HiveCommand):
-    """Without --jobdir or --lost the drone gives its part away itself, wherever it runs."""
+    """Gives the part of a drone to the others.
+
+    Without --jobdir or --lost the drone does it itself, wherever it runs.
+    """
 
     summary = "Give the part of one drone to the others"
     usage = "JOBDIR|URL --drone K [options]"
@@ -200,11 +205,11 @@ class HiveAdoption(HiveCommand):
         drone = _number("--drone", opts.drone, f"from 0 to {MAX_DRONES - 1}")
         if opts.lost:
             return adopt_lost(target, drone, print_line, sure=opts.yes, now=opts.now)
-        if not opts.jobdir:  # it runs, or is started elsewhere
+        if not opts.jobdir:  # the drone runs, or is started elsewhere
             return give_up(target, drone, print_line)
-        found = _found(Path(opts.jobdir))
+        identity = _identity_in(Path(opts.jobdir))
         words = adopted_drone_command(self.settings, target, drone, opts.jobdir, _arguments(opts))
-        return adopt(target, drone, found, words, print_line)
+        return adopt(target, drone, identity, words, print_line)
 
 
 class Command(CommandGroup):
@@ -225,10 +230,10 @@ class Command(CommandGroup):
        {program()} hive {super().syntax()}"""
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Let the parser take the options of all commands, wherever they stand.
+        """Add -h, -q, -v and Scrapy's options, and make a parser of the members.
 
-        The members have a parser of their own: the name of one may be left out, and then options
-        may come first.
+        `process_options` uses that parser: the name of a member may be left out, and options may
+        stand before it, so that argparse's own subparsers cannot read the command line.
         """
         self._parser = argparse.ArgumentParser(
             prog=program(),
@@ -245,14 +250,15 @@ class Command(CommandGroup):
         )
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Read the options of the member, which is `run` if the command line names none."""
         has_member = len(args) > 0 and args[0] in self.members
         words = [*args] if has_member else [RUN, *args]
         if opts.help:
             words = [*words, "-h"] if args else ["-h"]
-        own, args[:] = self._parser.parse_known_args(words)
-        for_all = vars(opts)
-        for name, value in vars(own).items():
-            for_all.setdefault(name, value)
+        options_of_member, args[:] = self._parser.parse_known_args(words)
+        options = vars(opts)
+        for name, value in vars(options_of_member).items():
+            options.setdefault(name, value)
         super().process_options(args, opts)
 
 
@@ -263,7 +269,7 @@ def _add_arguments(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def _arguments(opts: argparse.Namespace) -> dict[str, str]:
-    """Return the arguments of the spider. Raise UsageError."""
+    """Return the arguments of the spider. Raise UsageError for a wrong -a."""
     from scrapy.utils.conf import arglist_to_dict  # noqa: PLC0415 - as above
 
     try:
@@ -276,7 +282,8 @@ def _add_drones(parser: argparse.ArgumentParser, what: str) -> None:
     parser.add_argument("-n", "--drones", metavar="N", help=what)
 
 
-def _found(jobdir: Path) -> SavedIdentity:
+def _identity_in(jobdir: Path) -> SavedIdentity:
+    """Return the identity of the drone in a folder. Raise CannotStart if it cannot be read."""
     from webcrawl.crawl.hive.member import IDENTITY, KEY, unpack_identity  # noqa: PLC0415
     from webcrawl.store.jobdir.snapshot import Snapshot  # noqa: PLC0415
     from webcrawl.tools.supervisor.member_changes import SavedIdentity  # noqa: PLC0415
@@ -291,6 +298,7 @@ def _found(jobdir: Path) -> SavedIdentity:
 
 
 def _number(option: str, text: str, allowed: str) -> int:
+    """Return a number of drones. Raise CannotStart, which says what is `allowed`."""
     if not is_whole(text, 0, MAX_DRONES):
         raise CannotStart(f"{option} {text}: must be a whole number {allowed}")
     return int(text)

@@ -27,23 +27,24 @@ if TYPE_CHECKING:
     from webcrawl.net.identity.signature_check import Finding
     from webcrawl.net.identity.signing_key import SigningKey
 
-MOST_DAYS = 365
-PATIENCE = 60.0  # seconds for all questions about our addresses together
+MAX_DAYS = 365
+MAX_LOOKUP_SECONDS = 60.0  # for the names of all addresses together
 ADDRESSES_HELP = "where the crawl comes from, such as 192.0.2.0/28"
 
 
 class IdentityCommand(ToolCommand):
-    """Exit status 1, with a line for each fault, if something is wrong."""
+    """Base class of the members. Exit status 1, with a line for each fault, if something is wrong."""
 
     name: ClassVar[str]
 
-    def wrong_words(self) -> Exception:
+    def wrong_usage(self) -> Exception:
+        """Return the error for a wrong command line, to be raised by the caller."""
         return usage_error(f"{program()} identity {self.name} {self.usage}")
 
-    def one(self, args: list[str]) -> str:
-        """Return the only argument. Raise UsageError."""
+    def only_argument(self, args: list[str]) -> str:
+        """Return the only argument. Raise UsageError if there is none, or more than one."""
         if len(args) != 1 or not args[0]:
-            raise self.wrong_words()
+            raise self.wrong_usage()
         return args[0]
 
 
@@ -56,7 +57,7 @@ class NewKey(IdentityCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         del opts
-        name = self.one(args)
+        name = self.only_argument(args)
         from webcrawl.net.identity.signing_key import SigningKey  # noqa: PLC0415 - Scrapy imports every command for any
 
         try:
@@ -91,18 +92,18 @@ class KeyDirectory(IdentityCommand):
         parser.add_argument("-o", metavar="DIR", help="the folder to write to")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        if args or not opts.key or not opts.agent or not opts.o:
-            raise self.wrong_words()
-        days, folder, agent = (
-            whole_number("--days", opts.days, 1, MOST_DAYS),
-            Path(opts.o),
-            _agent(opts.agent),
-        )
+        """Sign the directory with each key, and write it with its header fields."""
+        has_all_options = all((opts.key, opts.agent, opts.o))
+        if args or not has_all_options:
+            raise self.wrong_usage()
+        days = whole_number("--days", opts.days, 1, MAX_DAYS)
+        folder = Path(opts.o)
+        agent = _agent_origin(opts.agent)
         from webcrawl.base.dates import iso  # noqa: PLC0415 - as above
         from webcrawl.net.identity import key_directory as directory  # noqa: PLC0415 - as above
 
-        keys = [key for key in map(self._key, opts.key) if key is not None]
-        if len(keys) < len(opts.key):
+        keys = [key for key in map(self._read_key, opts.key) if key is not None]
+        if len(keys) < len(opts.key):  # the faults are printed
             return
         if len({key.keyid for key in keys}) < len(keys):
             self.fail("--key: the same key is given twice")
@@ -124,7 +125,8 @@ class KeyDirectory(IdentityCommand):
             "again before then"
         )
 
-    def _key(self, name: str) -> SigningKey | None:
+    def _read_key(self, name: str) -> SigningKey | None:
+        """Return the key in a file, or None after printing why it cannot be read."""
         from webcrawl.net.identity.signing_key import BadKey, SigningKey  # noqa: PLC0415 - as above
 
         try:
@@ -155,7 +157,8 @@ class IdentityCheck(IdentityCommand):
         parser.add_argument("--addresses", metavar="NETWORKS", help=ADDRESSES_HELP)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        place = self.one(args)
+        """Check the directory, then a request and the addresses if options name them."""
+        place = self.only_argument(args)
         from webcrawl.net.identity.key_directory import NotPublished  # noqa: PLC0415 - as above
         from webcrawl.net.identity.signature_check import (  # noqa: PLC0415 - as above
             Unreadable,
@@ -166,11 +169,12 @@ class IdentityCheck(IdentityCommand):
 
         now = time.time()
         try:
-            keys, findings = look(place, _agent(opts.agent) if opts.agent else "", now)
-            self._tell(findings)
+            agent = _agent_origin(opts.agent) if opts.agent else ""
+            keys, findings = look(place, agent, now)
+            self._print(findings)
             if opts.request:
                 with regular(opts.request) as file:
-                    self._tell(check_request(file.read(), keys, now))
+                    self._print(check_request(file.read(), keys, now))
             self._check_names(_networks(opts.addresses))
         except (NotPublished, Unreadable) as error:
             self.fail(str(error))
@@ -178,18 +182,15 @@ class IdentityCheck(IdentityCommand):
             self.fail(f"{error.filename or place}: {error.strerror or error}")
 
     def _check_names(self, networks: Sequence[Network]) -> None:
-        """Check whether this crawl's address has a name, and the name leads to the address."""
+        """Check that each of the crawl's addresses has a name, and the name leads back to it."""
         from webcrawl.crawl.checks import SettingError, read  # noqa: PLC0415 - as above
         from webcrawl.net.errors import DnsFailed  # noqa: PLC0415 - as above
 
         if not networks:
             return
         try:
-            faults = asyncio.run(
-                _misfits(
-                    networks, read("DNS_NAMESERVERS", self.settings.get("DNS_NAMESERVERS", []))
-                )
-            )
+            servers = read("DNS_NAMESERVERS", self.settings.get("DNS_NAMESERVERS", []))
+            faults = asyncio.run(_name_faults(networks, servers))
         except TimeoutError:
             self.fail(
                 "--addresses: the name servers were too slow, so the names of the addresses "
@@ -201,7 +202,7 @@ class IdentityCheck(IdentityCommand):
             for fault in faults:
                 self.fail(f"--addresses: {fault}")
 
-    def _tell(self, findings: Iterable[Finding]) -> None:
+    def _print(self, findings: Iterable[Finding]) -> None:
         for finding in findings:
             if finding.wrong:
                 self.fail(finding.text)
@@ -224,8 +225,9 @@ class IdentityPage(IdentityCommand):
         parser.add_argument("--addresses", metavar="NETWORKS", help=ADDRESSES_HELP)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Print the page, or write it with the list of addresses beside it."""
         if args:
-            raise self.wrong_words()
+            raise self.wrong_usage()
         from webcrawl.crawl.checks import SettingError  # noqa: PLC0415 - as above
         from webcrawl.net.identity.identity_page import (  # noqa: PLC0415 - as above
             ADDRESSES,
@@ -234,16 +236,17 @@ class IdentityPage(IdentityCommand):
         )
 
         try:
-            found, now = who(self.settings, opts.reason, _networks(opts.addresses)), time.time()
-            text = page(found, now)
+            identity = crawler_identity(self.settings, opts.reason, _networks(opts.addresses))
+            now = time.time()
+            text = page(identity, now)
             if not opts.o:
                 print_text(text)
                 return
             Path(opts.o).write_text(text, encoding="utf-8")
             print_line(f"{opts.o}: publish it at the address in USER_AGENT")
-            if found.networks:
+            if identity.networks:
                 place = Path(opts.o).with_name(ADDRESSES)
-                place.write_text(listed(found.networks, now), encoding="utf-8")
+                place.write_text(listed(identity.networks, now), encoding="utf-8")
                 print_line(f"{place}: publish it next to that page")
         except SettingError as error:
             self.fail(str(error))
@@ -264,7 +267,8 @@ class Command(CommandGroup):
     }
 
 
-def _agent(origin: str) -> str:
+def _agent_origin(origin: str) -> str:
+    """Return the https origin of --agent in its canonical form. Raise UsageError if it is none."""
     from webcrawl.crawl.checks import SettingError, read  # noqa: PLC0415 - as above
     from webcrawl.net.identity.request_signing import form_and_origin  # noqa: PLC0415 - as above
 
@@ -278,6 +282,7 @@ def _agent(origin: str) -> str:
 
 
 def _networks(text: str | None) -> Sequence[Network]:
+    """Return the networks of --addresses. Raise UsageError if the text names none."""
     from webcrawl.crawl.checks.places import Networks  # noqa: PLC0415 - as above
 
     try:
@@ -286,23 +291,32 @@ def _networks(text: str | None) -> Sequence[Network]:
         raise usage_error(f"--addresses {text}: must be {Networks.allowed} ({error})") from error
 
 
-async def _misfits(networks: Sequence[Network], servers: Sequence[tuple[str, int]]) -> list[str]:
+async def _name_faults(
+    networks: Sequence[Network], servers: Sequence[tuple[str, int]]
+) -> list[str]:
+    """Return what is wrong with the names of the addresses.
+
+    Raise TimeoutError after MAX_LOOKUP_SECONDS, DnsFailed if no name server answers.
+    """
     from webcrawl.net.dns_cares import ReverseNames  # noqa: PLC0415 - as above
     from webcrawl.net.identity.identity_page import misfits  # noqa: PLC0415 - as above
 
-    asked = ReverseNames(servers)
+    names = ReverseNames(servers)
     try:
-        async with asyncio.timeout(PATIENCE):
-            return await misfits(networks, asked)
+        async with asyncio.timeout(MAX_LOOKUP_SECONDS):
+            return await misfits(networks, names)
     finally:
-        asked.close()
+        names.close()
 
 
-TOOK = (0.1, 1.0, 10.0)  # seconds of downloads that the page gives as examples
+EXAMPLE_DOWNLOAD_SECONDS = (0.1, 1.0, 10.0)  # for which the page gives the waits
 
 
-def who(settings: BaseSettings, why: str, networks: Sequence[Network] = ()) -> Who:
-    """Raise SettingError. BOT_KEY is not read: the page is made where the key need not be."""
+def crawler_identity(settings: BaseSettings, reason: str, networks: Sequence[Network] = ()) -> Who:
+    """Return what the page tells of the crawler. Raise SettingError for an impossible setting.
+
+    BOT_KEY is not read: the page may be made on a machine that does not have the key.
+    """
     from webcrawl import settings as defaults  # noqa: PLC0415 - Scrapy imports every command for any
     from webcrawl.base.loading import load  # noqa: PLC0415 - as above
     from webcrawl.crawl.checks import read  # noqa: PLC0415 - as above
@@ -323,9 +337,9 @@ def who(settings: BaseSettings, why: str, networks: Sequence[Network] = ()) -> W
         name=product_token(settings["ROBOTSTXT_USER_AGENT"] or value("USER_AGENT")),
         user_agent=value("USER_AGENT"),
         contact=value("BOT_FROM"),
-        why=why,
+        why=reason,
         purposes=value("PURPOSE"),
-        waits=[(took, round(policy.wait([took]), 1)) for took in TOOK],
+        waits=[(seconds, round(policy.wait([seconds]), 1)) for seconds in EXAMPLE_DOWNLOAD_SECONDS],
         several=sorted(value("HOST_CONNECTIONS").items()),
         obeys=value("ROBOTSTXT_OBEY"),
         crawl_delay_max=value("CRAWL_DELAY_MAX"),

@@ -18,12 +18,15 @@ from webcrawl.base.settings.setting_kinds import is_whole
 from webcrawl.tools.commands.dashboard import ROOT, ask_crawl
 from webcrawl.tools.tool_command import SETTINGS_OPTION, ToolCommand, require_jobdir
 
-MOST = 1_000_000  # pages of a budget
+MAX_BUDGET_PAGES = 1_000_000
 DOMAIN = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)*", re.IGNORECASE)
 
 
 class Command(ToolCommand):
-    """Ends when the agent closes its side; exit status 0."""
+    """Serves one agent over standard input and output, until the agent closes them.
+
+    Exit status 0; 1 if it cannot start.
+    """
 
     summary = "Let agents search and read crawls (MCP)"
     usage = "[JOBDIR ...] [--allow-crawl DOMAIN=PAGES]"
@@ -54,11 +57,12 @@ class Command(ToolCommand):
             return
 
     def _serve(self, jobdirs: list[Path], allowed: list[str]) -> None:
+        """Serve these crawls; `allowed` are the values of --allow-crawl. Raise CannotStart."""
         from webcrawl.tools.dashboard.crawls import CrawlFinder, is_jobdir  # noqa: PLC0415 - as above, here and below
 
         for jobdir in jobdirs:
             require_jobdir(jobdir, is_jobdir)
-        pages = dict(map(_budget_of, allowed))
+        pages_by_domain = dict(map(_budget_of, allowed))
         try:
             from webcrawl.tools.mcp_server import Budget, serve  # noqa: PLC0415
         except ModuleNotFoundError as error:
@@ -67,11 +71,13 @@ class Command(ToolCommand):
             raise CannotStart(missing("mcp")) from error
         from webcrawl.tools.dashboard.operations import Operations  # noqa: PLC0415
 
-        budget = Budget(pages, Path(ROOT), self._given(), jobdirs) if pages else None
+        budget = None
+        if pages_by_domain:
+            budget = Budget(pages_by_domain, Path(ROOT), self._changed_settings(), jobdirs)
         finder = CrawlFinder(jobdirs, Path(ROOT))
         serve(Operations(finder, partial(ask_crawl, self.settings)), budget)
 
-    def _given(self) -> dict[str, Any]:
+    def _changed_settings(self) -> dict[str, Any]:
         """Return the settings that the project, the environment or the command line changes."""
         from webcrawl.library import OF_SCRAPYS_PROCESS  # noqa: PLC0415
 
@@ -83,10 +89,11 @@ class Command(ToolCommand):
 
 
 def _budget_of(text: str) -> tuple[str, int]:
+    """Return the domain and the pages of an --allow-crawl. Raise CannotStart if it has not both."""
     domain, _, pages = text.rpartition("=")
-    if not DOMAIN.fullmatch(domain) or not is_whole(pages, 1, MOST):
+    if not DOMAIN.fullmatch(domain) or not is_whole(pages, 1, MAX_BUDGET_PAGES):
         raise CannotStart(
-            f"--allow-crawl {text}: must be a domain and a number of pages from 1 to {MOST}, "
+            f"--allow-crawl {text}: must be a domain and a number of pages from 1 to {MAX_BUDGET_PAGES}, "
             "as in --allow-crawl example.org=100"
         )
     return domain.lower(), int(pages)

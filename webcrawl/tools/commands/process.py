@@ -32,9 +32,10 @@ ADDON = "webcrawl.WebcrawlAddon"
 
 
 class Command(CrawlCommand):
-    """Each answer in the archives becomes a Page and passes the pipelines; no server is asked.
+    """Makes a Page of each answer in the archives and sends it through the pipelines.
 
-    Exit status 1 if something in the archives cannot be read, once the rest is processed.
+    No request is made. Exit status 1 if a part of the archives cannot be read, once the rest is
+    processed.
     """
 
     begins_from_urls = False
@@ -59,6 +60,10 @@ class Command(CrawlCommand):
         )
 
     def spider(self, args: list[str], opts: argparse.Namespace, settings: Settings) -> type[Spider]:
+        """Find the archive files, and return the spider that reads them.
+
+        Raise UsageError for a wrong command line, CannotStart if there is no archive.
+        """
         if not args:
             raise UsageError(
                 f"which archives? {program()} process FILE ..., or a folder of WARC files",
@@ -77,19 +82,19 @@ class Command(CrawlCommand):
             if not settings["JOBDIR"]:
                 name = f"process-{self._shard.number}-of-{self._shard.count}"
                 settings.set("JOBDIR", default_jobdir(name), "cmdline")
-        lines = [line for argument in args for line in absent_archives(argument)]
+        notices = [notice for argument in args for notice in absent_archives(argument)]
         try:
-            files, again = archive_files(args)
-            self._files = files
+            self._files, duplicates = archive_files(args)
         except NoArchive as error:
-            raise CannotStart("; ".join((str(error), *lines))) from error
-        for line in lines:
-            sys.stderr.write(f"{line}\n")
-        for path in again:
+            raise CannotStart("; ".join((str(error), *notices))) from error
+        for notice in notices:
+            sys.stderr.write(f"{notice}\n")
+        for path in duplicates:
             sys.stderr.write(f"{path}: named more than once: read once\n")
         return RereadingSpider
 
     def check(self, settings: Settings, opts: argparse.Namespace) -> None:
+        """Check the settings, and hand the files and opt-outs to the spider. Raise CannotStart."""
         from webcrawl.adapter.preflight import preflight_rereading  # noqa: PLC0415
         from webcrawl.adapter.scheduler import FrontierScheduler  # noqa: PLC0415
         from webcrawl.crawl.last_run import share_of  # noqa: PLC0415
@@ -118,9 +123,9 @@ class Command(CrawlCommand):
         opts.spargs["forgotten"] = self._forgotten()
 
     def _forgotten(self) -> Forgotten:
-        """Return whom to forget, by the states of the crawls in whose folders the archives lie.
+        """Return the opt-outs in the states of the crawls to which the archives belong.
 
-        CannotStart if one cannot be read.
+        Raise CannotStart if a state cannot be read.
         """
         from webcrawl.store.errors import StoreError  # noqa: PLC0415
         from webcrawl.tools.optout_records import crawls_with, records_of  # noqa: PLC0415
@@ -136,5 +141,6 @@ class Command(CrawlCommand):
 
         super().run(args, opts)
         stats = self._crawler.stats
-        if not self.exitcode and stats is not None and stats.get_value(LOST_STAT, 0):
+        has_unread_records = stats is not None and bool(stats.get_value(LOST_STAT, 0))
+        if has_unread_records and not self.exitcode:
             self.exitcode = ExitStatus.FAILED

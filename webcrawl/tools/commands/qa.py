@@ -19,11 +19,14 @@ if TYPE_CHECKING:
     from webcrawl.adapter.replays import ReplayComparison
     from webcrawl.record.packaged_answers import PackagedAnswers
 
-LEAST = 0.9
+MIN_SAME_SHARE = 0.9  # of words, pixels and resources, by default
 
 
 class Command(ToolCommand):
-    """Exit status 1 if a page differs, or cannot be compared (docs/browser.md)."""
+    """Compares the pages of a WACZ package with their replay (docs/browser.md).
+
+    Exit status 1 if a page differs, or the package cannot be replayed.
+    """
 
     summary = "Replay a WACZ package in a browser, and list the pages that differ"
     usage = "FILE.wacz [--live] [--actions NAMES] [--least SHARE] [--json]"
@@ -48,15 +51,16 @@ class Command(ToolCommand):
         parser.add_argument(
             "--least",
             metavar="SHARE",
-            default=str(LEAST),
-            help=f"what must be the same, from 0 to 1 (default: {LEAST})",
+            default=str(MIN_SAME_SHARE),
+            help=f"what must be the same, from 0 to 1 (default: {MIN_SAME_SHARE})",
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object per page")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1:
             raise usage_error(f"one WACZ package: {program()} qa crawls/web/web.wacz")
-        actions, least = _actions(opts.actions), _share(opts.least)
+        actions = _actions(opts.actions)
+        min_share = _share(opts.least)
         if find_spec("playwright") is None:
             self._fail(missing("scrapy_playwright"), as_json=opts.json)
             return
@@ -66,7 +70,7 @@ class Command(ToolCommand):
 
         try:
             package = PackagedAnswers(Path(args[0]))
-            asyncio.run(self._compare(package, actions, least, opts))
+            asyncio.run(self._compare(package, actions, min_share, opts))
         except (NotReplayable, PlaywrightError, OSError) as error:
             self._fail(str(error).partition("\n")[0], as_json=opts.json)
 
@@ -74,21 +78,25 @@ class Command(ToolCommand):
         self,
         package: PackagedAnswers,
         actions: tuple[str, ...],
-        least: float,
+        min_share: float,
         opts: argparse.Namespace,
     ) -> None:
+        """Replay all pages, print those that differ, and set the exit status."""
         from webcrawl.adapter.replays import compare_pages  # noqa: PLC0415 - an extra
 
-        pages = different = unseen = 0
+        pages = 0
+        different = 0
+        unseen = 0  # pages of which the crawl kept neither text nor screenshot
         async for page in compare_pages(package, actions, live=opts.live):
-            differs = page.differs(least)
+            differs = page.differs(min_share)
+            has_view = page.text is not None or page.screenshot is not None
             pages += 1
             different += differs
-            unseen += page.text is None and page.screenshot is None and not page.error
+            unseen += not has_view and not page.error
             if opts.json:
                 print_line(json.dumps({**page.as_dict(), "differs": differs}))
             elif differs or page.missing:
-                _say(page)
+                _print_comparison(page)
         if not opts.json:
             print_line(f"{count(pages, 'page')} replayed, {different} of them different")
         if unseen:
@@ -104,7 +112,8 @@ class Command(ToolCommand):
         self.exitcode = ExitStatus.FAILED
 
 
-def _say(page: ReplayComparison) -> None:
+def _print_comparison(page: ReplayComparison) -> None:
+    """Print how much of a page is the same, and the resources that its replay lacks."""
     shares = (("text", page.text), ("screenshot", page.screenshot), ("resources", page.resources))
     known = ", ".join(f"{name} {share:.1%}" for name, share in shares if share is not None)
     print_line(f"{page.url}: {page.error or known}")
@@ -113,7 +122,7 @@ def _say(page: ReplayComparison) -> None:
 
 
 def _actions(text: str) -> tuple[str, ...]:
-    """Return names of RENDER_ACTIONS. Raise UsageError."""
+    """Return the names in --actions. Raise UsageError if one is no name of RENDER_ACTIONS."""
     try:
         found: tuple[str, ...] | None = ACTIONS.read(text)
     except ValueError as error:
@@ -122,7 +131,7 @@ def _actions(text: str) -> tuple[str, ...]:
 
 
 def _share(text: str) -> float:
-    """Return a number from 0 to 1. Raise UsageError."""
+    """Return the value of --least. Raise UsageError if it is no number from 0 to 1."""
     try:
         share = float(text)
     except ValueError:

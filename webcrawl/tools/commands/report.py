@@ -18,9 +18,10 @@ from webcrawl.tools.tool_command import (
     write_page,
 )
 
-NAME = "report.html"
-# bits: beyond, too many fingerprints that have nothing in common share what they are sorted by
-FARTHEST = 6
+REPORT_NAME = "report.html"
+# With more bits, too many fingerprints that have nothing in common share a part by which they are
+# sorted.
+MAX_DISTANCE_BITS = 6
 
 
 class Command(ToolCommand):
@@ -35,7 +36,7 @@ class Command(ToolCommand):
             "-o",
             "--output",
             metavar="FILE",
-            help=f"where to write it (default: JOBDIR/{NAME}); - prints it",
+            help=f"where to write it (default: JOBDIR/{REPORT_NAME}); - prints it",
         )
         parser.add_argument(
             "--near-duplicate-bits",
@@ -47,20 +48,20 @@ class Command(ToolCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1:
             raise usage_error(f"one folder: {program()} report JOBDIR")
-        jobdir, near = (
-            Path(args[0]),
-            whole_number("--near-duplicate-bits", opts.near_duplicate_bits, 0, FARTHEST),
+        max_distance = whole_number(
+            "--near-duplicate-bits", opts.near_duplicate_bits, 0, MAX_DISTANCE_BITS
         )
         try:
-            self._page(jobdir, opts.output, near)
+            self._write_report(Path(args[0]), opts.output, max_distance)
         except (StoreError, OSError) as error:
             self.fail(error)
 
-    def _page(self, jobdir: Path, output: str | None, near: int) -> None:
+    def _write_report(self, jobdir: Path, output: str | None, max_distance: int) -> None:
+        """Write the page to a file, or print it if `output` is a dash."""
         from webcrawl.tools.report.report_page import report  # noqa: PLC0415 - Scrapy imports every command for any: 0.2 s
 
         target = None if output == "-" else _target(jobdir, output)
-        text = report(jobdir, default_terms(), time.time(), near)
+        text = report(jobdir, default_terms(), time.time(), max_distance)
         if target is None:
             print_text(text.encode())
             return
@@ -76,7 +77,7 @@ class Command(ToolCommand):
 
 
 def default_terms() -> Mapping[str, str]:
-    """Return the defaults of all settings, as the state keeps them."""
+    """Return the defaults of all settings as texts, in the form in which a state keeps them."""
     from scrapy.settings import Settings  # noqa: PLC0415 - as above, and what follows
 
     from webcrawl import settings  # noqa: PLC0415
@@ -89,11 +90,11 @@ def default_terms() -> Mapping[str, str]:
 
 
 def _target(jobdir: Path, name: str | None) -> Path:
-    """Return the path to write to; OSError if nothing may be written there."""
-    path = jobdir / NAME if name is None else Path(name)
+    """Return the path to write to. Raise OSError if it would replace a file of the crawl."""
+    path = jobdir / REPORT_NAME if name is None else Path(name)
     if path.is_dir():
         raise IsADirectoryError(f"{path}: a folder, not a file to write to")
-    inside = path.resolve().is_relative_to(jobdir.resolve())
-    if inside and path.suffix.lower() not in (".html", ".htm"):
+    is_inside = path.resolve().is_relative_to(jobdir.resolve())
+    if is_inside and path.suffix.lower() not in (".html", ".htm"):
         raise PermissionError(f"{path}: in the crawl's own folder a report must end in .html")
     return path

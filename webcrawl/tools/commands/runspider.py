@@ -32,6 +32,7 @@ class Command(CrawlCommand):
         return "Run a spider from a Python file"
 
     def spider(self, args: list[str], opts: argparse.Namespace, settings: Settings) -> type[Spider]:
+        """Return the last spider of the file. Raise UsageError if there is none."""
         del opts, settings
         if len(args) != 1:
             raise UsageError(
@@ -44,7 +45,7 @@ class Command(CrawlCommand):
 
 
 def _module(path: Path) -> ModuleType:
-    """Return the module in a file, which may import its neighbours."""
+    """Import a file, which may import modules of its folder. Raise UsageError if it cannot be."""
     if not path.exists():
         raise UsageError(f"file not found: {path}", print_help=False)
     if path.suffix not in (".py", ".pyw"):

@@ -6,13 +6,12 @@ import argparse
 import json
 import sys
 from collections.abc import Iterable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webcrawl.base.loading import missing
 from webcrawl.base.program import ExitStatus, program
-from webcrawl.base.readable import readable
+from webcrawl.base.readable import count, readable
 from webcrawl.store.errors import StoreError
 from webcrawl.tools.crawl_search import search_of
 from webcrawl.tools.tool_command import (
@@ -26,12 +25,16 @@ from webcrawl.tools.tool_command import (
 if TYPE_CHECKING:
     from webcrawl.record.fulltext.text_search import FoundPage, Snippet
 
-BOLD, PLAIN = "\x1b[1m", "\x1b[0m"
-MOST = 10_000
+BOLD = "\x1b[1m"
+PLAIN = "\x1b[0m"
+MAX_PAGES = 10_000
 
 
 class Command(ToolCommand):
-    """Exit status 0, found or not; 1 if an index is missing, 2 without a query."""
+    """Searches the full-text index of a crawl or hive.
+
+    Exit status 0, found or not; 1 if an index is missing, 2 without a query.
+    """
 
     summary = "Search the text of the pages (OUTPUTS=index)"
     usage = "JOBDIR WORDS... [-n 10] [--json]"
@@ -59,70 +62,75 @@ class Command(ToolCommand):
         query = " ".join(args[1:])
         if not query.strip():
             raise usage_error(f"give a folder and words: {program()} search JOBDIR WORDS...")
-        most = whole_number("-n", opts.most, 1, MOST)
-        fail = partial(self._fail, as_json=opts.json)
+        max_pages = whole_number("-n", opts.most, 1, MAX_PAGES)
         try:
             search = search_of(Path(args[0]))
-            total, answers = search.find(query, most)
+            total, pages = search.find(query, max_pages)
             if search.remark:
                 print_error(search.remark)
-            (_as_json if opts.json else _as_text)(total, answers)
+            if opts.json:
+                _print_json(pages)
+            else:
+                _print_text(total, pages)
             for error in search.unread:
-                self._fail(ExitStatus.FAILED, f"{error}; its pages are not among these")
+                self._fail(f"{error}; its pages are not among these")
         except ImportError:
-            fail(ExitStatus.FAILED, missing("tantivy"))
+            self._fail(missing("tantivy"), as_json=opts.json)
         except BrokenPipeError:
             ignore_closed_pipe()
         except (StoreError, OSError) as error:
-            fail(ExitStatus.FAILED, str(error))
+            self._fail(str(error), as_json=opts.json)
 
-    def _fail(self, status: int, why: str, *, as_json: bool = False) -> None:
+    def _fail(self, why: str, *, as_json: bool = False) -> None:
         print_error(why, as_json=as_json)
-        self.exitcode = status
+        self.exitcode = ExitStatus.FAILED
 
 
-def _as_json(total: int, answers: Iterable[FoundPage]) -> None:
-    del total
-    for answer in answers:
-        sys.stdout.write(f"{json.dumps(answer.as_row())}\n")
+def _print_json(pages: Iterable[FoundPage]) -> None:
+    for page in pages:
+        sys.stdout.write(f"{json.dumps(page.as_row())}\n")
 
 
-def _as_text(total: int, answers: Iterable[FoundPage]) -> None:
-    shown = 0
-    bold = sys.stdout.isatty()
-    for answer in answers:
-        shown += 1
-        title = _line(answer.title) or "(no title)"
-        snippet = _marked(answer.snippet) if bold else _line(answer.snippet[0])
+def _print_text(total: int, pages: Iterable[FoundPage]) -> None:
+    """Print title, URL, snippet and copies of each page, then how many pages there are."""
+    printed = 0
+    is_terminal = sys.stdout.isatty()
+    for page in pages:
+        printed += 1
+        title = _one_line(page.title) or "(no title)"
+        snippet = _with_bold_words(page.snippet) if is_terminal else _one_line(page.snippet[0])
         lines = (
-            f"{shown}. {title}",
-            f"   {_line(answer.url)}",
+            f"{printed}. {title}",
+            f"   {_one_line(page.url)}",
             f"   {snippet}",
-            f"   {_similar(answer.similar)}",
+            f"   {_similar(page.similar)}",
         )
         sys.stdout.write("\n".join(line for line in lines if line.strip()) + "\n\n")
-    sys.stdout.write(
-        f"{shown} of {total} pages\n" if shown < total else f"{total} page{'s' * (total != 1)}\n"
-    )
+    if printed < total:
+        sys.stdout.write(f"{printed} of {total} pages\n")
+    else:
+        sys.stdout.write(f"{count(total, 'page')}\n")
 
 
 def _similar(urls: list[str]) -> str:
+    """Return a note on pages with nearly the same text; empty if there are none."""
     if not urls:
         return ""
     more = f" and {len(urls) - 1} more" if len(urls) > 1 else ""
-    return f"nearly the same: {_line(urls[0])}{more}"
+    return f"nearly the same: {_one_line(urls[0])}{more}"
 
 
-def _marked(snippet: Snippet) -> str:
-    """Return the words in bold; what a terminal would obey in the page's text is spelled out."""
+def _with_bold_words(snippet: Snippet) -> str:
+    """Return a snippet with the found words in bold, and control characters of the page escaped."""
     text, ranges = snippet
-    pieces, at = [], 0
+    pieces = []
+    last_end = 0
     for start, end in ranges:
-        pieces += [_line(text[at:start]), BOLD, _line(text[start:end]), PLAIN]
-        at = end
-    return "".join([*pieces, _line(text[at:])])
+        pieces += [_one_line(text[last_end:start]), BOLD, _one_line(text[start:end]), PLAIN]
+        last_end = end
+    return "".join([*pieces, _one_line(text[last_end:])])
 
 
-def _line(text: str) -> str:
-    """Return a text on one line, harmless to a terminal."""
+def _one_line(text: str) -> str:
+    """Return a text on one line, with control characters escaped."""
     return readable(text.replace("\n", " "))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from webcrawl.base.loading import install
-from webcrawl.base.program import program
+from webcrawl.base.program import ExitStatus, program
 from webcrawl.base.readable import by_type, count
 from webcrawl.store.errors import DamagedFile, StoreError
 from webcrawl.store.jobdir.crawls import hive_of
@@ -21,14 +21,25 @@ from webcrawl.tools.tool_command import (
     usage_error,
 )
 
+# The figures that --json prints, and the names under which the checks count them.
 FIGURES = {
-    name: name
-    for name in ("queued", "hosts", "robots", "waiting", "files", "bytes", "records", "lines")
-} | {"seen": "keys"}
+    "queued": "queued",
+    "hosts": "hosts",
+    "robots": "robots",
+    "waiting": "waiting",
+    "files": "files",
+    "bytes": "bytes",
+    "records": "records",
+    "lines": "lines",
+    "seen": "keys",
+}
 
 
 class Command(ToolCommand):
-    """Exit status 0 and a summary, or 1 and one line per damaged place (docs/verify-move-upgrade.md)."""
+    """Checks a crawl or a hive (docs/verify-move-upgrade.md).
+
+    Exit status 0 and a summary, or 1 and one line per damaged place.
+    """
 
     summary = "Check every file of a crawl; change none"
     usage = "JOBDIR [--json]"
@@ -40,118 +51,166 @@ class Command(ToolCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1 or not args[0]:
             raise usage_error(f"one folder: {program()} verify JOBDIR")
-        self.exitcode = verified(args[0], as_json=opts.json)
+        self.exitcode = verify_and_print(args[0], as_json=opts.json)
 
 
-def verified(jobdir: str, *, as_json: bool = False) -> int:
-    """Print what is found in a crawl or a hive, and return the exit status."""
+def verify_and_print(jobdir: str, *, as_json: bool = False) -> int:
+    """Check a crawl or a hive, print the damage or a summary, and return the exit status."""
     from webcrawl.tools.verify_crawl import verify  # noqa: PLC0415 - as above
     from webcrawl.tools.verify_hive import verify_hive  # noqa: PLC0415 - Scrapy imports every command for any: 0.2 s
 
-    found: Counter[str] = Counter()
+    found: Counter[str] = Counter()  # filled while the damages are read
     path = Path(jobdir)
     try:
         damages = verify(path, found) if hive_of(path) is None else verify_hive(path, found)
-        return (_print_json if as_json else _print)(jobdir, damages, found)
+        if as_json:
+            return _print_json(jobdir, damages, found)
+        return _print(jobdir, damages, found)
     except (StoreError, OSError) as error:
         print_error(error, as_json=as_json)
-    return 1
+    return ExitStatus.FAILED
 
 
 def _print(jobdir: str, damages: Iterator[DamagedFile], found: Counter[str]) -> int:
+    """Print each damage as it is found, then a summary; return the exit status."""
     places = 0
     for damage in damages:
         places += 1
         print_line(str(damage))
-    for line in [f"{jobdir}: damaged places: {places}"] if places else _summary(jobdir, found):
+    if places:
+        print_line(f"{jobdir}: damaged places: {places}")
+        return ExitStatus.FAILED
+    for line in _summary(jobdir, found):
         print_line(line)
-    return min(places, 1)
+    return ExitStatus.DONE
 
 
 def _print_json(jobdir: str, damages: Iterator[DamagedFile], found: Counter[str]) -> int:
-    damaged = [{"path": str(one.path), "byte": one.offset, "why": one.why} for one in damages]
-    figures = {name: found[counted] for name, counted in FIGURES.items()}
-    summary = [] if damaged else _summary(jobdir, found)
-    about = {
+    """Print all damage, the figures and the summary as one object; return the exit status."""
+    damaged = [
+        {"path": str(damage.path), "byte": damage.offset, "why": damage.why} for damage in damages
+    ]
+    figures = {name: found[counter] for name, counter in FIGURES.items()}
+    answer = {
         "jobdir": jobdir,
         "damaged": damaged,
         **figures,
-        "cut": _cut(found),
-        "summary": summary,
+        "cut": _truncated_records(found),
+        "summary": [] if damaged else _summary(jobdir, found),
     }
-    print_text(f"{json.dumps(about)}\n")
-    return min(len(damaged), 1)
+    print_text(f"{json.dumps(answer)}\n")
+    return ExitStatus.FAILED if damaged else ExitStatus.DONE
 
 
 def _summary(jobdir: str, found: Counter[str]) -> list[str]:
+    """Return the lines on a crawl or hive without damage, one per part of its files."""
+    return [
+        f"{jobdir}: no damage found",
+        *_hive_lines(found),
+        *_state_lines(found),
+        *_archive_lines(found),
+        *_absence_lines(found),
+        *_table_lines(found),
+        *_lines_beyond_checkpoint(found),
+    ]
+
+
+def _hive_lines(found: Counter[str]) -> Iterator[str]:
+    """Yield a line on the drones of a hive; none for a single crawl."""
+    if not found["drones"]:
+        return
+    drones = count(found["drones"], "drone")
+    pages = count(found["pages"], "URL")
+    archived = count(found["archived"], "archived URL")
+    hosts = count(found["hosts in use"], "host")
+    yield f"hive: {drones}; {pages}, {archived}, {hosts} in use, each in only one drone"
+
+
+def _state_lines(found: Counter[str]) -> Iterator[str]:
+    """Yield a line on the frontier, and one on the seen store."""
+    held_back = []
+    if found["over budget"]:
+        held_back.append(f"{found['over budget']} over their domains' budgets")
+    if found["folded"]:
+        held_back.append(f"{found['folded']} folded, because similar URLs brought nothing new")
+    reasons = f" ({', '.join(held_back)})" if held_back else ""
+    hosts = count(found["hosts"], "host")
+    yield f"frontier: {_queued(found)}{reasons}, {hosts}, {found['robots']} robots.txt"
+    links = count(found["waiting"], "link")
+    yield f"seen: {count(found['keys'], 'URL')}, {links} not yet looked up"
+
+
+def _queued(found: Counter[str]) -> str:
+    """Return the number of queued URLs, or the frontier of another kind that was not checked."""
+    from webcrawl.frontier.check_state import OTHER  # noqa: PLC0415 - as above
+
+    others = [name.removeprefix(OTHER) for name in found if name.startswith(OTHER)]
+    if others:
+        return f"the URLs of {others[0]} were not checked"
+    return f"{count(found['queued'], 'URL')} queued"
+
+
+def _archive_lines(found: Counter[str]) -> Iterator[str]:
+    """Yield lines on the outputs, truncated records, revisits, letters and texts."""
+    files = count(found["files"], "file")
+    size = count(found["bytes"], "byte")
+    records = count(found["records"], "WARC record")
+    yield f"outputs: {files}, {size}, {records}, {count(found['lines'], 'log line')}"
+    truncated = _truncated_records(found)
+    if truncated:
+        records = count(sum(truncated.values()), "record")
+        yield f"archive: {records} with truncated bodies: {by_type(truncated)}"
+    if found["revisits"] or found["ahead"]:
+        pages = count(found["revisits"], "page")
+        yield f"revisits: {pages} waiting, {found['ahead']} fetched ahead of time"
+    if found["letters"]:
+        letters = count(found["letters"], "letter")
+        yield f"hive: {letters} not acknowledged, {count(found['items'], 'item')}"
+    if found["texts"]:
+        yield f"text: {count(found['texts'], 'page')}{_index_words(found)}"
+
+
+def _absence_lines(found: Counter[str]) -> Iterator[str]:
+    """Yield a line for each finished file that is not here: taken away, or in a store."""
     from webcrawl.record.objectstore.storing import IN_STORE  # noqa: PLC0415 - as above
     from webcrawl.record.since.index import GONE_PREFIX  # noqa: PLC0415 - as above
-    from webcrawl.record.tables.check_tables import UNREAD_TABLES  # noqa: PLC0415 - as above
     from webcrawl.tools.verify_crawl import ABSENT  # noqa: PLC0415 - as above
 
-    held = [f"{found['over budget']} over their domains' budgets"] if found["over budget"] else []
-    held += (
-        [f"{found['folded']} folded, because similar URLs brought nothing new"]
-        if found["folded"]
-        else []
-    )
-    over = f" ({', '.join(held)})" if held else ""
-
-    def many(name: str, noun: str) -> str:
-        return count(found[name], noun)
-
-    outputs = f"outputs: {many('files', 'file')}, {many('bytes', 'byte')}, {many('records', 'WARC record')}"
-    lines = [
-        f"{jobdir}: no damage found",
-        *_of_hive(found),
-        f"frontier: {_queued(found)}{over}, {many('hosts', 'host')}, {found['robots']} robots.txt",
-        f"seen: {many('keys', 'URL')}, {many('waiting', 'link')} not yet looked up",
-        f"{outputs}, {many('lines', 'log line')}",
-    ]
-    if cut := _cut(found):
-        lines.append(
-            f"archive: {count(sum(cut.values()), 'record')} with truncated bodies: {by_type(cut)}"
+    for name in _names_with(ABSENT, found):
+        yield f"{name}: was finished, but is no longer here"
+    for name in _names_with(GONE, found):
+        archives = count(found[f"{GONE}{name}"], "archive")
+        yield (
+            f"{name}: no longer here; {archives} of an earlier "
+            "crawl, to which records of unchanged pages refer"
         )
-    if found["revisits"] or found["ahead"]:
-        lines.append(
-            f"revisits: {many('revisits', 'page')} waiting, {found['ahead']} fetched ahead of time"
-        )
-    if found["letters"]:
-        lines.append(f"hive: {many('letters', 'letter')} not acknowledged, {many('items', 'item')}")
-    if found["texts"]:
-        lines.append(f"text: {many('texts', 'page')}{_of_index(found)}")
-    lines += [
-        f"{name.removeprefix(ABSENT)}: was finished, but is no longer here"
-        for name in found
-        if name.startswith(ABSENT)
-    ]
-    lines += [
-        f"{name.removeprefix(GONE_PREFIX)}: no longer here; {count(found[name], 'archive')} of an earlier "
-        "crawl, to which records of unchanged pages refer"
-        for name in found
-        if name.startswith(GONE_PREFIX)
-    ]
-    lines += [
-        f"{count(found[name], 'file')} in {name.removeprefix(IN_STORE)}, not checked"
-        for name in found
-        if name.startswith(IN_STORE)
-    ]
+    for address in _names_with(IN_STORE, found):
+        yield f"{count(found[f'{IN_STORE}{address}'], 'file')} in {address}, not checked"
+
+
+def _names_with(prefix: str, found: Counter[str]) -> list[str]:
+    """Return the names that stand behind a prefix among the figures."""
+    return [name.removeprefix(prefix) for name in found if name.startswith(prefix)]
+
+
+def _table_lines(found: Counter[str]) -> Iterator[str]:
+    """Yield lines on the Parquet tables: pages, changes and documents."""
+    from webcrawl.record.tables.check_tables import UNREAD_TABLES  # noqa: PLC0415 - as above
+
     if found["rows"]:
-        have = "crawl.log and the archive" if found["archived rows"] else "crawl.log"
-        lines.append(f"tables: {many('rows', 'page')}, in agreement with {have}")
+        compared = "crawl.log and the archive" if found["archived rows"] else "crawl.log"
+        yield f"tables: {count(found['rows'], 'page')}, in agreement with {compared}"
     if found["changes"]:
-        lines.append(f"changes: {many('changes', 'row')}, in agreement with crawl.log")
+        yield f"changes: {count(found['changes'], 'row')}, in agreement with crawl.log"
     if found["documents"]:
-        lines.append(f"documents: {found['documents']}, all of pages in crawl.log")
+        yield f"documents: {found['documents']}, all of pages in crawl.log"
     if found[UNREAD_TABLES]:
-        lines.append(
-            f"tables: only their checksums were checked; {install('pyarrow')} to check their content"
-        )
-    return [*lines, *_beyond(found)]
+        needed = install("pyarrow")
+        yield f"tables: only their checksums were checked; {needed} to check their content"
 
 
-def _beyond(found: Counter[str]) -> Iterator[str]:
-    """Yield lines on what lies behind the last checkpoint."""
+def _lines_beyond_checkpoint(found: Counter[str]) -> Iterator[str]:
+    """Yield lines on the bytes in files behind the last checkpoint, by why they are there."""
     if found["behind"]:
         again = (
             "the last run was killed or failed; when resumed, the crawl drops them and fetches "
@@ -168,52 +227,27 @@ def _beyond(found: Counter[str]) -> Iterator[str]:
         )
 
 
-def _cut(found: Counter[str]) -> dict[str, int]:
-    """Return the records of bodies that are cut, by media type."""
+def _truncated_records(found: Counter[str]) -> dict[str, int]:
+    """Return the number of records with truncated bodies, by media type."""
     from webcrawl.record.warc.check_archive import CUT_PREFIX  # noqa: PLC0415 - as above
 
     return {
-        name.removeprefix(CUT_PREFIX): many
-        for name, many in found.items()
-        if name.startswith(CUT_PREFIX)
+        name.removeprefix(CUT_PREFIX): records for name, records in found.items() if name.startswith(CUT_PREFIX)
     }
 
 
-def _queued(found: Counter[str]) -> str:
-    from webcrawl.frontier.check_state import OTHER  # noqa: PLC0415 - as above
-
-    others = [name.removeprefix(OTHER) for name in found if name.startswith(OTHER)]
-    return (
-        f"the URLs of {others[0]} were not checked"
-        if others
-        else f"{count(found['queued'], 'URL')} queued"
-    )
-
-
-def _of_hive(found: Counter[str]) -> list[str]:
-    if not found["drones"]:
-        return []
-    many = (
-        ("drones", "drone"),
-        ("pages", "URL"),
-        ("archived", "archived URL"),
-        ("hosts in use", "host"),
-    )
-    drones, *others = (count(found[figure], word) for figure, word in many)
-    return [f"hive: {drones}; {', '.join(others)} in use, each in only one drone"]
-
-
-def _of_index(found: Counter[str]) -> str:
-    from webcrawl.record.fulltext.check_texts import UNREAD_INDEX  # noqa: PLC0415 - as above
+def _index_words(found: Counter[str]) -> str:
+    """Return how many of the texts are in the full-text index, to follow their number."""
+    from webcrawl.record.fulltext.check_texts import UNREAD  # noqa: PLC0415 - as above
 
     if found[UNREAD_INDEX]:
         return f"; the index was not checked: {install('tantivy')}"
     if not found["indexed"] and not found["unindexed"]:
         return ""
-    said = f", {found['indexed']} of them in the index"
+    words = f", {found['indexed']} of them in the index"
     if found["replaced"]:
-        said += f", {found['replaced']} replaced there by later ones"
+        words += f", {found['replaced']} replaced there by later ones"
     # A checkpoint comes before its pages enter the index.
     if found["unindexed"]:
-        said += f", {found['unindexed']} will be added by the next start"
-    return said
+        words += f", {found['unindexed']} will be added by the next start"
+    return words

@@ -25,7 +25,10 @@ USAGE = f"give a folder and a URL: {program()} why JOBDIR URL, or --file URLS"
 
 
 class Command(ToolCommand):
-    """Exit status 0, whatever the answer; 1 and a line if the folder cannot be read as a crawl."""
+    """Explains what happened to one URL, or to each URL of a file.
+
+    Exit status 0, whatever the answer; 1 and a line if the folder cannot be read as a crawl.
+    """
 
     summary = "Explain what happened to a URL"
     usage = "JOBDIR URL | JOBDIR --file URLS"
@@ -45,7 +48,8 @@ class Command(ToolCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if "--" in args:
             args.remove("--")
-        if len(args) != 1 + (opts.file is None):
+        expected_args = 2 if opts.file is None else 1
+        if len(args) != expected_args:
             raise usage_error(USAGE)
         if "://" in args[0]:
             raise usage_error(
@@ -62,13 +66,14 @@ class Command(ToolCommand):
             print_error(error, as_json=opts.json)
 
     def _answer(self, jobdir: Path, urls: list[str], opts: argparse.Namespace) -> None:
+        """Print the answer on one URL, or a line for each URL of a file."""
         from webcrawl.tools.why.answer import OpenedCrawls  # noqa: PLC0415 - as above, and what follows
         from webcrawl.tools.why.why_text import text_of  # noqa: PLC0415
 
-        with OpenedCrawls(jobdir, deep=opts.all, trusted=_OfProject(self)) as crawls:
+        with OpenedCrawls(jobdir, deep=opts.all, trusted=_CodeOfProject(self)) as crawls:
             if opts.file is not None:
                 _print_many(
-                    crawls.answers(_lines(opts.file)),
+                    crawls.answers(_read_urls(opts.file)),
                     f"{opts.file}: contains no URL",
                     as_json=opts.json,
                 )
@@ -77,8 +82,11 @@ class Command(ToolCommand):
                 sys.stdout.write(_json(answer.to_json()) if opts.json else text_of(answer))
 
 
-class _OfProject(Container[str]):
-    """The code that the project's settings name, read once a crawl has named foreign code."""
+class _CodeOfProject(Container[str]):
+    """The dotted paths that the project's settings name, which may be imported.
+
+    The settings are read only when a crawl names code that is not ours: reading them loads Scrapy.
+    """
 
     def __init__(self, command: Command) -> None:
         self._command = command
@@ -89,32 +97,35 @@ class _OfProject(Container[str]):
         return path in trusted_code(self._command.settings)
 
 
-def _print_many(answers: Iterator[WhyAnswer], none: str, *, as_json: bool) -> None:
-    """Print an answer a line, and how many have which reason, or that there is `none`."""
+def _print_many(answers: Iterator[WhyAnswer], no_answers: str, *, as_json: bool) -> None:
+    """Print one line per answer, then how many URLs have which state and reason.
+
+    Print `no_answers` if there are none.
+    """
     from webcrawl.tools.why.why_text import line_of  # noqa: PLC0415 - as above
 
-    kinds: Counter[tuple[str, str]] = Counter()
+    urls_by_kind: Counter[tuple[str, str]] = Counter()
     for answer in answers:
-        kinds[answer.state, answer.kind] += 1
+        urls_by_kind[answer.state, answer.kind] += 1
         sys.stdout.write(_json(answer.to_json()) if as_json else f"{line_of(answer)}\n")
-    counted = [
-        {"state": state, "kind": kind, "urls": number}
-        for (state, kind), number in kinds.most_common()
-    ]
     if as_json:
-        sys.stdout.write(_json({"summary": counted}))
+        summary = [
+            {"state": state, "kind": kind, "urls": urls}
+            for (state, kind), urls in urls_by_kind.most_common()
+        ]
+        sys.stdout.write(_json({"summary": summary}))
         return
-    sys.stdout.write("\n" if counted else f"{readable(none)}\n")
-    for one in counted:
-        sys.stdout.write(readable(f"{one['urls']:>8} {one['state']}: {one['kind']}") + "\n")
+    sys.stdout.write("\n" if urls_by_kind else f"{readable(no_answers)}\n")
+    for (state, kind), urls in urls_by_kind.most_common():
+        sys.stdout.write(readable(f"{urls:>8} {state}: {kind}") + "\n")
 
 
 def _json(value: Any) -> str:
     return f"{json.dumps(value)}\n"
 
 
-def _lines(name: str) -> list[str]:
-    """Return the URLs of a file, one per line; OSError if it cannot be read."""
+def _read_urls(name: str) -> list[str]:
+    """Return the URLs in a file, one per line. Raise OSError if the file cannot be read."""
     data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     lines = data.decode("utf-8", "replace").split("\n")
     return [line.strip() for line in lines if line.strip()]
