@@ -13,7 +13,7 @@ from webcrawl.store.jobdir.stats_file import Series
 from webcrawl.tools.report import charts
 from webcrawl.tools.report.elements import TableColumn, table
 from webcrawl.tools.report.hosts import servers
-from webcrawl.tools.report.log_summary import BATCH, LogFindings, SeedTable
+from webcrawl.tools.report.log_summary import BATCH_BYTES, LogFindings, SeedTable
 from webcrawl.tools.report.overview import rate
 
 
@@ -200,11 +200,11 @@ class TestTables:
 class TestSeeds:
     def test_room_for_few(self):
         """Seeds for which there is no room are counted by their lines."""
-        seeds = SeedTable(room=1)
+        seeds = SeedTable(max_seeds=1)
         for seed in (b"http://a/", b"http://b/", b"http://a/", b"http://c/"):
             seeds.add(seed, b"-", 200, 5)
 
-        assert (len(seeds), seeds.more) == (1, 2)
+        assert (len(seeds), seeds.lines_without_room) == (1, 2)
         assert seeds.rows(9)[0][3:] == (2, 2, 0, 10)
 
     def test_redirects_decide(self):
@@ -255,10 +255,10 @@ class TestSeeds:
         (tmp_path / "crawl.log").write_text("".join(row.format(*end) for end in ends))
 
         log = read(tmp_path / "crawl.log")
-        log.leave_out({"shut.test"})
+        log.take_back_blocked({"shut.test"})
         (seed,) = log.seeds.rows(9)
         assert (seed.found, seed.fetched, seed.failed) == (3, 1, 2)
-        assert log.walled == {403: 3, 503: 1}
+        assert log.retried_block_pages == {403: 3, 503: 1}
 
     def test_failures_come_first(self):
         """Then seeds that gave nothing, then the others."""
@@ -275,14 +275,14 @@ class TestSeeds:
         seeds = SeedTable()
         seeds.add(b"http://a.test/", b"-", 200, 0)
 
-        assert [*seeds.missing(str(lists), 3)] == ["http://b.test/", "http://c.test/"]
-        assert [*seeds.missing(str(tmp_path / "gone.txt"), 3)] == []
+        assert [*seeds.seeds_without_line(str(lists), 3)] == ["http://b.test/", "http://c.test/"]
+        assert [*seeds.seeds_without_line(str(tmp_path / "gone.txt"), 3)] == []
 
     def test_a_pipe_is_not_read(self, tmp_path):
         """Seeds that came through a pipe are not there to be read again; nobody waits for them."""
         os.mkfifo(tmp_path / "pipe.txt")
 
-        assert [*SeedTable().missing(str(tmp_path / "pipe.txt"), 3)] == []
+        assert [*SeedTable().seeds_without_line(str(tmp_path / "pipe.txt"), 3)] == []
 
 
 def test_hosts_whose_documents_are_empty():
@@ -303,9 +303,9 @@ class TestTheLog:
         line = b"2026-01-02T03:04:05.006Z 403 9 http://\xff/ L - - #001 20260102030405000+1 - - wall:cloudflare\n"
         (tmp_path / "crawl.log").write_bytes(line)
         log = read(tmp_path / "crawl.log", len(line))
-        log.leave_out({"a.test"})
+        log.take_back_blocked({"a.test"})
 
-        assert len(log.walls) == 1
+        assert len(log.blocked_urls) == 1
 
     def test_a_line_without_end(self, tmp_path):
         """A file of one endless line is read in pieces, each of which is damaged."""
@@ -313,7 +313,7 @@ class TestTheLog:
         path.write_bytes(b"x" * 9_000_000)
 
         log = LogFindings()
-        assert log.read(path, 9_000_000, statistics=Statistics(bytes(16))) == 2 * BATCH
+        assert log.read(path, 9_000_000, statistics=Statistics(bytes(16))) == 2 * BATCH_BYTES
         assert (log.lines, log.damaged) == (2, 2)
 
     def test_no_log(self, tmp_path):

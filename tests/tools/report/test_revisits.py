@@ -14,7 +14,13 @@ from webcrawl.store.jobdir.history_line import PATH, RevisitMoment, line
 from webcrawl.store.jobdir.revisit_figures import META, RevisitFigures
 from webcrawl.store.outputs import Outputs
 from webcrawl.tools.report.report_page import report
-from webcrawl.tools.report.revisits import GAP, TimedRevisits, read_revisits, signals, slots
+from webcrawl.tools.report.revisits import (
+    MAX_GAP_SECONDS,
+    TimedRevisits,
+    read_revisits,
+    signals,
+    slots,
+)
 
 
 @pytest.fixture(name="jobdir", scope="module")
@@ -214,12 +220,24 @@ class TestSlots:
 
     def test_a_pause(self):
         """Where nothing was written it is as it was before."""
-        found = slots([[moment(0.0, 5.0), moment(10 * GAP, 50.0), moment(20 * GAP, 60.0)]], 3)
+        found = slots(
+            [
+                [
+                    moment(0.0, 5.0),
+                    moment(10 * MAX_GAP_SECONDS, 50.0),
+                    moment(20 * MAX_GAP_SECONDS, 60.0),
+                ]
+            ],
+            3,
+        )
 
         assert [one.state.taken for one in found] == [5.0, 50.0, 60.0]
-        later = [moment(0.0, 5.0), moment(2 * GAP, 50.0)]
+        later = [moment(0.0, 5.0), moment(2 * MAX_GAP_SECONDS, 50.0)]
         assert [
-            one.state.taken for one in slots([later, [moment(GAP, 1.0)], [moment(GAP)] * 3], 3)
+            one.state.taken
+            for one in slots(
+                [later, [moment(MAX_GAP_SECONDS, 1.0)], [moment(MAX_GAP_SECONDS)] * 3], 3
+            )
         ] == [5.0, 6.0, 51.0]
 
     def test_several_crawls(self):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -17,50 +17,46 @@ from webcrawl.tools.report.elements import Cell, TableColumn, note, section, tab
 from webcrawl.tools.report.log_summary import Extreme, LogFindings
 from webcrawl.tools.report.report_source import ReportSource
 
-MOST = 50
-NEAR = "logs/neardup.log"
-ALIKE = 0.9  # what the note on near-duplicates says how well it finds
+MAX_TYPES = 50  # rows of the table
+FINGERPRINT_LOG = "logs/neardup.log"
+EXAMPLE_SIMILARITY = 0.9  # for which the note on near-duplicates gives the recall
 
 
 def types(source: ReportSource) -> Html:
-    """Return the documents by content type (figure 7)."""
+    """Return the section on documents by content type (figure 7)."""
     statistics = source.statistics
     if not statistics.documents:
         return section("types", "Content types", note("There are no documents yet."))
     rows: list[list[Cell]] = [
-        [name, many, many / statistics.documents, size, size / many]
-        for name, many, size in statistics.types.top(MOST)
+        [name, number, number / statistics.documents, size, size / number]
+        for name, number, size in statistics.types.first(MAX_TYPES)
     ]
-    head = [
-        *(
-            TableColumn("Content type"),
-            TableColumn("Documents", "number"),
-            TableColumn("Share", "share"),
-        ),
-        *(TableColumn("Bytes", "size"), TableColumn("Mean", "size")),
+    columns = [
+        TableColumn("Content type"),
+        TableColumn("Documents", "number"),
+        TableColumn("Share", "share"),
+        TableColumn("Bytes", "size"),
+        TableColumn("Mean", "size"),
     ]
     return section(
-        "types", "Content types", table("type-table", head, rows, "Documents by content type")
+        "types", "Content types", table("type-table", columns, rows, "Documents by content type")
     )
 
 
 def sizes(source: ReportSource) -> Html:
-    """Return the documents by size (figure 8)."""
-    bins = source.statistics.sizes
+    """Return the section on documents by size and group of content types (figure 8)."""
+    bins_by_group = source.statistics.sizes
     if not source.statistics.documents:
         return section("sizes", "Document sizes", note("There are no documents yet."))
-    used = [at for at in range(len(bins[0])) if any(group[at] for group in bins)]
-    span = range(min(used), max(used) + 1)
-    shown = [group for group, values in enumerate(bins) if any(values)]
-    stacks = [
-        charts.StackColumn(
-            numbers.binary(smallest_number(at)),
-            [bins[group][at] for group in shown],
-            f"from {numbers.binary(smallest_number(at))} bytes: "
-            f"{numbers.count(sum(group[at] for group in bins), 'document')}",
-        )
-        for at in span
-    ]
+    totals = [sum(column) for column in zip(*bins_by_group, strict=True)]
+    span = _used_span(totals)
+    groups = [group for group, bins in enumerate(bins_by_group) if any(bins)]
+    stacks = []
+    for place in span:
+        smallest = numbers.binary(lowest(place))
+        documents = numbers.count(totals[place], "document")
+        parts = [bins_by_group[group][place] for group in groups]
+        stacks.append(charts.StackColumn(smallest, parts, f"from {smallest} bytes: {documents}"))
     chart = charts.columns(
         stacks,
         (
@@ -69,16 +65,12 @@ def sizes(source: ReportSource) -> Html:
         ),
         ("bytes, from the label up to twice as many", "documents"),
     )
-    names = [GROUPS[group] for group in shown]
+    names = [GROUPS[group] for group in groups]
     rows: list[list[Cell]] = [
-        [
-            smallest_number(at),
-            *(bins[group][at] for group in shown),
-            sum(group[at] for group in bins),
-        ]
-        for at in span
+        [lowest(place), *(bins_by_group[group][place] for group in groups), totals[place]]
+        for place in span
     ]
-    head = [
+    columns = [
         TableColumn("From bytes", "number"),
         *(TableColumn(name, "number") for name in names),
         TableColumn("All", "number"),
@@ -88,16 +80,25 @@ def sizes(source: ReportSource) -> Html:
         "Document sizes",
         chart,
         charts.legend(names),
-        _details(table("size-table", head, rows, "Documents by size and group of types")),
+        _behind_a_click(table("size-table", columns, rows, "Documents by size and group of types")),
     )
 
 
-def _details(made: Html) -> Html:
-    return tag("details", tag("summary", "As a table"), made)
+def _used_span(bins: Sequence[int]) -> range:
+    """Return the places from the first bin with anything in it to the last."""
+    used = [place for place, number in enumerate(bins) if number]
+    return range(min(used), max(used) + 1)
 
 
-def copies(source: ReportSource, distance: int = DISTANCE) -> Html:
-    """Return bodies that were seen before, and pages whose fingerprints differ in few bits."""
+def _behind_a_click(table_of_chart: Html) -> Html:
+    return tag("details", tag("summary", "As a table"), table_of_chart)
+
+
+def copies(source: ReportSource, max_distance: int = DISTANCE) -> Html:
+    """Return the section on duplicates and near-duplicates.
+
+    Pages are near-duplicates if their fingerprints differ in at most `max_distance` bits.
+    """
     statistics = source.statistics
     if statistics.duplicates:
         share = numbers.percent(statistics.duplicates, statistics.documents)
@@ -108,34 +109,35 @@ def copies(source: ReportSource, distance: int = DISTANCE) -> Html:
         )
     else:
         words = note("No document has a body that was seen before under another URL.")
-    return section("copies", "Duplicates", words, _near(source, distance))
+    return section("copies", "Duplicates", words, _near_duplicates(source, max_distance))
 
 
-def _near(source: ReportSource, distance: int) -> Html | None:
-    """Return how many pages are nearly the same as another, if fingerprints were noted."""
+def _near_duplicates(source: ReportSource, max_distance: int) -> Html | None:
+    """Return how many pages are near-duplicates, or None if the crawl wrote no fingerprints."""
     logs = [
-        (crawl.jobdir / NEAR, crawl.outputs[NEAR])
+        (crawl.jobdir / FINGERPRINT_LOG, crawl.outputs[FINGERPRINT_LOG])
         for crawl in source.crawls
-        if NEAR in crawl.outputs
+        if FINGERPRINT_LOG in crawl.outputs
     ]
     if not logs:
         return None
+    lines = chain.from_iterable(_lines(path, length) for path, length in logs)
     try:
-        found = near_duplicates(
-            read_log(chain.from_iterable(_lines(path, length) for path, length in logs)), distance
-        )
+        found = near_duplicates(read_log(lines), max_distance)
     except (OSError, ValueError) as error:
-        return note(f"{NEAR} cannot be read: {error}.")
-    recall = numbers.percent(reported(ALIKE, distance), 1)
-    finds = f" Of those that share {numbers.percent(ALIKE, 1)} of their pairs of words, {recall} are found."
+        return note(f"{FINGERPRINT_LOG} cannot be read: {error}.")
+    similarity = numbers.percent(EXAMPLE_SIMILARITY, 1)
+    recall = numbers.percent(reported(EXAMPLE_SIMILARITY, max_distance), 1)
+    how_well = f" Of those that share {similarity} of their pairs of words, {recall} are found."
+    pages = numbers.count(found.pages, "page")
     if not found.near:
-        none = f"None of {numbers.count(found.pages, 'page')} with a fingerprint is a near-duplicate of another."
-        return note(none, finds)
+        return note(f"None of {pages} with a fingerprint is a near-duplicate of another.", how_well)
+    share = numbers.percent(found.near, found.pages)
     return note(
         tag("b", numbers.number(found.near)),
-        f" of {numbers.count(found.pages, 'page')} with a fingerprint ({numbers.percent(found.near, found.pages)}) are "
+        f" of {pages} with a fingerprint ({share}) are "
         f"near-duplicates of another, {numbers.number(found.equal)} of them with the same fingerprint.",
-        finds,
+        how_well,
     )
 
 
@@ -150,30 +152,31 @@ def _lines(path: Path, length: int) -> Iterator[bytes]:
 
 
 def depth(source: ReportSource) -> Html:
-    """Return the links followed since the seed, and how long downloads took."""
+    """Return the section on the links followed since the seed, and the duration of downloads."""
     statistics = source.statistics
-    depths, times = statistics.depths, statistics.times
     if not statistics.documents:
         return section("depth", "Depth and duration", note("There are no documents yet."))
-    deepest = max(at for at, many in enumerate(depths) if many)
-    more = " or more" if deepest == MAX_DEPTH else ""
+    depths = statistics.depths  # documents, by links followed
+    deepest = max(links for links, documents in enumerate(depths) if documents)
+    more = " or more" if deepest == DEEPEST else ""
     by_depth = [
-        charts.StackColumn(str(at), [many], f"depth {at}: {numbers.count(many, 'document')}")
-        for at, many in enumerate(depths[: deepest + 1])
-    ]
-    used = [at for at, many in enumerate(times) if many]
-    by_time = [
         charts.StackColumn(
-            numbers.seconds(smallest_number(at) / 1000),
-            [times[at]],
-            f"from {numbers.seconds(smallest_number(at) / 1000)}: {numbers.count(times[at], 'download')}",
+            str(links), [documents], f"depth {links}: {numbers.count(documents, 'document')}"
         )
-        for at in range(min(used), max(used) + 1)
+        for links, documents in enumerate(depths[: deepest + 1])
     ]
+    by_time = []
+    for place in _used_span(statistics.times):
+        shortest = numbers.seconds(lowest(place) / 1000)
+        downloads = statistics.times[place]
+        text = f"from {shortest}: {numbers.count(downloads, 'download')}"
+        by_time.append(charts.StackColumn(shortest, [downloads], text))
     rows: list[list[Cell]] = [
-        [at, many, many / statistics.documents] for at, many in enumerate(depths) if many
+        [links, documents, documents / statistics.documents]
+        for links, documents in enumerate(depths)
+        if documents
     ]
-    head = [
+    columns = [
         TableColumn("Depth", "number"),
         TableColumn("Documents", "number"),
         TableColumn("Share", "share"),
@@ -196,12 +199,12 @@ def depth(source: ReportSource) -> Html:
                 ("duration, from the label up to twice as long", "downloads"),
             ),
         ),
-        _details(table("depth-table", head, rows, "Documents by depth")),
+        _behind_a_click(table("depth-table", columns, rows, "Documents by depth")),
     )
 
 
 def extremes(log: LogFindings) -> Html:
-    """Return the slowest and the largest answers."""
+    """Return the section on the slowest answers and the largest documents."""
     if not log.slowest and not log.largest:
         return section("extremes", "Slowest and largest", note("There are no answers yet."))
     return section(
@@ -221,13 +224,13 @@ def extremes(log: LogFindings) -> Html:
 
 
 def _extremes(
-    name: str, found: list[Extreme], column: TableColumn, unit: int, caption: str
+    name: str, extremes: list[Extreme], column: TableColumn, divisor: int, caption: str
 ) -> Html:
+    """Return a table of URLs, the largest value first. Values are divided for the table."""
+    if not extremes:
+        return note(f"{caption}: none yet.")
     rows: list[list[Cell]] = [
-        [url.decode("utf-8", "replace"), value / unit] for value, url in sorted(found, reverse=True)
+        [url.decode("utf-8", "replace"), value / divisor]
+        for value, url in sorted(extremes, reverse=True)
     ]
-    return (
-        table(name, [TableColumn("URL"), column], rows, caption)
-        if rows
-        else note(f"{caption}: none yet.")
-    )
+    return table(name, [TableColumn("URL"), column], rows, caption)

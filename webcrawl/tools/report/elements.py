@@ -1,4 +1,4 @@
-"""The elements that pages for people are made of: head, sections, tables, large numbers."""
+"""Makes the HTML elements of the report, the account and the dashboard: sections, tables, tiles."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from webcrawl.base.markup import Child, Html, document, tag
 
 
 def standalone_page(title: str, body: Html, policy: str) -> str:
-    """Return a page that needs no other file; `policy`: what it may load and run."""
+    """Return a page that needs no other file.
+
+    `policy` is its Content-Security-Policy: what it may load and run.
+    """
     style = Html(
         (files("webcrawl.tools.report") / "assets" / "style.css").read_text(encoding="utf-8")
     )
@@ -24,10 +27,12 @@ def standalone_page(title: str, body: Html, policy: str) -> str:
     )
 
 
-SEARCHED = 15  # rows from which on a table has a field for searching
+MIN_SEARCHED_ROWS = 15  # of a table with a search field
 Cell = str | float | None
+# How values are written, by the kind of their column. Those that are no plain numbers have the
+# number in an attribute, by which the script sorts.
 PLAIN: dict[str, Callable[[float], str]] = {"code": str, "number": numbers.number}
-SHOWN: dict[str, Callable[[float], str]] = {
+WITH_UNIT: dict[str, Callable[[float], str]] = {
     "size": numbers.size,
     "seconds": numbers.seconds,
     "when": numbers.when,
@@ -37,20 +42,25 @@ SHOWN: dict[str, Callable[[float], str]] = {
 
 @dataclass(frozen=True)
 class TableColumn:
-    """A heading, and the kind of its values: text, code, number, size, seconds, share, part, when.
+    """A column of a table.
 
-    A share is a part of 1 with a bar.
+    `kind` is text, code, number, size, seconds, when, part or share. A part is a number from 0 to
+    1, and a share is a part with a bar.
     """
 
     name: str
     kind: str = "text"
-    title: str | None = None
+    title: str | None = None  # shown while the pointer is on the heading
 
 
 def table(
     name: str | None, columns: Sequence[TableColumn], rows: Iterable[Sequence[Cell]], caption: str
 ) -> Html:
-    """Return a table. `name` lets it be sorted; without a name it only says its caption."""
+    """Return a table.
+
+    With a name, the table can be sorted by its columns, and has its caption above it. Without one,
+    the caption is for screen readers only.
+    """
     body = [
         tag("tr", *(_cell(column, value) for column, value in zip(columns, row, strict=True)))
         for row in rows
@@ -61,9 +71,9 @@ def table(
     ]
     head = tag("thead", tag("tr", *heads))
     if name is None:
-        made = tag("table", head, tag("tbody", *body))
-        return tag("div", made, class_="scroll", tabindex="0", role="region", aria_label=caption)
-    made = tag(
+        plain = tag("table", head, tag("tbody", *body))
+        return tag("div", plain, class_="scroll", tabindex="0", role="region", aria_label=caption)
+    sortable = tag(
         "table",
         head,
         tag("tbody", *body),
@@ -72,14 +82,14 @@ def table(
         aria_labelledby=f"{name}-name",
     )
     frame = {
-        "class_": "scroll long" if len(body) >= SEARCHED else "scroll",
+        "class_": "scroll long" if len(body) >= MIN_SEARCHED_ROWS else "scroll",
         "tabindex": "0",
         "role": "region",
     }
     return tag(
         "div",
         tag("div", tag("h3", caption, id=f"{name}-name"), class_="head"),
-        tag("div", made, aria_labelledby=f"{name}-name", **frame),
+        tag("div", sortable, aria_labelledby=f"{name}-name", **frame),
         class_="table",
     )
 
@@ -89,6 +99,7 @@ def _class(column: TableColumn) -> str | None:
 
 
 def _cell(column: TableColumn, value: Cell) -> Html:
+    """Return a cell. The script sorts by its attribute data-v, or else by its text."""
     if value is None:
         return tag("td", "-", class_=_class(column), data_v="-1")
     if isinstance(value, str):
@@ -100,11 +111,11 @@ def _cell(column: TableColumn, value: Cell) -> Html:
         return tag("td", tag("span", shown), bar, class_="n share", data_v=f"{value:.6g}")
     if column.kind in PLAIN:
         return tag("td", PLAIN[column.kind](value), class_=_class(column))
-    return tag("td", SHOWN[column.kind](value), class_="n", data_v=f"{value:.15g}")
+    return tag("td", WITH_UNIT[column.kind](value), class_="n", data_v=f"{value:.15g}")
 
 
 def section(name: str | None, title: str, *children: Child, more: Child = None) -> Html:
-    """Return a section with its heading, to which contents may link; `more` stands beside it."""
+    """Return a section with a heading. `name` is its id, and `more` stands beside the heading."""
     heading = tag("h2", title)
     return tag(
         "section",
@@ -115,14 +126,14 @@ def section(name: str | None, title: str, *children: Child, more: Child = None) 
 
 
 def note(*words: Child) -> Html:
-    """Return a sentence or two."""
+    """Return a paragraph of a sentence or two."""
     return tag("p", *words, class_="note")
 
 
-def tiles(*pairs: tuple[str, str, str]) -> Html:
-    """Large numbers: the number, what it is, and a remark."""
-    made = [
-        tag("div", tag("dt", name), tag("dd", value), tag("dd", more, class_="more"))
-        for value, name, more in pairs
+def tiles(*figures: tuple[str, str, str]) -> Html:
+    """Return large numbers. A figure is the number, its name and a remark."""
+    parts = [
+        tag("div", tag("dt", name), tag("dd", value), tag("dd", remark, class_="more"))
+        for value, name, remark in figures
     ]
-    return tag("dl", *made, class_="tiles")
+    return tag("dl", *parts, class_="tiles")

@@ -16,13 +16,15 @@ from webcrawl.tools.report import charts
 from webcrawl.tools.report.elements import Cell, TableColumn, note, section, table
 from webcrawl.tools.report.report_source import ReportSource
 
-MOST = 100  # rows of a table
-POINTS = 150  # dots of a chart
-SLOW = 3  # downloads of a host from which on their mean says something
+MAX_ROWS = 100  # of a table
+DOTS_PER_AXIS = 150  # dots that would overlap are drawn once
+MIN_DOWNLOADS = 3  # of a host: the mean duration of fewer says little
+DOCUMENTS = 0  # measures of a host, for `at_least`
+BYTES = 1
 
 
 def servers(source: ReportSource) -> Html:
-    """Return the spread of content over servers (figure 9), and the first of them."""
+    """Return the section on hosts: how content is spread over them (figure 9), and the largest."""
     hosts = source.statistics.hosts
     rows = [*hosts]
     if not any(row.documents for row in rows):
@@ -32,10 +34,10 @@ def servers(source: ReportSource) -> Html:
         "Hosts",
         _exactness(hosts),
         charts.both(
-            _spread(hosts, 0, "Documents per server", "documents", numbers.number),
-            _spread(hosts, 1, "Bytes per server", "bytes", numbers.size),
+            _spread(hosts, DOCUMENTS, "Documents per server", "documents", numbers.number),
+            _spread(hosts, BYTES, "Bytes per server", "bytes", numbers.size),
         ),
-        _first(rows, source.statistics.documents),
+        _largest(rows, source.statistics.documents),
         _slowest(rows),
         _failing(rows),
         _scripted(source.statistics.scripted),
@@ -43,6 +45,7 @@ def servers(source: ReportSource) -> Html:
 
 
 def _exactness(hosts: HostTally) -> Html:
+    """Return a note on what a point of the charts means, and how exact the figures are."""
     if not hosts.level:
         return note(
             "A point (x, y) means that x servers had at least y documents, or bytes. All hosts are counted exactly."
@@ -56,98 +59,111 @@ def _exactness(hosts: HostTally) -> Html:
 
 
 def at_least(hosts: HostTally, measure: int) -> list[tuple[int, int]]:
-    """Return (hosts, value) for each value: how many hosts have at least so much, largest first."""
-    weights: Counter[int] = Counter()
-    for row, weight in hosts.weighted_rows(measure):
-        weights[(row.documents, row.size)[measure]] += weight
-    found, reached = [], 0
-    for value in sorted(filter(None, weights), reverse=True):
-        reached += weights[value]
-        found.append((reached, value))
-    return found
+    """Return pairs of a number of hosts and the value that so many have at least.
+
+    The largest value comes first. `measure` is DOCUMENTS or BYTES.
+    """
+    hosts_by_value: Counter[int] = Counter()
+    for row, weight in hosts.weighed(measure):
+        hosts_by_value[(row.documents, row.size)[measure]] += weight
+    points = []
+    hosts_so_far = 0
+    for value in sorted(filter(None, hosts_by_value), reverse=True):
+        hosts_so_far += hosts_by_value[value]
+        points.append((hosts_so_far, value))
+    return points
 
 
 def _spread(
     hosts: HostTally, measure: int, title: str, unit: str, label: Callable[[float], str]
 ) -> Html | None:
+    """Return the chart of hosts with at least so much, or None if all documents are empty."""
     points = at_least(hosts, measure)
-    if not points:  # all documents are empty
+    if not points:
         return None
-    x = charts.powers(1, points[-1][0], numbers.number)
-    y = charts.powers(points[-1][1], points[0][1], label)
-    shown: dict[tuple[int, int], tuple[int, int]] = {}
-    for many, value in points:
-        shown.setdefault(
-            (round(x.place(many) * POINTS), round(y.place(value) * POINTS)), (many, value)
-        )
-    (_, largest), (many, least) = points[0], points[-1]
+    _, largest = points[0]
+    all_hosts, smallest = points[-1]
+    x_axis = charts.powers(1, all_hosts, numbers.number)
+    y_axis = charts.powers(smallest, largest, label)
+    dots: dict[tuple[int, int], tuple[int, int]] = {}
+    for number, value in points:
+        column = round(x_axis.place(number) * DOTS_PER_AXIS)
+        row = round(y_axis.place(value) * DOTS_PER_AXIS)
+        dots.setdefault((column, row), (number, value))
+    text = (
+        f"The first has {label(largest)}; "
+        f"{numbers.number(all_hosts)} have at least {label(smallest)}."
+    )
     return charts.dots(
-        shown.values(),
-        x,
-        y,
-        (
-            title,
-            f"The first has {label(largest)}; {numbers.number(many)} have at least {label(least)}.",
-        ),
+        dots.values(),
+        x_axis,
+        y_axis,
+        (title, text),
         ("servers with at least so much", unit),
     )
 
 
-def _first(rows: Iterable[HostRow], documents: int) -> Html:
+def _largest(rows: Iterable[HostRow], all_documents: int) -> Html:
+    """Return a table of the hosts that are among the first by documents or by bytes."""
     rows = [row for row in rows if row.documents]
-    first = {
+    largest = {
         row.name: row
-        for by in (attrgetter("documents"), attrgetter("size"))
-        for row in sorted(rows, key=by, reverse=True)[:MOST]
+        for measure in (attrgetter("documents"), attrgetter("size"))
+        for row in sorted(rows, key=measure, reverse=True)[:MAX_ROWS]
     }
     cells: list[list[Cell]] = [
-        [row.name, row.documents, row.documents / documents, row.size, row.failures, row.seconds]
-        for row in sorted(first.values(), key=lambda row: (-row.documents, row.name))
+        [
+            row.name,
+            row.documents,
+            row.documents / all_documents,
+            row.size,
+            row.failures,
+            row.seconds,
+        ]
+        for row in sorted(largest.values(), key=lambda row: (-row.documents, row.name))
     ]
-    head = [
-        *(
-            TableColumn("Host"),
-            TableColumn("Documents", "number"),
-            TableColumn("Share", "part"),
-            TableColumn("Bytes", "size"),
-        ),
-        *(TableColumn("Failures", "number"), TableColumn("Mean duration", "seconds")),
+    columns = [
+        TableColumn("Host"),
+        TableColumn("Documents", "number"),
+        TableColumn("Share", "part"),
+        TableColumn("Bytes", "size"),
+        TableColumn("Failures", "number"),
+        TableColumn("Mean duration", "seconds"),
     ]
-    return table("host-table", head, cells, "Hosts with most documents or bytes")
+    return table("host-table", columns, cells, "Hosts with most documents or bytes")
 
 
 def _slowest(rows: Iterable[HostRow]) -> Html:
-    slow = sorted(
-        (row for row in rows if row.downloads >= SLOW), key=lambda row: (-row.seconds, row.name)
-    )
-    if not slow:
-        return note(f"No host has answered {SLOW} times yet, so none is called slow.")
-    cells: list[list[Cell]] = [[row.name, row.seconds, row.downloads] for row in slow[:MOST]]
-    head = [
+    """Return a table of the hosts with the longest mean duration of a download."""
+    measured = [row for row in rows if row.downloads >= MIN_DOWNLOADS]
+    if not measured:
+        return note(f"No host has answered {MIN_DOWNLOADS} times yet, so none is called slow.")
+    slowest = sorted(measured, key=lambda row: (-row.seconds, row.name))[:MAX_ROWS]
+    cells: list[list[Cell]] = [[row.name, row.seconds, row.downloads] for row in slowest]
+    columns = [
         TableColumn("Host"),
         TableColumn("Mean duration", "seconds"),
         TableColumn("Downloads", "number"),
     ]
-    return table(
-        "slow-table", head, cells, f"Slowest hosts, of those that answered at least {SLOW} times"
-    )
+    caption = f"Slowest hosts, of those that answered at least {MIN_DOWNLOADS} times"
+    return table("slow-table", columns, cells, caption)
 
 
 def _failing(rows: Iterable[HostRow]) -> Html:
-    failing = sorted(
-        (row for row in rows if row.failures), key=lambda row: (-row.failures, row.name)
-    )
+    """Return a table of the hosts with most failures."""
+    failing = [row for row in rows if row.failures]
     if not failing:
         return note("No URL has ended without an answer, or with 5xx.")
-    cells: list[list[Cell]] = [[row.name, row.failures, row.downloads] for row in failing[:MOST]]
-    head = [
-        *(
-            TableColumn("Host"),
-            TableColumn("Failures", "number", "URLs that ended without an answer, or with 5xx"),
-        ),
+    failing.sort(key=lambda row: (-row.failures, row.name))
+    cells: list[list[Cell]] = [
+        [row.name, row.failures, row.downloads] for row in failing[:MAX_ROWS]
+    ]
+    columns = [
+        TableColumn("Host"),
+        TableColumn("Failures", "number", "URLs that ended without an answer, or with 5xx"),
         TableColumn("Answers", "number"),
     ]
-    return table("failing-table", head, cells, "Hosts with most failures")
+    return table("failing-table", columns, cells, "Hosts with most failures")
 
 
 def _scripted(scripted: NameTally) -> Html | None:
@@ -155,82 +171,86 @@ def _scripted(scripted: NameTally) -> Html | None:
     rows = scripted.rows()
     if not rows:
         return None
-    cells: list[list[Cell]] = [[name, many] for name, many, _ in rows[:MOST]]
-    head = [
+    cells: list[list[Cell]] = [[name, pages] for name, pages, _ in rows[:MAX_ROWS]]
+    columns = [
         TableColumn("Host"),
         TableColumn("Pages", "number", "that have scripts, and next to no text without them"),
     ]
-    return table("scripted-table", head, cells, "Hosts whose pages seem to need scripts (RENDER)")
+    caption = "Hosts whose pages seem to need scripts (RENDER)"
+    return table("scripted-table", columns, cells, caption)
 
 
 def domains(source: ReportSource) -> Html:
-    """Return hosts and documents by top-level domain (figure 10)."""
+    """Return the section on hosts and documents by top-level domain (figure 10)."""
     statistics = source.statistics
     if not statistics.documents:
         return section("domains", "Top-level domains", note("There are no documents yet."))
-    hosts: Counter[str] = Counter()
-    for row, weight in statistics.hosts.weighted_rows(0):
+    hosts_by_domain: Counter[str] = Counter()
+    for row, weight in statistics.hosts.weighed(DOCUMENTS):
         if row.documents:
-            hosts[top_level_domain(row.name)] += weight
-    whole = sum(hosts.values())
-    rows = statistics.domains.top(MOST)
-    hosts[OTHERS] = whole - sum(hosts[name] for name, *_ in rows)
+            hosts_by_domain[top_level(row.name)] += weight
+    all_hosts = sum(hosts_by_domain.values())
+    rows = statistics.domains.first(MAX_ROWS)
+    # The last row of the statistics may be that of all other domains.
+    hosts_by_domain[OTHERS] = all_hosts - sum(hosts_by_domain[name] for name, *_ in rows)
     cells: list[list[Cell]] = [
-        [_dotted(name), hosts[name], hosts[name] / whole, many, many / statistics.documents, size]
-        for name, many, size in rows
+        [
+            _dotted(name),
+            hosts_by_domain[name],
+            hosts_by_domain[name] / all_hosts,
+            documents,
+            documents / statistics.documents,
+            size,
+        ]
+        for name, documents, size in rows
     ]
-    head = [
-        *(
-            TableColumn("Domain"),
-            TableColumn("Hosts", "number"),
-            TableColumn("of hosts", "share"),
-            TableColumn("Documents", "number"),
-        ),
-        *(TableColumn("of documents", "share"), TableColumn("Bytes", "size")),
+    columns = [
+        TableColumn("Domain"),
+        TableColumn("Hosts", "number"),
+        TableColumn("of hosts", "share"),
+        TableColumn("Documents", "number"),
+        TableColumn("of documents", "share"),
+        TableColumn("Bytes", "size"),
     ]
     return section(
         "domains",
         "Top-level domains",
-        join(table("domain-table", head, cells, "Hosts and documents")),
+        join(table("domain-table", columns, cells, "Hosts and documents")),
     )
 
 
 def _dotted(name: str) -> str:
+    """Return a domain with a dot before it; a name in parentheses is no domain."""
     return name if name.startswith("(") else f".{name}"
 
 
-HEAD = [
-    *(
-        TableColumn("Drone"),
-        TableColumn("Documents", "number"),
-        TableColumn("Share", "share"),
-        TableColumn("Bytes", "size"),
-    ),
-    *(
-        TableColumn("URLs ended", "number"),
-        TableColumn("Failed", "number", "URLs without an answer"),
-        TableColumn("Queued", "number"),
-    ),
-    *(
-        TableColumn("Hosts", "number"),
-        TableColumn("Active", "seconds", "time in which anything was downloaded"),
-    ),
-    *(TableColumn("Last checkpoint", "when"), TableColumn("State")),
+DRONE_COLUMNS = [
+    TableColumn("Drone"),
+    TableColumn("Documents", "number"),
+    TableColumn("Share", "share"),
+    TableColumn("Bytes", "size"),
+    TableColumn("URLs ended", "number"),
+    TableColumn("Failed", "number", "URLs without an answer"),
+    TableColumn("Queued", "number"),
+    TableColumn("Hosts", "number"),
+    TableColumn("Active", "seconds", "time in which anything was downloaded"),
+    TableColumn("Last checkpoint", "when"),
+    TableColumn("State"),
 ]
 
 
 def drones(source: ReportSource) -> Html | None:
-    """Return a row for each drone; nothing for a crawl that is no hive."""
+    """Return the section with a row for each drone, or None for a crawl that is no hive."""
     if not source.drones:
         return None
-    whole = max(source.statistics.documents, 1)
+    all_documents = max(source.statistics.documents, 1)
     return section(
         "drones",
         "Drones",
         table(
             "drone-table",
-            HEAD,
-            [_row(drone, whole) for drone in source.drones],
+            DRONE_COLUMNS,
+            [_drone_row(drone, all_documents) for drone in source.drones],
             "What each drone did",
         ),
         note(
@@ -239,15 +259,16 @@ def drones(source: ReportSource) -> Html | None:
     )
 
 
-def _row(drone: ReportSource, whole: int) -> list[Cell]:
+def _drone_row(drone: ReportSource, all_documents: int) -> list[Cell]:
+    """Return the cells of a drone, in the order of DRONE_COLUMNS."""
     statistics = drone.statistics
     return [
         drone.jobdir.name,
         statistics.documents,
-        statistics.documents / whole,
+        statistics.documents / all_documents,
         statistics.size,
         sum(statistics.outcomes.values()),
-        sum(many for status, many in statistics.outcomes.items() if status in FAILURES),
+        sum(urls for status, urls in statistics.outcomes.items() if status in FAILURES),
         drone.queued,
         drone.state.hosts,
         statistics.series.active,

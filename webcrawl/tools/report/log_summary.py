@@ -1,4 +1,4 @@
-"""One pass over crawl.log: seeds, URLs behind walls, the slowest and largest answers."""
+"""Reads crawl.log once: what became of seeds, block pages, and the slowest and largest answers."""
 
 from __future__ import annotations
 
@@ -18,119 +18,127 @@ from webcrawl.store.lines import LONGEST_LINE
 from webcrawl.urls.seeds.seed_reader import Seeds
 from webcrawl.urls.seeds.seed_source import SeedError, is_url, list_paths
 
-MOST = 20
-ROOM = 1_500_000  # seeds known by name: 165 bytes each; and URLs that a wall answered last: 400
-UNKNOWN = 0  # status of a seed that has no line in the log
-BATCH = 1 << 22  # bytes read at once
+MAX_EXTREMES = 20  # rows of the slowest answers, and of the largest
+# Seeds and blocked URLs that are known by name: a seed takes 165 bytes, a blocked URL 400.
+MAX_NAMES = 1_500_000
+BATCH_BYTES = 1 << 22  # read at once
 Extreme = tuple[int, bytes]  # milliseconds or bytes, and the URL
 
 
 class SeedRow(NamedTuple):
-    """`status` is that of the seed itself or, if it redirects, of where its redirects ended."""
+    """What became of a seed, and of the URLs that were found from it on."""
 
     url: str
-    status: int
+    status: int  # of the seed or, if it redirects, of where its redirects ended; 0: not ended
     redirected: bool
-    # URLs that ended and were found from this seed on, itself included; robots.txt and probes do
-    # not count
+    # URLs that ended, the seed included; robots.txt and probes do not count
     found: int
-    fetched: int  # of these, documents
-    failed: int  # and those without an answer, or with one of 4xx or 5xx
+    fetched: int  # documents among them
+    failed: int  # URLs among them with no answer, or with one of 4xx or 5xx
     size: int  # bytes of the documents
 
 
 class SeedTable:
-    """Counts by seed, in arrays: a million seeds take 165 MB."""
+    """Counts outcomes by seed, in arrays: a million seeds take 165 MB."""
 
-    def __init__(self, room: int = ROOM) -> None:
-        self._room = room
-        self._index: dict[bytes, int] = {}
+    def __init__(self, max_seeds: int = MAX_NAMES) -> None:
+        self._max_seeds = max_seeds
+        self._index: dict[bytes, int] = {}  # places in the arrays
         self._status = array("h")
         self._redirects = bytearray()
         self._found = array("I")
         self._fetched = array("I")
         self._failed = array("I")
         self._size = array("Q")
-        self.more = 0  # lines of seeds for which there was no room
+        self.lines_without_room = 0  # of seeds beyond `max_seeds`
 
     def __len__(self) -> int:
         return len(self._index)
 
     @property
     def ended(self) -> int:
-        """Return how many seeds have an outcome; of others only URLs found from them do."""
+        """Return how many seeds have an outcome.
+
+        A seed without one is in the table because URLs found from it have ended.
+        """
         return len(self) - self._status.count(0)
 
-    def add(self, seed: bytes, path: bytes, status: int, size: int, *, wall: bool = False) -> None:
-        """Add a line of the log; `path` is its discovery path.
+    def add(
+        self, seed: bytes, path: bytes, status: int, size: int, *, is_block_page: bool = False
+    ) -> None:
+        """Count a line of the log. `path` is the discovery path of its URL.
 
-        What a wall has answered is no document.
+        A block page is no document, whatever its status.
         """
-        at = self._index.get(seed)
-        if at is None:
-            at = self._new(seed)
-            if at is None:
-                self.more += 1
+        place = self._index.get(seed)
+        if place is None:
+            place = self._add_seed(seed)
+            if place is None:
+                self.lines_without_room += 1
                 return
-        self._found[at] += 1
-        if 200 <= status < 300 and not wall:
-            self._fetched[at] += 1
-            self._size[at] += size
-        self._failed[at] += _failed(status)
-        if path == b"-":
-            if not self._redirects[at]:
-                self._status[at] = status
-        elif not path.strip(b"R"):
-            self._status[at] = status
-            self._redirects[at] = 1
+        self._found[place] += 1
+        if 200 <= status < 300 and not is_block_page:
+            self._fetched[place] += 1
+            self._size[place] += size
+        self._failed[place] += _has_failed(status)
+        if path == b"-":  # the seed itself
+            # An earlier line may have the status of where its redirects ended.
+            if not self._redirects[place]:
+                self._status[place] = status
+        elif not path.strip(b"R"):  # reached by redirects alone
+            self._status[place] = status
+            self._redirects[place] = 1
 
     def take_back(self, seed: bytes, status: int) -> None:
-        """Such an answer of a wall was not the end of its URL."""
-        if (at := self._index.get(seed)) is not None:
-            self._found[at] -= 1
-            self._failed[at] -= _failed(status)
+        """Uncount a block page with this status: it was not the end of its URL."""
+        place = self._index.get(seed)
+        if place is not None:
+            self._found[place] -= 1
+            self._failed[place] -= _has_failed(status)
 
-    def _new(self, seed: bytes) -> int | None:
-        at = len(self._index)
-        if at >= self._room:
+    def _add_seed(self, seed: bytes) -> int | None:
+        """Add a row of zeros, and return its place; None if there is no room for it."""
+        place = len(self._index)
+        if place >= self._max_seeds:
             return None
-        self._index[seed] = at
+        self._index[seed] = place
         for column in (self._status, self._found, self._fetched, self._failed, self._size):
             column.append(0)
         self._redirects.append(0)
-        return at
+        return place
 
     def outcomes(self) -> Counter[int]:
         """Return the number of seeds by their status."""
         return Counter(self._status)
 
-    def rows(self, most: int) -> list[SeedRow]:
-        """Return so many seeds: those that failed, then those that gave nothing, then others."""
-        return [
-            self._row(url, at) for url, at in sorted(self._index.items(), key=self._rank)[:most]
-        ]
+    def rows(self, max_rows: int) -> list[SeedRow]:
+        """Return the first seeds: those that failed, then those without a document, then others."""
+        ranked = sorted(self._index.items(), key=self._rank)
+        return [self._row(url, place) for url, place in ranked[:max_rows]]
 
     def _rank(self, item: tuple[bytes, int]) -> tuple[int, int]:
-        _, at = item
-        if _failed(self._status[at]):
-            return 0, at
-        return (2 if self._fetched[at] else 1), at
+        _, place = item
+        if _has_failed(self._status[place]):
+            return 0, place
+        return (2 if self._fetched[place] else 1), place
 
-    def _row(self, url: bytes, at: int) -> SeedRow:
+    def _row(self, url: bytes, place: int) -> SeedRow:
         return SeedRow(
             url.decode("utf-8", "replace"),
-            self._status[at],
-            bool(self._redirects[at]),
-            self._found[at],
-            self._fetched[at],
-            self._failed[at],
-            self._size[at],
+            self._status[place],
+            bool(self._redirects[place]),
+            self._found[place],
+            self._fetched[place],
+            self._failed[place],
+            self._size[place],
         )
 
-    def missing(self, src: str, read: int) -> Iterator[str]:
-        """Yield the seeds among the first `read` without a line; none if the lists are gone."""
+    def seeds_without_line(self, src: str, read: int) -> Iterator[str]:
+        """Yield the seeds that have no line in the log, among the first `read` seeds of the lists.
+
+        Yield none if a list is gone, or was a pipe.
+        """
         try:
-            # gone, or a pipe
             if not all(is_url(path) or Path(path).is_file() for path in list_paths(src)):
                 return
             seeds = Seeds(src, read or None)
@@ -147,47 +155,52 @@ class SeedTable:
             seeds.close()
 
 
-def _failed(status: int) -> bool:
+def _has_failed(status: int) -> bool:
+    """Return whether a URL ended without an answer, or with one of 4xx or 5xx."""
     return status < 0 or status >= 400
 
 
 @dataclass
 class LogFindings:
-    """Findings of one pass over the logs of a crawl, or of all drones of a hive."""
+    """Findings of one pass over the logs of a crawl, or of all drones of a hive.
+
+    A URL that gets a block page is tried again, and each attempt has a line in the log. Only its
+    last line is its end: the earlier ones are taken back, and counted in `retried_block_pages`.
+    """
 
     lines: int = 0
-    damaged: int = 0
+    damaged: int = 0  # lines that cannot be read
     missing: int = 0  # bytes that the checkpoint counts and the file does not have
     seeds: SeedTable = field(default_factory=SeedTable)
     slowest: list[Extreme] = field(default_factory=list)
     largest: list[Extreme] = field(default_factory=list)
-    slow: int = 0  # what an answer needs at least to be among them
-    large: int = 0
-    # URLs that a wall answered last: seed, status
-    walls: dict[bytes, tuple[bytes, int]] = field(default_factory=dict)
-    # answers of walls that were not the end of their URLs
-    walled: Counter[int] = field(default_factory=Counter)
-    room: int = ROOM  # of those URLs
+    min_slowest: int = 0  # milliseconds that an answer must exceed to be among the slowest
+    min_largest: int = 0  # bytes that a document needs to be among the largest
+    # URLs whose last line so far is a block page: seed and status
+    blocked_urls: dict[bytes, tuple[bytes, int]] = field(default_factory=dict)
+    retried_block_pages: Counter[int] = field(default_factory=Counter)  # by status
+    max_blocked_urls: int = MAX_NAMES
 
-    def ended(self, url: bytes, seed: bytes, status: int, *, wall: bool) -> None:
-        """Note a line of a URL: if a wall has answered it before, that was not its end."""
-        self._go_on(url)
-        if wall and len(self.walls) < self.room:
-            self.walls[url] = seed, status
+    def note_line(self, url: bytes, seed: bytes, status: int, *, is_block_page: bool) -> None:
+        """Note a line of a URL, and take back its block page before, which was not its end."""
+        self._take_back_block_page(url)
+        if is_block_page and len(self.blocked_urls) < self.max_blocked_urls:
+            self.blocked_urls[url] = seed, status
 
-    def leave_out(self, hosts: Container[str]) -> None:
-        """Leave out the URLs of these hosts, which wait for their walls to open."""
-        for url in [
-            url for url in self.walls if host_if_any(url.decode("utf-8", "replace")) in hosts
-        ]:
-            self._go_on(url)
+    def take_back_blocked(self, hosts: Container[str]) -> None:
+        """Take back the block pages of these hosts: their URLs wait to be tried again."""
+        waiting = [
+            url for url in self.blocked_urls if host_if_any(url.decode("utf-8", "replace")) in hosts
+        ]
+        for url in waiting:
+            self._take_back_block_page(url)
 
     def read(
         self, path: Path, end: int, start: int = 0, statistics: Statistics | None = None
     ) -> int:
-        """Add the lines between two places of a log, and return the place behind the last of them.
+        """Add the lines between two places of a log, and return the place behind the last one.
 
-        `statistics` gets every line too, if it has heard of none.
+        The lines are added to `statistics` too. Nothing is read of a file that cannot be opened.
         """
         place = start
         try:
@@ -201,19 +214,22 @@ class LogFindings:
                 self.lines += len(lines)
                 for line in lines:
                     try:
-                        self.take(line, statistics)
+                        self.add_line(line, statistics)
                     except (ValueError, IndexError, OverflowError):
                         self.damaged += 1
         return place
 
-    def take(self, line: bytes, statistics: Statistics | None = None) -> None:
-        """Add a line of crawl.log; ValueError, IndexError or OverflowError if it is damaged."""
-        found = fields(line)
-        if found is None:
+    def add_line(self, line: bytes, statistics: Statistics | None = None) -> None:
+        """Add a line of crawl.log.
+
+        Raise ValueError, IndexError or OverflowError if it is damaged.
+        """
+        values = fields(line)
+        if values is None:
             raise ValueError("not a line of this log")
-        _, code, sent, url, path, _, _, _, fetched, _, seed, notes = found
+        _, code, sent, url, path, _, _, _, fetched, _, seed, notes = values
         status = int(code)
-        # a dash: the field has no value
+        # A dash stands for a field without a value.
         size = 0 if sent == b"-" else int(sent)
         milliseconds = 0 if fetched == b"-" else int(fetched[fetched.index(b"+") + 1 :])
         if statistics is not None:
@@ -221,42 +237,56 @@ class LogFindings:
         # A robots.txt or a probe is the crawl's own: no seed has led to it, and it is no document.
         is_of_crawl = path[-1:] in OURS
         if not is_of_crawl:
-            wall = b"wall:" in notes and walled(notes.decode("ascii").split(","))
-            self.ended(url, seed, status, wall=wall)
-            self._add_page(url, seed, path, status, size, wall=wall)
-        if milliseconds > self.slow:
-            self.slow = _keep(self.slowest, (milliseconds, url))
+            # The search in bytes spares most lines the decoding.
+            is_block_page = b"wall:" in notes and walled(notes.decode("ascii").split(","))
+            self.note_line(url, seed, status, is_block_page=is_block_page)
+            self._add_page(url, seed, path, status, size, is_block_page=is_block_page)
+        if milliseconds > self.min_slowest:
+            self.min_slowest = _keep_largest(self.slowest, (milliseconds, url))
 
     def _add_page(
-        self, url: bytes, seed: bytes, path: bytes, status: int, size: int, *, wall: bool
+        self, url: bytes, seed: bytes, path: bytes, status: int, size: int, *, is_block_page: bool
     ) -> None:
+        """Add a line to the table of its seed, and to the largest documents."""
         if seed != b"-":
-            self.seeds.add(seed, path, status, size, wall=wall)
-        is_document = 200 <= status < 300 and not wall
-        if is_document and size >= self.large:
-            self.large = _keep(self.largest, (size, url))
+            self.seeds.add(seed, path, status, size, is_block_page=is_block_page)
+        is_document = 200 <= status < 300 and not is_block_page
+        if is_document and size >= self.min_largest:
+            self.min_largest = _keep_largest(self.largest, (size, url))
 
-    def _go_on(self, url: bytes) -> None:
-        if (before := self.walls.pop(url, None)) is not None:
-            self.walled[before[1]] += 1
-            self.seeds.take_back(*before)
+    def _take_back_block_page(self, url: bytes) -> None:
+        """Uncount the last block page of a URL, if its last line is one."""
+        block_page = self.blocked_urls.pop(url, None)
+        if block_page is not None:
+            seed, status = block_page
+            self.retried_block_pages[status] += 1
+            self.seeds.take_back(seed, status)
 
 
-def _keep(heap: list[Extreme], one: Extreme) -> int:
-    """Keep the largest, and return from which number on one belongs to them."""
-    if len(heap) < MOST:
-        heappush(heap, one)
+def _keep_largest(heap: list[Extreme], extreme: Extreme) -> int:
+    """Add an item to the MAX_EXTREMES largest ones, and return the number of the smallest of them.
+
+    Return 0 while there is room for any.
+    """
+    if len(heap) < MAX_EXTREMES:
+        heappush(heap, extreme)
         return 0
-    if one > heap[0]:
-        heapreplace(heap, one)
+    if extreme > heap[0]:
+        heapreplace(heap, extreme)
     return heap[0][0]
 
 
 def _batches(file: BinaryIO, length: int) -> Iterator[tuple[list[bytes], int]]:
-    """Yield whole lines, some megabytes at a time, and their bytes: twice as fast as singly."""
+    """Yield the whole lines among the next `length` bytes, in batches, and the bytes of each batch.
+
+    Splitting megabytes at a time is twice as fast as reading lines singly.
+    """
     left = length
     rest = b""
-    while left and (data := file.read(min(BATCH, left))):
+    while left:
+        data = file.read(min(BATCH_BYTES, left))
+        if not data:
+            return
         left -= len(data)
         size = len(rest) + len(data)
         lines = (rest + data).split(b"\n")

@@ -23,17 +23,17 @@ from webcrawl.tools.report.elements import Cell, TableColumn, note, section, tab
 from webcrawl.tools.report.log_summary import LogFindings
 from webcrawl.tools.report.report_source import ReportSource
 
-MOST = 240  # points of a line: what a screen can show
+MAX_POINTS = 240  # of a line: more than a screen can show apart
 
 
 def overview(source: ReportSource, log: LogFindings) -> Html:
-    """Return the numbers that are asked for first."""
-    statistics, state = source.statistics, source.state
-    hosts = sum(weight for row, weight in statistics.hosts.weighted_rows(0) if row.documents)
-    about = "about " if statistics.hosts.level else ""
+    """Return the main figures of the crawl: pages, hosts, URLs and seeds."""
+    statistics = source.statistics
+    hosts = sum(weight for row, weight in statistics.hosts.weighed(0) if row.documents)
+    about = "about " if statistics.hosts.level else ""  # small hosts are sampled
     ended = sum(statistics.outcomes.values())
     failed = sum(
-        many for status, many in statistics.outcomes.items() if status in FAILURES or status >= 400
+        urls for status, urls in statistics.outcomes.items() if status in FAILURES or status >= 400
     )
     return tag(
         "div",
@@ -47,7 +47,7 @@ def overview(source: ReportSource, log: LogFindings) -> Html:
             (
                 about + numbers.number(hosts),
                 "hosts with pages",
-                f"{numbers.count(state.hosts, 'host')} known",
+                f"{numbers.count(source.state.hosts, 'host')} known",
             ),
             (
                 numbers.number(ended),
@@ -66,7 +66,7 @@ def overview(source: ReportSource, log: LogFindings) -> Html:
 
 
 def rate(series: Series) -> str:
-    """Return documents per second, of the time in which anything came."""
+    """Return documents per second of the time in which anything was downloaded, in words."""
     if not series.active:
         return "none yet"
     return f"{numbers.number(round(sum(series.documents) / series.active, 1))} per second"
@@ -78,105 +78,109 @@ def _mean(size: int, documents: int) -> str:
 
 def _queued(source: ReportSource) -> str:
     urls, hosts = source.aside
-    return (
-        f"{numbers.number(urls)} set aside, of {numbers.count(hosts, 'host')}"
-        if urls
-        else "none set aside"
-    )
+    if not urls:
+        return "none set aside"
+    return f"{numbers.number(urls)} set aside, of {numbers.count(hosts, 'host')}"
 
 
 def over_time(source: ReportSource) -> Html:
-    """Return documents and megabits per second (figure 5)."""
+    """Return the section on documents and megabits per second (figure 5)."""
     series = source.statistics.series
     if not series.downloads:
         return section("time", "Over time", note("Nothing was downloaded yet."))
-    slot = series.width / 1000
-    merged = max(-(-len(series.downloads) // MOST), 1)
-    documents, sizes = (_merged(values, merged) for values in (series.documents, series.sizes))
-    slot *= merged
-    x = charts.time_axis(slot * len(documents))
-    begun = numbers.when(series.start / 1000)
-    pages = [many / slot for many in documents]
-    megabits = [many * 8 / 1e6 / slot for many in sizes]
-    unit = f"time since {begun}"
+    slots_per_point = max(-(-len(series.downloads) // MAX_POINTS), 1)  # rounded up
+    seconds_per_point = series.width / 1000 * slots_per_point
+    documents = _merged(series.documents, slots_per_point)
+    sizes = _merged(series.sizes, slots_per_point)
+    x_axis = charts.time_axis(seconds_per_point * len(documents))
+    begin = numbers.when(series.start / 1000)
+    document_rates = [number / seconds_per_point for number in documents]
+    megabit_rates = [size * 8 / 1e6 / seconds_per_point for size in sizes]
+    max_documents = max(document_rates)
+    max_megabits = max(megabit_rates)
+    x_unit = f"time since {begin}"
     return section(
         "time",
         "Over time",
         note(
-            f"Means over {numbers.seconds(slot)}, from {begun} on. Bytes are those of bodies, robots.txt included."
+            f"Means over {numbers.seconds(seconds_per_point)}, from {begin} on. "
+            "Bytes are those of bodies, robots.txt included."
         ),
         charts.both(
             charts.area(
-                pages,
-                x,
-                charts.linear(max(pages), numbers.number),
+                document_rates,
+                x_axis,
+                charts.linear(max_documents, numbers.number),
                 (
                     "Documents",
-                    f"At most {numbers.number(round(max(pages), 1))} documents per second.",
+                    f"At most {numbers.number(round(max_documents, 1))} documents per second.",
                 ),
-                (unit, "per second"),
+                (x_unit, "per second"),
             ),
             charts.area(
-                megabits,
-                x,
-                charts.linear(max(megabits), numbers.number),
+                megabit_rates,
+                x_axis,
+                charts.linear(max_megabits, numbers.number),
                 (
                     "Throughput",
-                    f"At most {numbers.number(round(max(megabits), 2))} megabits per second.",
+                    f"At most {numbers.number(round(max_megabits, 2))} megabits per second.",
                 ),
-                (unit, "Mbit/s"),
+                (x_unit, "Mbit/s"),
             ),
         ),
     )
 
 
-def _merged(values: Sequence[int], several: int) -> list[int]:
-    return [sum(values[at : at + several]) for at in range(0, len(values), several)]
+def _merged(values: Sequence[int], group_size: int) -> list[int]:
+    """Return the sums of groups of successive values; the last group may be smaller."""
+    return [sum(values[start : start + group_size]) for start in range(0, len(values), group_size)]
 
 
 def outcomes(source: ReportSource) -> Html:
-    """Return the outcomes of URLs (figure 6)."""
+    """Return the section on how URLs, and requests for robots.txt, ended (figure 6)."""
     statistics = source.statistics
-    return section(
-        "outcomes",
-        "Outcomes",
-        *_notes(source, KNOWN),
-        _outcomes(
+    if statistics.outcomes:
+        of_urls = _outcome_table(
             "outcome-table",
             "URLs",
             statistics.outcomes,
             "How URLs ended, robots.txt and probes apart",
         )
-        if statistics.outcomes
-        else note("No URL has ended yet."),
-        _outcomes(
+    else:
+        of_urls = note("No URL has ended yet.")
+    if statistics.robots:
+        of_robots = _outcome_table(
             "robots-table", "Requests", statistics.robots, "How requests for robots.txt ended"
         )
-        if statistics.robots
-        else note("No robots.txt was asked for."),
-    )
+    else:
+        of_robots = note("No robots.txt was asked for.")
+    return section("outcomes", "Outcomes", *_notes(source, KNOWN), of_urls, of_robots)
 
 
-def _outcomes(name: str, what: str, counts: dict[int, int], caption: str) -> Html:
-    head = [
+def _outcome_table(name: str, unit: str, counts: dict[int, int], caption: str) -> Html:
+    """Return a table of the numbers by status, the most frequent first."""
+    columns = [
         TableColumn("Status", "code"),
         TableColumn("Meaning"),
-        TableColumn(what, "number"),
+        TableColumn(unit, "number"),
         TableColumn("Share", "share"),
     ]
     whole = sum(counts.values())
-    rows = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    cells: list[list[Cell]] = [
-        [code, counter_words.status(code), many, many / whole] for code, many in rows
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    rows: list[list[Cell]] = [
+        [status, counter_words.status(status), number, number / whole] for status, number in ranked
     ]
-    return table(name, head, cells, caption)
+    return table(name, columns, rows, caption)
 
 
 def _notes(source: ReportSource, of: Sentences) -> Iterator[Html]:
-    """Yield what the last lines of a run say, of all runs; a redirect is not among what failed."""
+    """Yield the sentences that a run logs at its end, with the figures of all runs.
+
+    Redirects are left out of the outcomes: they are no failures, which the sentences count.
+    """
     outcomes = {
-        status: many
-        for status, many in source.statistics.outcomes.items()
+        status: urls
+        for status, urls in source.statistics.outcomes.items()
         if status not in REDIRECTS
     }
     figures = {
@@ -184,37 +188,40 @@ def _notes(source: ReportSource, of: Sentences) -> Iterator[Html]:
         "statistics": {"outcomes": outcomes},
         "errors": int(source.stats.get("errors") or 0),
     }
-    return (note(as_sentence(said)) for said in sentences(figures, of=of))
+    return (note(as_sentence(sentence)) for sentence in sentences(figures, of=of))
 
 
-def _cut(source: ReportSource) -> Iterator[Html]:
-    """Yield the answers of which a part is missing."""
-    if cut := source.statistics.truncated.rows():
-        head = [
+def _truncated(source: ReportSource) -> Iterator[Html]:
+    """Yield a table of the truncated answers, if there are any."""
+    rows = source.statistics.truncated.rows()
+    if rows:
+        columns = [
             TableColumn("Reason"),
             TableColumn("Answers", "number"),
             TableColumn("Kept", "size"),
         ]
-        yield table("cut-table", head, cut, "Answers that were not taken whole")
+        yield table("cut-table", columns, rows, "Answers that were not taken whole")
 
 
 def wrong(source: ReportSource) -> Html:
-    """Return the section of failures and flaws, with what was left out."""
+    """Return the section on failures, truncated answers and what was left out."""
     parts = [
         note(f"Nothing was fetched: {line}.")
         for line in source.stats.get(stats_file.UNREACHED) or ()
     ]
-    if rows := _failures(source.counters):
-        head = [TableColumn("Where"), TableColumn("What"), TableColumn("Attempts", "number")]
-        parts.append(table("wrong-table", head, rows, "What went wrong, once per attempt"))
+    rows = _failures(source.counters)
+    if rows:
+        columns = [TableColumn("Where"), TableColumn("What"), TableColumn("Attempts", "number")]
+        parts.append(table("wrong-table", columns, rows, "What went wrong, once per attempt"))
     if source.stats.get("reason") == stats_file.STORE_FAILED:
         parts.append(
             note("The last run failed, because it could not keep what it did: see its log.")
         )
     parts += _notes(source, WRONG)
-    parts += _cut(source)
-    if said := counter_words.in_words(source.figures):
-        parts.append(note(f"Left out: {said}. See Skipped."))
+    parts += _truncated(source)
+    left_out = counter_words.in_words(source.figures)
+    if left_out:
+        parts.append(note(f"Left out: {left_out}. See Skipped."))
     if not parts:
         right = "every answer was a whole page or a redirect, and nothing was left out but what is out of scope"
         parts.append(note(f"Nothing went wrong: {right}."))
@@ -223,19 +230,22 @@ def wrong(source: ReportSource) -> Html:
 
 def _failures(counters: Mapping[str, int]) -> list[list[Cell]]:
     """Return a row per kind of failure. A URL counts once per attempt."""
-    named = [name for name in counters if name.startswith(counter_words.KINDS)]
-    counted = {name: counters[name] for name in named if counters[name]}
+    kinds = [name for name in counters if name.startswith(counter_words.KINDS)]
+    attempts = {name: counters[name] for name in kinds if counters[name]}
     rows: list[list[Cell]] = []
     for group, names in counter_words.WRONG.items():
         for name, meaning in names.items():
-            if name in counted:
-                rows.append([group, meaning, counted.pop(name)])
-    rows += [["Others", name.partition("/")[2], many] for name, many in sorted(counted.items())]
+            if name in attempts:
+                rows.append([group, meaning, attempts.pop(name)])
+    rows += [
+        ["Others", name.partition("/")[2], number] for name, number in sorted(attempts.items())
+    ]
     return rows
 
 
 MIB = 1 << 20
-HEAD = [
+DEFAULT_MIN_FREE_MIB = 1024  # of MIN_FREE_DISK
+BOUND_COLUMNS = [
     TableColumn("Bound by"),
     TableColumn("Time", "seconds"),
     TableColumn("Share", "share"),
@@ -244,7 +254,7 @@ HEAD = [
 
 
 def bound(source: ReportSource) -> Html:
-    """Return a row for each cause; of a hive the time of all drones."""
+    """Return the section on what bounded the crawl. A hive has the time of all drones."""
     rows: list[list[Cell]] = [
         [WORDS[cause], seconds, share, help_for(cause, revisits=source.revisits is not None)]
         for cause, (seconds, share) in shares(source.counters).items()
@@ -255,68 +265,76 @@ def bound(source: ReportSource) -> Html:
         "bound",
         "What bounded it",
         note("Once per second the crawl records what it waits for most."),
-        table("bound-table", HEAD, rows, "Time of the crawl, by what bounded it"),
+        table("bound-table", BOUND_COLUMNS, rows, "Time of the crawl, by what bounded it"),
     )
 
 
 def disk(source: ReportSource) -> Html:
-    """Return the sizes of what was written, and whether the rest will fit."""
+    """Return the section on the sizes of the outputs, and whether the rest will fit."""
     sizes: Counter[str] = Counter()
     files: Counter[str] = Counter()
     for crawl in source.crawls:
         for path, length in crawl.outputs.items():
-            kind = _kind(path)
-            sizes[kind] += length
-            files[kind] += 1
+            output = _output_name(path)
+            sizes[output] += length
+            files[output] += 1
     if not sizes:
         return section("disk", "Disk", note("Nothing was written yet."))
-    cells: list[list[Cell]] = [[kind, files[kind], size] for kind, size in sizes.most_common()]
-    head = [TableColumn("Output"), TableColumn("Files", "number"), TableColumn("Bytes", "size")]
+    rows: list[list[Cell]] = [[output, files[output], size] for output, size in sizes.most_common()]
+    columns = [TableColumn("Output"), TableColumn("Files", "number"), TableColumn("Bytes", "size")]
     return section(
         "disk",
         "Disk",
-        table("output-table", head, cells, "What was written"),
+        table("output-table", columns, rows, "What was written"),
         _forecast(source, sizes.total()),
     )
 
 
-def _kind(path: str) -> str:
-    where = PurePosixPath(path.removesuffix(".open"))
-    if where.parts[0] == "logs":
+def _output_name(path: str) -> str:
+    """Return a log's own path, or a pattern for the files of an output, such as `warc/*.warc.gz`."""
+    finished = PurePosixPath(path.removesuffix(".open"))
+    folder = finished.parts[0]
+    if folder == "logs":
         return path
-    return f"{where.parts[0]}/*{''.join(where.suffixes[-2:]) if where.name.endswith('.gz') else where.suffix}"
+    is_packed = finished.name.endswith(".gz")
+    ending = "".join(finished.suffixes[-2:]) if is_packed else finished.suffix
+    return f"{folder}/*{ending}"
 
 
-def _forecast(source: ReportSource, written: int) -> Html:
-    statistics = source.statistics
-    ended = sum(statistics.outcomes.values())
+def _forecast(source: ReportSource, written_bytes: int) -> Html:
+    """Return a sentence on the disk space that the queued URLs will need."""
+    ended = sum(source.statistics.outcomes.values())
     if not ended:
         return note("No URL has ended yet, so the disk space for the rest cannot be estimated.")
-    each = written / ended
-    need = each * source.queued
+    bytes_per_url = written_bytes / ended
+    needed_bytes = bytes_per_url * source.queued
     forecast = (
-        f"Each URL that ended took {numbers.size(each)}. The {numbers.number(source.queued)} "
-        f"queued URLs would need about {numbers.size(need)}, plus what their links need."
+        f"Each URL that ended took {numbers.size(bytes_per_url)}. The {numbers.number(source.queued)} "
+        f"queued URLs would need about {numbers.size(needed_bytes)}, plus what their links need."
     )
     if source.free is None:
         return note(forecast)
     min_free = _min_free_bytes(source.terms)
-    verdict = "this is enough" if source.free - min_free >= need else "this is too little"
+    is_enough = source.free - min_free >= needed_bytes
+    verdict = "this is enough" if is_enough else "this is too little"
     if min_free:
         verdict = f"the crawl pauses at {numbers.size(min_free)} (MIN_FREE_DISK), so {verdict}"
     return note(f"{forecast} The disk has {numbers.size(source.free)} free; {verdict}.")
 
 
 def _min_free_bytes(terms: Mapping[str, str]) -> int:
-    """Return MIN_FREE_DISK in bytes, or that of its default if it is no number."""
+    """Return MIN_FREE_DISK in bytes, or its default if the value is no number.
+
+    The drones of a hive may have several values, which are listed with commas between.
+    """
     try:
-        return int(float(terms.get("MIN_FREE_DISK", "1024")) * MIB)
+        return int(float(terms.get("MIN_FREE_DISK", DEFAULT_MIN_FREE_MIB)) * MIB)
     except ValueError:
-        return 1024 * MIB
+        return DEFAULT_MIN_FREE_MIB * MIB
 
 
 def terms(source: ReportSource, defaults: Mapping[str, str]) -> Html:
-    """Return the settings of the last run: spider and arguments, then what is no default."""
+    """Return the section on settings: spider and arguments, then those that differ from defaults."""
     rows: list[list[Cell]] = []
     settings: list[list[Cell]] = []
     for name, value in source.terms.items():
@@ -331,9 +349,9 @@ def terms(source: ReportSource, defaults: Mapping[str, str]) -> Html:
             "Settings",
             note("The state does not record the settings of the crawl."),
         )
-    head = [TableColumn("Setting"), TableColumn("Value"), TableColumn("Default")]
+    columns = [TableColumn("Setting"), TableColumn("Value"), TableColumn("Default")]
     return section(
         "settings",
         "Settings",
-        table("terms-table", head, rows, "Settings that differ from the defaults"),
+        table("terms-table", columns, rows, "Settings that differ from the defaults"),
     )

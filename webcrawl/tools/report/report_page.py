@@ -26,39 +26,46 @@ from webcrawl.tools.report.log_summary import LogFindings, SeedTable
 from webcrawl.tools.report.report_source import ReportSource, read_source
 
 
-def report(jobdir: Path, defaults: Mapping[str, str], now: float, near: int = DISTANCE) -> str:
-    """Return the page on this crawl or hive. Raise StoreError if the folder holds none.
+def report(
+    jobdir: Path, defaults: Mapping[str, str], now: float, max_distance: int = DISTANCE
+) -> str:
+    """Return the page on a crawl or hive. Raise StoreError if the folder has none.
 
-    Near-duplicates are pages whose fingerprints differ in at most `near` bits.
+    Pages are near-duplicates if their fingerprints differ in at most `max_distance` bits.
     """
     log = LogFindings()
-    return page(read_all(jobdir, lambda crawl: _read(crawl, log)), log, defaults, now, near)
+    source = read_all(jobdir, lambda crawl: _read_with_log(crawl, log))
+    return page(source, log, defaults, now, max_distance)
 
 
 def read_all(jobdir: Path, read: Callable[[Path], ReportSource] = read_source) -> ReportSource:
-    """Read a crawl, or all drones of a hive as one."""
+    """Read a crawl, or all drones of a hive as one. Raise NoCrawl if there is none."""
     if hive_of(jobdir) is None:
         return read(jobdir)
     source = ReportSource.together(jobdir, [read(crawl.path) for crawl in JobDir.all(jobdir)])
-    missing = absent_drones(jobdir)
     source.odd += [
         f"{drone.name} contains no crawl, so the work of that drone is not counted"
-        for drone in missing
+        for drone in absent_drones(jobdir)
     ]
     return source
 
 
-def _read(jobdir: Path, log: LogFindings) -> ReportSource:
-    """Read a crawl and its log, which gives the statistics if none were kept from the beginning."""
+def _read_with_log(jobdir: Path, log: LogFindings) -> ReportSource:
+    """Read a crawl, and add its log to the findings.
+
+    The statistics are made of the log if the crawl has not kept them from its start.
+    """
     source = read_source(jobdir)
+    statistics_of_log = None
     if not source.complete:
         source.statistics = Statistics(source.key)
-    heard = None if source.complete else source.statistics
-    before = log.walled.copy()
+        statistics_of_log = source.statistics
+    # The findings may have those of other drones already.
+    before = log.retried_block_pages.copy()
     length = source.outputs.get(LOG, 0)
-    log.missing += length - log.read(jobdir / LOG, length, statistics=heard)
-    log.leave_out(source.state.shut)
-    source.statistics.outcomes -= log.walled - before
+    log.missing += length - log.read(jobdir / LOG, length, statistics=statistics_of_log)
+    log.take_back_blocked(source.state.blocked_names)
+    source.statistics.outcomes -= log.retried_block_pages - before
     return source
 
 
@@ -67,9 +74,9 @@ def page(
     log: LogFindings,
     defaults: Mapping[str, str],
     now: float,
-    near: int = DISTANCE,
+    max_distance: int = DISTANCE,
 ) -> str:
-    """Return the whole document."""
+    """Return the whole document, whose policy allows no script but the report's own."""
     script = Html(
         (files("webcrawl.tools.report") / "assets" / "script.js").read_text(encoding="utf-8")
     )
@@ -82,11 +89,14 @@ def page(
             "base-uri 'none'",
         )
     )
-    made = {one: one.make() for one in sections(source, log, defaults, near)}
+    html_by_section = {
+        section: section.make() for section in sections(source, log, defaults, max_distance)
+    }
+    contents = [section for section, html in html_by_section.items() if html is not None]
     body = tag(
         "body",
-        _header(source, [section for section, html in made.items() if html is not None]),
-        tag("main", odd(source, log), *made.values()),
+        _header(source, contents),
+        tag("main", unreadable_parts(source, log), *html_by_section.values()),
         _footer(log, now),
         tag("script", script),
     )
@@ -94,20 +104,20 @@ def page(
 
 
 class ReportSection(NamedTuple):
-    """A section of the report.
+    """A section of the report."""
 
-    `title` is its entry in the table of contents, or empty if it has none.
-    """
-
-    name: str
-    title: str
+    name: str  # the id of its element
+    title: str  # in the table of contents; empty: it has no entry there
     make: Callable[[], Html | None]
 
 
 def sections(
-    source: ReportSource, log: LogFindings, defaults: Mapping[str, str], near: int = DISTANCE
+    source: ReportSource,
+    log: LogFindings,
+    defaults: Mapping[str, str],
+    max_distance: int = DISTANCE,
 ) -> list[ReportSection]:
-    """Return all sections in the order of the page; the dashboard shows them too."""
+    """Return all sections in the order of the page. The dashboard shows them too."""
     return [
         ReportSection("overview", "", lambda: overview.overview(source, log)),
         ReportSection("drones", "Drones", lambda: hosts.drones(source)),
@@ -119,7 +129,7 @@ def sections(
         ReportSection("seeds", "Seeds", lambda: waiting.seeds(source, log)),
         ReportSection("types", "Types", lambda: documents.types(source)),
         ReportSection("sizes", "Sizes", lambda: documents.sizes(source)),
-        ReportSection("copies", "", lambda: documents.copies(source, near)),
+        ReportSection("copies", "", lambda: documents.copies(source, max_distance)),
         ReportSection("hosts", "Hosts", lambda: hosts.servers(source)),
         ReportSection("domains", "Domains", lambda: hosts.domains(source)),
         ReportSection("depth", "Depth", lambda: documents.depth(source)),
@@ -149,6 +159,7 @@ def _name(source: ReportSource) -> str:
 
 
 def _state(source: ReportSource) -> Html:
+    """Return a sentence on the spider, how the last run ended, and the time of the checkpoint."""
     spider = source.terms.get("spider", "web")
     if source.drones:
         spider += f", a hive of {numbers.count(len(source.drones), 'drone')}"
@@ -173,20 +184,20 @@ def _state(source: ReportSource) -> Html:
     )
 
 
-def odd(source: ReportSource, log: LogFindings) -> Html | None:
-    """Return a warning about what the report could not read."""
-    found = [f"{one}." for one in source.odd]
+def unreadable_parts(source: ReportSource, log: LogFindings) -> Html | None:
+    """Return a warning about what the report could not read, or None if it could read all."""
+    sentences = [f"{sentence}." for sentence in source.odd]
     if log.damaged:
-        found.append(
+        sentences.append(
             f"{numbers.count(log.damaged, 'line')} of {LOG} cannot be read and are left out."
         )
     if log.missing:
-        found.append(f"{LOG} lacks {numbers.size(log.missing)} that the checkpoint counts.")
+        sentences.append(f"{LOG} lacks {numbers.size(log.missing)} that the checkpoint counts.")
     if not source.complete:
-        found.append(
+        sentences.append(
             "This crawl did not keep statistics from its start, so they were made from its log."
         )
-    return tag("div", *map(note, found), class_="warn") if found else None
+    return tag("div", *map(note, sentences), class_="warn") if sentences else None
 
 
 def _footer(log: LogFindings, now: float) -> Html:
@@ -199,57 +210,60 @@ def _footer(log: LogFindings, now: float) -> Html:
     )
 
 
-AT_ONCE = 64 << 20  # bytes of crawl.log that are read each time
-SEEDS = 200_000  # known by name, and URLs that a wall answered last
-# shown as they are now; and what takes a pass over a log of its own
+MAX_READ_BYTES = 64 << 20  # of crawl.log in one `read`, so that the first page need not wait long
+MAX_LIVE_NAMES = 200_000  # seeds, and blocked URLs, that are known by name
+# The dashboard shows the overview and the drones as they are now. Copies would take a pass over
+# another log.
 LEFT_OUT = ("overview", "drones", "copies")
 
 
 class LiveReport:
-    """The sections of a crawl or hive that may be running, which are read again and again.
+    """The report's sections on a crawl or hive that may be running, for the dashboard.
 
-    `read` may run in a thread, one at a time; `sections` are those that it made last.
+    `read` brings `sections` up to date. It may run in any thread, but not in two at once.
     """
 
     def __init__(self, jobdir: Path, crawls: Sequence[Path], defaults: Mapping[str, str]) -> None:
         self._jobdir = jobdir
         self._defaults = defaults
         self._logs = [crawl / LOG for crawl in crawls]
-        self._begin()
+        self._forget_logs()
         self.sections: Mapping[str, Html] = {"note": note("The report is being prepared.")}
 
-    def _begin(self) -> None:
-        self.log = LogFindings(seeds=SeedTable(SEEDS), room=SEEDS)
-        self._places = dict.fromkeys(self._logs, 0)
+    def _forget_logs(self) -> None:
+        self.log = LogFindings(seeds=SeedTable(MAX_LIVE_NAMES), max_blocked_urls=MAX_LIVE_NAMES)
+        self._places = dict.fromkeys(self._logs, 0)  # bytes of each log that are read
 
     def read(self) -> None:
-        """Read the last checkpoint, and what came into the logs since the last time."""
+        """Read the last checkpoint and the new lines of the logs, and make the sections."""
         try:
-            left = self.read_logs()
+            unread_bytes = self.read_logs()
             source = read_all(self._jobdir)
         except (StoreError, OSError) as error:
             self.sections = {
                 "note": note(f"The figures of the last checkpoint cannot be read: {error}.")
             }
             return
-        source.statistics.outcomes -= self.log.walled + self._behind_walls(source)
-        made = {
-            one.name: one.make()
-            for one in sections(source, self.log, self._defaults)
-            if one.name not in LEFT_OUT
+        not_ends = self.log.retried_block_pages + self._waiting_block_pages(source)
+        source.statistics.outcomes -= not_ends
+        html_by_name = {
+            section.name: section.make()
+            for section in sections(source, self.log, self._defaults)
+            if section.name not in LEFT_OUT
         }
-        shown = {name: html for name, html in made.items() if html is not None}
-        self.sections = {"note": self._note(source, left), **shown}
+        shown = {name: html for name, html in html_by_name.items() if html is not None}
+        self.sections = {"note": self._note(source, unread_bytes), **shown}
 
     def read_logs(self) -> int:
-        """Go on where it was, or begin anew if a log was cut back.
+        """Read new lines, at most MAX_READ_BYTES, and return how many bytes are left to be read.
 
-        Return how many bytes are left for the next time.
+        Begin anew if a log is shorter than before: a crawl cuts its log back when it resumes after
+        a kill.
         """
         sizes = {path: path.stat().st_size if path.exists() else 0 for path in self._logs}
         if any(sizes[path] < place for path, place in self._places.items()):
-            self._begin()
-        budget = AT_ONCE
+            self._forget_logs()
+        budget = MAX_READ_BYTES
         for path, size in sizes.items():
             place = self._places[path]
             end = min(size, place + budget)
@@ -257,27 +271,31 @@ class LiveReport:
             budget -= end - place
         return sum(size - self._places[path] for path, size in sizes.items())
 
-    def _behind_walls(self, source: ReportSource) -> Counter[int]:
-        """Return answers of walls to URLs that wait for these to open: not their end."""
-        shut = set[str]().union(*(crawl.state.shut for crawl in source.crawls))
+    def _waiting_block_pages(self, source: ReportSource) -> Counter[int]:
+        """Return the block pages, by status, whose URLs wait to be tried again.
+
+        They stay in the findings: the host may give a page before the next `read`.
+        """
+        blocked = set[str]().union(*(crawl.state.blocked_names for crawl in source.crawls))
         hosts = (
             (host_if_any(url.decode("utf-8", "replace")), status)
-            for url, (_, status) in self.log.walls.items()
+            for url, (_, status) in self.log.blocked_urls.items()
         )
-        return Counter(status for host, status in hosts if host in shut)
+        return Counter(status for host, status in hosts if host in blocked)
 
-    def _note(self, source: ReportSource, left: int) -> Html:
-        more = (
-            f" {numbers.size(left)} of crawl.log have not been read yet; this page updates itself."
-            if left
-            else ""
-        )
-        said = [note(f"As of the last checkpoint, at {numbers.when(source.at)}.{more}")]
+    def _note(self, source: ReportSource, unread_bytes: int) -> Html:
+        """Return the time of the checkpoint, and what the sections lack."""
+        unread = ""
+        if unread_bytes:
+            size = numbers.size(unread_bytes)
+            unread = f" {size} of crawl.log have not been read yet; this page updates itself."
+        notes = [note(f"As of the last checkpoint, at {numbers.when(source.at)}.{unread}")]
         if not source.complete:
-            source.complete = True  # what is said of that is so of the report alone
-            said.append(
+            # The warning that the statistics were made of the log is true of the report alone.
+            source.complete = True
+            notes.append(
                 note(
                     f"The statistics lack its beginning: `{program()} report` makes whole ones from the log."
                 )
             )
-        return join(*said, odd(source, self.log))
+        return join(*notes, unreadable_parts(source, self.log))

@@ -26,21 +26,24 @@ from webcrawl.store.jobdir.figures import merged
 from webcrawl.store.jobdir.history_line import PATH
 from webcrawl.store.jobdir.host_row import (
     HostRow,
+    HostState,
     OriginRow,
+    WallRow,
     behind_wall,
     given_up,
     host_rows,
     read,
 )
-from webcrawl.store.jobdir.host_row import HostState as Place
 from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.outputs import lengths
 from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.tools.report.revisits import RevisitReport, history_of, of_hive, read_revisits
 
-MOST = 200  # rows of each table
-KNOWN = 50_000  # hosts set aside that are known by name
-T = TypeVar("T")
+MAX_ROWS = 200  # of each table
+# Rows are cut back to MAX_ROWS once there are so many times as many: sorting at each would be slow.
+SLACK = 8
+MAX_KNOWN_HOSTS = 50_000  # hosts set aside or blocked that are known by name
+Row = TypeVar("Row")
 
 
 class WaitingHost(NamedTuple):
@@ -48,17 +51,17 @@ class WaitingHost(NamedTuple):
 
     name: str
     urls: int
-    failures: int
+    failures: int  # in a row
     status: int  # with which its URLs would end if it were given up now; 0: none
     due: float  # when it is tried next; 0: it is in turn
 
 
 class BlockedHost(NamedTuple):
-    """A host that is behind a wall."""
+    """A host that answers with block pages."""
 
     name: str
-    vendor: str
-    answers: int  # of the wall, in a row
+    vendor: str  # of the block page
+    answers: int  # block pages in a row
     since: float
     urls: int
     due: float
@@ -70,102 +73,114 @@ BY_ANSWERS = attrgetter("answers", "name")
 
 @dataclass
 class CrawlHosts:
-    """Hosts and domains of a crawl or hive.
+    """Hosts and domains of a crawl or hive, by why they wait.
 
-    `damaged` rows are left out: `webcrawl verify` says which they are.
+    Lists have the first MAX_ROWS rows after `cut`. Names are those of the first MAX_KNOWN_HOSTS
+    hosts. `damaged` counts rows that are left out, which `webcrawl verify` names.
     """
 
     hosts: int = 0
-    aside: list[WaitingHost] = field(default_factory=list)  # those with most URLs
-    # hosts that are set aside, as many as fit, and their status
-    away: dict[str, int] = field(default_factory=dict)
-    paused: set[str] = field(default_factory=set)  # hosts that nobody asks before they are resumed
+    aside: list[WaitingHost] = field(default_factory=list)  # hosts set aside, by URLs
+    aside_status: dict[str, int] = field(default_factory=dict)  # of hosts set aside, by name
+    paused: set[str] = field(default_factory=set)  # hosts that a command has paused
     queues: list[WaitingHost] = field(default_factory=list)  # the longest
-    given_up: list[tuple[str, int]] = field(default_factory=list)
-    given_up_by: Counter[int] = field(default_factory=Counter)
-    # over budget: URLs that wait, and its rank
+    given_up: list[tuple[str, int]] = field(default_factory=list)  # hosts and their status
+    given_up_by_status: Counter[int] = field(default_factory=Counter)  # all hosts given up
+    # domains over their budgets or with folded URLs: name, URLs that wait, rank
     domains: list[tuple[str, int, int]] = field(default_factory=list)
-    over_budget: tuple[int, int] = (0, 0)  # domains and URLs
-    folded: tuple[int, int] = (0, 0)  # the same of URLs whose families bring nothing new
+    over_budget: tuple[int, int] = (0, 0)  # domains and their URLs
+    folded: tuple[int, int] = (0, 0)  # domains and their folded URLs
     damaged: int = 0
-    walls: list[BlockedHost] = field(default_factory=list)  # those with most answers
-    vendors: Counter[str] = field(default_factory=Counter)  # hosts behind their walls, all of them
-    shut: set[str] = field(default_factory=set)  # their names, as many as fit
+    blocked: list[BlockedHost] = field(default_factory=list)  # by block pages in a row
+    blocked_by_vendor: Counter[str] = field(default_factory=Counter)  # all blocked hosts
+    blocked_names: set[str] = field(default_factory=set)
 
     @classmethod
     def together(cls, parts: Sequence[CrawlHosts]) -> Self:
-        """Return the state of all drones."""
+        """Return the hosts and domains of all drones. Names of blocked hosts stay with the drones."""
         whole = cls()
         for part in parts:
             whole.hosts += part.hosts
             whole.damaged += part.damaged
-            whole.given_up_by += part.given_up_by
-            whole.vendors += part.vendors
-            whole.over_budget = _added(whole.over_budget, part.over_budget)
-            whole.folded = _added(whole.folded, part.folded)
+            whole.given_up_by_status += part.given_up_by_status
+            whole.blocked_by_vendor += part.blocked_by_vendor
             whole.aside += part.aside
             whole.queues += part.queues
-            whole.walls += part.walls
+            whole.blocked += part.blocked
             whole.given_up += part.given_up
             whole.domains += part.domains
-            whole.away |= part.away
+            whole.aside_status |= part.aside_status
             whole.paused |= part.paused
+        whole.over_budget = _sum_of_pairs(part.over_budget for part in parts)
+        whole.folded = _sum_of_pairs(part.folded for part in parts)
         whole.cut()
         return whole
 
     def cut(self) -> None:
-        """Leave the first rows of each table."""
-        self.aside = nlargest(MOST, self.aside, key=BY_URLS)
-        self.queues = nlargest(MOST, self.queues, key=BY_URLS)
-        self.walls = nlargest(MOST, self.walls, key=BY_ANSWERS)
-        self.domains = sorted(self.domains, key=lambda row: (-row[1], row[0]))[:MOST]
-        del self.given_up[MOST:]
+        """Keep the first MAX_ROWS rows of each list, in the order in which a table shows them."""
+        self.aside = nlargest(MAX_ROWS, self.aside, key=BY_URLS)
+        self.queues = nlargest(MAX_ROWS, self.queues, key=BY_URLS)
+        self.blocked = nlargest(MAX_ROWS, self.blocked, key=BY_ANSWERS)
+        self.domains = sorted(self.domains, key=lambda row: (-row[1], row[0]))[:MAX_ROWS]
+        del self.given_up[MAX_ROWS:]
 
-    def add(self, host: HostRow, ahead: float) -> None:
-        """Add the record of a host. `ahead`: what the machine's clock shows beyond the crawl's."""
-        urls = host.waiting
-        due = host.aside or host.ready_at
-        due = due + ahead if due else due
+    def add(self, host: HostRow, clock_ahead: float) -> None:
+        """Add the record of a host.
+
+        `clock_ahead` is by how many seconds this machine's clock is ahead of the crawl's.
+        """
         if given_up(host):
-            self.given_up_by[host.retired] += 1
-            if len(self.given_up) < MOST:
+            self.given_up_by_status[host.retired] += 1
+            if len(self.given_up) < MAX_ROWS:
                 self.given_up.append((host.name, host.retired))
-        if (wall := host.wall) is not None and behind_wall(host):
-            self.vendors[wall.vendor] += 1
-            if len(self.shut) < KNOWN:
-                self.shut.add(host.name)
-            walled = BlockedHost(
-                host.name, wall.vendor, wall.answers, wall.since + ahead, urls, host.due + ahead
-            )
-            _keep(self.walls, walled, BY_ANSWERS)
-        if not urls:
-            return
-        # some of its origins may fail alone
+        if host.wall is not None and behind_wall(host):
+            self._add_blocked(host, host.wall, clock_ahead)
+        if host.waiting:
+            self._add_waiting(host, clock_ahead)
+
+    def _add_blocked(self, host: HostRow, wall: WallRow, clock_ahead: float) -> None:
+        """Add a host that answers with block pages."""
+        self.blocked_by_vendor[wall.vendor] += 1
+        if len(self.blocked_names) < MAX_KNOWN_HOSTS:
+            self.blocked_names.add(host.name)
+        row = BlockedHost(
+            host.name,
+            wall.vendor,
+            wall.answers,
+            wall.since + clock_ahead,
+            host.waiting,
+            host.due + clock_ahead,
+        )
+        _keep_largest(self.blocked, row, BY_ANSWERS)
+
+    def _add_waiting(self, host: HostRow, clock_ahead: float) -> None:
+        """Add a host with URLs that wait, set aside or not."""
+        due = host.aside or host.ready_at
+        if due:
+            due += clock_ahead
+        # One of the host's origins may fail while the others answer.
         records: list[HostRow | OriginRow] = [host, *host.origins]
         worst = max(records, key=lambda record: record.failures)
         status = worst.failed.status if worst.failed is not None else 0
-        waiting = WaitingHost(host.name, urls, worst.failures, status, due)
-        _keep(self.queues, waiting, BY_URLS)
-        if host.state == Place.ASIDE:
-            _keep(self.aside, waiting, BY_URLS)
-            if len(self.away) < KNOWN:
-                self.away[host.name] = status
+        row = WaitingHost(host.name, host.waiting, worst.failures, status, due)
+        _keep_largest(self.queues, row, BY_URLS)
+        if host.state == HostState.ASIDE:
+            _keep_largest(self.aside, row, BY_URLS)
+            if len(self.aside_status) < MAX_KNOWN_HOSTS:
+                self.aside_status[host.name] = status
 
 
-def _added(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
-    return one[0] + other[0], one[1] + other[1]
-
-
-def _keep(rows: list[T], row: T, key: Callable[[T], Any]) -> None:
+def _keep_largest(rows: list[Row], row: Row, key: Callable[[Row], Any]) -> None:
+    """Add a row, and drop the smallest rows when the list has become too long."""
     rows.append(row)
-    if len(rows) >= 8 * MOST:
-        rows[:] = nlargest(MOST, rows, key=key)
+    if len(rows) >= SLACK * MAX_ROWS:
+        rows[:] = nlargest(MAX_ROWS, rows, key=key)
 
 
-def read_state(snapshot: Snapshot, ahead: float = 0.0) -> CrawlHosts:
+def read_state(snapshot: Snapshot, clock_ahead: float = 0.0) -> CrawlHosts:
     """Read the tables of hosts and domains.
 
-    `ahead`: what the machine's clock shows beyond the crawl's.
+    `clock_ahead` is by how many seconds this machine's clock is ahead of the crawl's.
     """
     state = CrawlHosts()
     with suppress(DamagedFile):  # `webcrawl verify` names it
@@ -173,45 +188,44 @@ def read_state(snapshot: Snapshot, ahead: float = 0.0) -> CrawlHosts:
     for row in host_rows(snapshot):
         state.hosts += 1
         try:
-            state.add(read(row), ahead)
+            state.add(read(row), clock_ahead)
         except (ValueError, struct.error):
             state.damaged += 1
-    waiting = "FROM domain WHERE waiting > 0"
-    sums = f"SELECT count(*), coalesce(sum(waiting), 0) {waiting} AND name"
+    # The URLs of folded families are in rows of their own, whose names end in FAMILIES.
+    of_waiting = "FROM domain WHERE waiting > 0"
+    sums = f"SELECT count(*), coalesce(sum(waiting), 0) {of_waiting} AND name"
     (state.over_budget,) = snapshot.rows(f"{sums} NOT GLOB ?", (f"*{FAMILIES}",))
     (state.folded,) = snapshot.rows(f"{sums} GLOB ?", (f"*{FAMILIES}",))
-    first = f"SELECT name, waiting, rank {waiting} ORDER BY waiting DESC, name LIMIT ?"
-    state.domains = list(snapshot.rows(first, (MOST,)))
+    largest = f"SELECT name, waiting, rank {of_waiting} ORDER BY waiting DESC, name LIMIT ?"
+    state.domains = list(snapshot.rows(largest, (MAX_ROWS,)))
     state.cut()
     return state
 
 
 @dataclass(kw_only=True)
 class ReportSource:
-    """The parts of a JOBDIR, or of a hive, that the report is made of."""
+    """What the report shows of a JOBDIR or of a hive, as of the last checkpoint."""
 
     jobdir: Path
     key: bytes  # of the crawl's hashes
     statistics: Statistics
-    complete: bool  # whether the statistics heard of every line of the log
+    complete: bool  # the statistics cover every line of the log
     counters: Counter[str]
     filtered: Counter[str]
     frontier: Counter[str]
-    terms: dict[str, str]
+    terms: dict[str, str]  # settings, as texts
     seeds: dict[str, Any]  # the position in the seed lists
-    outputs: dict[str, int]  # lengths by path
+    outputs: dict[str, int]  # lengths in bytes, by path; empty for a hive
     state: CrawlHosts
-    queued: int = 0
+    queued: int = 0  # URLs
     aside: tuple[int, int] = (0, 0)  # URLs and hosts
     clean: bool = False  # the last run ended with a checkpoint
     at: float = 0.0  # when the checkpoint was taken
     free: int | None = None  # bytes free on the disk
     stats: dict[str, Any] = field(default_factory=dict)  # stats.json
-    odd: list[str] = field(default_factory=list)  # what could not be read
-    revisits: RevisitReport | None = None  # if pages are fetched again
-    drones: list[ReportSource] = field(
-        default_factory=list
-    )  # of a hive, whose own `outputs` are theirs
+    odd: list[str] = field(default_factory=list)  # a sentence on each part that cannot be read
+    revisits: RevisitReport | None = None  # None if no page is fetched again
+    drones: list[ReportSource] = field(default_factory=list)  # of a hive
 
     @property
     def crawls(self) -> list[ReportSource]:
@@ -221,12 +235,13 @@ class ReportSource:
     @property
     def figures(self) -> dict[str, int]:
         """Return all counters by the names that they have in stats.json."""
-        filtered = {f"{FILTERED}{name}": many for name, many in self.filtered.items()}
-        frontier = {f"frontier/{name}": many for name, many in self.frontier.items()}
+        filtered = {f"{FILTERED}{name}": links for name, links in self.filtered.items()}
+        frontier = {f"frontier/{name}": number for name, number in self.frontier.items()}
         return {**self.counters, **filtered, **frontier}
 
     @property
     def seeds_read(self) -> int:
+        """Return the number of good seeds, of finished lists and of the one that is being read."""
         good = int(self.seeds.get("good", 0))
         place = self.seeds.get("place")
         if isinstance(place, dict):
@@ -235,7 +250,7 @@ class ReportSource:
 
     @classmethod
     def together(cls, jobdir: Path, drones: Sequence[ReportSource]) -> Self:
-        """Return the source of all drones, once the statistics of each are complete."""
+        """Return the sums of all drones, whose statistics must be complete by then."""
         key = drones[0].key
         statistics = join_statistics([drone.statistics for drone in drones], key)
         clean = all(drone.clean for drone in drones)
@@ -249,7 +264,7 @@ class ReportSource:
             filtered=_sum_of(drone.filtered for drone in drones),
             frontier=_sum_of(drone.frontier for drone in drones),
             terms=_terms(drones),
-            # a seed is read by all, and belongs to one
+            # Each drone reads the lists of all: the one that is farthest has the position.
             seeds=max(drones, key=lambda drone: drone.seeds_read).seeds,
             outputs={},
             state=CrawlHosts.together([drone.state for drone in drones]),
@@ -258,8 +273,8 @@ class ReportSource:
             clean=clean,
             at=max(times) if clean else min(times),
             free=min((drone.free for drone in drones if drone.free is not None), default=None),
-            stats=merged(_end_of(drone.stats) for drone in drones),
-            odd=_odd_of(drones, statistics),
+            stats=merged(_end_figures(drone.stats) for drone in drones),
+            odd=_unreadable_parts(drones, statistics),
             drones=[*drones],
             revisits=of_hive(drone.revisits for drone in drones),
         )
@@ -274,8 +289,8 @@ def _sum_of_pairs(pairs: Iterable[tuple[int, int]]) -> tuple[int, int]:
     return sum(firsts), sum(seconds)
 
 
-def _odd_of(drones: Sequence[ReportSource], statistics: Statistics) -> list[str]:
-    """Return what could not be read of each drone, and what is wrong with their sum."""
+def _unreadable_parts(drones: Sequence[ReportSource], statistics: Statistics) -> list[str]:
+    """Return a sentence on each part of a drone that cannot be read, and on wrong sums."""
     odd = [f"{drone.jobdir.name}: {message}" for drone in drones for message in drone.odd]
     has_several_keys = len({drone.key for drone in drones}) > 1
     if statistics.hosts.level and has_several_keys:
@@ -283,13 +298,13 @@ def _odd_of(drones: Sequence[ReportSource], statistics: Statistics) -> list[str]
     return odd
 
 
-def _end_of(stats: Mapping[str, Any]) -> dict[str, Any]:
+def _end_figures(stats: Mapping[str, Any]) -> dict[str, Any]:
     """Return the reason of the last end, and the number of unexpected errors."""
     return {name: stats[name] for name in ("reason", "errors") if name in stats}
 
 
 def _terms(drones: Sequence[ReportSource]) -> dict[str, str]:
-    """Return the settings. Values that differ, such as the drones' numbers, stand side by side."""
+    """Return the settings of all drones. Values that differ are listed with commas between."""
     names = dict.fromkeys(chain.from_iterable(drone.terms for drone in drones))
     return {
         name: ", ".join(dict.fromkeys(drone.terms.get(name, "none") for drone in drones))
@@ -298,11 +313,12 @@ def _terms(drones: Sequence[ReportSource]) -> dict[str, str]:
 
 
 def read_source(jobdir: Path) -> ReportSource:
-    """Read the last checkpoint; NoCrawl if there is nothing to read."""
+    """Read the last checkpoint of a crawl. Raise NoCrawl if there is none."""
     return JobDir.open(jobdir).read(lambda snapshot: _read(jobdir, snapshot))
 
 
 def _read(jobdir: Path, snapshot: Snapshot) -> ReportSource:
+    """Read a checkpoint. A row that cannot be read is empty, and has a sentence in `odd`."""
     odd: list[str] = []
 
     def unpacked(name: str) -> dict[str, Any]:
@@ -320,7 +336,7 @@ def _read(jobdir: Path, snapshot: Snapshot) -> ReportSource:
             odd.append("the statistics of the checkpoint cannot be read")
     tallies = unpacked("tallies")
     frontier = unpacked("frontier")
-    last, ahead = meta_row.times(snapshot)
+    checkpoint_at, clock_ahead = meta_row.times(snapshot)
     outputs = lengths(snapshot)
     return ReportSource(
         jobdir=jobdir,
@@ -333,11 +349,11 @@ def _read(jobdir: Path, snapshot: Snapshot) -> ReportSource:
         terms=meta_row.terms(snapshot, odd),
         seeds=unpacked("seeds"),
         outputs=outputs,
-        state=read_state(snapshot, ahead),
+        state=read_state(snapshot, clock_ahead),
         queued=int(frontier.get("queued", 0)),
         aside=tuple(frontier.get("set aside", (0, 0))),
         clean=meta_row.is_clean(snapshot),
-        at=last + ahead,
+        at=checkpoint_at + clock_ahead,
         free=free_bytes(jobdir),
         stats=stats_file.read(jobdir),
         odd=odd,
@@ -346,7 +362,7 @@ def _read(jobdir: Path, snapshot: Snapshot) -> ReportSource:
 
 
 def free_bytes(folder: Path) -> int | None:
-    """Return how many bytes are free on a folder's disk, or None if the system does not tell."""
+    """Return how many bytes are free on a folder's disk, or None if it cannot be found out."""
     try:
         return shutil.disk_usage(folder).free
     except OSError:

@@ -1,4 +1,4 @@
-"""The report's section on pages fetched again: how fresh copies are, how often they change."""
+"""The report's section on revisits: how fresh copies are, and how often pages change."""
 
 from __future__ import annotations
 
@@ -22,77 +22,84 @@ from webcrawl.store.jobdir.snapshot import Snapshot
 from webcrawl.tools.report import charts
 from webcrawl.tools.report.elements import Cell, TableColumn, note, section, table, tiles
 
-MOST = 50  # hosts in a table
-GAP = 2 * LONGEST  # seconds between two moments of a crawl that runs, at most
-SLOTS = 240  # moments of a plot
-AT_ONCE = 64 << 20  # bytes of the history that are read at most, its last ones
+MAX_HOSTS = 50  # rows of the table
+# A running crawl writes its history at least every LONGEST seconds. A longer gap is a pause or a
+# kill.
+MAX_GAP_SECONDS = 2 * LONGEST
+MAX_MOMENTS = 240  # of the chart of freshness
+MAX_HISTORY_BYTES = 64 << 20  # read from the end of the history
 
 
 class TimedRevisits(NamedTuple):
-    """The state of revisits at a time."""
+    """The state of revisits at one time."""
 
     at: float
     state: RevisitMoment
 
 
 class AnnouncingHost(NamedTuple):
-    """A host whose listings announce changes."""
+    """A host whose sitemaps, feeds or hubs announce changes."""
 
     host: str
-    tried: float  # announcements that were looked at, those of long ago counting less
-    precision: float  # the share that was true
+    tried: float  # announcements that were checked; old ones count less
+    precision: float  # the share of them that was true
 
 
 @dataclass
 class RevisitReport:
-    """The revisits of a crawl or hive. `past` has a list for each crawl."""
+    """The revisits of a crawl or hive."""
 
     figures: RevisitFigures
     hosts: list[AnnouncingHost] = field(default_factory=list)  # those with most announcements
-    past: list[list[TimedRevisits]] = field(default_factory=list)
+    histories: list[list[TimedRevisits]] = field(default_factory=list)  # one per crawl
 
 
 def read_revisits(
     snapshot: Snapshot, history: Callable[[], Iterator[bytes]], odd: list[str]
 ) -> RevisitReport | None:
-    """Return the figures, or None if nothing is fetched again; `history` gives its lines."""
+    """Return the revisits of a crawl, or None if it fetches nothing again.
+
+    `history` returns the lines of its history. A row that cannot be read adds a sentence to `odd`.
+    """
     data = snapshot.get(META)
     if data is None:
         return None
     try:
-        found = json.loads(data)
-        figures = RevisitFigures.of({"records": found["records"], **found})
+        saved = json.loads(data)
+        figures = RevisitFigures.of({"records": saved["records"], **saved})
     except (ValueError, TypeError, KeyError):
         odd.append(f"{META} in state/crawl.db cannot be read")
         return None
-    return RevisitReport(
-        figures, nlargest(MOST, _hosts(snapshot), key=lambda one: one.tried), [_past(history())]
-    )
+    hosts = nlargest(MAX_HOSTS, _announcing_hosts(snapshot), key=lambda host: host.tried)
+    return RevisitReport(figures, hosts, [_moments(history())])
 
 
-def of_hive(each: Iterable[RevisitReport | None]) -> RevisitReport | None:
-    """Return the revisits of all drones together."""
-    found = [one for one in each if one is not None]
+def of_hive(reports: Iterable[RevisitReport | None]) -> RevisitReport | None:
+    """Return the revisits of all drones together, or None if no drone fetches pages again."""
+    found = [report for report in reports if report is not None]
     if not found:
         return None
-    hosts = chain.from_iterable(one.hosts for one in found)
-    pasts = chain.from_iterable(one.past for one in found)
+    hosts = chain.from_iterable(report.hosts for report in found)
+    histories = chain.from_iterable(report.histories for report in found)
     return RevisitReport(
-        together(one.figures for one in found),
-        nlargest(MOST, hosts, key=lambda one: one.tried),
-        list(pasts),
+        together(report.figures for report in found),
+        nlargest(MAX_HOSTS, hosts, key=lambda host: host.tried),
+        list(histories),
     )
 
 
 def history_of(jobdir: Path, length: int) -> Iterator[bytes]:
-    """Yield the last lines of its history, up to this length; none if it is not there."""
+    """Yield the last lines among the first `length` bytes of a crawl's history.
+
+    Yield none if the file is missing.
+    """
     with suppress(OSError), regular(jobdir / PATH) as file:
-        file.seek(max(0, length - AT_ONCE))
-        yield from file.read(min(length, AT_ONCE)).splitlines()
+        file.seek(max(0, length - MAX_HISTORY_BYTES))
+        yield from file.read(min(length, MAX_HISTORY_BYTES)).splitlines()
 
 
-def _hosts(snapshot: Snapshot) -> Iterator[AnnouncingHost]:
-    """Yield the hosts. Damaged rows are left out: `webcrawl verify` names them."""
+def _announcing_hosts(snapshot: Snapshot) -> Iterator[AnnouncingHost]:
+    """Yield the hosts that announce changes. Damaged rows, which verify names, are left out."""
     if not list(snapshot.rows("SELECT 1 FROM sqlite_master WHERE name = 'announcer'")):
         return
     for row in snapshot.rows("SELECT host, data, crc FROM announcer"):
@@ -102,61 +109,73 @@ def _hosts(snapshot: Snapshot) -> Iterator[AnnouncingHost]:
                 yield AnnouncingHost(row[0], announcer.tried, announcer.precision)
 
 
-def _past(found: Iterator[bytes]) -> list[TimedRevisits]:
-    """Without the time before anything was known of pages that are fetched again."""
-    lines = filter(None, map(read, found))
-    known = [(line.at, line.revisits) for line in lines if line.revisits is not None]
+def _moments(lines: Iterator[bytes]) -> list[TimedRevisits]:
+    """Return the moments of a history at which freshness had been estimated, in order of time."""
+    moments = filter(None, map(read, lines))
+    known = [(moment.at, moment.revisits) for moment in moments if moment.revisits is not None]
     return in_order([TimedRevisits(at, state) for at, state in known if state.is_estimated])
 
 
-def slots(pasts: Sequence[Sequence[TimedRevisits]], most: int = SLOTS) -> list[TimedRevisits]:
-    """Return the state of all together at times of equal distance: sums, and weighted means.
+def slots(
+    histories: Sequence[Sequence[TimedRevisits]], max_moments: int = MAX_MOMENTS
+) -> list[TimedRevisits]:
+    """Return the state of all crawls together at times of equal distance: sums and weighted means.
 
-    Where nothing was written, because the crawl did not run, it is as at the last moment before.
+    While a crawl did not run, its state is that of the last moment before.
     """
-    each = [past for past in pasts if past]
-    if not each:
+    written = [moments for moments in histories if moments]
+    if not written:
         return []
-    first, last = min(past[0].at for past in each), max(past[-1].at for past in each)
-    many = min(most, max(map(len, each)))
-    step = (last - first) / max(many - 1, 1)
-    times = [first + slot * step for slot in range(many)]
-    states = zip(*(_at_times(past, times) for past in each), strict=True)
+    first = min(moments[0].at for moments in written)
+    last = max(moments[-1].at for moments in written)
+    number = min(max_moments, max(map(len, written)))
+    step = (last - first) / max(number - 1, 1)
+    times = [first + slot * step for slot in range(number)]
+    states_by_time = zip(*(_at_times(moments, times) for moments in written), strict=True)
     return [
-        TimedRevisits(at, RevisitMoment.together([*filter(None, now)]))
-        for at, now in zip(times, states, strict=True)
+        TimedRevisits(at, RevisitMoment.together([*filter(None, states)]))
+        for at, states in zip(times, states_by_time, strict=True)
     ]
 
 
 def _at_times(
     moments: Sequence[TimedRevisits], times: Sequence[float]
 ) -> Iterator[RevisitMoment | None]:
-    """Yield the state at each time: nothing before the first moment, the last after a break."""
+    """Yield the state of a crawl at each time, interpolated between two moments.
+
+    It is None before the first moment. During a pause, and after the last moment, it is that of
+    the moment before.
+    """
     place = 0
     for at in times:
         while place + 1 < len(moments) and moments[place + 1].at <= at:
             place += 1
-        before, after = moments[place], moments[min(place + 1, len(moments) - 1)]
+        before = moments[place]
+        after = moments[min(place + 1, len(moments) - 1)]
         if before.at > at:
             yield None
-        elif after is before or _broken(before, after):
+        elif after is before or _is_interrupted(before, after):
             yield before.state
         else:
             share = (at - before.at) / (after.at - before.at)
             yield RevisitMoment(
                 *(
-                    one + (other - one) * share
-                    for one, other in zip(before.state, after.state, strict=True)
+                    old + (new - old) * share
+                    for old, new in zip(before.state, after.state, strict=True)
                 )
             )
 
 
-def _broken(before: TimedRevisits, after: TimedRevisits) -> bool:
-    """Return whether a kill or a pause lies between two moments."""
-    return after.state.taken < before.state.taken or after.at - before.at > GAP
+def _is_interrupted(before: TimedRevisits, after: TimedRevisits) -> bool:
+    """Return whether a kill or a pause lies between two moments.
+
+    Counters that have fallen are those of the checkpoint from which a killed crawl resumed.
+    """
+    has_fallen = after.state.taken < before.state.taken
+    return has_fallen or after.at - before.at > MAX_GAP_SECONDS
 
 
-BINS = {  # below the columns, and in words
+BINS = {  # upper bounds, below the columns and in words
     "1 m": "1 minute",
     "10 m": "10 minutes",
     "1 h": "1 hour",
@@ -170,73 +189,75 @@ BINS = {  # below the columns, and in words
     "1 y": "1 year",
     "more": "",
 }
-COLUMNS = 48  # of the plot of what was found
-FOUND = ("changed", "unchanged", "gone")  # from below: what matters most has a common base
+MAX_COLUMNS = 48  # of the chart of findings
+# Findings of revisits, from below: that which matters most has a common base line.
+FINDINGS = ("changed", "unchanged", "gone")
 
 
-def revisits(found: RevisitReport | None) -> Html | None:
-    """Return the section; nothing for a crawl that fetches nothing again."""
-    if found is None:
+def revisits(report: RevisitReport | None) -> Html | None:
+    """Return the section on revisits, or None for a crawl that fetches nothing again."""
+    if report is None:
         return None
     return section(
         "revisits",
         "Revisits",
-        _tiles(found.figures),
-        _over_time(found),
-        _distributions(found.figures),
-        _outcomes(found.figures),
-        signals(found),
+        _tiles(report.figures),
+        _over_time(report),
+        _distributions(report.figures),
+        _findings_table(report.figures),
+        signals(report),
     )
 
 
 def _tiles(figures: RevisitFigures) -> Html:
+    """Return freshness, age, revisits and budget as large numbers."""
+    freshness = "-"
+    age = "-"
+    let_go = ""
+    if figures.sampled:  # else nothing is estimated yet
+        freshness = numbers.percent(figures.freshness, 1)
+        age = numbers.seconds(figures.age)
+        let_go = "none of them is let go"
+        if figures.let_go:
+            let_go = f"about {numbers.number(figures.let_go)} are let go"
     done = figures.unchanged + figures.changed + figures.gone
-    fresh = (numbers.percent(figures.freshness, 1), "of copies are fresh", "estimated, by weight")
-    age = (numbers.seconds(figures.age), "is their mean age", "0 for a fresh one; estimated")
-    let_go = (
-        f"about {numbers.number(figures.let_go)} are let go"
-        if figures.let_go
-        else "none of them is let go"
-    )
-    if not figures.sampled:
-        fresh, age, let_go = ("-", *fresh[1:]), ("-", *age[1:]), ""
-    used, asked = (numbers.number(float(f"{rate:.3g}")) for rate in (figures.used, figures.budget))
+    changed = f"{numbers.percent(figures.changed, done)} found a change"
+    used_rate = numbers.number(float(f"{figures.used:.3g}"))
+    budget_rate = numbers.number(float(f"{figures.budget:.3g}"))
     lost = f"{numbers.number(figures.forgotten)} forgotten, {numbers.number(figures.moved)} moved"
     return tiles(
-        fresh,
-        age,
+        (freshness, "of copies are fresh", "estimated, by weight"),
+        (age, "is their mean age", "0 for a fresh one; estimated"),
         (numbers.number(figures.records), "pages are fetched again", let_go),
-        (
-            numbers.number(done),
-            "revisits with a finding",
-            f"{numbers.percent(figures.changed, done)} found a change",
-        ),
-        (f"{used}/s", "revisits now", f"of {asked}/s in the budget"),
+        (numbers.number(done), "revisits with a finding", changed),
+        (f"{used_rate}/s", "revisits now", f"of {budget_rate}/s in the budget"),
         (numbers.number(figures.waiting), "of them wait for their hosts", lost),
     )
 
 
-def _over_time(found: RevisitReport) -> Html:
-    moments = slots(found.past)
-    lasted = moments[-1].at - moments[0].at if moments else 0.0
-    if not lasted:
+def _over_time(report: RevisitReport) -> Html:
+    """Return the charts of freshness and of findings over time."""
+    moments = slots(report.histories)
+    duration = moments[-1].at - moments[0].at if moments else 0.0
+    if not duration:
         return note("There is no history of revisits yet.")
-    x, unit = charts.time_axis(lasted), f"time since {numbers.when(moments[0].at)}"
-    share = charts.ChartAxis(0.0, 1.0, [(part / 4, f"{25 * part} %") for part in range(5)])
-    values = [one.state.freshness for one in moments]
+    time_axis = charts.time_axis(duration)
+    time_unit = f"time since {numbers.when(moments[0].at)}"
+    share_axis = charts.ChartAxis(0.0, 1.0, [(part / 4, f"{25 * part} %") for part in range(5)])
+    values = [moment.state.freshness for moment in moments]
     return join(
         charts.both(
             charts.area(
                 values,
-                x,
-                share,
+                time_axis,
+                share_axis,
                 (
                     "Freshness",
                     f"Between {min(values):.1%} and {max(values):.1%}, {values[-1]:.1%} at the end.",
                 ),
-                (unit, "share of copies that are as the pages are, estimated"),
+                (time_unit, "share of copies that are as the pages are, estimated"),
             ),
-            _found(found, x, unit),
+            _findings_chart(report, time_axis, time_unit),
         ),
         note(
             "Where the crawl did not run, freshness stays at its last value: nobody estimated it."
@@ -244,37 +265,40 @@ def _over_time(found: RevisitReport) -> Html:
     )
 
 
-def _found(found: RevisitReport, x: charts.ChartAxis, unit: str) -> Html:
-    """Return revisits by what they found, in slots of equal length."""
-    marks = slots(found.past, COLUMNS + 1)
-    seconds = numbers.seconds(marks[1].at - marks[0].at)
+def _findings_chart(report: RevisitReport, time_axis: charts.ChartAxis, time_unit: str) -> Html:
+    """Return the chart of revisits by what they found, in columns of equal duration."""
+    edges = slots(report.histories, MAX_COLUMNS + 1)
+    seconds = numbers.seconds(edges[1].at - edges[0].at)
     stacks = []
-    for before, after in pairwise(marks):
+    for before, after in pairwise(edges):
+        # Counters may have fallen: a killed crawl resumes from its last checkpoint.
         parts = [
-            max(getattr(after.state, name) - getattr(before.state, name), 0.0) for name in FOUND
+            max(getattr(after.state, name) - getattr(before.state, name), 0.0) for name in FINDINGS
         ]
-        said = ", ".join(
-            f"{numbers.number(round(part))} {name}" for part, name in zip(parts, FOUND, strict=True)
+        words = ", ".join(
+            f"{numbers.number(round(part))} {name}"
+            for part, name in zip(parts, FINDINGS, strict=True)
         )
-        stacks.append(charts.StackColumn("", parts, f"from {numbers.when(before.at)}: {said}"))
+        stacks.append(charts.StackColumn("", parts, f"from {numbers.when(before.at)}: {words}"))
     chart = charts.columns(
         stacks,
         ("What revisits found", f"Each column is of {seconds}."),
-        (unit, f"revisits in {seconds}"),
-        x,
+        (time_unit, f"revisits in {seconds}"),
+        time_axis,
     )
-    return tag("div", chart, charts.legend(FOUND))
+    return tag("div", chart, charts.legend(FINDINGS))
 
 
 def _distributions(figures: RevisitFigures) -> Html:
+    """Return the charts of how often pages of the sample change, and how often they are fetched."""
     if not figures.sampled:
         return note("No page was looked at yet, so nothing is known of how often pages change.")
     return join(
         charts.both(
-            _bins(
+            _histogram(
                 figures.rates, "How often pages change", "mean time between two changes, estimated"
             ),
-            _bins(
+            _histogram(
                 figures.intervals,
                 "How often pages are fetched",
                 "time between the last two fetches",
@@ -287,66 +311,63 @@ def _distributions(figures: RevisitFigures) -> Html:
     )
 
 
-def _bins(bins: Sequence[int], title: str, unit: str) -> Html:
-    stacks = [
-        charts.StackColumn(
-            label,
-            [many],
-            f"{f'up to {words}' if words else 'more than 1 year'}: {numbers.count(many, 'page')}",
-        )
-        for (label, words), many in zip(BINS.items(), bins, strict=True)
-    ]
-    most = max(stacks, key=lambda stack: stack.parts[0])
+def _histogram(pages_by_bin: Sequence[int], title: str, unit: str) -> Html:
+    """Return a chart with a column for each of BINS."""
+    stacks = []
+    for (label, words), pages in zip(BINS.items(), pages_by_bin, strict=True):
+        bounds = f"up to {words}" if words else "more than 1 year"
+        text = f"{bounds}: {numbers.count(pages, 'page')}"
+        stacks.append(charts.StackColumn(label, [pages], text))
+    highest = max(stacks, key=lambda stack: stack.parts[0])
     return charts.columns(
-        stacks, (title, f"The highest column: {most.title}."), (unit, "pages of the sample")
+        stacks, (title, f"The highest column: {highest.title}."), (unit, "pages of the sample")
     )
 
 
-def _outcomes(figures: RevisitFigures) -> Html:
+def _findings_table(figures: RevisitFigures) -> Html:
+    """Return a table of the findings of revisits, and by what they were found."""
     done = figures.unchanged + figures.changed + figures.gone
     if not done:
         return note("No revisit has found a page changed, unchanged or gone yet.")
+    findings = (
+        ("unchanged", "304: the server says so, and sends nothing", figures.unchanged_304),
+        ("unchanged", "the same bytes came", figures.unchanged_digest),
+        ("changed", "other bytes, the same visible text", figures.changed_digest),
+        ("changed", "another visible text", figures.changed_text),
+        ("gone", "404 or 410", figures.gone),
+    )
     rows: list[list[Cell]] = [
-        [what, how, many, many / done]
-        for what, how, many in (
-            ("unchanged", "304: the server says so, and sends nothing", figures.unchanged_304),
-            ("unchanged", "the same bytes came", figures.unchanged_digest),
-            ("changed", "other bytes, the same visible text", figures.changed_digest),
-            ("changed", "another visible text", figures.changed_text),
-            ("gone", "404 or 410", figures.gone),
-        )
-        if many
+        [finding, reason, number, number / done] for finding, reason, number in findings if number
     ]
-    head = [
+    columns = [
         TableColumn("The page is"),
         TableColumn("Because"),
         TableColumn("Revisits", "number"),
         TableColumn("Share", "share"),
     ]
-    return table("revisit-table", head, rows, "What revisits found")
+    return table("revisit-table", columns, rows, "What revisits found")
 
 
-def signals(found: RevisitReport) -> Html:
-    """Return announcements of changes: how far they were right, and whose."""
-    figures = found.figures
-    if not figures.signals_true + figures.signals_false + figures.signals_ignored:
+def signals(report: RevisitReport) -> Html:
+    """Return how many announced changes were true, and a table of the hosts that announce them."""
+    figures = report.figures
+    announced = figures.signals_true + figures.signals_false + figures.signals_ignored
+    if not announced:
         return note("No change that a sitemap, feed or hub announced was looked at yet.")
-    said = note(
+    totals = note(
         f"Announced changes: {numbers.number(figures.signals_true)} were there, "
         f"{numbers.number(figures.signals_false)} were not, and {numbers.number(figures.signals_ignored)} were not "
         "looked at, because their hosts are not believed or not known yet."
     )
-    if not found.hosts:
-        return said
-    rows: list[list[Cell]] = [[one.host, round(one.tried, 1), one.precision] for one in found.hosts]
-    head = [
+    if not report.hosts:
+        return totals
+    rows: list[list[Cell]] = [
+        [host.host, round(host.tried, 1), host.precision] for host in report.hosts
+    ]
+    columns = [
         TableColumn("Host"),
         TableColumn("Looked at", "number", "Those of long ago count less"),
         TableColumn("True", "share", "Share of the announcements after which the page was changed"),
     ]
-    return join(
-        said,
-        table(
-            "signal-table", head, rows, "Hosts that announce changes, and how far they are right"
-        ),
-    )
+    caption = "Hosts that announce changes, and how far they are right"
+    return join(totals, table("signal-table", columns, rows, caption))
