@@ -11,7 +11,7 @@ from tests.support.crawling import Crawl, wait_until
 from webcrawl.frontier.wait_words import FOR_OWNERS
 from webcrawl.lab.simweb import World, running, wait_until_idle
 from webcrawl.tools.account_page import page
-from webcrawl.tools.site_account import account_of, site_of, unknown
+from webcrawl.tools.site_account import account_of, may_have_lost_end, site_of
 
 pytestmark = pytest.mark.xdist_group("account")  # one crawl for all tests
 
@@ -56,7 +56,7 @@ def test_it_is_the_servers_own_log(crawled):
     jobdir, hits = crawled
     for host, seen in by_host(hits).items():
         account = account_of(jobdir, site_of(host))
-        known = [one for one in account.requests if not unknown(account, one)]
+        known = [one for one in account.requests if not may_have_lost_end(account, one)]
         (since, until, _), *others = account.gaps
         # a server may hear of it later
         lines = {id(hit): one.at for one, hit in paired(account.requests, seen)}
@@ -120,6 +120,6 @@ def test_the_page_and_the_sheet(crawled, tmp_path):
     assert text.count("<tr>") > len(account.requests)
     assert "stopped abruptly" in text
     assert "a list of addresses from which the crawl started" in text
-    forbidden = account_of(jobdir, site_of("site0.test")).refused + account.refused
-    assert all(f"{end.url}" in page(account, 0.0) for end in account.refused)
+    forbidden = account_of(jobdir, site_of("site0.test")).forbidden + account.forbidden
+    assert all(f"{end.url}" in page(account, 0.0) for end in account.forbidden)
     assert forbidden

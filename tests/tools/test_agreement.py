@@ -24,7 +24,7 @@ from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.tools.optout_records import RecordFinder
 from webcrawl.tools.report.log_summary import LogFindings
 from webcrawl.tools.report.report_source import read_source
-from webcrawl.tools.site_account import AskedSite, account_of
+from webcrawl.tools.site_account import RequestedSite, account_of
 from webcrawl.tools.verify_crawl import verify
 from webcrawl.tools.why.answer import OpenedCrawls
 from webcrawl.urls.exclusion_rules import Forgotten
@@ -135,8 +135,8 @@ def test_urls(crawled, answers):
     for line, answer in answers:
         row = pages[line.url]
         assert (row["fetch_status"], answer.details["log"][-1]) == (line.status, line.text)
-        account = account_of(crawled.job, AskedSite(host_of(line.url)))
-        ends = [one.end for one in account.requests if one.end is not None] + account.unasked
+        account = account_of(crawled.job, RequestedSite(host_of(line.url)))
+        ends = [one.end for one in account.requests if one.end is not None] + account.not_requested
         assert [one for one in ends if one.url == line.url][-1] == line
         if line.size is None:
             assert answer.details["archive"] == []

@@ -162,14 +162,14 @@ class TestAccount:
         """The owner's account has the records that name the site, or what is above or below it."""
         account = account_of(job, site_of(site))
 
-        assert account.wishes == [WISH]
+        assert account.optouts == [WISH]
         assert "joe" in page(account, NOW)
 
     def test_until_when(self, job):
         """Whether it is for good, or until a day, and whether that is over."""
         account = account_of(job, site_of("b.test"))
         now = f"{page(account, NOW)}"
-        account.wishes[:] = [OptOut("b.test", NOW - 20, until=NOW - 10)]
+        account.optouts[:] = [OptOut("b.test", NOW - 20, until=NOW - 10)]
         later = f"{page(account, NOW)}"
 
         assert ("permanently" in now, "this has expired" in now) == (True, False)
@@ -179,7 +179,7 @@ class TestAccount:
         """Other sites' records are not an owner's business."""
         account = account_of(job, site_of("a.test"))
 
-        assert account.wishes == []
+        assert account.optouts == []
         assert "Excluded from the crawl" not in page(account, NOW)
 
 

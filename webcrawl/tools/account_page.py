@@ -1,4 +1,4 @@
-"""The account for a site's owner: an HTML page that can be sent, and CSV for calculations."""
+"""Makes the account for a site's owner: an HTML page to be sent, and CSV for calculations."""
 
 from __future__ import annotations
 
@@ -14,37 +14,40 @@ from webcrawl.base.program import program
 from webcrawl.base.readable import in_sheet
 from webcrawl.frontier.wait_words import FOR_OWNERS
 from webcrawl.store.jobdir.crawl_line import DUPLICATE, TRUNCATED, CrawlLine
-from webcrawl.tools.report.elements import TableColumn, note, section, standalone_page, table
-from webcrawl.tools.site_account import AccountRow, SiteAccount, unknown
-
-# nothing is loaded, and there is no script
-POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-MOST = 5000  # requests on the page, of which the CSV has all; and URLs that robots.txt forbids
-SETTINGS = (
-    *(
-        "USER_AGENT",
-        "POLITENESS_POLICY",
-        "POLITENESS_FACTOR",
-        "POLITENESS_MIN_DELAY",
-        "POLITENESS_MAX_DELAY",
-    ),
-    *(
-        "CRAWL_DELAY_MAX",
-        "RETRY_AFTER_MAX",
-        "ROBOTSTXT_OBEY",
-        "HOST_MAX_PAGES",
-        "OUTPUTS",
-        "PURPOSE",
-    ),
+from webcrawl.tools.report.elements import (
+    Cell,
+    TableColumn,
+    note,
+    section,
+    standalone_page,
+    table,
 )
-READ = (
+from webcrawl.tools.site_account import AccountRow, SiteAccount, may_have_lost_end
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # no script, and nothing is loaded
+# Requests on the page, and URLs that robots.txt forbids. The CSV file has all requests.
+MAX_ROWS = 5000
+SETTINGS = (
+    "USER_AGENT",
+    "POLITENESS_POLICY",
+    "POLITENESS_FACTOR",
+    "POLITENESS_MIN_DELAY",
+    "POLITENESS_MAX_DELAY",
+    "CRAWL_DELAY_MAX",
+    "RETRY_AFTER_MAX",
+    "ROBOTSTXT_OBEY",
+    "HOST_MAX_PAGES",
+    "OUTPUTS",
+    "PURPOSE",
+)
+ROBOTS_IS_READ = (
     "The crawler reads a host's robots.txt before anything else, and again when its copy expires."
 )
-UNREAD = "The last run did not read robots.txt (ROBOTSTXT_OBEY)."
+ROBOTS_IS_NOT_READ = "The last run did not read robots.txt (ROBOTSTXT_OBEY)."
 
 
 def page(account: SiteAccount, now: float) -> str:
-    """Return the whole document. It has no script, and asks no other server for anything."""
+    """Return the whole document. It has no script, and loads nothing from other servers."""
     header = tag(
         "header",
         tag("p", "Account of a crawl", class_="kind"),
@@ -53,7 +56,7 @@ def page(account: SiteAccount, now: float) -> str:
     )
     parts = (
         _doubts(account),
-        *_wishes(account, now),
+        *_optouts(account, now),
         *map(note, _figures(account)),
         *_rules(account),
     )
@@ -65,51 +68,48 @@ def page(account: SiteAccount, now: float) -> str:
 
 
 def _lead(account: SiteAccount) -> list[str]:
+    """Return sentences on the time of the requests, and on how the crawl found the site."""
     if not account.requests:
         return ["There is no record of a request to this site."]
+    lacks_requests = account.without_log or account.with_partial_log or account.absent
+    which = "Requests" if lacks_requests else "All requests"
+    begin = numbers.when(account.requests[0].at)
+    end = numbers.when(account.requests[-1].at)
+    sentences = [f"{which} to this site and the names below it, from {begin} to {end}."]
     first = account.first
-    all_known = (
-        "Requests" if account.unlogged or account.partly or account.absent else "All requests"
-    )
-    words = [
-        f"{all_known} to this site and the names below it, from {numbers.when(account.requests[0].at)} to "
-    ]
-    words.append(f"{numbers.when(account.requests[-1].at)}.")
     if first is not None:
-        via = (
-            f"a link on {first.via}"
-            if first.via
-            else "a list of addresses from which the crawl started"
-        )
-        words.append(f" The first page found was {first.url}, through {via}.")
+        origin = "a list of addresses from which the crawl started"
+        if first.via:
+            origin = f"a link on {first.via}"
+        sentences.append(f" The first page found was {first.url}, through {origin}.")
         if first.via and first.seed:
-            words.append(f" The crawl got there from {first.seed}.")
-    return words
+            sentences.append(f" The crawl got there from {first.seed}.")
+    return sentences
 
 
 def _doubts(account: SiteAccount) -> Html | None:
-    """Return a warning about what is not known, which stands before anything else."""
-    found = []
+    """Return a warning about what is not known, or None if all is. It stands above all else."""
+    sentences = []
     for since, until, drone in account.gaps:
         begin = numbers.when(since) if since else "its start"
         end = "now" if until == float("inf") else numbers.when(until)
         who = f"the part of the crawler called {drone}" if drone else "the crawler"
-        found.append(
+        sentences.append(
             f"Between {begin} and {end} {who} was running or stopped abruptly. All its requests from that"
             " time are listed. Where the outcome is missing, the answer is not known, and the "
             "very last requests"
             " may not have been sent."
         )
-    if account.unlogged:
-        found.append(
+    if account.without_log:
+        sentences.append(
             "The crawl kept no log of requests (its OUTPUTS has no `requests`). Requests that "
             "were repeated after a"
             " failure, requests after the last checkpoint before an abrupt stop or until now, and "
             "the waits before"
             " each are not listed."
         )
-    if account.partly:
-        found.append(
+    if account.with_partial_log:
+        sentences.append(
             "The log of requests is incomplete: it was started later than the crawl, or a part of it was moved"
             " away. For the time that it lacks, requests that were repeated after a failure, and "
             "the waits before each,"
@@ -117,63 +117,57 @@ def _doubts(account: SiteAccount) -> Html | None:
         )
     if account.absent:
         names = ", ".join(account.absent)
-        found.append(
+        sentences.append(
             f"The files of these parts of the crawler are missing, so their requests are not listed: {names}."
         )
-    return tag("div", *map(note, found), class_="warn") if found else None
+    return tag("div", *map(note, sentences), class_="warn") if sentences else None
 
 
-def _wishes(account: SiteAccount, now: float) -> Iterator[Html]:
-    """Who asked that the site, or a part of it, be left alone."""
-    for one in account.wishes:
-        since = f" since {numbers.when(one.since)}" if one.since else ""
-        by = f", by {one.by}" if one.by else ""
-        why = f" ({one.why})" if one.why else ""
-        until = f", until {numbers.when(one.until)}" if one.until else ", permanently"
-        over = "" if one.holds(now) else "; this has expired"
-        yield note(
-            "Excluded from the crawl",
-            since,
-            ": ",
-            tag("code", one.rule),
-            by,
-            why,
-            until,
-            over,
-            ".",
-        )
+def _optouts(account: SiteAccount, now: float) -> Iterator[Html]:
+    """Yield a sentence on each opt-out of the site or of a part of it: since when, and by whom."""
+    for optout in account.optouts:
+        since = f" since {numbers.when(optout.since)}" if optout.since else ""
+        by = f", by {optout.by}" if optout.by else ""
+        why = f" ({optout.why})" if optout.why else ""
+        until = f", until {numbers.when(optout.until)}" if optout.until else ", permanently"
+        expired = "" if optout.holds(now) else "; this has expired"
+        rule = tag("code", optout.rule)
+        yield note("Excluded from the crawl", since, ": ", rule, by, why, until, expired, ".")
 
 
 def _figures(account: SiteAccount) -> Iterator[str]:
-    """Yield the sums of the table."""
+    """Yield sentences on the number of requests, the bytes, the waits and robots.txt."""
     requests = account.requests
-    answers = [one.end.size for one in requests if one.end is not None and one.end.size is not None]
-    received = f"{numbers.count(len(answers), 'answer')} of {numbers.size(sum(answers))}"
+    ends = [request.end for request in requests if request.end is not None]
+    sizes = [end.size for end in ends if end.size is not None]
+    answers = f"{numbers.count(len(sizes), 'answer')} of {numbers.size(sum(sizes))}"
     yield (
         f"{numbers.count(len(requests), 'request')}, {numbers.number(len(account.robots))} of them for robots.txt; "
-        f"{received}."
+        f"{answers}."
     )
-    waited = [one.waited for one in requests if one.waited is not None]
-    if waited:
-        yield f"The shortest wait after an answer, before the next request, was {numbers.seconds(min(waited))}."
-    yield UNREAD if account.terms.get("ROBOTSTXT_OBEY") == "off" else READ
-    if refused := len(account.refused):
+    waits = [request.waited for request in requests if request.waited is not None]
+    if waits:
+        yield f"The shortest wait after an answer, before the next request, was {numbers.seconds(min(waits))}."
+    reads_robots = account.terms.get("ROBOTSTXT_OBEY") != "off"
+    yield ROBOTS_IS_READ if reads_robots else ROBOTS_IS_NOT_READ
+    forbidden = len(account.forbidden)
+    if forbidden:
         yield (
             "URLs that were not requested because robots.txt forbids it: "
-            f"{numbers.number(refused)}. The table lists them too."
+            f"{numbers.number(forbidden)}. The table lists them too."
         )
 
 
 def _rules(account: SiteAccount) -> Iterator[Html]:
-    """Explain the names of rules in the table, and list the settings that decide on the waits."""
+    """Yield an explanation of the rules in the table, and the settings that decide on waits."""
     rules = {request.rule for request in account.requests}
-    named = [f"{rule}: {FOR_OWNERS.get(rule, rule)}" for rule in sorted(rules) if rule]
-    if named:
+    explained = [f"{rule}: {FOR_OWNERS.get(rule, rule)}" for rule in sorted(rules) if rule]
+    if explained:
         yield note(
             "A wait is the time between the end of a host's answer and the next request to it. "
-            f"Rules: {'; '.join(named)}."
+            f"Rules: {'; '.join(explained)}."
         )
-    connections = [name for name in account.terms if _is_ours(account, name)]
+    connections = [name for name in account.terms if _gives_connections(account, name)]
     if connections:
         yield note("With HOST_CONNECTIONS, each of several connections has its own waits.")
     terms = _terms(account, (*SETTINGS, *connections))
@@ -185,10 +179,10 @@ def _terms(account: SiteAccount, names: Iterable[str]) -> list[str]:
     return [f"{name}={account.terms[name]}" for name in names if name in account.terms]
 
 
-def _is_ours(account: SiteAccount, setting: str) -> bool:
+def _gives_connections(account: SiteAccount, setting: str) -> bool:
     """Return whether a setting gives hosts of this site several connections.
 
-    An owner need not know of other sites.
+    Such settings of other sites are left out: they are no business of this owner.
     """
     name, _, host = setting.partition(" ")
     if name != "HOST_CONNECTIONS" or not host:
@@ -201,83 +195,87 @@ def _is_within(host: str, domain: str) -> bool:
     return f".{host}".endswith(f".{domain}")
 
 
+COLUMNS = (
+    TableColumn("Time"),
+    TableColumn("Request"),
+    TableColumn("Status", "code"),
+    TableColumn("Bytes", "size"),
+    TableColumn("Waited", "seconds"),
+    TableColumn("Needed", "seconds"),
+    TableColumn("Rule"),
+    TableColumn("Kept"),
+    TableColumn("Outcome"),
+)
+
+
 def _requests(account: SiteAccount) -> Html:
-    columns = (
-        *(
-            TableColumn("Time"),
-            TableColumn("Request"),
-            TableColumn("Status", "code"),
-            TableColumn("Bytes", "size"),
-        ),
-        *(
-            TableColumn("Waited", "seconds"),
-            TableColumn("Needed", "seconds"),
-            TableColumn("Rule"),
-            TableColumn("Kept"),
-            TableColumn("Outcome"),
-        ),
-    )
-    shown = account.requests[-MOST:]
-    left = len(account.requests) - len(shown)
-    rows = [(one.at, _row(account, one)) for one in shown]
-    rows += [(one.at, _unasked(one)) for one in account.refused[-MOST:]]
+    """Return the table of the last requests, and of the URLs that robots.txt forbids."""
+    shown = account.requests[-MAX_ROWS:]
+    left_out = len(account.requests) - len(shown)
+    rows = [(request.at, _row(account, request)) for request in shown]
+    rows += [(end.at, _forbidden_row(end)) for end in account.forbidden[-MAX_ROWS:]]
     more = (
-        f"These are the last {numbers.number(MOST)}; the CSV file also has the "
-        f"{numbers.number(left)} before them."
+        f"These are the last {numbers.number(MAX_ROWS)}; the CSV file also has the "
+        f"{numbers.number(left_out)} before them."
     )
     return section(
         "requests",
         "Every request",
-        note(more) if left else None,
+        note(more) if left_out else None,
         table(
             "requests",
-            columns,
+            COLUMNS,
             [row for _, row in sorted(rows, key=itemgetter(0))],
             "In the order of time",
         ),
     )
 
 
-def _row(account: SiteAccount, one: AccountRow) -> tuple[str | float | None, ...]:
-    again = f" (try {one.tries + 1})" if one.tries else ""
-    status, size = (one.end.status, one.end.size) if one.end is not None else (None, None)
-    return (
-        *(numbers.when(one.at), f"{one.method} {one.url}{again}", status, size),
-        *(
-            one.waited,
-            one.needed,
-            one.rule or None,
-            kept(one),
-            outcome(one, lost=unknown(account, one)),
-        ),
-    )
+def _row(account: SiteAccount, request: AccountRow) -> list[Cell]:
+    """Return the cells of a request, in the order of COLUMNS."""
+    attempt = f" (try {request.tries + 1})" if request.tries else ""
+    end = request.end
+    return [
+        numbers.when(request.at),
+        f"{request.method} {request.url}{attempt}",
+        end.status if end is not None else None,
+        end.size if end is not None else None,
+        request.waited,
+        request.needed,
+        request.rule or None,
+        kept(request),
+        outcome(request, is_lost=may_have_lost_end(account, request)),
+    ]
 
 
-def _unasked(end: CrawlLine) -> tuple[str | float | None, ...]:
-    """Return the row of a URL that robots.txt kept the crawl from."""
-    return (
+def _forbidden_row(end: CrawlLine) -> list[Cell]:
+    """Return the cells of a URL that robots.txt forbids, in the order of COLUMNS."""
+    return [
         numbers.when(end.at),
         end.url,
         end.status,
-        *(None,) * 4,
+        None,
+        None,
+        None,
+        None,
         "nothing",
         "not requested: robots.txt forbids it",
-    )
+    ]
 
 
-def outcome(one: AccountRow, *, lost: bool) -> str:
-    """Return the end of the request in words; `lost`: a kill may have taken the answer."""
-    if one.end is None:
-        return (
-            "not known: the crawler stopped abruptly" if lost else "no complete answer, or retried"
-        )
-    status = one.end.status
+def outcome(request: AccountRow, *, is_lost: bool) -> str:
+    """Return how a request ended, in words. `is_lost` tells that a kill may have lost the answer."""
+    if request.end is None:
+        if is_lost:
+            return "not known: the crawler stopped abruptly"
+        return "no complete answer, or retried"
+    status = request.end.status
     return "answered" if status > 0 else f"failed ({status})"
 
 
-def kept(one: AccountRow) -> str:
+def kept(request: AccountRow) -> str:
     """Return the part of the answer that the crawl keeps, in words."""
-    end = one.end
+    end = request.end
     if end is None or end.size is None:
         return "nothing"
     notes = end.annotations
@@ -287,48 +285,67 @@ def kept(one: AccountRow) -> str:
         return "a note that it is the same as another page"
     if end.status == 304:
         return "a note that it has not changed"
-    return (
-        "head and body"
-        if not any(note.startswith(TRUNCATED) for note in notes)
-        else "head and part of the body"
-    )
+    if any(note.startswith(TRUNCATED) for note in notes):
+        return "head and part of the body"
+    return "head and body"
 
 
-COLUMNS = (
-    *(
-        "time",
-        "method",
-        "url",
-        "status",
-        "bytes",
-        "seconds",
-        "waited",
-        "wait_needed",
-        "rule",
-        "tries_before",
-    ),
-    *("robots_txt", "kept", "digest", "found_on", "path", "notes", "outcome"),
+CSV_COLUMNS = (
+    "time",
+    "method",
+    "url",
+    "status",
+    "bytes",
+    "seconds",
+    "waited",
+    "wait_needed",
+    "rule",
+    "tries_before",
+    "robots_txt",
+    "kept",
+    "digest",
+    "found_on",
+    "path",
+    "notes",
+    "outcome",
 )
 
 
 def csv_lines(account: SiteAccount) -> Iterator[str]:
-    """Yield lines as RFC 4180 has them."""
+    """Yield the lines of a CSV file (RFC 4180), some of them together.
+
+    Values that a spreadsheet would take for formulas are made harmless.
+    """
     buffer = io.StringIO()
     writer = csv.writer(buffer)
-    writer.writerow(COLUMNS)
-    for one in account.requests:
-        writer.writerow(map(in_sheet, _sheet_row(account, one)))
+    writer.writerow(CSV_COLUMNS)
+    for request in account.requests:
+        writer.writerow(map(in_sheet, _csv_row(account, request)))
         yield buffer.getvalue()
         buffer.seek(0)
         buffer.truncate()
     yield buffer.getvalue()
 
 
-def _sheet_row(account: SiteAccount, one: AccountRow) -> list[object]:
-    end = one.end
-    done: list[object] = ["", "", ""] if end is None else [end.status, end.size, end.seconds]
-    about = ["", "", "", ""] if end is None else [end.digest, end.via, end.path, end.notes]
+def _csv_row(account: SiteAccount, request: AccountRow) -> list[object]:
+    """Return the values of a request, in the order of CSV_COLUMNS."""
+    end = request.end
+    of_answer: list[object] = ["", "", ""]
+    of_log_line = ["", "", "", ""]
+    if end is not None:
+        of_answer = [end.status, end.size, end.seconds]
+        of_log_line = [end.digest, end.via, end.path, end.notes]
     return [
-        *(iso(one.at), one.method, one.url, *done, one.waited, one.needed, one.rule, one.tries),
-        *(int(one.path.endswith("P")), kept(one), *about, outcome(one, lost=unknown(account, one))),
+        iso(request.at),
+        request.method,
+        request.url,
+        *of_answer,
+        request.waited,
+        request.needed,
+        request.rule,
+        request.tries,
+        int(request.path.endswith("P")),
+        kept(request),
+        *of_log_line,
+        outcome(request, is_lost=may_have_lost_end(account, request)),
     ]

@@ -1,4 +1,4 @@
-"""Makes one Parquet file of the near-duplicate clusters of documents in any number of files."""
+"""Joins the near-duplicate clusters of documents in any number of files into one Parquet file."""
 
 from __future__ import annotations
 
@@ -21,73 +21,78 @@ from webcrawl.urls.exclusion_rules import Forgotten
 SCHEMA = pa.schema(
     [SCHEMAS["documents"].field(name) for name in ("id", "url", "neardup", "cluster")]
 )
-READ = ("id", "url", "neardup", "fetch_time")  # columns of the table of documents
+COLUMNS_READ = ("id", "url", "neardup", "fetch_time")  # of the tables of documents
 
 
 class ClusterFigures(NamedTuple):
-    """The number of documents, of those with a fingerprint, and of clusters."""
+    """The numbers of the summary."""
 
     documents: int
-    compared: int
+    compared: int  # documents with a fingerprint
     clusters: int
 
 
 def write_clusters(
     tables: Sequence[Path], target: Path, scratch: Path, forgotten: Forgotten | None = None
 ) -> ClusterFigures:
-    """Write the cluster of each document to `target`, which appears when it is whole.
+    """Write the cluster of each document to `target`, which is renamed to its place when complete.
 
-    Rows of what is `forgotten` are left out. `scratch` is a folder beside `target`.
+    Documents of `forgotten` are left out. `scratch` is a folder beside `target`.
 
     Raise ValueError if a file is not a table of documents.
     """
     for path in tables:
-        _check(path)
-    joined, compared = JoinedClusters(scratch), 0
-    for batch in _rows(tables, forgotten):
+        _check_columns(path)
+    clusters = JoinedClusters(scratch)
+    compared = 0
+    for batch in _batches(tables, forgotten):
         fingerprints = _fingerprints(batch)
-        joined.add(fingerprints)
+        clusters.add(fingerprints)
         compared += len(fingerprints)
-    joined.join()
-    written = scratch / target.name
-    clustered = (_with_clusters(batch, joined) for batch in _rows(tables, forgotten))
-    rows = write_parquet(Disk(), written, SCHEMA, clustered)[1]
-    written.replace(target)
-    return ClusterFigures(rows, compared, joined.count)
+    clusters.join()
+    unfinished = scratch / target.name
+    batches_with_clusters = (
+        _with_clusters(batch, clusters) for batch in _batches(tables, forgotten)
+    )
+    rows = write_parquet(Disk(), unfinished, SCHEMA, batches_with_clusters)[1]
+    unfinished.replace(target)
+    return ClusterFigures(rows, compared, clusters.count)
 
 
-def _check(path: Path) -> None:
+def _check_columns(path: Path) -> None:
     """Raise ValueError if the file is not a table of documents."""
     try:
         schema = pq.read_schema(path)
     except pa.ArrowException as error:
         raise ValueError(f"{path}: not a Parquet file: {error}") from error
-    wanted = SCHEMAS["documents"]
-    for name in READ:
-        if name not in schema.names or schema.field(name).type != wanted.field(name).type:
-            kind = wanted.field(name).type
+    expected = SCHEMAS["documents"]
+    for name in COLUMNS_READ:
+        kind = expected.field(name).type
+        if name not in schema.names or schema.field(name).type != kind:
             raise ValueError(
                 f"{path}: has no column {name} of type {kind}: not the documents of a crawl "
                 "(OUTPUTS=documents)"
             )
 
 
-def _rows(tables: Sequence[Path], forgotten: Forgotten | None) -> Iterator[pa.RecordBatch]:
+def _batches(tables: Sequence[Path], forgotten: Forgotten | None) -> Iterator[pa.RecordBatch]:
     for path in tables:
-        for batch in batches(path, READ):
+        for batch in batches(path, COLUMNS_READ):
             yield batch.filter(remembered(batch, forgotten)) if forgotten else batch
 
 
 def _fingerprints(batch: pa.RecordBatch) -> Fingerprints:
-    found: Fingerprints = batch.column("neardup").drop_null().to_numpy()
-    return found
+    """Return the fingerprints in a batch. A short document has none."""
+    fingerprints: Fingerprints = batch.column("neardup").drop_null().to_numpy()
+    return fingerprints
 
 
-def _with_clusters(batch: pa.RecordBatch, joined: JoinedClusters) -> pa.RecordBatch:
-    has_cluster = batch.column("neardup").is_valid().to_numpy(zero_copy_only=False)
-    clusters = np.zeros(batch.num_rows, np.uint64)
-    clusters[has_cluster] = joined.of(_fingerprints(batch))
+def _with_clusters(batch: pa.RecordBatch, clusters: JoinedClusters) -> pa.RecordBatch:
+    """Return the rows of a batch with their clusters; null for a document with no fingerprint."""
+    has_fingerprint = batch.column("neardup").is_valid().to_numpy(zero_copy_only=False)
+    values = np.zeros(batch.num_rows, np.uint64)
+    values[has_fingerprint] = clusters.of(_fingerprints(batch))
     columns = [batch.column(name) for name in ("id", "url", "neardup")]
     return pa.RecordBatch.from_arrays(
-        [*columns, pa.array(clusters, mask=~has_cluster)], schema=SCHEMA
+        [*columns, pa.array(values, mask=~has_fingerprint)], schema=SCHEMA
     )

@@ -1,8 +1,8 @@
-"""What differs between two crawls, or between the first and the last visits of one.
+"""Finds the differences of two crawls, or of the first and the last visits of one.
 
-Both archives' indexes are sorted by URL, so they are read side by side. What is found lies in a
-temporary database: memory does not grow with the crawls. Texts are read only of pages whose
-payload differs.
+The indexes of both archives are sorted by URL, so they are read side by side. Changes are kept in a
+temporary database, so that memory does not grow with the crawls. Texts are read of those pages
+alone whose payloads differ.
 """
 
 from __future__ import annotations
@@ -30,12 +30,14 @@ from webcrawl.store.output import OPEN
 from webcrawl.tools.wacz.archive_index import index_path, make_index, merged_lines
 from webcrawl.urls.canonical import redirect_target
 
-PASSING = frozenset((408, 429, 500, 502, 503, 504))  # of these a page comes back
-MOST_LINES = 40  # of a page's difference that are told
-CONTEXT = 1  # lines around each difference
-LONGEST = 300  # characters of such a line that are told
-OTHER_BYTES = ("(the bytes differ)",)  # of a file without a text
-TRUNCATE = 64 << 20  # bytes of a body
+# Errors that soon pass: a page that answers so is not gone.
+PASSING_STATUS = frozenset((408, 429, 500, 502, 503, 504))
+MAX_LINES = 40  # of the difference of a page
+CONTEXT_LINES = 1  # around each difference
+MAX_LINE_CHARS = 300
+UNREADABLE = ("(the text cannot be read)",)
+OTHER_BYTES = ("(the bytes differ)",)  # of a file that has no text
+MAX_BODY_BYTES = 64 << 20
 
 TABLES = """
 CREATE TABLE payload (side INTEGER, digest TEXT, name TEXT, place INTEGER,
@@ -47,7 +49,7 @@ CREATE TABLE change (number INTEGER PRIMARY KEY, kind TEXT, url TEXT, status INT
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One difference. `kind`: added, gone, moved, or changed."""
+    """A page that differs. Its `kind` is added, gone, moved or changed."""
 
     kind: str
     url: str
@@ -65,64 +67,66 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """An answer of a URL. One that `says_nothing` is a block page, or an error that passes."""
+    """An archived answer of a URL."""
 
     capture: CaptureLine
     is_page: bool
+    # A block page, or an error that soon passes: it does not tell whether the page is still there.
     says_nothing: bool
 
 
 class CrawlDiff:
-    """The differences of two crawls: iterating yields them by host.
+    """The differences of two crawls. Iterating yields the pages that differ, host by host.
 
-    Afterwards `counts` says how many there are of each kind. `unchanged` counts pages with the same
-    payload, `markup` those with another payload and the same text, `unclear` those whose later
-    answer says nothing of the page. `unread` names pages whose text cannot be read.
+    The figures are complete after the iteration.
     """
 
     def __init__(self, before: Sequence[str], after: Sequence[str], scratch: Path) -> None:
-        """With the same archives on both sides, first and last visits are compared.
+        """Find the archives and their indexes; missing indexes are made in `scratch`.
 
-        Raise NoArchive if there are none, TornRecord for a damaged file without an index.
+        With the same archives on both sides, the first and the last visits are compared. Raise
+        NoArchive if there are none, TornRecord for a damaged file without an index.
         """
-        self.unfinished: list[Path] = []
-        # crawls with something left, the number of URLs, and whether it is the later one
+        self.unfinished: list[Path] = []  # archive files that are left out
+        # crawls with URLs left, the number of URLs, and whether it is the later crawl
         self.incomplete: list[tuple[Path, int, bool]] = []
         self._scratch = scratch
-        self._alone = list(before) == list(after)
-        self._files: list[dict[str, str]] = []  # by side: names in the index, and whole names
-        sides = [before] if self._alone else [before, after]
-        if not self._alone:
-            self.incomplete += [(*one, False) for one in _incomplete(before)]
-            self.incomplete += [(*one, True) for one in _incomplete(after)]
+        self._is_one_crawl = list(before) == list(after)
+        # The full names of archive files by the names in the index, for each side.
+        self._archive_names: list[dict[str, str]] = []
+        sides = [before] if self._is_one_crawl else [before, after]
+        if not self._is_one_crawl:
+            self.incomplete += [(*crawl, False) for crawl in _incomplete(before)]
+            self.incomplete += [(*crawl, True) for crawl in _incomplete(after)]
         self._indexes = [self._indexes_of(side, names) for side, names in enumerate(sides)]
         self._later = len(sides) - 1  # the side with the later answers
         self._db = sqlite3.connect(scratch / "diff.db", isolation_level=None)
         self._db.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {TABLES}")
         self._originals = PayloadPlaces(scratch / "originals.db")
-        self._archives = Archives([], from_the_beginning, self._originals, TRUNCATE)
-        self.counts = {"added": 0, "gone": 0, "moved": 0, "changed": 0}
-        self.unchanged = 0
-        self.markup = 0
-        self.unclear = 0
-        self.unread: list[str] = []
+        self._archives = Archives([], from_the_beginning, self._originals, MAX_BODY_BYTES)
+        self.counts = {"added": 0, "gone": 0, "moved": 0, "changed": 0}  # pages by kind
+        self.unchanged = 0  # pages with the same payload
+        self.markup = 0  # pages with another payload, but the same text
+        self.unclear = 0  # pages of which the later answer says nothing
+        self.unread: list[str] = []  # URLs of pages whose text cannot be read
 
     def close(self) -> None:
         self._db.close()
         self._originals.close()
 
     def _indexes_of(self, side: int, names: Sequence[str]) -> list[Path]:
+        """Return the indexes of the finished archive files of a side."""
         archives, _ = archive_files(names)
         finished = [path for path in archives if path.suffix != OPEN]
         self.unfinished += [path for path in archives if path.suffix == OPEN]
-        self._files.append({path.name: archive_name(path) for path in finished})
+        self._archive_names.append({path.name: name_of(path) for path in finished})
         return [
             self._index_of(archive, self._scratch / f"{side}-{number}.cdxj")
             for number, archive in enumerate(finished)
         ]
 
     def _index_of(self, archive: Path, scratch: Path) -> Path:
-        """Return the index beside an archive file; if there is none, make it at `scratch`."""
+        """Return the index beside an archive file. If there is none, make one at `scratch`."""
         package = package_of(archive)
         if package:
             raise NoArchive(f"{package}: a package: name the folder into which it is unpacked")
@@ -135,6 +139,7 @@ class CrawlDiff:
     # -- reading side by side
 
     def __iter__(self) -> Iterator[Change]:
+        """Compare the indexes, then the texts of pages whose payloads differ."""
         self._compare()
         self._find_moved()
         rows = self._db.execute("SELECT kind, url, status, old, new, target FROM change")
@@ -142,7 +147,7 @@ class CrawlDiff:
             change = Change(kind, url, status, target or "")
             if kind == "changed":
                 text = self._difference(url, old, new)
-                if not text:
+                if not text:  # the markup alone differs
                     self.markup += 1
                     continue
                 change = Change(kind, url, status, text=text)
@@ -150,21 +155,29 @@ class CrawlDiff:
             yield change
 
     def _compare(self) -> None:
+        """Compare all visits, and write the changes into the database."""
         sides = [self._visits(side) for side in range(len(self._indexes))]
         self._db.execute("BEGIN")
-        for _, lines in groupby(merge(*sides, key=itemgetter(0)), key=itemgetter(0)):
-            self._compare_key(lines)
+        for _, visits in groupby(merge(*sides, key=itemgetter(0)), key=itemgetter(0)):
+            self._compare_key(visits)
         self._db.execute("COMMIT")
 
-    def _compare_key(self, lines: Iterable[tuple[bytes, int, Visit]]) -> None:
-        """Judge the URLs of one key: a SURT has no scheme and no `www.`, so there may be several."""
-        visits: dict[str, tuple[list[Visit], list[Visit]]] = {}
-        for _, side, visit in lines:
-            visits.setdefault(visit.capture.url, ([], []))[side].append(visit)
-        for url, (before, after) in visits.items():
-            self._judge(url, before, before if self._alone else after)
+    def _compare_key(self, visits: Iterable[tuple[bytes, int, Visit]]) -> None:
+        """Compare the URLs of one key.
+
+        There may be several: a key (SURT) has no scheme and no `www.`.
+        """
+        sides_by_url: dict[str, tuple[list[Visit], list[Visit]]] = {}
+        for _, side, visit in visits:
+            sides_by_url.setdefault(visit.capture.url, ([], []))[side].append(visit)
+        for url, (before, after) in sides_by_url.items():
+            self._compare_url(url, before, before if self._is_one_crawl else after)
 
     def _visits(self, side: int) -> Iterator[tuple[bytes, int, Visit]]:
+        """Yield key, side and visit of all answers of a side, sorted by key.
+
+        The places of payloads are written into the database on the way.
+        """
         scratch = self._scratch / f"merged-{side}"
         scratch.mkdir()
         for line in merged_lines(self._indexes[side], scratch):
@@ -172,28 +185,29 @@ class CrawlDiff:
             if capture is None or capture.url.endswith(ROBOTS_PATH):
                 continue
             if capture.has_payload:
-                place = (side, capture.digest, self._whole_name(side, capture), capture.offset)
+                place = (side, capture.digest, self._archive_name(side, capture), capture.offset)
                 self._db.execute("INSERT OR IGNORE INTO payload VALUES (?, ?, ?, ?)", place)
-            is_good = 200 <= capture.status < 300 or capture.status == NOT_MODIFIED
-            says_nothing = RECOGNISED.encode() in line or capture.status in PASSING
-            yield line.partition(b" ")[0], side, Visit(capture, is_good, says_nothing)
+            is_page = 200 <= capture.status < 300 or capture.status == NOT_MODIFIED
+            says_nothing = RECOGNISED.encode() in line or capture.status in PASSING_STATUS
+            yield line.partition(b" ")[0], side, Visit(capture, is_page, says_nothing)
 
-    def _whole_name(self, side: int, capture: CaptureLine) -> str:
+    def _archive_name(self, side: int, capture: CaptureLine) -> str:
+        """Return the full name of the archive file. Raise NoArchive if the side does not have it."""
         try:
-            return self._files[side][capture.file]
+            return self._archive_names[side][capture.file]
         except KeyError as error:
             raise NoArchive(f"{capture.file}: named by an index, but not there") from error
 
-    def _judge(self, url: str, before: Sequence[Visit], after: Sequence[Visit]) -> None:
-        """Note how a URL differs, if it does; `before` and `after` are the same of one crawl."""
-        earlier = _telling(before)
-        later = _telling(after)
+    def _compare_url(self, url: str, before: Sequence[Visit], after: Sequence[Visit]) -> None:
+        """Note how a URL differs, if it does. Of one crawl, `before` and `after` are the same."""
+        earlier = _without_silent(before)
+        later = _without_silent(after)
         is_unclear = len(after) > 0 and not later
         if is_unclear:
             had_page = any(visit.is_page for visit in earlier)
             self.unclear += had_page
             return
-        if self._alone:  # the first visit of one crawl is its earlier state
+        if self._is_one_crawl:  # its first visit is its earlier state
             earlier = earlier[:1]
         old = _page_at_last(earlier)
         new = _page_at_last(later)
@@ -201,7 +215,7 @@ class CrawlDiff:
             if new is not None:
                 self._note("added", url, new.status, "", new.digest)
         elif new is None:
-            self._lost(url, old, _answer_at_last(later))
+            self._note_lost(url, old, _answer_at_last(later))
         else:
             self._compare_pages(url, old, new)
 
@@ -211,14 +225,17 @@ class CrawlDiff:
         else:
             self._note("changed", url, new.status, old.digest, new.digest)
 
-    def _lost(self, url: str, old: CaptureLine, new: CaptureLine | None) -> None:
-        """Note a page that is not there any more: moved if it redirects, else gone."""
+    def _note_lost(self, url: str, old: CaptureLine, new: CaptureLine | None) -> None:
+        """Note a page that is not there any more: moved if it redirects now, else gone."""
         if new is None:
             self._note("gone", url, 0, old.digest, "")
             return
-        name = self._whole_name(self._later, new)
-        found = self._archives.reread(name, RecordStart(new.offset, 0)).download
-        target = redirect_target(found[1]) if found is not None else ""
+        name = self._archive_name(self._later, new)
+        found = self._archives.again(name, RecordStart(new.offset, 0)).found
+        target = ""
+        if found is not None:
+            _, exchange = found
+            target = redirect_target(exchange)
         kind = "moved" if target else "gone"
         self._note(kind, url, new.status, old.digest, "", target)
 
@@ -229,7 +246,10 @@ class CrawlDiff:
         )
 
     def _find_moved(self) -> None:
-        """Take a page that is gone for moved if a new one has its payload: the first by name."""
+        """Turn `gone` into `moved` for each page whose payload a new page has.
+
+        If several new pages have it, the first by name counts.
+        """
         self._db.executescript("""
             CREATE INDEX by_new ON change (new) WHERE kind = 'added';
             UPDATE change SET target = (SELECT min(other.url) FROM change AS other
@@ -243,29 +263,36 @@ class CrawlDiff:
     # -- texts
 
     def _difference(self, url: str, old: str, new: str) -> tuple[str, ...]:
-        """Return the lines that differ; none if only markup does."""
+        """Return the lines of the texts that differ; none if the texts are the same."""
         before = self._page(url, 0, old)
         after = self._page(url, self._later, new)
         if before is None or after is None:
-            return ("(the text cannot be read)",)
-        if not (_has_text(before) and _has_text(after)):
+            return UNREADABLE
+        have_texts = _has_text(before) and _has_text(after)
+        if not have_texts:
             return OTHER_BYTES
         old_lines = before.visible_text.splitlines()
         new_lines = after.visible_text.splitlines()
-        found = unified_diff(old_lines, new_lines, lineterm="", n=CONTEXT)
-        # Without the two names, and the first place.
-        told = islice(found, 3, None)
-        lines = ["…" if line.startswith("@@") else _shortened(line) for line in told]
-        if len(lines) > MOST_LINES:
-            lines[MOST_LINES:] = [f"(and {len(lines) - MOST_LINES} more lines)"]
+        difference = unified_diff(old_lines, new_lines, lineterm="", n=CONTEXT_LINES)
+        # The first three lines are two names of files, and the place of the first difference.
+        shown = islice(difference, 3, None)
+        lines = ["…" if line.startswith("@@") else _shortened(line) for line in shown]
+        if len(lines) > MAX_LINES:
+            lines[MAX_LINES:] = [f"(and {len(lines) - MAX_LINES} more lines)"]
         return tuple(lines)
 
     def _page(self, url: str, side: int, digest: str) -> Page | None:
-        """Return a page with this payload, of the side's archives if they have it."""
+        """Return a page with this payload, from the side's archives if they have it.
+
+        Return None if it cannot be read, and note the URL in `unread`.
+        """
         row = self._db.execute(
             "SELECT name, place FROM payload WHERE digest = ? ORDER BY side <> ?", (digest, side)
         ).fetchone()
-        answer = self._archives.reread(row[0], RecordStart(row[1], 0)).download if row else None
+        answer = None
+        if row is not None:
+            name, offset = row
+            answer = self._archives.again(name, RecordStart(offset, 0)).found
         if answer is None:
             self.unread.append(url)
             return None
@@ -273,31 +300,34 @@ class CrawlDiff:
 
 
 def _incomplete(names: Sequence[str]) -> Iterator[tuple[Path, int]]:
-    """Yield the crawls among these folders that have something left, and how many URLs.
+    """Yield the crawls among these folders that are not complete, and how many URLs are left.
 
-    A crawl may end with URLs of hosts that do not answer, and without one if it had not read its seeds.
+    A finished crawl may have URLs left, of hosts that do not answer. A crawl that failed may have
+    none, because it had not read its seeds.
     """
     for name in names:
         crawl = Path(name)
         figures = stats_file.read(crawl) if crawl.is_dir() else {}
         left = int(figures.get("queued", 0))
-        if left or (figures and figures.get("reason") != stats_file.FINISHED):
+        has_figures = len(figures) > 0
+        is_finished = figures.get("reason") == stats_file.FINISHED
+        if left or (has_figures and not is_finished):
             yield crawl, left
 
 
 def _has_text(page: Page) -> bool:
-    """Return whether the page is of a kind that has a visible text, be it empty."""
+    """Return whether a page has a visible text, even an empty one. Images for instance have none."""
     if page.content_type.startswith("text/"):
         return True
     return bool(markup(page.header("content-type"), page.body))
 
 
 def _shortened(line: str) -> str:
-    return line if len(line) <= LONGEST else f"{line[:LONGEST]}…"
+    return line if len(line) <= MAX_LINE_CHARS else f"{line[:MAX_LINE_CHARS]}…"
 
 
-def _telling(visits: Sequence[Visit]) -> list[Visit]:
-    """Return the visits whose answers say something of the URL."""
+def _without_silent(visits: Sequence[Visit]) -> list[Visit]:
+    """Return the visits whose answers tell whether the page is there."""
     return [visit for visit in visits if not visit.says_nothing]
 
 
@@ -307,5 +337,5 @@ def _answer_at_last(visits: Sequence[Visit]) -> CaptureLine | None:
 
 def _page_at_last(visits: Sequence[Visit]) -> CaptureLine | None:
     """Return the page that the last visit found, or None if it found none."""
-    found_page = len(visits) > 0 and visits[-1].is_page
-    return visits[-1].capture if found_page else None
+    has_page = len(visits) > 0 and visits[-1].is_page
+    return visits[-1].capture if has_page else None

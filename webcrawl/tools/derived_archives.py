@@ -1,8 +1,8 @@
-"""WET and WAT files of archives, in Common Crawl's form: texts of pages, and what they say and link to.
+"""Makes WET and WAT files of archive files, in Common Crawl's form: the texts of pages, and metadata.
 
-Each archive file gives one file. A WET file has a `conversion` record for each page with text, a WAT
-file a `metadata` record in JSON for each answer. Revisit records have neither: their text is that of
-the answer that they refer to.
+Each archive file gives one file. A WET file has a `conversion` record for each page with text. A WAT
+file has a `metadata` record in JSON for each answer: its headers, title and links. A revisit record
+gives neither, because its page is that of the answer to which it refers.
 """
 
 from __future__ import annotations
@@ -34,23 +34,36 @@ from webcrawl.record.warc.warc_writer import identifiers
 from webcrawl.store.errors import StoreError
 from webcrawl.urls.exclusion_rules import Forgotten
 
-TEXT, JSON = "Content-Type: text/plain\r\n", "Content-Type: application/json\r\n"
-LARGEST = 1 << 26  # bytes of a body that are read
-PART = ".part"
-LINK_NAMES = {"a": "A@/href", "area": "AREA@/href", "img": "IMG@/src", "script": "SCRIPT@/src"}
-LINK_NAMES |= {"frame": "FRAME@/src", "iframe": "IFRAME@/src", "link": "LINK@/href"}
-LINK_NAMES |= {"form": "FORM@/action"}
+TEXT_TYPE = "Content-Type: text/plain\r\n"
+JSON_TYPE = "Content-Type: application/json\r\n"
+MAX_BODY_BYTES = 1 << 26
+PART = ".part"  # ends the name of a file that is being written
+# Common Crawl's names of links, by our kinds.
+LINK_NAMES = {
+    "a": "A@/href",
+    "area": "AREA@/href",
+    "img": "IMG@/src",
+    "script": "SCRIPT@/src",
+    "frame": "FRAME@/src",
+    "iframe": "IFRAME@/src",
+    "link": "LINK@/href",
+    "form": "FORM@/action",
+}
 OTHER_LINK = "*@/href"
-IN_HEAD = "link"  # the kind of links that Common Crawl lists with the document's head
+KIND_IN_HEAD = "link"  # Common Crawl lists these links with the document's head
 
 
 class Derived:
-    """The derived files of some archives. `lost` counts records that could not be read."""
+    """Writes the WET or WAT files of archive files.
+
+    `targets` are the files to write, by archive file. `lost` counts the records that could not be
+    read.
+    """
 
     def __init__(
         self, kind: str, files: Sequence[Path], folder: Path, forgotten: Forgotten
     ) -> None:
-        """`kind`: wet or wat. `forgotten`: whose pages are left out.
+        """Choose the names of the files. `kind` is wet or wat; pages of `forgotten` are left out.
 
         Raise ValueError if two files would have the same name.
         """
@@ -61,26 +74,33 @@ class Derived:
         self._ids = identifiers(SystemRandom())
         self.lost = 0
         names = Counter(path.name for path in files)
-        self.targets = {path: self._target(path, names[path.name] > 1) for path in files}
-        made = Counter(self.targets.values())
+        self.targets = {
+            path: self._target(path, is_name_shared=names[path.name] > 1) for path in files
+        }
+        uses = Counter(self.targets.values())
         for path, target in self.targets.items():
-            if made[target] > 1:
+            if uses[target] > 1:
                 raise ValueError(
                     f"{path}: another archive file has this name: export it separately"
                 )
 
-    def _target(self, path: Path, is_one_of_several: bool) -> Path:  # noqa: FBT001 - a fact about its name
+    def _target(self, path: Path, *, is_name_shared: bool) -> Path:
         """Return the file that is made of an archive file.
 
-        Files of drones may have one name: then that of the drone's folder stands before it.
+        If another archive file has the same name, as those of drones may have, the name of the
+        drone's folder is put before it.
         """
         stem = path.name.removesuffix(".gz").removesuffix(".zst").removesuffix(".warc")
-        crawl = f"{path.resolve().parent.parent.name}-" if is_one_of_several else ""
-        return self._folder / f"{crawl}{stem}.warc.{self._kind}.gz"
+        prefix = f"{path.resolve().parent.parent.name}-" if is_name_shared else ""
+        return self._folder / f"{prefix}{stem}.warc.{self._kind}.gz"
 
     def write(self, path: Path) -> int:
-        """Write the file of an archive file, which appears when it is whole; return its records."""
-        target, written = self.targets[path], 0
+        """Write the file of an archive file, and return the number of its records.
+
+        The file is renamed to its place once it is complete.
+        """
+        target = self.targets[path]
+        written = 0
         part = target.with_name(target.name + PART)
         with part.open("wb") as file:
             file.write(self._head(target, path))
@@ -93,39 +113,50 @@ class Derived:
         return written
 
     def _answers(self, path: Path) -> Iterator[tuple[ArchivedAnswer, Exchange, Page]]:
-        """Yield the answers of a file to requests for pages, without what is forgotten."""
-        for answer in Archives([path], from_the_beginning, None, LARGEST):
-            self.lost += sum(reason.startswith(LOSS_PREFIX) for reason in answer.counters)
-            if answer.download is None or answer.download[0].is_own:
+        """Yield the answers to requests for pages, without pages that owners had deleted.
+
+        Answers to the crawl's own requests, such as those for robots.txt, are left out.
+        """
+        for answer in Archives([path], from_the_beginning, None, MAX_BODY_BYTES):
+            self.lost += sum(reason.startswith(LOST) for reason in answer.lost)
+            if answer.found is None:
                 continue
-            link, exchange = answer.download
+            link, exchange = answer.found
+            if link.is_own:
+                continue
             if not self._forgotten.has(link.url, exchange.started):
                 yield answer, exchange, read_page(link, exchange, KINDS)
 
     def _head(self, target: Path, source: Path) -> bytes:
-        about = {
+        """Return the warcinfo record, which is the first of a file."""
+        content = {
             "software": f"webcrawl {__version__}",
             "description": f"{self._kind.upper()} of {source.name}",
             "format": "WARC File Format 1.1",
         }
         head = {"WARC-Date": iso(source.stat().st_mtime), "WARC-Filename": target.name}
         return self._packed(
-            NewRecord("warcinfo", fields(head).decode(), WARC_FIELDS, fields(about))
+            NewRecord("warcinfo", fields(head).decode(), WARC_FIELDS, fields(content))
         )
 
     def _packed(self, record: NewRecord) -> bytes:
-        record.common = field_line("WARC-Record-ID", next(self._ids))
-        return compressed_record(record, label(sha1(record.block)))
+        """Return a record with an id of its own, as a gzip member."""
+        record.common = line("WARC-Record-ID", next(self._ids))
+        return member(record, label(sha1(record.block)))
 
 
 def _text_record(answer: ArchivedAnswer, _: Exchange, page: Page) -> NewRecord | None:
-    """Return the record of a page's title and visible text; None without any, or of a failure."""
+    """Return the record of a page's title and visible text.
+
+    Return None for a page without text, and for an answer of another status than 200.
+    """
     text = page.visible_text
     if page.title and not text.startswith(page.title):
         text = f"{page.title}\n{text}"
     if page.status != 200 or not text.strip():
         return None
-    return NewRecord("conversion", _about(answer, page), TEXT, text.encode("utf-8", "replace"))
+    data = text.encode("utf-8", "replace")
+    return NewRecord("conversion", _record_head(answer, page), TEXT_TYPE, data)
 
 
 def _json_record(answer: ArchivedAnswer, exchange: Exchange, page: Page) -> NewRecord:
@@ -141,8 +172,8 @@ def _json_record(answer: ArchivedAnswer, exchange: Exchange, page: Page) -> NewR
         },
     }
     if page.title or page.links:
-        payload["HTTP-Response-Metadata"]["HTML-Metadata"] = _document(page)
-    offset = answer.start.offset if answer.start is not None else 0
+        payload["HTTP-Response-Metadata"]["HTML-Metadata"] = _html_metadata(page)
+    offset = answer.at.offset if answer.at is not None else 0
     value = {
         "Container": {
             "Filename": Path(answer.name).name,
@@ -162,19 +193,20 @@ def _json_record(answer: ArchivedAnswer, exchange: Exchange, page: Page) -> NewR
         },
     }
     data = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-    return NewRecord("metadata", _about(answer, page), JSON, data)
+    return NewRecord("metadata", _record_head(answer, page), JSON_TYPE, data)
 
 
-def _document(page: Page) -> dict[str, Any]:
+def _html_metadata(page: Page) -> dict[str, Any]:
+    """Return the head of a document, without parts that it does not have, and its links."""
     metas = []
     if page.description:
         metas.append({"name": "description", "content": page.description})
     metas += [{"property": name, "content": content} for name, content in page.open_graph]
     links: list[dict[str, str]] = []
     in_head: list[dict[str, str]] = []
-    for one in page.links:
-        place = in_head if one.kind == IN_HEAD else links
-        place.append(_link_entry(one))
+    for link in page.links:
+        entries = in_head if link.kind == KIND_IN_HEAD else links
+        entries.append(_link_entry(link))
     head = {"Title": page.title, "Metas": metas, "Link": in_head}
     return {"Head": {name: value for name, value in head.items() if value}, "Links": links}
 
@@ -188,7 +220,7 @@ def _link_entry(link: PageLink) -> dict[str, str]:
     return entry
 
 
-def _about(answer: ArchivedAnswer, page: Page) -> str:
+def _record_head(answer: ArchivedAnswer, page: Page) -> str:
     return (
         field_line("WARC-Target-URI", page.url)
         + field_line("WARC-Date", iso(page.fetched_at))

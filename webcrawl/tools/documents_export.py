@@ -18,16 +18,17 @@ from webcrawl.store.disk import Disk
 from webcrawl.urls.exclusion_rules import Forgotten
 
 SCHEMA = SCHEMAS["documents"]
-AT_ONCE = 256  # rows
-HEXADECIMAL = ("neardup", "cluster")  # many a reader of JSON has no whole numbers of 64 bits
+ROWS_PER_BATCH = 256
+HEXADECIMAL = ("neardup", "cluster")  # many readers of JSON have no whole numbers of 64 bits
 
 
 def write(
     tables: Sequence[Path], target: Path, scratch: Path, forgotten: Forgotten | None = None
 ) -> int:
-    """Write all their rows to `target`, which appears when it is whole, and return their number.
+    """Write the rows of all tables to one file, and return their number.
 
-    Rows of what is `forgotten` are left out.
+    The file is written at `scratch`, and renamed to `target` when it is complete. Documents of
+    `forgotten` are left out. Raise ValueError if the name of `target` has none of the endings.
     """
     rows = WRITERS[ending(target)](_batches(tables, forgotten), scratch)
     scratch.replace(target)
@@ -35,29 +36,32 @@ def write(
 
 
 def ending(target: Path) -> str:
-    """Return the ending of WRITERS that the name has. Raise ValueError if it has none."""
-    for found in WRITERS:
-        if target.name.endswith(found):
-            return found
+    """Return the ending of the name that is in WRITERS. Raise ValueError if it has none."""
+    for known_ending in WRITERS:
+        if target.name.endswith(known_ending):
+            return known_ending
     raise ValueError(f"{target}: the name must end in {' or '.join(WRITERS)}")
 
 
-def _parquet(batches: Iterable[pa.RecordBatch], path: Path) -> int:
+def _write_parquet(batches: Iterable[pa.RecordBatch], path: Path) -> int:
     return write_parquet(Disk(), path, SCHEMA, batches)[1]
 
 
-def _json(batches: Iterable[pa.RecordBatch], path: Path) -> int:
+def _write_json(batches: Iterable[pa.RecordBatch], path: Path) -> int:
+    """Write a JSON object per line, and return the number of lines."""
     rows = 0
     with zstd.open(path, "wb", level=3) as packed:
         for batch in batches:
-            lines = [json.dumps(_line(row), ensure_ascii=False) + "\n" for row in batch.to_pylist()]
+            lines = [
+                json.dumps(_json_row(row), ensure_ascii=False) + "\n" for row in batch.to_pylist()
+            ]
             packed.write("".join(lines).encode())
             rows += len(lines)
     return rows
 
 
 def _batches(tables: Sequence[Path], forgotten: Forgotten | None) -> Iterator[pa.RecordBatch]:
-    """Yield batches that need the memory of a row group."""
+    """Yield the rows in batches. No more than one row group of a table is in memory at a time."""
     for path in tables:
         for batch in _batches_of(path):
             yield batch.filter(remembered(batch, forgotten)) if forgotten else batch
@@ -66,35 +70,40 @@ def _batches(tables: Sequence[Path], forgotten: Forgotten | None) -> Iterator[pa
 def _batches_of(path: Path) -> Iterator[pa.RecordBatch]:
     with pq.ParquetFile(path) as table:
         for group in range(table.num_row_groups):
-            yield from table.read_row_group(group, columns=SCHEMA.names).to_batches(AT_ONCE)
+            yield from table.read_row_group(group, columns=SCHEMA.names).to_batches(ROWS_PER_BATCH)
 
 
 def remembered(batch: pa.RecordBatch, forgotten: Forgotten) -> pa.Array:
-    """Return for each document whether its site does not want to be forgotten."""
-    urls, times = (batch.column(name).to_pylist() for name in ("url", "fetch_time"))
+    """Return for each document of a batch whether it stays, because no owner had it deleted."""
+    urls = batch.column("url").to_pylist()
+    times = batch.column("fetch_time").to_pylist()
     return pa.array(
         [not forgotten.has(url, at.timestamp()) for url, at in zip(urls, times, strict=True)]
     )
 
 
-def _line(row: Mapping[str, Any]) -> dict[str, Any]:
+def _json_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document with its text, its id, and all other columns as metadata."""
     names = [name for name in row if name not in ("text", "id")]
-    metadata = {name: _plain(name, row[name]) for name in names}
+    metadata = {name: _json_value(name, row[name]) for name in names}
     return {"text": row["text"] or "", "id": row["id"], "metadata": metadata}
 
 
-def _plain(name: str, value: Any) -> Any:
+def _json_value(name: str, value: Any) -> Any:
+    """Return the value of a column as JSON can have it."""
     if value is None:
         becomes_text = name in HEXADECIMAL or SCHEMA.field(name).type == pa.string()
-        # datasets takes a column that has nothing in its first rows for one of nothing, and fails
-        # later.
+        # The library datasets infers the type of a column from its first rows. If they are all
+        # null, it fails at the first text.
         return "" if becomes_text else None
     if name in HEXADECIMAL:
         return f"{value:016x}"
-    return value.isoformat(timespec="milliseconds") if isinstance(value, datetime) else value
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="milliseconds")
+    return value
 
 
 WRITERS: dict[str, Callable[[Iterable[pa.RecordBatch], Path], int]] = {
-    ".parquet": _parquet,
-    ".jsonl.zst": _json,
+    ".parquet": _write_parquet,
+    ".jsonl.zst": _write_json,
 }

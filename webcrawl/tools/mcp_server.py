@@ -1,4 +1,7 @@
-"""The reading half of the table of operations for agents, by the Model Context Protocol (`mcp`)."""
+"""Serves crawls to agents by the Model Context Protocol.
+
+Agents get the operations that read, and a tool to crawl if the operator has given them a budget.
+"""
 
 from __future__ import annotations
 
@@ -32,32 +35,36 @@ from webcrawl.tools.dashboard.operations import THEIRS, URL, Operation, Operatio
 from webcrawl.urls.canonical import InvalidUrl, canonical
 
 INSTRUCTIONS = f"Crawls of the web: what they have found, and why. {THEIRS}"
-LONGEST = 600  # seconds of one crawl
+MAX_CRAWL_SECONDS = 600
+# A crawl may get more answers than pages: redirects and errors are no pages.
+ANSWERS_PER_PAGE = 10
 CRAWL = {"crawl": {"type": "string", "description": "The name or id of a crawl.", "default": ""}}
 
 
 class Budget:
-    """Lets an agent crawl these domains, each within a number of pages for this process."""
+    """Lets an agent crawl some domains, each within a number of pages for the life of the process."""
 
     def __init__(
         self,
-        pages: Mapping[str, int],
+        pages_by_domain: Mapping[str, int],
         folder: Path,
         settings: Mapping[str, Any],
         served: list[Path],
     ) -> None:
-        """`pages`: by domain. `folder`: in which each crawl gets one of its own.
+        """Each crawl gets a folder of its own in `folder`, and these settings.
 
-        `served`: the folders that are served, to which it adds those; all are if there are none.
+        `served` are the folders that the agent can read. New crawls are added to it, unless it is
+        empty: then the agent can read all.
         """
-        self._left = {**pages}
+        self._pages_left = {**pages_by_domain}
         self._folder = folder
         self._settings = settings
         self._served = served
-        self._one = threading.Lock()  # two at once could spend the same pages
+        self._lock = threading.Lock()  # two crawls at once could spend the same pages
 
     def operation(self) -> Operation:
-        domains = ", ".join(self._left)
+        """Return the row of the tool `crawl`."""
+        domains = ", ".join(self._pages_left)
         return Operation(
             "crawl",
             f"Crawl the site of a URL, which must be of {domains}, and return the new crawl's name.",
@@ -68,7 +75,7 @@ class Budget:
                     "type": "integer",
                     "description": "Pages at most.",
                     "minimum": 1,
-                    "maximum": max(self._left.values()),
+                    "maximum": max(self._pages_left.values()),
                 },
             },
             of_crawl=False,
@@ -76,31 +83,36 @@ class Budget:
         )
 
     def crawl(self, *, url: str, pages: int) -> Any:
-        """Crawl within the host of the URL. Raise Refused if scope or budget does not allow it."""
+        """Crawl the host of a URL, and return the name of the crawl and the titles of its pages.
+
+        Raise Refused if the domain or the budget does not allow it, or nothing could be fetched.
+        """
         try:
             host = host_of(canonical(url))
         except InvalidUrl as error:
             raise Refused(400, f"{url}: is not a URL: {error.reason}") from error
-        domain = next((one for one in self._left if f".{host}".endswith(f".{one}")), None)
+        domain = next((name for name in self._pages_left if f".{host}".endswith(f".{name}")), None)
         if domain is None:
-            allowed = ", ".join(self._left)
+            allowed = ", ".join(self._pages_left)
             raise Refused(403, f"{host}: may not be crawled; --allow-crawl names {allowed}")
-        with self._one:
-            if self._left[domain] < pages:
-                raise Refused(403, f"{domain}: {self._left[domain]} pages are left of its budget")
+        with self._lock:
+            left = self._pages_left[domain]
+            if left < pages:
+                raise Refused(403, f"{domain}: {left} pages are left of its budget")
             return self._run(url, host, domain, pages)
 
     def _run(self, url: str, host: str, domain: str, pages: int) -> Any:
+        """Run a crawl to its end. Pages that it does not fetch go back into the budget."""
         name = f"{host}-{time.strftime('%Y%m%dT%H%M%S')}"
-        while (self._folder / name).exists():
-            name += "+"  # of the same second
+        while (self._folder / name).exists():  # a crawl of the same second
+            name += "+"
         bounds = {
             "URL_SCOPE": "host",
             "HOST_MAX_PAGES": pages,
-            "CLOSESPIDER_PAGECOUNT": 10 * pages,  # with answers that are no pages
-            "CLOSESPIDER_TIMEOUT": LONGEST,
+            "CLOSESPIDER_PAGECOUNT": ANSWERS_PER_PAGE * pages,
+            "CLOSESPIDER_TIMEOUT": MAX_CRAWL_SECONDS,
         }
-        self._left[domain] -= pages  # until it is known how many there were
+        self._pages_left[domain] -= pages
         outputs = {"OUTPUTS": "warc cdxj index" if find_spec("tantivy") else "warc cdxj"}
         try:
             settings = {**outputs, **self._settings, **bounds}
@@ -114,12 +126,13 @@ class Budget:
         except (NothingFetched, StoreError) as error:
             raise Refused(502, str(error)) from error
         finally:
-            self._left[domain] += max(pages - int(running.stats.get("pages", 0)), 0)
-        return {"crawl": name, "pages": titles, "left": self._left[domain]}
+            fetched = int(running.stats.get("pages", 0))
+            self._pages_left[domain] += max(pages - fetched, 0)
+        return {"crawl": name, "pages": titles, "left": self._pages_left[domain]}
 
 
-class Tools:
-    """Answers an agent. Each tool runs in a thread."""
+class AgentTools:
+    """The tools that an agent can call. Each call runs in a thread."""
 
     def __init__(self, operations: Operations, budget: Budget | None) -> None:
         self._operations = operations
@@ -139,22 +152,24 @@ class Tools:
     async def _list(self, *_: object) -> ListToolsResult:
         return ListToolsResult(tools=[*map(_tool, self._rows.values())])
 
-    async def _call(self, _: object, asked: CallToolRequestParams) -> CallToolResult:
+    async def _call(self, _: object, call: CallToolRequestParams) -> CallToolResult:
         try:
-            answer = await asyncio.to_thread(self._answer, asked.name, asked.arguments or {})
+            answer = await asyncio.to_thread(self._answer, call.name, call.arguments or {})
         except Refused as error:
             return CallToolResult(content=[TextContent(text=str(error))], is_error=True)
         return CallToolResult(content=[TextContent(text=json.dumps(answer, ensure_ascii=False))])
 
-    def _answer(self, name: str, given: Mapping[str, Any]) -> Any:
+    def _answer(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        """Return the answer of a tool. Raise Refused with the reason if there is none."""
         row = self._rows.get(name)
         if row is None:
             raise Refused(404, f"{name[:100]}: there are {', '.join(self._rows)}")
-        values = {key: value for key, value in given.items() if key != "crawl"}
-        return self._operations.answer(row, str(given.get("crawl", "")), values)
+        values = {key: value for key, value in arguments.items() if key != "crawl"}
+        return self._operations.answer(row, str(arguments.get("crawl", "")), values)
 
 
 def _tool(row: Operation) -> Tool:
+    """Return an operation as the protocol describes it."""
     schema = {
         "type": "object",
         "properties": {**(CRAWL if row.of_crawl else {}), **row.parameters},
@@ -167,7 +182,7 @@ def _tool(row: Operation) -> Tool:
 
 def serve(operations: Operations, budget: Budget | None) -> None:
     """Serve one agent over standard input and output, until it closes them."""
-    asyncio.run(_serve(Tools(operations, budget).server()))
+    asyncio.run(_serve(AgentTools(operations, budget).server()))
 
 
 async def _serve(server: Server[Any]) -> None:

@@ -1,4 +1,4 @@
-"""Reads what a crawl or hive asked one site (docs/site-owners-operator.md#the-owners-account)."""
+"""Reads the requests of a crawl or hive to one site (docs/site-owners-operator.md#the-owners-account)."""
 
 from __future__ import annotations
 
@@ -29,140 +29,143 @@ from webcrawl.urls.exclusion_rules import OptOut, without_comment
 
 
 class UnknownTime(NamedTuple):
-    """A time of which nobody knows what became of the requests that one process made."""
+    """A time in which a process stopped abruptly: the outcomes of its requests may be lost."""
 
     since: float
-    until: float  # infinite: now
-    drone: str = ""  # of a hive; empty of a single crawl
+    until: float  # infinite if it has not ended
+    drone: str = ""  # empty for a single crawl
 
-    def has(self, one: AccountRow) -> bool:
-        """Return whether this request is one of them."""
-        return self.drone == one.drone and self.since - 1 <= one.at <= self.until
+    def has(self, request: AccountRow) -> bool:
+        """Return whether a request was made in this time, by this process."""
+        return self.drone == request.drone and self.since - 1 <= request.at <= self.until
 
 
 @dataclass
 class SiteAccount:
-    """What was asked of a site: `requests` in the order of time, then what ended without one."""
+    """All that a crawl or hive did on one site."""
 
     jobdir: Path
-    site: AskedSite
-    requests: list[AccountRow] = field(default_factory=list)
-    # URLs that ended without a request, refused ones for instance
-    unasked: list[CrawlLine] = field(default_factory=list)
+    site: RequestedSite
+    requests: list[AccountRow] = field(default_factory=list)  # in the order of time
+    # URLs that ended without a request, for instance because robots.txt forbids them
+    not_requested: list[CrawlLine] = field(default_factory=list)
     gaps: list[UnknownTime] = field(default_factory=list)
     terms: Mapping[str, str] = field(default_factory=dict)  # settings, as texts
-    # to be left alone, that name it or a part of it
-    wishes: list[OptOut] = field(default_factory=list)
-    unlogged: list[str] = field(default_factory=list)  # crawls without requests.log
-    # crawls whose requests.log lacks some that were answered
-    partly: list[str] = field(default_factory=list)
-    absent: list[str] = field(default_factory=list)  # drones of which nothing is here
+    optouts: list[OptOut] = field(default_factory=list)  # of the site, or of a part of it
+    without_log: list[str] = field(default_factory=list)  # crawls without requests.log
+    # crawls whose requests.log lacks requests that were answered
+    with_partial_log: list[str] = field(default_factory=list)
+    absent: list[str] = field(default_factory=list)  # drones whose folders are not here
 
     @property
     def first(self) -> CrawlLine | None:
-        """Return the line of the page by which the site was found first, of what has ended."""
-        ends = [one.end for one in self.requests if one.end is not None]
-        pages = [end for end in (*ends, *self.unasked) if not end.is_prerequisite]
+        """Return the line of the page of the site that ended first, or None if none has."""
+        ends = [request.end for request in self.requests if request.end is not None]
+        pages = [end for end in (*ends, *self.not_requested) if not end.is_prerequisite]
         return min(pages, key=attrgetter("at"), default=None)
 
     @property
-    def refused(self) -> list[CrawlLine]:
-        """URLs that robots.txt kept the crawl from."""
-        return [end for end in self.unasked if end.status == Status.ROBOTS_FORBIDDEN]
+    def forbidden(self) -> list[CrawlLine]:
+        """Return the lines of URLs that robots.txt forbids."""
+        return [end for end in self.not_requested if end.status == Status.ROBOTS_FORBIDDEN]
 
     @property
     def robots(self) -> list[AccountRow]:
         """Return the requests for robots.txt."""
-        return [one for one in self.requests if one.path.endswith("P")]
+        return [request for request in self.requests if request.path.endswith("P")]
 
 
-def account_of(jobdir: Path, site: AskedSite) -> SiteAccount:
-    """Read everything; NoCrawl if there is none."""
+def account_of(jobdir: Path, site: RequestedSite) -> SiteAccount:
+    """Read the account of a site from the logs and states of a crawl or hive.
+
+    Raise NoCrawl if there is none.
+    """
     crawls = JobDir.all(jobdir)
     account = SiteAccount(jobdir, site)
     is_hive = hive_of(jobdir) is not None
     account.absent = [crawl.name for crawl in absent_drones(jobdir)]
     for crawl in crawls:
-        _add(account, crawl, crawl.path.name if is_hive else "")
-    wishes = records_of(crawl.path for crawl in crawls)
-    account.wishes = [one for one in wishes if _about(one, site)]
+        _add_crawl(account, crawl, crawl.path.name if is_hive else "")
+    optouts = records_of(crawl.path for crawl in crawls)
+    account.optouts = [optout for optout in optouts if _is_about(optout, site)]
     account.requests.sort(key=attrgetter("at"))
-    account.unasked.sort(key=attrgetter("at"))
+    account.not_requested.sort(key=attrgetter("at"))
     account.gaps.sort()
     return account
 
 
-def _add(account: SiteAccount, jobdir: JobDir, drone: str) -> None:
-    """Add what a crawl or drone did on the site, and the times of which nothing is known."""
+def _add_crawl(account: SiteAccount, jobdir: JobDir, drone: str) -> None:
+    """Add the requests of a crawl or drone to the site, and the times whose outcomes may be lost."""
     site = account.site
     crawl = jobdir.path
-    noted, terms, data = jobdir.read(
+    noted, terms, saved_windows = jobdir.read(
         lambda snapshot: (lengths(snapshot), meta_row.terms(snapshot), snapshot.get(KEY))
     )
     ends = [*ends_of(crawl / LOG, noted.get(LOG, 0), site)]
-    asked = [*asked_of(crawl / REQUESTS_LOG, site, drone)]
-    without_request = joined(asked, ends)
+    logged = [*requests_of(crawl / REQUESTS_LOG, site, drone)]
+    without_request = join_ends(logged, ends)
     has_log = (crawl / REQUESTS_LOG).exists()
     if not has_log:
-        account.unlogged.append(crawl.name)
+        account.without_log.append(crawl.name)
     elif without_request:  # the log was begun later than the crawl, or has been rotated
-        account.partly.append(crawl.name)
-    account.requests += asked
+        account.with_partial_log.append(crawl.name)
+    account.requests += logged
     account.requests += [
         AccountRow(end.started or end.at, "GET", end.url, end.path, 0, end=end, drone=drone)
         for end in without_request
     ]
-    account.unasked += [end for end in ends if end.started is None]
+    account.not_requested += [end for end in ends if end.started is None]
 
-    windows = _unknown_times(read(data), max((row.at for row in asked), default=0.0))
-    # A drone that never had to do with the site has no gaps; without a log it may have made
-    # requests unknown to us
-    had_to_do_with_site = bool(asked or ends)
-    if had_to_do_with_site or not drone or not has_log:
+    last_request = max((request.at for request in logged), default=0.0)
+    # A drone without any line on the site has no gaps, unless it has no log: then it may have made
+    # requests of which no line tells.
+    has_lines = bool(logged or ends)
+    if has_lines or not drone or not has_log:
+        windows = _unknown_times(read(saved_windows), last_request)
         account.gaps += [UnknownTime(since, until, drone) for since, until in windows]
     account.terms = {**terms, **account.terms}
 
 
 def _unknown_times(saved: SavedWindows, last_request: float) -> list[tuple[float, float]]:
-    """Return the times of whose requests the log may lack some; the last may be open."""
+    """Return begin and end of the times in which the log may lack requests. The last may be open."""
     windows = [*saved.windows]
     if is_open(saved, last_request):
         windows.append((saved.at, float("inf")))
     return windows
 
 
-def _about(wish: OptOut, site: AskedSite) -> bool:
-    """Return True if a record names the site or what is above it, or something of it."""
-    rule = without_comment(wish.rule)
+def _is_about(optout: OptOut, site: RequestedSite) -> bool:
+    """Return whether an opt-out covers the site, a part of it, or a domain above it."""
+    rule = without_comment(optout.rule)
     # A rule without a scheme is for a domain and what is below it, with or without `*.`.
     domain = rule.removeprefix("*").removeprefix(".")
     try:
-        there = canonical(rule if has_scheme(rule) else f"http://{domain}/")
+        url = canonical(rule if has_scheme(rule) else f"http://{domain}/")
     except InvalidUrl:  # of a damaged state
         return False
-    is_of_site = site.has(there)
+    is_of_site = site.has(url)
     if is_of_site or "/" in rule:
         return is_of_site
-    return AskedSite(host_of(there)).has(f"http://{site.name}/")
+    return RequestedSite(host_of(url)).has(f"http://{site.name}/")
 
 
-def unknown(account: SiteAccount, one: AccountRow) -> bool:
-    """Return whether a request without an outcome lies in a gap of whoever made it."""
-    return one.end is None and any(gap.has(one) for gap in account.gaps)
+def may_have_lost_end(account: SiteAccount, request: AccountRow) -> bool:
+    """Return whether a request has no outcome, and was made when its process stopped abruptly."""
+    return request.end is None and any(gap.has(request) for gap in account.gaps)
 
 
 class NoSite(StoreError):  # noqa: N818 - reads as what it is
-    """Raised for a text that is no name of a site."""
+    """Raised for a text that is not the name of a site."""
 
 
 @dataclass(frozen=True, slots=True)
-class AskedSite:
-    """A name as URLs have it: lower case, IDNA."""
+class RequestedSite:
+    """A host and the names below it. The name is as URLs have it: lower case, IDNA."""
 
     name: str
 
     def has(self, url: str) -> bool:
-        """Return whether this URL is the site's."""
+        """Return whether a URL is of this site. False for what is no URL."""
         try:
             host = host_of(url).removesuffix(".")  # the same name, for DNS and for its owner
         except IndexError:  # a line with no URL
@@ -170,55 +173,65 @@ class AskedSite:
         return host == self.name or host.endswith(f".{self.name}")
 
     @property
-    def wanted(self) -> bytes:
-        """Return bytes that stand in every one of its URLs."""
+    def bytes_in_urls(self) -> bytes:
+        """Return bytes that all URLs of the site contain, for a quick search."""
         return self.name.encode()
 
 
-def site_of(text: str) -> AskedSite:
-    """Return the site that was named, perhaps by a URL of it."""
+def site_of(text: str) -> RequestedSite:
+    """Return the site that a text names, by its name or a URL. Raise NoSite."""
     url = text if "://" in text else f"http://{text}/"
     try:
-        return AskedSite(host_of(canonical(url)).removesuffix("."))
+        return RequestedSite(host_of(canonical(url)).removesuffix("."))
     except InvalidUrl as error:
         raise NoSite(f"{text}: is not the name of a site") from error
 
 
-ROUNDED = 0.002  # seconds by which two times in milliseconds may differ that are the same
+# The logs have milliseconds: the sum of a begin and a duration may differ from the true end by so
+# many seconds.
+ROUNDING_SECONDS = 0.002
 
 
 @dataclass(slots=True)
 class AccountRow:
-    """A line of requests.log, and what came of it as far as that is known."""
+    """A request, and its outcome if that is known."""
 
     at: float
     method: str
     url: str
-    path: str
-    tries: int
+    path: str  # discovery path; that of a robots.txt ends in P
+    tries: int  # before this one
     waited: float | None = None  # seconds since the host's last answer
     needed: float = 0.0  # seconds, by the rule
-    rule: str = ""
+    rule: str = ""  # which the wait follows
     end: CrawlLine | None = None
-    drone: str = ""  # which of a hive's asked; empty of a single crawl
+    drone: str = ""  # which made it; empty for a single crawl
 
 
-def ends_of(path: Path, length: int, site: AskedSite) -> Iterator[CrawlLine]:
+def ends_of(path: Path, length: int, site: RequestedSite) -> Iterator[CrawlLine]:
     """Yield the site's lines among the first `length` bytes of crawl.log."""
-    for line in lines_with(path, site.wanted, length):
-        if (end := crawl_line.read(line)) is not None and site.has(end.url):
+    for line in lines_with(path, site.bytes_in_urls, length):
+        end = crawl_line.read(line)
+        if end is not None and site.has(end.url):
             yield end
 
 
-def asked_of(path: Path, site: AskedSite, drone: str = "") -> Iterator[AccountRow]:
-    """Yield the site's lines of requests.log, all of it: no checkpoint knows where it ends."""
-    for line in lines_with(path, site.wanted):
-        if (sent := read_request_line(line)) is not None and site.has(sent.url):
-            yield AccountRow(*sent, drone=drone)
+def requests_of(path: Path, site: RequestedSite, drone: str = "") -> Iterator[AccountRow]:
+    """Yield the site's requests of requests.log.
+
+    All of the file is read: it is never cut back, so that no checkpoint says where it ends.
+    """
+    for line in lines_with(path, site.bytes_in_urls):
+        request = read_request_line(line)
+        if request is not None and site.has(request.url):
+            yield AccountRow(*request, drone=drone)
 
 
 def lines_with(path: Path, wanted: bytes, length: int | None = None) -> Iterator[bytes]:
-    """Yield the lines of a file, or of its first `length` bytes, that have these bytes."""
+    """Yield the lines of a file that contain these bytes, among its first `length` bytes.
+
+    Yield none if the file is missing.
+    """
     try:
         file = regular(path)
     except FileNotFoundError:
@@ -233,24 +246,25 @@ def lines_with(path: Path, wanted: bytes, length: int | None = None) -> Iterator
                 yield from (line for line in piece.split(b"\n") if wanted in line)
 
 
-def joined(asked: list[AccountRow], ends: list[CrawlLine]) -> list[CrawlLine]:
-    """Give each request what came of it, and return the ends that have no request.
+def join_ends(requests: list[AccountRow], ends: list[CrawlLine]) -> list[CrawlLine]:
+    """Set the outcome of each request, and return the ends that have no request.
 
-    An end belongs to the last request for its URL that was sent before it. Others for it were tried
-    again, or repeated after a kill.
+    An end belongs to the last request for its URL before it. Earlier requests for the URL were
+    retried, or repeated after a kill.
     """
     by_url: dict[str, list[AccountRow]] = defaultdict(list)
-    # not as in the log if the machine's clock was set back
-    for one in sorted(asked, key=attrgetter("at")):
-        by_url[one.url].append(one)
-    alone: list[CrawlLine] = []
+    # The log is not in the order of time if the machine's clock was set back.
+    for request in sorted(requests, key=attrgetter("at")):
+        by_url[request.url].append(request)
+    without_request: list[CrawlLine] = []
     for end in ends:
         if end.started is None:
-            continue  # no request
-        there = by_url.get(end.url, [])
-        place = bisect_right(there, end.started + end.seconds + ROUNDED, key=lambda one: one.at) - 1
-        if place >= 0 and there[place].end is None:
-            there[place].end = end
+            continue  # ended without a request
+        of_url = by_url.get(end.url, [])
+        ended_at = end.started + end.seconds + ROUNDING_SECONDS
+        place = bisect_right(of_url, ended_at, key=attrgetter("at")) - 1
+        if place >= 0 and of_url[place].end is None:
+            of_url[place].end = end
         else:
-            alone.append(end)
-    return alone
+            without_request.append(end)
+    return without_request

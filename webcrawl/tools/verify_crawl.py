@@ -1,7 +1,4 @@
-"""Checks everything that a crawl left, in one read transaction.
-
-It writes nothing and waits for no lock.
-"""
+"""Checks all files that a crawl left, in one read transaction. Writes nothing, waits for no lock."""
 
 from __future__ import annotations
 
@@ -49,46 +46,51 @@ from webcrawl.store.output import OPEN, Mark
 from webcrawl.store.write_ahead_log import check_log
 
 P = ParamSpec("P")
-# before a name, among the figures: a finished file that its owner has taken away
-ABSENT = "absent "
-# What only some crawls have, by its row in the table meta: the dotted path of a check that is
-# loaded for those alone.
+ABSENT = "absent "  # begins the figure of a finished file that is not here any more
+# Checks of rows in the table meta that only some crawls have. They are loaded for those alone.
 CHECKS_BY_ROW = {"walk": "webcrawl.lab.walks.walkers.check_walk"}
-TRIES, PAUSE = 3, 1.0  # seconds: a crawl takes less to open its files
+# A crawl that starts meanwhile changes its files. It has opened them within a second.
+MAX_TRIES = 3
+RETRY_SECONDS = 1.0
 
 
 def verify(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Yield each damaged place; afterwards `found` has the summary's figures.
+    """Yield each damaged place of a crawl. Afterwards `found` has the figures of the summary.
 
-    StoreError: the check is impossible.
+    Raise StoreError if the check is impossible.
     """
     state = jobdir / "state"
     if not is_crawl(jobdir) and (state / "crawl.db-wal").exists():
         yield DamagedFile(state / "crawl.db-wal", 0, "the log exists, but crawl.db is missing")
         return
     JobDir.open(jobdir)
-    for left in reversed(range(TRIES)):
-        sound, mine = True, Counter[str]()
+    for tries_left in reversed(range(MAX_TRIES)):
+        is_sound = True
+        figures = Counter[str]()
         try:
-            for damage in _unchanged(jobdir, mine):
-                sound = False
+            for damage in _check_once(jobdir, figures):
+                is_sound = False
                 yield damage
         except Changed:
-            if not sound or not left:
+            # Damage that was yielded cannot be taken back.
+            if not is_sound or not tries_left:
                 raise
-            time.sleep(PAUSE)  # until the crawl that has just started has a log to read from
+            time.sleep(RETRY_SECONDS)
         else:
-            found.update(mine)
+            found.update(figures)
             return
 
 
-def _unchanged(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Yield the damage found while nothing changes: a mixture would look damaged, too."""
-    # before the snapshot: it opens and closes the log's index
+def _check_once(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
+    """Yield the damage in one snapshot.
+
+    Raise Changed if a crawl has written since: a mixture of two states would look damaged, too.
+    """
+    # This comes before the snapshot, because it opens and closes the log's index.
     log = list(check_log(jobdir / "state/crawl.db-wal"))
     snapshot, files = opened(jobdir / "state")
     try:
-        for damage in chain(log, _all(snapshot, files, jobdir, found)):
+        for damage in chain(log, _check_all(snapshot, files, jobdir, found)):
             snapshot.check_still()
             yield damage
         snapshot.check_still()
@@ -97,9 +99,10 @@ def _unchanged(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
         snapshot.close()
 
 
-def _all(
+def _check_all(
     snapshot: Snapshot, files: SeenFiles, jobdir: Path, found: Counter[str]
 ) -> Iterator[DamagedFile]:
+    """Run all checks, of the state first and then of the files that it names."""
     yield from guarded(snapshot.check)
     yield from guarded(meta_row.check_sums, snapshot)
     yield from guarded(check_seen, snapshot, files, found)
@@ -131,7 +134,7 @@ def _all(
 def guarded(
     check: Callable[P, Iterator[DamagedFile]], *args: P.args, **kwargs: P.kwargs
 ) -> Iterator[DamagedFile]:
-    """Report damage that ends one check, so that the others still run."""
+    """Yield the damage that a check finds, and that which ends it, so that others still run."""
     try:
         yield from check(*args, **kwargs)
     except DamagedFile as damage:
@@ -139,43 +142,44 @@ def guarded(
 
 
 def check_outputs(snapshot: Snapshot, jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Read all outputs.
+    """Check the contents of all output files.
 
-    Count files, bytes noted, bytes after those, records and lines, and absent files.
+    Count files, records, lines and absent files, the bytes that the checkpoint counts, and the
+    bytes behind those.
     """
     texts = TextFileCheck(jobdir, lengths(snapshot).get(LOG, 0), found)
     stored, store = stored_files_at_checkpoint(snapshot)
 
     def absent(name: str, length: int) -> Iterator[DamagedFile]:
-        """Count a file that was taken away by its owner or the crawl, or report the damage."""
+        """Count a file that its owner has moved away or the crawl has uploaded, or report it."""
         if texts.holds(name):
             texts.absent()
         copy = stored.get(name)
-        if copy is None and store:  # it may have been stored since the checkpoint
-            copy = stored_files_of_crawl(jobdir)[0].get(name)
-        is_in_store = copy is not None and not copy.is_taken
-        if copy is not None and is_in_store:
+        if copy is None and store:  # the upload may have ended after the checkpoint
+            copy = stored_of(jobdir)[0].get(name)
+        if copy is not None and not copy.is_taken:
             found[f"{IN_STORE}{copy.address}"] += 1
             return
-        damage = _damage_of_absence(jobdir, name, store if copy is None else "")
+        store_without_copy = store if copy is None else ""
+        damage = _damage_of_absence(jobdir, name, store_without_copy)
         if damage:
             yield DamagedFile(jobdir / name, 0, f"missing, {length} bytes expected: {damage}")
         else:
             found[f"{ABSENT}{name}"] += 1
 
-    yield from each_noted(snapshot, jobdir, _Check(snapshot, found, texts), absent)
+    yield from each_noted(snapshot, jobdir, _FileCheck(snapshot, found, texts), absent)
     yield from texts.rest()
-    found["behind"] += sum(_unnoted(jobdir, lengths(snapshot)))
-    if is_locked(jobdir):
+    found["behind"] += sum(_sizes_of_new_files(jobdir, lengths(snapshot)))
+    if is_locked(jobdir):  # the crawl runs, and will save them
         found["unsaved"] = found.pop("behind")
-    elif is_clean(snapshot):
+    elif is_clean(snapshot):  # the run had saved all of its own
         found["foreign"] = found.pop("behind")
 
 
 def _damage_of_absence(jobdir: Path, name: str, store: str) -> str:
-    """Return why the absence of a finished file is damage; empty if its owner may have taken it.
+    """Return why the absence of a finished file is damage; empty if its owner may have moved it.
 
-    `store`: where a copy of it should lie, and does not; empty if none should.
+    `store` is the store that should have a copy and has none; empty if there need not be one.
     """
     if store and belongs_in_store(name):
         return f"it is neither here nor in {store}"
@@ -185,59 +189,65 @@ def _damage_of_absence(jobdir: Path, name: str, store: str) -> str:
     return ""
 
 
-def _unnoted(jobdir: Path, noted: Mapping[str, int]) -> Iterator[int]:
-    """Yield the sizes of files begun since the last checkpoint; a crawl may rename them."""
+def _sizes_of_new_files(jobdir: Path, noted: Mapping[str, int]) -> Iterator[int]:
+    """Yield the bytes of each file that the crawl has begun since the last checkpoint."""
     for path in jobdir.glob(f"*/*{OPEN}"):
         name = path.relative_to(jobdir).as_posix()
         if length_of(name, noted) is None:
-            with suppress(FileNotFoundError):
+            with suppress(FileNotFoundError):  # a running crawl has renamed it
                 yield path.stat().st_size
 
 
 @dataclass(slots=True)
-class _Check:
-    """Checks each file as what it is."""
+class _FileCheck:
+    """Checks each output file by its kind: an index, an archive, a log or texts."""
 
     snapshot: Snapshot
     found: Counter[str]
     texts: TextFileCheck
-    # until their archives follow, which come next by name
+    # Sound indexes by the names of their archives, which come next in the order of names.
     indexes: dict[str, IndexLines] = field(default_factory=dict)
 
     def __call__(self, path: Path, file: BinaryIO, name: str, mark: Mark) -> Iterator[DamagedFile]:
-        length, bytes_crc = mark
+        """Yield the damage in a file, of which the checkpoint counts the bytes that `mark` has."""
+        length, expected_crc = mark
         size = os.fstat(file.fileno()).st_size
         self.found["files"] += 1
         self.found["bytes"] += length
         self.found["behind"] += max(0, size - length)
-        sound = True
         if size < length:
-            # what its lines are about may be gone: the loss is reported once
+            # The index of a torn archive names records that are gone: the loss is reported once.
             self.indexes.pop(name, None)
-        index = self._index(path, file, name, min(size, length))
-        form = index.read() if index else self._form(path, file, name, min(size, length))
-        for damage in chain(check_length(path, file, name, mark), form):
-            sound = False
+        to_read = min(size, length)
+        index = self._index(path, file, name, to_read)
+        content = index.read() if index else self._check_content(path, file, name, to_read)
+        is_sound = True
+        for damage in chain(check_length(path, file, name, mark), content):
+            is_sound = False
             yield damage
-        if index is not None and sound:
+        if not is_sound:  # the places are reported, and the checksum must be wrong
+            return
+        if index is not None:
             self.indexes[archive_of(name)] = index
-        # else the places were reported
-        if sound and (index.crc() if index else crc_of(file, length)) != bytes_crc:
+        actual_crc = crc_of(file, length) if index is None else index.crc()
+        if actual_crc != expected_crc:
             yield DamagedFile(path, 0, f"wrong checksum of the first {length} bytes")
 
     def _index(self, path: Path, file: BinaryIO, name: str, length: int) -> IndexLines | None:
+        """Return the lines of an index, or None for another file."""
         if not name.removesuffix(OPEN).endswith(INDEX):
             return None
-        if name.endswith(OPEN) and path.suffix != OPEN:  # finished since the checkpoint, so sorted
-            return IndexLines(
-                path,
-                file,
-                os.fstat(file.fileno()).st_size,
-                lengths(self.snapshot).get(archive_of(name), 0),
-            )
-        return IndexLines(path, file, length)
+        is_finished_since = name.endswith(OPEN) and path.suffix != OPEN
+        if not is_finished_since:
+            return IndexLines(path, file, length)
+        # Finishing has sorted it, so that the first bytes are not those of the checkpoint.
+        size = os.fstat(file.fileno()).st_size
+        return IndexLines(path, file, size, lengths(self.snapshot).get(archive_of(name), 0))
 
-    def _form(self, path: Path, file: BinaryIO, name: str, length: int) -> Iterator[DamagedFile]:
+    def _check_content(
+        self, path: Path, file: BinaryIO, name: str, length: int
+    ) -> Iterator[DamagedFile]:
+        """Yield the damage in texts, in a log or in an archive; nothing of a file of another kind."""
         if self.texts.holds(name.removesuffix(OPEN)):
             yield from self.texts.check(path, file, length)
         elif name in SHAPES:
@@ -249,13 +259,17 @@ class _Check:
 def check_statistics(
     snapshot: Snapshot, jobdir: Path, damaged: AbstractSet[Path], found: Counter[str]
 ) -> Iterator[DamagedFile]:
-    """Check the statistics kept from the crawl's beginning, unless the log is `damaged`."""
+    """Yield damage if the statistics count other lines than crawl.log has.
+
+    Statistics that were not kept from the crawl's start, and a damaged log, are not compared.
+    """
     value = snapshot.get(STATISTICS)
     if value is None or jobdir / LOG in damaged:
         return
     try:
         saved = msgpack.unpackb(value, strict_map_key=False)
-        lines, since = int(saved["lines"]), int(saved["since"])
+        lines = int(saved["lines"])
+        since = int(saved["since"])
     except (ValueError, TypeError, KeyError) as error:
         yield snapshot.damaged(f"table meta, {STATISTICS}: {error!r}")
         return

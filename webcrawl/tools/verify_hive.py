@@ -1,4 +1,7 @@
-"""Checks a hive: each drone as a crawl, then what they say of each other (docs/verify-move-upgrade.md)."""
+"""Checks a hive (docs/verify-move-upgrade.md): each drone as a crawl, then the drones together.
+
+No two drones may have the same URL, record or host.
+"""
 
 from __future__ import annotations
 
@@ -50,38 +53,39 @@ from webcrawl.store.lines import LONGEST_LINE, lines_of
 from webcrawl.store.output import OPEN
 from webcrawl.tools.verify_crawl import ABSENT, guarded, verify
 
-TOLD = 20  # places of each kind; of the others only how many there are
-Crawls = Mapping[int, Path]  # by position
-# a name, and where a drone has it: a file and a byte of it
-Named = Iterator[tuple[bytes, Path, int]]
-Has = Callable[[Path], Named]  # what a drone has
+MAX_PLACES = 20  # of damage of one kind; the rest is counted
+Crawls = Mapping[int, Path]  # by their positions in the hive
+# Names of a drone (URLs or hosts), and the place of each: a file and a byte of it.
+PlacedNames = Iterator[tuple[bytes, Path, int]]
+NamesOfCrawl = Callable[[Path], PlacedNames]
 
 
 def verify_hive(jobdir: Path, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Check all drones as `verify` checks one crawl; the figures are sums.
+    """Yield each damaged place of a hive. Afterwards `found` has the sums of the drones' figures.
 
     Raise StoreError if the check is impossible.
     """
     crawls: dict[int, Path] = {}
     for number, crawl in enumerate(crawls_of(jobdir)):
-        mine = Counter[str]()
+        figures = Counter[str]()
         try:
-            yield from verify(crawl, mine)
+            yield from verify(crawl, figures)
         except NoCrawl:
             yield DamagedFile(crawl / STATE, 0, "the state of this drone of the hive is missing")
             continue
         crawls[number] = crawl
-        found.update({_named(name, crawl): many for name, many in mine.items()})
+        found.update({_figure_of_hive(name, crawl): value for name, value in figures.items()})
     found["drones"] = len(crawls)
-    yield from guarded(_members, [*crawls.values()])
-    yield from guarded(_once, crawls, found, "pages", pages, "is also in the log of {}")
-    yield from guarded(_archives, crawls, found)
-    yield from guarded(_once, crawls, found, "hosts in use", hosts, "also has URLs in {}")
+    yield from guarded(_check_members, [*crawls.values()])
+    yield from guarded(_check_once, crawls, found, "pages", pages, "is also in the log of {}")
+    yield from guarded(_check_archives, crawls, found)
+    yield from guarded(_check_once, crawls, found, "hosts in use", hosts, "also has URLs in {}")
     yield from stats_file.check(jobdir)
 
 
-def _members(crawls: Collection[Path]) -> Iterator[DamagedFile]:
+def _check_members(crawls: Collection[Path]) -> Iterator[DamagedFile]:
     """Check what the drones say of each other, and whether each has kept to its own hosts."""
+    # Read twice, because the drones may run: what one sends, another may receive in between.
     before = _standings(crawls)
     after = _standings(crawls)
     yield from check_identities(after)
@@ -90,21 +94,25 @@ def _members(crawls: Collection[Path]) -> Iterator[DamagedFile]:
     owner = owner_of(after.values())
     if owner is None:
         return
+    of_own_hosts = (
+        LogSubject.PAGE,
+        LogSubject.PREREQUISITE,
+        LogSubject.REVISIT,
+        LogSubject.BLOCK_PAGE,
+    )
     for crawl, standing in after.items():
-        urls = lines(
-            crawl, (LogSubject.PAGE, LogSubject.PREREQUISITE, LogSubject.REVISIT, LogSubject.WALLED)
-        )
+        urls = logged_urls(crawl, of_own_hosts)
         yield from _first(check_owners(standing.drone, urls, owner))
 
 
 def _standings(crawls: Collection[Path]) -> dict[Path, SavedDrone]:
-    """Return what the crawls that belong to a hive say of it."""
-    found = {}
+    """Return what the checkpoints say of the hive, without crawls that belong to none."""
+    standings = {}
     for crawl in crawls:
         standing = saved_drone_of(crawl)
         if standing is not None:
-            found[crawl] = standing
-    return found
+            standings[crawl] = standing
+    return standings
 
 
 def _by_drone(standings: Mapping[Path, SavedDrone]) -> dict[int, SavedDrone]:
@@ -112,9 +120,9 @@ def _by_drone(standings: Mapping[Path, SavedDrone]) -> dict[int, SavedDrone]:
 
 
 def _first(damages: Iterator[DamagedFile]) -> Iterator[DamagedFile]:
-    """Yield some of the damages, and how many more there are."""
+    """Yield the first damages, and how many more there are."""
     path = None
-    for damage in islice(damages, TOLD):
+    for damage in islice(damages, MAX_PLACES):
         path = damage.path
         yield damage
     more = sum(1 for _ in damages)
@@ -122,159 +130,165 @@ def _first(damages: Iterator[DamagedFile]) -> Iterator[DamagedFile]:
         yield DamagedFile(path, 0, f"{more} more of this kind")
 
 
-def _named(figure: str, crawl: Path) -> str:
-    """Return a name as it is in the hive: names of absent files are below the drone's folder."""
+def _figure_of_hive(figure: str, crawl: Path) -> str:
+    """Return the name of a drone's figure in the hive; absent files are below the drone's folder."""
     if not figure.startswith(ABSENT):
         return figure
     return f"{ABSENT}{crawl.name}/{figure.removeprefix(ABSENT)}"
 
 
-def _once(
-    crawls: Crawls, found: Counter[str], figure: str, has: Has, why: str
+def _check_once(
+    crawls: Crawls, found: Counter[str], figure: str, names_of: NamesOfCrawl, why: str
 ) -> Iterator[DamagedFile]:
-    names, twice = shared({number: partial(has, crawl) for number, crawl in crawls.items()})
-    found[figure] = names
-    yield from _first(_told(crawls, twice, why))
+    """Count the names that the drones have, and yield those that more than one drone has."""
+    names_by_drone = {number: partial(names_of, crawl) for number, crawl in crawls.items()}
+    found[figure], shared = shared_names(names_by_drone)
+    yield from _first(_damages(crawls, shared, why))
 
 
-def _archives(crawls: Crawls, found: Counter[str]) -> Iterator[DamagedFile]:
-    """Check that no two drones have archived the same URL for good.
+def _check_archives(crawls: Crawls, found: Counter[str]) -> Iterator[DamagedFile]:
+    """Count the archived URLs, and yield those of which two drones have the final answer.
 
-    Several drones may ask for a robots.txt, and for what pages await; only the log says which
-    URLs are such.
-
-    A host may change hands between two attempts at a URL, those that a wall answers too, and
-    between two fetches of a page.
+    Several drones may request a robots.txt, or a download that pages await. A host may move to
+    another drone between two fetches of a page, and between two attempts at a URL, of which a
+    block page is one. Only the log tells which URLs these are.
     """
-    names, twice = shared({number: partial(archived, crawl) for number, crawl in crawls.items()})
-    found["archived"] = names
-    by_log = {visible(one.name.decode()).encode(): one for one in twice}
-    if by_log:
+    names_by_drone = {number: partial(archived, crawl) for number, crawl in crawls.items()}
+    found["archived"], shared = shared_names(names_by_drone)
+    by_logged_url = {visible(name.name.decode()).encode(): name for name in shared}
+    if by_logged_url:
+        may_be_shared = (
+            LogSubject.PREREQUISITE,
+            LogSubject.AWAITED,
+            LogSubject.REVISIT,
+            LogSubject.BLOCK_PAGE,
+        )
         for crawl in crawls.values():
-            for name, _, _ in lines(
-                crawl,
-                (
-                    LogSubject.PREREQUISITE,
-                    LogSubject.AWAITED,
-                    LogSubject.REVISIT,
-                    LogSubject.WALLED,
-                ),
-            ):
-                by_log.pop(name, None)
-    final = [
-        one
-        for one in by_log.values()
-        if sum(not tried_again(*place) for place in one.places.values()) > 1
+            for url, _, _ in logged_urls(crawl, may_be_shared):
+                by_logged_url.pop(url, None)
+    has_two_ends = [
+        name
+        for name in by_logged_url.values()
+        if sum(not was_retried(*place) for place in name.places.values()) > 1
     ]
-    yield from _first(_told(crawls, final, "is also in the archive of {}"))
+    yield from _first(_damages(crawls, has_two_ends, "is also in the archive of {}"))
 
 
-def _told(crawls: Crawls, twice: Iterable[SharedName], why: str) -> Iterator[DamagedFile]:
-    for one in twice:
-        (first, _), *others = one.places.items()
-        for _, (path, at) in others:
-            yield DamagedFile(
-                path, at, f"{one.name.decode(errors='replace')} {why.format(crawls[first].name)}"
-            )
+def _damages(crawls: Crawls, shared: Iterable[SharedName], why: str) -> Iterator[DamagedFile]:
+    """Yield a damage for each drone that has a name which another has already."""
+    for name in shared:
+        (first, _), *others = name.places.items()
+        words = f"{name.name.decode(errors='replace')} {why.format(crawls[first].name)}"
+        for _, (path, offset) in others:
+            yield DamagedFile(path, offset, words)
 
 
-# -- what several drones have of which each may have only its own: URLs, records, hosts
+# -- the names of which each drone may have only its own: URLs, records, hosts
 
 ROBOTS = b"/robots.txt"
-BLOCK = 1 << 14  # bytes of a record that are read, which a metadata record seldom has
+# Bytes of a record that are read. A metadata record, which tells of a retry, is seldom longer.
+MAX_RECORD_BYTES = 1 << 14
 
 
 class LogSubject(Enum):
-    """The subject of a line of the log."""
+    """The subject of a line of crawl.log. Only a PAGE must be in the log of one drone alone."""
 
     PAGE = auto()
-    # robots.txt, which the former and the present owner of a host may ask for
+    # robots.txt: the former and the present owner of a host may both request it.
     PREREQUISITE = auto()
-    REVISIT = auto()  # a page that was fetched again: its host may have changed hands since
-    AWAITED = auto()  # a download inside a page: pages of several drones may await the same
-    # an answer of a wall: the URL is asked for again, and its host may have changed hands by then
-    WALLED = auto()
+    # A page that was fetched again: its host may have moved to another drone since.
+    REVISIT = auto()
+    # A download inside a page: pages of several drones may await the same URL.
+    AWAITED = auto()
+    # The URL of a block page is tried again, and its host may have moved to another drone by then.
+    BLOCK_PAGE = auto()
 
 
-def lines(crawl: Path, kinds: Container[LogSubject]) -> Named:
-    """URLs of the log, of these kinds."""
+def logged_urls(crawl: Path, subjects: Container[LogSubject]) -> PlacedNames:
+    """Yield the URLs of crawl.log as of the last checkpoint whose lines have these subjects."""
     path = crawl / LOG
     length = _noted(crawl).get(LOG, 0)
-    if not path.exists():  # reported
+    if not path.exists():  # reported with the drone
         return
-    for at, fields in each(path, 0, length):
-        if len(fields) == FIELDS and _kind(fields) in kinds:
-            yield fields[URL], path, at
+    for offset, fields in each(path, 0, length):
+        if len(fields) == FIELDS and _subject(fields) in subjects:
+            yield fields[URL], path, offset
 
 
-def _kind(fields: list[bytes]) -> LogSubject:
+def _subject(fields: list[bytes]) -> LogSubject:
+    """Return the subject of a line of crawl.log. Bytes that are damaged are replaced."""
     if fields[PATH][-1:] == PREREQUISITE:
         return LogSubject.PREREQUISITE
-    # a damaged line was reported with its drone
     notes = fields[NOTES].decode(errors="replace").split(",")
     if REVISIT in notes:
         return LogSubject.REVISIT
     if INLINE in notes:
         return LogSubject.AWAITED
-    return LogSubject.WALLED if walled(notes) else LogSubject.PAGE
+    return LogSubject.BLOCK_PAGE if walled(notes) else LogSubject.PAGE
 
 
-def pages(crawl: Path) -> Named:
-    """URLs that have ended."""
-    return lines(crawl, (LogSubject.PAGE,))
+def pages(crawl: Path) -> PlacedNames:
+    """Yield the URLs of pages that have ended."""
+    return logged_urls(crawl, (LogSubject.PAGE,))
 
 
-def hosts(crawl: Path) -> Named:
-    """Yield hosts with URLs. A record without any stays behind when its slot moves."""
+def hosts(crawl: Path) -> PlacedNames:
+    """Yield the hosts with URLs. When a host moves, a record without URLs stays behind."""
     with Snapshot(crawl / "state") as snapshot:
         for (name,) in snapshot.rows("SELECT name FROM host WHERE state > 0"):
             yield name.encode(), snapshot.path, 0
         snapshot.check_still()
 
 
-def archived(crawl: Path) -> Named:
-    """Yield the URLs of which the archive has an answer: by its index, or else its records."""
+def archived(crawl: Path) -> PlacedNames:
+    """Yield the URLs of archived answers, by the indexes or, where there is none, by the records."""
     noted = _noted(crawl)
     for name, length in noted.items():
         if name.removesuffix(OPEN).endswith(INDEX):
-            yield from _indexed(crawl, name, length)
+            yield from _urls_in_index(crawl, name, length)
         elif name.removesuffix(OPEN).endswith(ARCHIVE) and index_of(name) not in noted:
-            yield from _recorded(crawl, name, length)
+            yield from _urls_in_archive(crawl, name, length)
 
 
-def _indexed(crawl: Path, name: str, length: int) -> Named:
+def _urls_in_index(crawl: Path, name: str, length: int) -> PlacedNames:
+    """Yield the URLs in an index, without robots.txt."""
     file = open_noted(crawl, name)
-    if file is None:  # reported, or taken away
+    if file is None:  # reported with the drone, or moved away by its owner
         return
     with file:
-        for at, line in lines_of(file, length):
-            with suppress(BadLine):  # reported
+        for offset, line in lines_of(file, length):
+            with suppress(BadLine):  # reported with the drone
                 url = read_index_line(line).url.encode()
                 if not url.endswith(ROBOTS):
-                    yield url, Path(file.name), at
+                    yield url, Path(file.name), offset
 
 
-def tried_again(path: Path, at: int) -> bool:
-    """Return whether the archive has this answer as one that was not the last attempt.
+def was_retried(path: Path, offset: int) -> bool:
+    """Return whether an archived answer was not the last attempt at its URL.
 
-    `path` and `at`: the place of the answer's first record, or of its line in an index.
+    `path` and `offset` are the place of the answer's first record, or of its line in an index.
+    Return False if the answer cannot be read.
     """
     with suppress(BadLine, NotWarc, OSError):
         if INDEX in path.name:
             with regular(path) as file:
-                file.seek(at)
+                file.seek(offset)
                 line = read_index_line(file.readline(LONGEST_LINE))
             archive = open_noted(path.parent, line.file)
             if archive is None:
                 return False
             archive.close()
-            path, at = Path(archive.name), line.offset
-        with RecordReader(path, BLOCK, ignore_loss, unpacked_stream.RecordStart(at, 0)) as records:
-            return any(is_repeat(capture) for capture in islice(captures(records, ignore_loss), 1))
+            path = Path(archive.name)
+            offset = line.offset
+        start = unpacking.RecordStart(offset, 0)
+        with RecordReader(path, MAX_RECORD_BYTES, ignore, start) as records:
+            first = next(iter(captures(records, ignore)), None)
+            return first is not None and is_repeat(first)
     return False
 
 
-def _recorded(crawl: Path, name: str, length: int) -> Named:
+def _urls_in_archive(crawl: Path, name: str, length: int) -> PlacedNames:
+    """Yield the URLs of answers in an archive file, without robots.txt and a browser's views."""
     file = open_noted(crawl, name)
     if file is None:
         return
@@ -289,9 +303,9 @@ def _recorded(crawl: Path, name: str, length: int) -> Named:
                 if is_answer and not url.endswith(ROBOTS) and not is_view(record.url):
                     yield url, Path(file.name), record.place.offset
     except FileNotFoundError:  # a running crawl has finished it at this moment
-        yield from _recorded(crawl, name, length)
-    except NotWarc:
-        return  # reported
+        yield from _urls_in_archive(crawl, name, length)
+    except NotWarc:  # reported with the drone
+        return
 
 
 def _noted(crawl: Path) -> dict[str, int]:
@@ -299,53 +313,57 @@ def _noted(crawl: Path) -> dict[str, int]:
     return JobDir(crawl).read(lengths)
 
 
-MOST = 1 << 14  # hashes whose names are looked for
+MAX_SHARED_HASHES = 1 << 14  # whose names are looked for; 20 are reported
 Place = tuple[Path, int]  # a file and a byte of it
-Names = Callable[[], Named]  # what a drone has; it may be read twice
+ReadNames = Callable[[], PlacedNames]  # reads the names of a drone, and may be called twice
 COUNT = "SELECT coalesce(sum(drones), 0) FROM (SELECT count(DISTINCT drone) AS drones FROM claim GROUP BY hash)"
 SHARED = "SELECT hash FROM claim GROUP BY hash HAVING min(drone) < max(drone) LIMIT ?"
 
 
 @dataclass(frozen=True, slots=True)
 class SharedName:
-    """A name that several drones have, and where each has it first."""
+    """A name that several drones have, and the first place in which each has it."""
 
     name: bytes
-    places: dict[int, Place]
+    places: dict[int, Place]  # by drone
 
 
-def shared(drones: Mapping[int, Names]) -> tuple[int, list[SharedName]]:
-    """Return the number of names, once per drone that has it; and the first that several have.
+def shared_names(names_by_drone: Mapping[int, ReadNames]) -> tuple[int, list[SharedName]]:
+    """Return the number of names, counted once per drone, and those that several drones have.
 
-    SQLite sorts their hashes, on disk. What hashes find is read once more: only names that are
-    equal then count, so that what a running crawl moves meanwhile does not.
+    SQLite sorts hashes of the names, on disk. The names of shared hashes are then read once more.
+    Only names that are equal at that time count: a running crawl may have moved others meanwhile.
     """
-    count, wanted = _shared_hashes(drones)
-    if not wanted:
+    count, shared_hashes = _shared_hashes(names_by_drone)
+    if not shared_hashes:
         return count, []
-    found: dict[bytes, dict[int, Place]] = {}
-    for drone, names in drones.items():
-        for name, path, at in names():
-            if hash(name) in wanted:
-                found.setdefault(name, {}).setdefault(drone, (path, at))
-    return count, [SharedName(name, places) for name, places in found.items() if len(places) > 1]
+    places_by_name: dict[bytes, dict[int, Place]] = {}
+    for drone, read_names in names_by_drone.items():
+        for name, path, offset in read_names():
+            if hash(name) in shared_hashes:
+                places_by_name.setdefault(name, {}).setdefault(drone, (path, offset))
+    shared = [
+        SharedName(name, places) for name, places in places_by_name.items() if len(places) > 1
+    ]
+    return count, shared
 
 
-def _shared_hashes(drones: Mapping[int, Names]) -> tuple[int, set[int]]:
-    """Return the number of distinct names of each drone, summed, and up to MOST hashes that more
-    than one drone has.
+def _shared_hashes(names_by_drone: Mapping[int, ReadNames]) -> tuple[int, set[int]]:
+    """Return the number of distinct names of each drone, summed, and hashes that several have.
+
+    At most MAX_SHARED_HASHES are returned. Raise StoreError if SQLite cannot sort them on disk.
     """
     try:
         with closing(sqlite3.connect("")) as db:  # a file that SQLite removes
             db.execute("PRAGMA journal_mode = OFF")
             db.execute("CREATE TABLE claim (hash INTEGER, drone INTEGER)")
-            for drone, names in drones.items():
+            for drone, read_names in names_by_drone.items():
                 db.executemany(
                     "INSERT INTO claim VALUES (?, ?)",
-                    ((hash(name), drone) for name, _, _ in names()),
+                    ((hash(name), drone) for name, _, _ in read_names()),
                 )
             ((count,),) = db.execute(COUNT)
-            wanted = {number for (number,) in db.execute(SHARED, (MOST,))}
+            shared = {number for (number,) in db.execute(SHARED, (MAX_SHARED_HASHES,))}
     except sqlite3.Error as error:
         raise StoreError(f"a temporary file of SQLite cannot be written: {error}") from error
-    return count, wanted
+    return count, shared

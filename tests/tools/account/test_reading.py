@@ -22,16 +22,16 @@ from webcrawl.store.requests_log import KEY
 from webcrawl.tools.account_page import csv_lines, kept, page
 from webcrawl.tools.site_account import (
     AccountRow,
-    AskedSite,
     NoSite,
+    RequestedSite,
     SiteAccount,
     UnknownTime,
     account_of,
-    asked_of,
     ends_of,
-    joined,
+    join_ends,
+    may_have_lost_end,
+    requests_of,
     site_of,
-    unknown,
 )
 
 AT = 1_795_312_744.514
@@ -74,7 +74,7 @@ def test_times_are_read_as_they_are_written():
 )
 def test_the_name_of_a_site(text, name):
     """As URLs have it; any URL of the site will do."""
-    assert site_of(text) == AskedSite(name)
+    assert site_of(text) == RequestedSite(name)
 
 
 @pytest.mark.parametrize("text", ["", "a b", "http://"])
@@ -98,7 +98,7 @@ def test_an_answer_belongs_to_the_last_request_before_its_end():
     first, again, later = asked(1.0), asked(2.0, 1), asked(5.0)
     ends = [end(1.99), end(9.0, url="http://a.test/other")]
 
-    assert joined([first, again, later], ends) == [ends[1]]
+    assert join_ends([first, again, later], ends) == [ends[1]]
     assert (first.end, again.end, later.end) == (None, ends[0], None)
 
 
@@ -109,7 +109,7 @@ def test_an_answer_belongs_to_its_request_where_the_clock_was_set_back():
     ahead, later = asked(1000.0), asked(500.0)
     ends = [end(1000.01), end(500.01, 404)]
 
-    assert joined([ahead, later], ends) == []
+    assert join_ends([ahead, later], ends) == []
     assert (ahead.end, later.end) == tuple(ends)
 
 
@@ -122,7 +122,7 @@ def test_lines_of_other_sites_and_damaged_lines_are_left_out(tmp_path):
         f"{time}\tGET\thttp://a.test/x"
         f"\n{time}\tGET\thttp://a.test/y\tP\t1\t0.500\t0.250\tpoliteness\n{time}\tGE"
     )
-    found = [*asked_of(log, site_of("a.test"))]
+    found = [*requests_of(log, site_of("a.test"))]
 
     assert [(one.url, one.path, one.tries, one.waited, one.needed, one.rule) for one in found] == [
         ("http://a.test/", "", 0, None, 0.0, "new"),
@@ -133,11 +133,13 @@ def test_lines_of_other_sites_and_damaged_lines_are_left_out(tmp_path):
 
 def test_only_what_a_kill_may_have_taken_is_unknown(tmp_path):
     """A request without an outcome outside all windows was tried again, or had no whole answer."""
-    account = SiteAccount(tmp_path, AskedSite("a.test"), gaps=[UnknownTime(10.0, 20.0)])
+    account = SiteAccount(tmp_path, RequestedSite("a.test"), gaps=[UnknownTime(10.0, 20.0)])
     answered = asked(15.0)
     answered.end = end(15.0)
 
-    assert [unknown(account, one) for one in (asked(5.0), asked(15.0), asked(30.0), answered)] == [
+    assert [
+        may_have_lost_end(account, one) for one in (asked(5.0), asked(15.0), asked(30.0), answered)
+    ] == [
         False,
         True,
         False,
@@ -186,7 +188,7 @@ def test_a_kill_before_the_first_checkpoint(tmp_path, saved, words):
     account = account_of(tmp_path, site_of("a.test"))
     text = page(account, 0.0)
 
-    assert [unknown(account, one) for one in account.requests] == [bool(words)]
+    assert [may_have_lost_end(account, one) for one in account.requests] == [bool(words)]
     assert all(word in text for word in words)
     assert ("stopped abruptly" in text) == bool(words)
 
@@ -224,7 +226,11 @@ class TestHives:
             tmp_path, 1, ("http://www.a.test/second", 6), ("http://a.test/last", 40), gap=(35, 45)
         )
         account = account_of(tmp_path, site_of("a.test"))
-        lost = [one.url.rpartition("/")[2] for one in account.requests if unknown(account, one)]
+        lost = [
+            one.url.rpartition("/")[2]
+            for one in account.requests
+            if may_have_lost_end(account, one)
+        ]
 
         assert lost == ["first", "last"]
         assert "the part of the crawler called drone-0 was running or stopped abruptly" in page(
@@ -238,7 +244,7 @@ class TestHives:
         account = account_of(tmp_path, site_of("a.test"))
 
         assert [gap.drone for gap in account.gaps] == ["drone-0", "drone-1"]
-        assert account.unlogged == ["drone-1"]
+        assert account.without_log == ["drone-1"]
 
     def test_a_drone_that_is_not_here(self, tmp_path):
         """Nobody knows what it asked for: it is named, and what is listed is not said to be all."""
@@ -269,7 +275,7 @@ def test_a_log_of_requests_that_is_not_whole(tmp_path, logged, partly):
     account = account_of(job, site_of("a.test"))
 
     assert [one.url[-2:] for one in account.requests] == ["/0", "10"]
-    assert account.partly == partly
+    assert account.with_partial_log == partly
     assert ("The log of requests is incomplete" in page(account, 0.0)) is bool(partly)
 
 
@@ -282,7 +288,7 @@ def test_several_connections_are_said(tmp_path):
         "HOST_CONNECTIONS www.a.test": "4",
         "HOST_CONNECTIONS b.test": "8",
     }
-    text = page(SiteAccount(tmp_path, AskedSite("a.test"), [asked(1.0)], terms=rules), 0.0)
+    text = page(SiteAccount(tmp_path, RequestedSite("a.test"), [asked(1.0)], terms=rules), 0.0)
 
     assert "each of several connections has its own waits" in text
     assert "HOST_CONNECTIONS test=2" in text
@@ -296,11 +302,11 @@ def test_an_owner_is_told_no_more_than_is_so(tmp_path):
     """
 
     def said(**more):
-        return page(SiteAccount(tmp_path, AskedSite("a.test"), [asked(1.0)], **more), 0.0)
+        return page(SiteAccount(tmp_path, RequestedSite("a.test"), [asked(1.0)], **more), 0.0)
 
     assert "All requests to this site" in said()
-    assert "All requests to this site" not in said(unlogged=["drone-1"])
-    assert "All requests to this site" not in said(partly=["job"])
+    assert "All requests to this site" not in said(without_log=["drone-1"])
+    assert "All requests to this site" not in said(with_partial_log=["job"])
     for obeys in (True, False):
         terms = terms_of("web", {}, check({"ROBOTSTXT_OBEY": obeys}))
         assert ("robots.txt before anything else, and again when" in said(terms=terms)) is obeys
@@ -313,7 +319,10 @@ def test_a_page_that_was_not_asked_for(tmp_path):
     forbidden = end(1.0, Status.ROBOTS_FORBIDDEN, url="http://a.test/forbidden")
     text = page(
         SiteAccount(
-            tmp_path, AskedSite("a.test"), [asked(0.5, url="http://a.test/robots.txt")], [forbidden]
+            tmp_path,
+            RequestedSite("a.test"),
+            [asked(0.5, url="http://a.test/robots.txt")],
+            [forbidden],
         ),
         0.0,
     )
@@ -329,7 +338,7 @@ def test_no_text_of_a_server_is_a_formula_or_markup(tmp_path):
     """
     one = asked(1.0, url="http://a.test/<script>")
     one.end = end(1.0, url=one.url, notes="=1+1")
-    account = SiteAccount(tmp_path, AskedSite("a.test"), [one])
+    account = SiteAccount(tmp_path, RequestedSite("a.test"), [one])
     row = next(csv.DictReader(io.StringIO("".join(csv_lines(account)))))
 
     assert row["notes"] == "'=1+1"

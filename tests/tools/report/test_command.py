@@ -162,7 +162,9 @@ class TestCrawls:
         section = made(tmp_path).section("copies")
         assert f"3 of 4 pages with a fingerprint {words}" in section
         assert "Of those that share 90.0 % of their pairs of words, 78.4 % are found." in section
-        assert "2 of 4 pages with a" in Report(report(tmp_path, {}, 0.0, near=0)).section("copies")
+        assert "2 of 4 pages with a" in Report(report(tmp_path, {}, 0.0, max_distance=0)).section(
+            "copies"
+        )
 
     def test_wrong_checksums(self, copy):
         """A value with a wrong checksum is not believed, however plausible it is."""

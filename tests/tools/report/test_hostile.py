@@ -37,7 +37,7 @@ def _source(tmp_path):
         aside=[WaitingHost(EVIL, 3, 5, -2, NOW)],
         queues=[WaitingHost(EVIL, 3, 5, -2, NOW)],
         given_up=[(EVIL, -1)],
-        given_up_by=Counter({-1: 1}),
+        given_up_by_status=Counter({-1: 1}),
         domains=[(EVIL, 3, 1)],
         over_budget=(1, 3),
     )

@@ -21,7 +21,7 @@ from webcrawl.crawl.hive.member import IDENTITY, KEY, MAP, Identity
 from webcrawl.store.crawldb import CrawlDB
 from webcrawl.tools import verify_hive as module
 from webcrawl.tools.verify_crawl import verify
-from webcrawl.tools.verify_hive import pages, shared, verify_hive
+from webcrawl.tools.verify_hive import pages, shared_names, verify_hive
 
 pytestmark = pytest.mark.xdist_group("verify hive")  # one hive for all tests
 
@@ -220,7 +220,7 @@ class TestDamage:
         """A URL that two drones have ended, or archived, is told with its place in the second; then
         how many more.
         """
-        monkeypatch.setattr(module, "TOLD", 2)
+        monkeypatch.setattr(module, "MAX_PLACES", 2)
         lines = told(same)
         at = (same / "drone-1/logs/crawl.log").read_bytes().index(b"\n") + 1
         second = urls(same / "drone-1")[1]
@@ -261,7 +261,7 @@ class TestDamage:
 
         assert "http://h0.test/some/where/0.html is also in the archive of drone-0" in lines[0]
         assert ".warc.gz: damaged at byte" in lines[0]
-        assert len(lines) == module.TOLD + 1
+        assert len(lines) == module.MAX_PLACES + 1
 
     def test_a_host_in_two_frontiers(self, copy):
         """A host with URLs in two drones is asked by both: damage."""
@@ -296,7 +296,7 @@ class TestShared:
             drone: lambda has=has: ((name, tmp_path, 0) for name in has)
             for drone, has in names.items()
         }
-        count, twice = shared(made)
+        count, twice = shared_names(made)
 
         assert count == 5
         assert [(one.name, sorted(one.places)) for one in twice] == [(b"banana", [0, 1])]
@@ -309,7 +309,7 @@ class TestShared:
             drone: lambda has=has: ((name, tmp_path, 0) for name in has)
             for drone, has in names.items()
         }
-        count, twice = shared(made)
+        count, twice = shared_names(made)
 
         assert count == 50 + 31
         assert [one.name for one in twice] == [b"49"]
@@ -364,7 +364,7 @@ def said_by_two(root, **changed):
     crafted = (" ".join(fields) + "\n").encode()
     for path in (log, other):
         path.write_bytes(crafted + path.read_bytes()[len(crafted) :])
-    return shared({drone: partial(pages, root / f"drone-{drone}") for drone in range(2)})[1]
+    return shared_names({drone: partial(pages, root / f"drone-{drone}") for drone in range(2)})[1]
 
 
 def unindexed(root):
