@@ -15,7 +15,7 @@ from tests.support.commands import command
 from tests.support.crawling import Crawl
 from tests.support.plain_site import serving
 from webcrawl.store.jobdir import stats_file
-from webcrawl.tools.dashboard.crawls import recent
+from webcrawl.tools.dashboard.crawls import recent_moments
 
 pytestmark = pytest.mark.xdist_group("pipes")  # one crawl for all tests
 
@@ -109,4 +109,4 @@ def test_a_dashboard_does_without(finished, tmp_path):
         with_pipe(finished, copy, name)
 
         assert (stats_file.read(copy) == {}) == (name == "stats.json")
-        assert (recent(copy) == []) == (name != "stats.json")
+        assert (recent_moments(copy) == []) == (name != "stats.json")

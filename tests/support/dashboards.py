@@ -134,7 +134,7 @@ def dashboard(root, crawls=None, *, given=(), why=nothing_known, host="127.0.0.1
         guard.port = listening.port
         visitor = Visitor(loop, session, guard)
         visitor.finder, visitor.crawls = finder, crawls
-        visitor.id = next((known.id for known in finder.look()), "")
+        visitor.id = next((known.id for known in finder.find()), "")
         yield visitor
     finally:
         if session is not None:

@@ -31,10 +31,10 @@ from webcrawl.base.url_text import host_of
 from webcrawl.crawl.checks import SettingError
 from webcrawl.library import crawl
 from webcrawl.store.errors import StoreError
-from webcrawl.tools.dashboard.operations import THEIRS, URL, Operation, Operations, Refused
+from webcrawl.tools.dashboard.operations import TEXT_IS_DATA, URL, Operation, Operations, Refused
 from webcrawl.urls.canonical import InvalidUrl, canonical
 
-INSTRUCTIONS = f"Crawls of the web: what they have found, and why. {THEIRS}"
+INSTRUCTIONS = f"Crawls of the web: what they have found, and why. {TEXT_IS_DATA}"
 MAX_CRAWL_SECONDS = 600
 # A crawl may get more answers than pages: redirects and errors are no pages.
 ANSWERS_PER_PAGE = 10
@@ -177,7 +177,7 @@ def _tool(row: Operation) -> Tool:
         "additionalProperties": False,
     }
     hints = ToolAnnotations(read_only_hint=not row.changes, destructive_hint=False)
-    return Tool(name=row.name, description=row.says, input_schema=schema, annotations=hints)
+    return Tool(name=row.name, description=row.summary, input_schema=schema, annotations=hints)
 
 
 def serve(operations: Operations, budget: Budget | None) -> None:

@@ -14,7 +14,7 @@ def _visitor(tmp_path_factory):
         root, Crawls({"status": FIGURES, "pause": "paused", "exclude": "excluded"})
     ) as visitor:
         visitor.page()
-        visitor.id = next(iter(visitor.finder.look())).id
+        visitor.id = next(iter(visitor.finder.find())).id
         yield visitor
 
 
@@ -114,7 +114,7 @@ class TestHost:
         """An address that is listened on, or any where all are, is ours; a name only if it was
         given.
         """
-        assert AccessGuard(listening, 80).knows_host(header) is known
+        assert AccessGuard(listening, 80).is_own_host(header) is known
 
 
 class TestForms:
@@ -247,7 +247,7 @@ class TestAnswers:
 
     def test_few_pages_stay_open(self, visitor, monkeypatch):
         """Beyond so many open pages, another is told to come later."""
-        monkeypatch.setattr("webcrawl.tools.dashboard.dashboard_server.MOST", 0)
+        monkeypatch.setattr("webcrawl.tools.dashboard.dashboard_server.MAX_OPEN_PAGES", 0)
 
         assert visitor.ask(f"{visitor.base}/events").status == 503
 

@@ -15,15 +15,21 @@ from webcrawl.crawl.control.command import CommandError, NotRunning
 from webcrawl.store.jobdir.crawl_line import LOG
 from webcrawl.store.jobdir.crawl_line import line as crawl_line
 from webcrawl.store.jobdir.crawls import LOCKS, is_locked
-from webcrawl.tools.dashboard.crawl_page import does, rate_of, signs
-from webcrawl.tools.dashboard.crawls import CrawlFinder, CrawlSample, look, recent, told
+from webcrawl.tools.dashboard.crawl_page import activity_of, rate_of, warning_sentences
+from webcrawl.tools.dashboard.crawls import (
+    CrawlFinder,
+    CrawlSample,
+    moment_of_sample,
+    recent_moments,
+    take_sample,
+)
 from webcrawl.tools.report.report_page import LiveReport
 
 NOW = 1_700_000_000.0
 
 
 def known(folder):
-    (one,) = CrawlFinder([folder], folder).look()
+    (one,) = CrawlFinder([folder], folder).find()
     return one
 
 
@@ -38,8 +44,8 @@ class TestFinding:
         (tmp_path / "other").mkdir()
         (tmp_path / "link").symlink_to(tmp_path / "web")
 
-        assert [one.name for one in CrawlFinder([], tmp_path).look()] == ["deep/er/still", "web"]
-        assert CrawlFinder([], tmp_path / "nowhere").look() == []
+        assert [one.name for one in CrawlFinder([], tmp_path).find()] == ["deep/er/still", "web"]
+        assert CrawlFinder([], tmp_path / "nowhere").find() == []
 
     def test_a_hive_and_its_drones(self, tmp_path):
         """A hive is one entry, and each of its drones has an id of its own."""
@@ -47,21 +53,21 @@ class TestFinding:
         made(tmp_path / "hive/drone-0")
         (tmp_path / "hive/hive.json").write_text(json.dumps(hive))
         finder = CrawlFinder([], tmp_path)
-        (one,) = finder.look()
+        (one,) = finder.find()
 
         assert [drone.name for drone in one.drones] == ["hive/drone-0", "hive/drone-1"]
         assert {finder.get(each.id).jobdir for each in (one, *one.drones)} == {
             tmp_path / "hive", tmp_path / "hive/drone-0", tmp_path / "hive/drone-1"
         }  # fmt: skip
         (tmp_path / "hive/hive.json").write_text("damaged")
-        assert [one.name for one in finder.look()] == ["hive"]
+        assert [one.name for one in finder.find()] == ["hive"]
 
     def test_ids_are_the_same_in_every_run(self, tmp_path):
         """A page can be bookmarked; what is no id leads nowhere."""
         made(tmp_path / "web")
         one, other = CrawlFinder([], tmp_path), CrawlFinder([tmp_path / "web"], tmp_path)
 
-        assert one.look()[0].id == other.look()[0].id
+        assert one.find()[0].id == other.find()[0].id
         assert one.get("web") is one.get("../web") is None
 
 
@@ -103,7 +109,7 @@ class TestLooking:
     @pytest.mark.parametrize("state", ["running", "paused", "stopping"])
     def test_a_crawl_that_answers(self, tmp_path, state):
         """Its own figures, and its own state."""
-        sample = look(
+        sample = take_sample(
             known(made(tmp_path / "a")), Crawls({"status": {**FIGURES, "state": state}}).ask
         )
 
@@ -124,7 +130,7 @@ class TestLooking:
     )
     def test_a_crawl_that_does_not_run(self, tmp_path, stats, state):
         """What it saved last, and how it ended."""
-        sample = look(known(made(tmp_path / "a", stats=stats)), Crawls().ask)
+        sample = take_sample(known(made(tmp_path / "a", stats=stats)), Crawls().ask)
 
         assert (sample.state, sample.number("pages"), sample.runs) == (
             state,
@@ -138,10 +144,10 @@ class TestLooking:
         """
         one = known(made(tmp_path / "a", stats={"reason": None, "pages": 7}))
         shutil.rmtree(tmp_path / "a")
-        sample = look(one, Crawls().ask)
+        sample = take_sample(one, Crawls().ask)
 
         assert (sample.state, sample.runs) == ("gone", False)
-        assert does(sample, []) == "Its folder no longer exists."
+        assert activity_of(sample, []) == "Its folder no longer exists."
 
     @pytest.mark.parametrize(
         "answer", [CommandError("no answer in 5 seconds"), "a line", ["a list"]]
@@ -149,7 +155,7 @@ class TestLooking:
     def test_a_crawl_that_answers_something_else(self, tmp_path, answer):
         """It runs and cannot be asked: its saved figures are shown, and why."""
         folder = made(tmp_path / "a", stats={"reason": None, "pages": 7})
-        sample = look(known(folder), Crawls({"status": answer}).ask)
+        sample = take_sample(known(folder), Crawls({"status": answer}).ask)
 
         assert (sample.state, sample.number("pages"), sample.answers) == ("silent", 7, False)
         assert sample.note
@@ -159,7 +165,7 @@ class TestLooking:
         """A stats.json that cannot be read says nothing, and breaks nothing."""
         (made(tmp_path / "a") / "stats.json").write_text(text)
 
-        assert look(known(tmp_path / "a"), Crawls().ask).figures == {}
+        assert take_sample(known(tmp_path / "a"), Crawls().ask).figures == {}
 
     def test_figures_that_are_no_numbers(self, tmp_path):
         """What should be a number and is not counts as none."""
@@ -171,7 +177,7 @@ class TestLooking:
             "mix": 5,
             "levels": "x",
         }
-        sample = look(known(made(tmp_path / "a")), Crawls({"status": figures}).ask)
+        sample = take_sample(known(made(tmp_path / "a")), Crawls({"status": figures}).ask)
 
         assert [sample.number(name) for name in ("pages", "queued", "hosts", "nothing")] == [
             0,
@@ -179,7 +185,7 @@ class TestLooking:
             0,
             0,
         ]
-        assert does(sample, [])
+        assert activity_of(sample, [])
 
     def test_a_hive_has_the_sums_of_all_drones_and_the_state_of_those_that_run(self, tmp_path):
         """The sums of its drones, those that do not answer included, and the state of those that
@@ -193,7 +199,7 @@ class TestLooking:
         )
         (tmp_path / "hive/hive.json").write_text(json.dumps(hive))
         crawls = Crawls({("drone-0", "status"): FIGURES, ("drone-1", "status"): NotRunning("no")})
-        sample = look(known(tmp_path / "hive"), crawls.ask)
+        sample = take_sample(known(tmp_path / "hive"), crawls.ask)
 
         assert (sample.state, sample.note) == ("running", "1 of 2 drones are running here")
         assert (sample.number("pages"), sample.number("queued"), sample.number("seeds")) == (
@@ -220,7 +226,7 @@ class TestLooking:
                 "in_force": [],
                 "queued": 2,
             }
-        sample = look(known(tmp_path / "hive"), Crawls({"status": status}).ask)
+        sample = take_sample(known(tmp_path / "hive"), Crawls({"status": status}).ask)
 
         assert (sample.state, sample.number("queued"), sample.number("seconds")) == (
             "running",
@@ -240,7 +246,7 @@ class TestRecent:
         with (folder / "logs/history.jsonl").open("a") as file:
             file.write('{"at":1}\n[]\nnothing\n' + "[" * 10_000 + '\n{"at"')
 
-        assert [one.figures["pages"] for one in recent(folder)] == [0, 1, 2]
+        assert [one.figures["pages"] for one in recent_moments(folder)] == [0, 1, 2]
 
     @pytest.mark.parametrize("ahead", [3600, 1e9])
     def test_a_clock_that_was_ahead(self, tmp_path, ahead):
@@ -249,14 +255,14 @@ class TestRecent:
         """
         wrong = [(NOW + ahead + 5 * at, {**FIGURES, "pages": at}) for at in range(8)]
         right = [(NOW + 5 * at, {**FIGURES, "pages": 8 + at}) for at in range(10)]
-        found = recent(made(tmp_path / "a", history=wrong + right))
+        found = recent_moments(made(tmp_path / "a", history=wrong + right))
 
         assert [one.figures["pages"] for one in found] == [*range(8, 18)]
         assert round(rate_of(found), 3) == 0.2
 
     def test_only_the_end_is_read(self, tmp_path):
         """Of a file of any size some last moments are known."""
-        found = recent(
+        found = recent_moments(
             made(
                 tmp_path / "a", history=[(NOW + at, {**FIGURES, "pages": at}) for at in range(2000)]
             )
@@ -331,18 +337,23 @@ class TestSigns:
     )
     def test_what_it_is_waiting_for(self, tmp_path, figures, said):
         """One sentence says what a crawl does."""
-        sample = look(known(made(tmp_path / "a")), Crawls({"status": {**FIGURES, **figures}}).ask)
+        sample = take_sample(
+            known(made(tmp_path / "a")), Crawls({"status": {**FIGURES, **figures}}).ask
+        )
 
-        assert does(sample, []) == said
+        assert activity_of(sample, []) == said
 
     def test_what_is_wrong(self, tmp_path):
         """Unexpected errors, a standstill with URLs queued, and failures of most are named."""
         later = {**FIGURES, "mix": {**FIGURES["mix"], "unreachable": 105}}
         moments = [
-            told(CrawlSample(NOW + at, "running", one)) for at, one in ((0, FIGURES), (61, later))
+            moment_of_sample(CrawlSample(NOW + at, "running", one))
+            for at, one in ((0, FIGURES), (61, later))
         ]
-        sample = look(known(made(tmp_path / "a")), Crawls({"status": {**FIGURES, "errors": 2}}).ask)
-        found = " ".join(signs(sample, moments, tmp_path))
+        sample = take_sample(
+            known(made(tmp_path / "a")), Crawls({"status": {**FIGURES, "errors": 2}}).ask
+        )
+        found = " ".join(warning_sentences(sample, moments, tmp_path))
 
         assert "2 unexpected errors" in found
         assert "No page in 61 s, though 4,000 URLs are queued." in found

@@ -3,7 +3,7 @@
 import pytest
 
 from webcrawl.crawl.control.command import CommandError
-from webcrawl.tools.dashboard.commands import LONGEST, MOST_WORDS, CommandOrder, read
+from webcrawl.tools.dashboard.commands import MAX_ORDER_CHARS, MAX_WORDS, CommandOrder, read_order
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from webcrawl.tools.dashboard.commands import LONGEST, MOST_WORDS, CommandOrder,
 )
 def test_words(text, words):
     """The words of a form are read as a shell reads them, without its other powers."""
-    assert read({"command": "exclude", "words": text}) == CommandOrder("exclude", words)
+    assert read_order({"command": "exclude", "words": text}) == CommandOrder("exclude", words)
 
 
 @pytest.mark.parametrize(
@@ -27,14 +27,14 @@ def test_words(text, words):
         {"command": "shutdown"},
         {"command": "__class__"},
         {"command": "seeds", "words": "'"},
-        {"command": "exclude", "words": "x" * (LONGEST + 1)},
-        {"command": "seeds", "words": "a " * (MOST_WORDS + 1)},
+        {"command": "exclude", "words": "x" * (MAX_ORDER_CHARS + 1)},
+        {"command": "seeds", "words": "a " * (MAX_WORDS + 1)},
     ],
 )
 def test_what_is_no_order(form):
     """Unknown commands, open quotes, too many words and too long ones are refused."""
     with pytest.raises(CommandError):
-        read(form)
+        read_order(form)
 
 
 @pytest.mark.parametrize(
@@ -51,4 +51,4 @@ def test_what_is_no_order(form):
 )
 def test_what_destroys(order, destroys):
     """What ends a run or drops URLs must be said twice."""
-    assert bool(order.destroys) is destroys
+    assert bool(order.consequence) is destroys

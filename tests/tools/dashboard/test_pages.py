@@ -12,7 +12,7 @@ from tests.support.fulltext import Texts, page
 from tests.support.reports import Report
 from webcrawl.crawl.control.command import CommandError
 from webcrawl.crawl.control.commands import COMMANDS
-from webcrawl.tools.dashboard.crawls import FRESH
+from webcrawl.tools.dashboard.crawls import MAX_SAMPLE_AGE
 
 LEVELS = "Front-end: URLs by level, each picked twice as often as the next"
 LINE = (
@@ -76,7 +76,7 @@ class TestFigures:
         with dashboard(tmp_path, Crawls()) as visitor:
             visitor.page()
             found = {}
-            for known in visitor.finder.look():
+            for known in visitor.finder.find():
                 visitor.id = known.id
                 tree = tree_of(visitor)
                 notes = tree.xpath("//div[@class='state']/p[@class='note']")
@@ -114,7 +114,7 @@ class TestFigures:
         with dashboard(tmp_path, Crawls()) as visitor:
             visitor.page()
             pages = []
-            for known in visitor.finder.look():
+            for known in visitor.finder.find():
                 visitor.id = known.id
                 pages += tree_of(visitor).xpath("//dl[@class='tiles']/div[1]/dd[1]/text()")
         assert pages == ["120", "7"]
@@ -155,7 +155,7 @@ class TestFigures:
 
             (tmp_path / "later").rename(tmp_path / "hive/drone-1")
             (tmp_path / "hive/hive.json").write_text(json.dumps({**hive, "drones": [0, 1]}))
-            time.sleep(FRESH + 0.1)
+            time.sleep(MAX_SAMPLE_AGE + 0.1)
             assert len(tree_of(visitor).xpath("//div[@id='now']//tbody//a/@href")) == 2
 
 

@@ -20,7 +20,7 @@ def _watched(tmp_path):
 
     `asks`: gets each question before the crawl, with the list and a function that asks the crawl.
     """
-    (known,) = CrawlFinder([made(tmp_path / "web")], tmp_path).look()
+    (known,) = CrawlFinder([made(tmp_path / "web")], tmp_path).find()
 
     def run(script, asks=None):
         looks = []
@@ -49,7 +49,7 @@ def test_one_look_for_all_pages(watched, monkeypatch):
     async def script(watch, looks):
         found = [*await asyncio.gather(*(watch.sample() for _ in range(20))), await watch.sample()]
         assert len(looks) == len({id(sample) for sample in found}) == 1
-        monkeypatch.setattr(watching, "FRESH", 0)
+        monkeypatch.setattr(watching, "MAX_SAMPLE_AGE", 0)
         await watch.sample()
         assert len(looks) == 2
 
@@ -70,13 +70,13 @@ def test_a_question_is_asked_once(watched):
         raise OSError("no")
 
     async def script(watch, looks):
-        tasks = [asyncio.create_task(watch.asked("slow", slow)) for _ in range(5)]
+        tasks = [asyncio.create_task(watch.shared_answer("slow", slow)) for _ in range(5)]
         await asyncio.sleep(0)
         gate.set()
         assert await asyncio.gather(*tasks) == ["answer"] * 5
         for _ in range(3):
             with pytest.raises(OSError, match="no"):
-                await watch.asked("wrong", wrong)
+                await watch.shared_answer("wrong", wrong)
 
     watched(script)
     assert asked == [1, 2]
@@ -89,9 +89,9 @@ def test_answers_are_few(watched):
         computed = Counter()
 
         def ask(number):
-            return watch.asked(number, lambda: computed.update([number]) or number)
+            return watch.shared_answer(number, lambda: computed.update([number]) or number)
 
-        for number in range(watching.MOST_ANSWERS + 2):
+        for number in range(watching.MAX_KEPT_ANSWERS + 2):
             assert await ask(number) == number
         await ask(number)
         await ask(0)
@@ -108,9 +108,11 @@ def test_a_page_that_goes_away(watched):
     """Whoever stops waiting stops nobody else."""
 
     async def script(watch, looks):
-        gone = asyncio.create_task(watch.asked("same", lambda: time.sleep(0.05) or "answer"))
+        gone = asyncio.create_task(
+            watch.shared_answer("same", lambda: time.sleep(0.05) or "answer")
+        )
         await asyncio.sleep(0)
-        other = asyncio.create_task(watch.asked("same", lambda: "another"))
+        other = asyncio.create_task(watch.shared_answer("same", lambda: "another"))
         await asyncio.sleep(0)
         gone.cancel()
         assert await other == "answer"
@@ -142,7 +144,7 @@ def test_a_look_that_an_order_overtakes(watched):
 
 def test_a_look_that_fails(watched, monkeypatch):
     """Pages hear that a look failed; the one after may be well."""
-    monkeypatch.setattr(watching, "FRESH", 0)
+    monkeypatch.setattr(watching, "MAX_SAMPLE_AGE", 0)
     lacks = [OSError("no descriptors")]
 
     def asks(looks, ask, *question):
@@ -167,7 +169,7 @@ def test_a_drone_that_begins_to_answer(tmp_path):
     (tmp_path / "hive/hive.json").write_text(
         json.dumps({"version": 1, "name": "web", "drones": [0, 1]})
     )
-    (known,) = CrawlFinder([], tmp_path).look()
+    (known,) = CrawlFinder([], tmp_path).find()
     crawls = Crawls({("drone-0", "status"): FIGURES})
 
     async def script():

@@ -1,14 +1,16 @@
-"""Guards the dashboard: only who has the token may talk to it, from a page of the dashboard itself.
+"""Guards the dashboard: a request needs the token, and a form must come from a page of the dashboard.
 
-Enemies are other users of the machine, who reach every port of it, and pages of other sites in the
-same browser.
+The attackers are other users of the machine, who can reach all of its ports, and pages of other
+sites in the same browser.
 
-- The Host header must name the address that is listened on: a name that an attacker's name server leads here is not it.
-- The token is in the printed address, once. A cookie has it from then on, for paths below one that nobody can guess:
-  a browser sends cookies to all ports of a host, and another user may listen on one.
-- What changes anything is a POST with the form's own token, from this origin.
-- A program sends the token in the header Authorization, for the JSON interface only.
-- Pages may load nothing but the dashboard's own style and script.
+- The Host header must name the address of the server. An attacker's name server can lead another
+  name here (DNS rebinding).
+- The token is in the address that is printed, and is used once. Then a cookie has it, for paths
+  below one that nobody can guess: a browser sends cookies to all ports of a host, and another user
+  may listen on one.
+- Only a POST changes anything. It needs the token of the form, and must come from this origin.
+- Programs send the token in the header Authorization, for the JSON interface only.
+- Pages can load only the dashboard's own style and script.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class AccessGuard:
-    """Checks requests by the token of this process, and the path below which everything lies."""
+    """Checks requests. The token and the path of all pages are made anew for each process."""
 
     def __init__(self, host: str, port: int) -> None:
         self._host = host.lower()
@@ -60,42 +62,45 @@ class AccessGuard:
 
     @property
     def form_token(self) -> str:
-        """Return the token that a form must bring along; it tells nothing of the cookie's."""
+        """Return the token that forms must have. The cookie's token cannot be found from it."""
         return hmac.new(self.token.encode(), b"forms", sha256).hexdigest()
 
     def address(self) -> str:
-        """Return the address to open in a browser, once."""
+        """Return the address, with the token, that is to be opened in a browser."""
         host = f"[{self._host}]" if ":" in self._host else self._host
-        shown = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)  # noqa: S104 - all addresses are none
-        return f"http://{shown}:{self.port}{self.base}/?token={self.token}"
+        # A browser cannot open the address that stands for all addresses.
+        opened = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)  # noqa: S104 - nothing is bound here
+        return f"http://{opened}:{self.port}{self.base}/?token={self.token}"
 
-    def knows_host(self, header: str | None) -> bool:
-        """Return whether the Host header names us: no name of an attacker's does."""
+    def is_own_host(self, header: str | None) -> bool:
+        """Return whether a Host header has our port, and our address or a name of this machine."""
         name, port = http_answerer.split_host(header or "")
         return port == self.port and http_answerer.is_own_name(name, self._host)
 
-    def knows_origin(self, headers: Mapping[str, str]) -> bool:
-        """Return whether a page of ours sent this form, as far as the browser says."""
-        origin, fetched = headers.get("Origin"), headers.get("Sec-Fetch-Site")
-        if fetched not in (None, "same-origin", "none"):  # another port of this host is `same-site`
+    def is_own_origin(self, headers: Mapping[str, str]) -> bool:
+        """Return whether a form comes from our own page. True if the browser does not tell."""
+        site = headers.get("Sec-Fetch-Site")
+        if site not in (None, "same-origin", "none"):  # another port of this host is `same-site`
             return False
+        origin = headers.get("Origin")
         return origin is None or origin == f"http://{headers.get('Host', '')}"
 
-    def has_token(self, given: str | None) -> bool:
-        return given is not None and hmac.compare_digest(
-            given.encode(errors="replace"), self.token.encode()
-        )
+    def is_token(self, text: str | None) -> bool:
+        """Return whether a text is the token."""
+        return text is not None and _are_equal(text, self.token)
 
-    def has_form_token(self, given: object) -> bool:
-        return isinstance(given, str) and hmac.compare_digest(
-            given.encode(errors="replace"), self.form_token.encode()
-        )
+    def is_form_token(self, text: object) -> bool:
+        """Return whether the field of a form has the form's token."""
+        return isinstance(text, str) and _are_equal(text, self.form_token)
 
     @web.middleware
     async def watch(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Let through what the rules above let through, and say how the answer may be used."""
+        """Check a request before it is handled, and add the security headers to the answer.
+
+        An unexpected error is logged here, and answered without its details.
+        """
         try:
-            answer = await self._checked(request, handler)
+            answer = await self._check_and_handle(request, handler)
         except web.HTTPException as error:
             error.headers.update(HEADERS)
             raise
@@ -107,8 +112,9 @@ class AccessGuard:
             answer.headers.update(HEADERS)
         return answer
 
-    async def _checked(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        if not self.knows_host(request.headers.get("Host")):
+    async def _check_and_handle(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Handle a request if it has the token. Raise HTTPException if it may not be handled."""
+        if not self.is_own_host(request.headers.get("Host")):
             raise web.HTTPMisdirectedRequest(text="this server does not have that name\n")
         if request.method not in ("GET", "HEAD", "POST"):
             raise web.HTTPMethodNotAllowed(request.method, ["GET", "POST"])
@@ -119,22 +125,22 @@ class AccessGuard:
             self._check_header(request.headers["Authorization"])
             return await handler(request)
         if request.method != "POST" and "token" in request.query:
-            return self._enter(request)
-        if not self.has_token(request.cookies.get(COOKIE)):
+            return self._exchange_token(request)
+        if not self.is_token(request.cookies.get(COOKIE)):
             raise web.HTTPForbidden(text=REFUSED, content_type="text/html")
         if request.method == "POST":
             await self._check_form(request)
         return await handler(request)
 
     def _check_header(self, authorization: str) -> None:
-        if not self.has_token(authorization.removeprefix("Bearer ")):
+        if not self.is_token(authorization.removeprefix("Bearer ")):
             raise web.HTTPUnauthorized(
                 text='{"error": "wrong token"}', content_type="application/json"
             )
 
-    def _enter(self, request: web.Request) -> web.StreamResponse:
-        """Turn the token in the address into a cookie, and leave the address."""
-        if not self.has_token(request.query["token"]):
+    def _exchange_token(self, request: web.Request) -> web.StreamResponse:
+        """Set the token of the address as a cookie, and redirect to an address without it."""
+        if not self.is_token(request.query["token"]):
             raise web.HTTPForbidden(text=REFUSED, content_type="text/html")
         answer = web.Response(status=303, headers={"Location": f"{self.base}/"})
         answer.set_cookie(
@@ -143,16 +149,22 @@ class AccessGuard:
         return answer
 
     async def _check_form(self, request: web.Request) -> None:
-        if not self.knows_origin(request.headers):
+        """Raise HTTPException unless a POST is a form of the dashboard, with the form's token."""
+        if not self.is_own_origin(request.headers):
             raise web.HTTPForbidden(text="this form is from another page\n")
         if request.content_type != FORM_TYPE:
             raise web.HTTPUnsupportedMediaType(text="the request is not a form\n")
         try:
             form = await request.post()
         except (ValueError, LookupError, web.RequestPayloadError) as error:
-            # in no encoding, or none that we know
+            # The form is not in its encoding, or names one that does not exist.
             raise web.HTTPBadRequest(text="the form cannot be read\n") from error
-        if not self.has_form_token(form.get("form")):
+        if not self.is_form_token(form.get("form")):
             raise web.HTTPForbidden(
                 text="the form is not from this dashboard, or from before its restart: load the page again\n"
             )
+
+
+def _are_equal(text: str, secret: str) -> bool:
+    """Compare in a time that does not depend on where the texts differ."""
+    return hmac.compare_digest(text.encode(errors="replace"), secret.encode())

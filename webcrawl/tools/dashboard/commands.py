@@ -1,4 +1,4 @@
-"""The commands that a page can give (crawl/control/commands.py): their forms and answers."""
+"""Makes the forms of commands (crawl/control/commands.py), gives commands and shows their answers."""
 
 from __future__ import annotations
 
@@ -22,24 +22,25 @@ from webcrawl.tools.report.elements import Cell, TableColumn, note, section
 
 # -- an answer as markup
 
-MOST_ROWS, MOST_DEPTH = 500, 4
-LONGEST_TEXT = 2000  # characters
-BYTES = {"bytes", "size", "received"}  # figures that are
+MAX_ROWS = 500
+MAX_DEPTH = 4  # of mappings and lists within each other
+MAX_TEXT_CHARS = 2000
+BYTE_FIGURES = {"bytes", "size", "received"}
 NOTHING = "Nothing now."
 CAPITALS = {"url": "URL", "urls": "URLs", "ip": "IP"}
-Link = Callable[[str, str], str | None]  # of a column and its text: where a click leads
+Link = Callable[[str, str], str | None]  # returns the address for a column and its text, if any
 
 
-def nowhere(name: str, text: str) -> str | None:
-    """No text is a link."""
-    del name, text
+def no_link(column: str, text: str) -> str | None:
+    """Return None: no text is a link."""
+    del column, text
     return None
 
 
-def answered(answer: Any, link: Link = nowhere, depth: int = 0) -> Html:
-    """Return a command's answer as HTML. Its length is bounded, however large the answer is."""
-    if depth == MOST_DEPTH or not _has_parts(answer):
-        return tag("p", said(answer), class_="answer")
+def answer_html(answer: Any, link: Link = no_link, depth: int = 0) -> Html:
+    """Return a command's answer as HTML, with at most MAX_ROWS rows and MAX_DEPTH levels."""
+    if depth == MAX_DEPTH or not _has_parts(answer):
+        return tag("p", value_text(answer), class_="answer")
     if isinstance(answer, Mapping):
         return _figures(answer, link, depth)
     return _items(answer, link, depth)
@@ -55,46 +56,47 @@ def _items(answer: Sequence[Any], link: Link, depth: int) -> Html:
         return tag("p", NOTHING, class_="note")
     if all(isinstance(item, Mapping) for item in answer):
         return table(answer, link)
-    first = answer[:MOST_ROWS]
+    first = answer[:MAX_ROWS]
     if not any(map(_has_parts, answer)):
-        return tag("p", ", ".join(map(said, first)), class_="answer")
+        return tag("p", ", ".join(map(value_text, first)), class_="answer")
     return tag(
-        "ul", *(tag("li", answered(item, link, depth + 1)) for item in first), _more(len(answer))
+        "ul", *(tag("li", answer_html(item, link, depth + 1)) for item in first), _more(len(answer))
     )
 
 
 def _figures(answer: Mapping[str, Any], link: Link, depth: int) -> Html:
-    """Return plain figures side by side, then what has parts, under its name.
+    """Return plain figures side by side, then each value with parts below its name.
 
-    Empty figures are left out.
+    Empty values are left out.
     """
-    rows = []
-    rest = []
+    plain = []
+    with_parts = []
     for name, value in answer.items():
         if _is_empty(value):
             continue
+        label = label_of(name)
         if _has_parts(value):
-            rest.append(join(tag("h3", words(name)), answered(value, link, depth + 1)))
+            with_parts.append(join(tag("h3", label), answer_html(value, link, depth + 1)))
         else:
-            rows.append(tag("div", tag("dt", words(name)), tag("dd", _linked(name, value, link))))
-    if not rows and not rest:
+            plain.append(tag("div", tag("dt", label), tag("dd", _linked(name, value, link))))
+    if not plain and not with_parts:
         return tag("p", NOTHING, class_="note")
-    facts = tag("dl", *rows[:MOST_ROWS], class_="facts") if rows else None
-    return join(facts, *rest)
+    facts = tag("dl", *plain[:MAX_ROWS], class_="facts") if plain else None
+    return join(facts, *with_parts)
 
 
 def _is_empty(value: Any) -> bool:
     return value is None or value in ("", [], {})
 
 
-def table(rows: Sequence[Mapping[str, Any]], link: Link = nowhere, caption: str = "Answer") -> Html:
-    """Return a row for each mapping, a column for each name in any of them."""
-    shown = rows[:MOST_ROWS]
+def table(rows: Sequence[Mapping[str, Any]], link: Link = no_link, caption: str = "Answer") -> Html:
+    """Return a table with a row for each mapping, and a column for each name in any of them."""
+    shown = rows[:MAX_ROWS]
     names = list(dict.fromkeys(chain.from_iterable(shown)))
     columns = []
     for name in names:
         values = [row.get(name) for row in shown]
-        columns.append(TableColumn(words(name), _kind(name, values)))
+        columns.append(TableColumn(label_of(name), _kind(name, values)))
     cells = [[_cell(name, row.get(name), link) for name in names] for row in shown]
     return join(elements.table(None, columns, cells, caption), _more(len(rows)))
 
@@ -102,7 +104,7 @@ def table(rows: Sequence[Mapping[str, Any]], link: Link = nowhere, caption: str 
 def _kind(name: object, values: Sequence[Any]) -> str:
     if not all(value is None or _is_number(value) for value in values):
         return "text"
-    return "size" if str(name) in BYTES else "number"
+    return "size" if str(name) in BYTE_FIGURES else "number"
 
 
 def _cell(name: object, value: Any, link: Link) -> Cell:
@@ -110,26 +112,28 @@ def _cell(name: object, value: Any, link: Link) -> Cell:
 
 
 def _linked(name: object, value: Any, link: Link) -> Html:
-    if _is_number(value) and str(name) in BYTES:
+    """Return a value, as a link to the page on its URL or host if it is one."""
+    if _is_number(value) and str(name) in BYTE_FIGURES:
         return join(numbers.size(value))
-    where = None
+    address = None
     if isinstance(value, str) and value:
-        where = link(str(name), value)
-    if where:
-        return tag("a", said(value), href=where)
-    return join(said(value))
+        address = link(str(name), value)
+    if address:
+        return tag("a", value_text(value), href=address)
+    return join(value_text(value))
 
 
 def _more(number: int) -> Html | None:
-    if number <= MOST_ROWS:
+    """Return how many rows there are, or None if all are shown."""
+    if number <= MAX_ROWS:
         return None
     return tag(
-        "p", f"The first {numbers.number(MOST_ROWS)} of {numbers.number(number)}.", class_="note"
+        "p", f"The first {numbers.number(MAX_ROWS)} of {numbers.number(number)}.", class_="note"
     )
 
 
-def said(value: Any) -> str:
-    """Return a value in a few words."""
+def value_text(value: Any) -> str:
+    """Return a value as text: yes, no, a number, or at most MAX_TEXT_CHARS characters."""
     if _is_empty(value):
         return "-"
     if isinstance(value, bool):
@@ -137,7 +141,7 @@ def said(value: Any) -> str:
     if _is_number(value):
         return _number(value)
     text = str(value)
-    return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
+    return text if len(text) <= MAX_TEXT_CHARS else f"{text[:MAX_TEXT_CHARS]}…"
 
 
 def _number(value: float) -> str:
@@ -146,35 +150,41 @@ def _number(value: float) -> str:
     return f"{value:,}"
 
 
-def words(name: object) -> str:
-    """Return the name of a figure as people write it."""
-    text = " ".join(
-        CAPITALS.get(word, word) for word in str(name)[:100].replace("_", " ").split(" ")
-    )
-    return text[:1].upper() + text[1:] if "://" not in text else text
+def label_of(name: object) -> str:
+    """Return the name of a figure as people write it: `urls_seen` is `URLs seen`."""
+    words = str(name)[:100].replace("_", " ").split(" ")
+    text = " ".join(CAPITALS.get(word, word) for word in words)
+    if "://" in text:
+        return text
+    return text[:1].upper() + text[1:]
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300
+    """Return whether a value can be written as a number. Larger ones overflow a float."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return abs(value) < 1e300
 
 
 # -- the forms
 
-MOST_WORDS, LONGEST = 200, 4096  # words of a command, and characters of all of them
-FOR_HOST = ("host", "queue", "robots")  # commands whose first word is a host
-DESTROYING = {  # commands that cannot be taken back, as `host HOST drop` cannot, and what they do
+MAX_WORDS = 200  # of a command
+MAX_ORDER_CHARS = 4096  # of all words together
+COMMANDS_FOR_HOST = ("host", "queue", "robots")  # their first word is a host
+# What commands do that cannot be undone: they must be confirmed, and so must `host HOST drop`.
+CONSEQUENCES = {
     "stop": "The run ends: downloads in progress have a few seconds. Run the same command to resume.",
     "exclude": (
         "Queued URLs that match this rule are dropped when their turn comes; include does "
         "not bring them back."
     ),
 }
-DROPPING = "The URLs queued there are given up and do not come back."
+DROP_CONSEQUENCE = "The URLs queued there are given up and do not come back."
 
 
 @dataclass(frozen=True)
 class CommandOrder:
-    """A command as somebody wants to give it."""
+    """A command with its words."""
 
     name: str
     words: tuple[str, ...] = ()
@@ -184,34 +194,32 @@ class CommandOrder:
         return shlex.join((self.name, *self.words))
 
     @property
-    def destroys(self) -> str:
-        """Return what the order does that cannot be taken back: it must be confirmed."""
+    def consequence(self) -> str:
+        """Return what the order does that cannot be undone; empty if it needs no confirmation."""
         if self.name == "host" and self.words[1:2] == ("drop",):
-            return DROPPING
-        return DESTROYING.get(self.name, "")
+            return DROP_CONSEQUENCE
+        return CONSEQUENCES.get(self.name, "")
 
 
-def read(form: Mapping[str, str]) -> CommandOrder:
-    """Return the order of a form that was sent, whose words are as in a shell.
-
-    CommandError if it cannot be one.
-    """
-    name, text = form.get("command", ""), form.get("words", "")
+def read_order(form: Mapping[str, str]) -> CommandOrder:
+    """Return the order in a form, whose words are quoted as in a shell. Raise CommandError."""
+    name = form.get("command", "")
+    text = form.get("words", "")
     if name not in COMMANDS:
         raise CommandError("there is no such command")
-    if len(text) > LONGEST:
-        raise CommandError(f"longer than {LONGEST} characters")
+    if len(text) > MAX_ORDER_CHARS:
+        raise CommandError(f"longer than {MAX_ORDER_CHARS} characters")
     try:
         words = shlex.split(text)
     except ValueError as error:
         raise CommandError(f"a quotation mark is missing: {error}") from error
-    if len(words) > MOST_WORDS:
-        raise CommandError(f"more than {MOST_WORDS} words")
+    if len(words) > MAX_WORDS:
+        raise CommandError(f"more than {MAX_WORDS} words")
     return CommandOrder(name, tuple(words))
 
 
 def commands_content(shown: ShownCrawl, host: str) -> Html:
-    """Return a form for each command."""
+    """Return a form for each command. `host` is put into the forms whose first word is a host."""
     if not shown.sample.answers:
         why = "The crawl is not running, or does not accept commands."
         return section(None, "Commands", note(why))
@@ -226,23 +234,30 @@ def commands_content(shown: ShownCrawl, host: str) -> Html:
 
 
 def _form(shown: ShownCrawl, command: Command, host: str) -> Html:
+    """Return the form of a command: its explanation, a field for its words and a button."""
     words = None
     if command.words:
-        value = host if command.name in FOR_HOST else ""
+        value = host if command.name in COMMANDS_FOR_HOST else ""
         required = "" if command.least else None
         words = field(command.words, "words", value, autocomplete="off", required=required)
-    # The dots say that the command asks once more before it is carried out.
-    more, look = ("…", "danger") if command.name in DESTROYING else ("", None)
-    give = button(f"{command.name}{more}", class_=look, name="command", value=command.name)
+    label = command.name
+    style = None
+    if command.name in CONSEQUENCES:
+        label = f"{command.name}…"  # dots announce that a confirmation is needed
+        style = "danger"
+    send = button(label, class_=style, name="command", value=command.name)
     return shown.site.form(
         shown.at("commands"),
         tag("div", tag("h3", command.name), tag("p", command.says), class_="says"),
-        tag("div", words, give, class_="row"),
+        tag("div", words, send, class_="row"),
     )
 
 
-def sure_content(shown: ShownCrawl, order: CommandOrder, back: str) -> Html:
-    """Ask once more before something is done that cannot be taken back."""
+def confirmation_content(shown: ShownCrawl, order: CommandOrder, back: str) -> Html:
+    """Return a question whether an order that cannot be undone is meant, with a form to confirm it.
+
+    `back` is the tab on which the answer is to be shown.
+    """
     form = shown.site.form(
         shown.at("commands"),
         hidden("words", shlex.join(order.words)),
@@ -252,57 +267,72 @@ def sure_content(shown: ShownCrawl, order: CommandOrder, back: str) -> Html:
         tag("a", "No, go back", href=shown.at(), class_="button"),
         class_="buttons",
     )
-    what = tag("p", tag("code", order.text), class_="order")
-    return tag(
-        "div", section(None, "Are you sure?", tag("p", order.destroys), what, form), class_="sure"
-    )
+    text = tag("p", tag("code", order.text), class_="order")
+    question = section(None, "Are you sure?", tag("p", order.consequence), text, form)
+    return tag("div", question, class_="sure")
 
 
-MOST = 100  # answers kept
-WRITTEN = CommandOrder("seeds", ("add", "what was written"))
+MAX_ANSWERS = 100  # that are kept
+PASTED_SEEDS = CommandOrder("seeds", ("add", "what was written"))
 
 
 class CommandSender:
-    """Gives commands. Loading the page of an answer again commands nothing anew."""
+    """Gives commands, and keeps their answers by name.
+
+    The browser is redirected to a page that shows the answer of a name. Loading that page again
+    does not give the command again.
+    """
 
     def __init__(self) -> None:
-        self._kept: dict[str, tuple[CommandOrder, Any, str]] = {}
+        # by name: the order, its answer, and the heading of an error
+        self._answers: dict[str, tuple[CommandOrder, Any, str]] = {}
 
-    async def give(self, watch: CrawlWatch, form: Mapping[str, str]) -> str | CommandOrder:
-        """Give a command; return the name of its answer, or the order if it must be confirmed."""
+    async def send(self, watch: CrawlWatch, form: Mapping[str, str]) -> str | CommandOrder:
+        """Give the command in a form, and return the name of its answer.
+
+        Return the order instead if it must be confirmed.
+        """
         order = CommandOrder(form.get("command", ""))
         try:
-            order = read(form)
-            if order.destroys and form.get("sure") != "yes":
-                checked(order.name, *order.words)  # before anybody is asked whether it is wanted
+            order = read_order(form)
+            is_confirmed = form.get("sure") == "yes"
+            if order.consequence and not is_confirmed:
+                checked(order.name, *order.words)  # wrong words are refused before the question
                 return order
             return self._keep(order, await watch.order(order.name, *order.words))
         except (CommandError, NotRunning) as error:
             return self._keep(order, str(error), _heading(error))
 
-    async def paste(self, watch: CrawlWatch, text: str) -> str:
-        """Give a crawl or a hive seeds, in a file of its own; return the name of its answer."""
+    async def add_seeds(self, watch: CrawlWatch, text: str) -> str:
+        """Give a crawl or a hive the seeds in a text, and return the name of the answer."""
         data = text.strip().encode("utf-8", "replace")
         try:
-            return self._keep(WRITTEN, await watch.add_seeds(data))
+            return self._keep(PASTED_SEEDS, await watch.add_seeds(data))
         except (CommandError, NotRunning) as error:
-            return self._keep(WRITTEN, str(error), _heading(error))
+            return self._keep(PASTED_SEEDS, str(error), _heading(error))
 
-    def _keep(self, order: CommandOrder, answer: Any, failed: str = "") -> str:
-        while len(self._kept) >= MOST:
-            del self._kept[next(iter(self._kept))]
+    def _keep(self, order: CommandOrder, answer: Any, error_heading: str = "") -> str:
+        """Keep an answer, drop the oldest ones, and return its name."""
+        while len(self._answers) >= MAX_ANSWERS:
+            del self._answers[next(iter(self._answers))]
         name = secrets.token_urlsafe(6)
-        self._kept[name] = order, answer, failed
+        self._answers[name] = order, answer, error_heading
         return name
 
-    def said(self, shown: ShownCrawl, name: str) -> Html | None:
-        """Return the answer of this name, if it is known."""
-        if name not in self._kept:
+    def answer_content(self, shown: ShownCrawl, name: str) -> Html | None:
+        """Return the answer of this name, or None if it is not kept any more."""
+        if name not in self._answers:
             return None
-        order, answer, failed = self._kept[name]
-        made = tag("p", str(answer), class_="refused") if failed else answered(answer, shown.link)
-        what = tag("p", tag("code", order.text), class_="order")
-        return tag("div", section(None, failed or "Answer", what, made), class_="answered")
+        order, answer, error_heading = self._answers[name]
+        content = (
+            tag("p", str(answer), class_="refused")
+            if error_heading
+            else answer_html(answer, shown.link)
+        )
+        text = tag("p", tag("code", order.text), class_="order")
+        return tag(
+            "div", section(None, error_heading or "Answer", text, content), class_="answered"
+        )
 
 
 def _heading(error: Exception) -> str:

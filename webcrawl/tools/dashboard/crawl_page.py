@@ -1,4 +1,4 @@
-"""The list of all crawls, and of each its header and figures: what to know and do first."""
+"""Makes the list of all crawls, and the header and the first tab of each crawl's page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from webcrawl.base.readable import as_sentence
 from webcrawl.crawl.bound import in_words
 from webcrawl.crawl.progress import stopped_by, waits_for
 from webcrawl.store.jobdir.history_line import Moment
-from webcrawl.tools.dashboard.crawls import CrawlSample, WatchedCrawl, saved_at, told
+from webcrawl.tools.dashboard.crawls import CrawlSample, WatchedCrawl, moment_of_sample, saved_at
 from webcrawl.tools.dashboard.frame import (
     DashboardAddress,
     Parts,
@@ -29,7 +29,7 @@ from webcrawl.tools.dashboard.frame import (
 from webcrawl.tools.report.elements import Cell, TableColumn, note, section, table, tiles
 from webcrawl.tools.report.report_source import free_bytes
 
-ORDER = ("running", "paused", "stopping", "silent", "killed", "gone", "new", "stopped")
+STATES_IN_ORDER = ("running", "paused", "stopping", "silent", "killed", "gone", "new", "stopped")
 
 
 @dataclass(frozen=True)
@@ -37,79 +37,89 @@ class ShownCrawl:
     """A crawl as its page shows it at one moment."""
 
     site: DashboardAddress
-    known: WatchedCrawl
+    crawl: WatchedCrawl
     sample: CrawlSample
-    moments: Sequence[Moment]
+    moments: Sequence[Moment]  # of the last minutes
 
     def at(self, *parts: str, **query: str | None) -> str:
-        return self.site.at("c", self.known.id, *parts, **query)
+        """Return the address of a page of this crawl."""
+        return self.site.at("c", self.crawl.id, *parts, **query)
 
-    def link(self, name: str, text: str) -> str | None:
-        """Return the address of what is known of a URL or host; `name` is its column."""
+    def link(self, column: str, text: str) -> str | None:
+        """Return the address of the page on a URL or a host; None for a text that is neither."""
         if "://" in text[:12]:
             return self.at("why", url=text)
-        return self.at("hosts", host=text) if name.lower() == "host" and " " not in text else None
+        is_host = column.lower() == "host" and " " not in text
+        return self.at("hosts", host=text) if is_host else None
 
 
-def crawls_page(site: DashboardAddress, crawls: Sequence[ShownCrawl], where: str) -> str:
-    parts = crawls_parts(crawls, where)
+def crawls_page(site: DashboardAddress, crawls: Sequence[ShownCrawl], folder: str) -> str:
+    """Return the document that lists all crawls; `folder` is where they were searched."""
+    parts = crawls_parts(crawls, folder)
     header = tag("header", top(site), tag("h1", "Crawls"))
     return page(site, "Crawls", header, part("crawls", parts["crawls"]), site.at("events"))
 
 
-def crawls_parts(crawls: Sequence[ShownCrawl], where: str) -> Parts:
-    """Return the parts that change of it."""
+def crawls_parts(crawls: Sequence[ShownCrawl], folder: str) -> Parts:
+    """Return the parts of the list that change while its page is open."""
     if not crawls:
-        found = tag(
+        empty = tag(
             "div",
             tag("h2", "No crawl yet"),
             note(
                 "There is no crawl in ",
-                tag("code", where),
+                tag("code", folder),
                 ". A crawl appears here as soon as it starts:",
             ),
             tag("pre", f"{program()} crawl web -a seeds=seeds/small.txt"),
             class_="empty",
         )
-        return {"crawls": found}
-    ranked = sorted(crawls, key=lambda one: (ORDER.index(one.sample.state), one.known.name))
-    running = [one for one in ranked if one.sample.runs]
-    pages = sum(rate_of(one.moments) for one in running)
-    said = f"{numbers.number(len(running))} of {numbers.count(len(crawls), 'crawl')} running"
-    together = f", {per_second(pages)} pages together" if running else ""
-    summary = tag("p", f"{said}{together}.", class_="lead")
-    return {"crawls": join(summary, tag("ul", *map(_card, ranked), class_="cards"))}
+        return {"crawls": empty}
+    ranked = sorted(
+        crawls, key=lambda shown: (STATES_IN_ORDER.index(shown.sample.state), shown.crawl.name)
+    )
+    running = [shown for shown in ranked if shown.sample.runs]
+    summary = f"{numbers.number(len(running))} of {numbers.count(len(crawls), 'crawl')} running"
+    if running:
+        pages = sum(rate_of(shown.moments) for shown in running)
+        summary += f", {per_second(pages)} pages together"
+    lead = tag("p", f"{summary}.", class_="lead")
+    return {"crawls": join(lead, tag("ul", *map(_card, ranked), class_="cards"))}
 
 
 def _card(shown: ShownCrawl) -> Html:
-    known, sample = shown.known, shown.sample
+    """Return the entry of a crawl in the list: name, state, activity and main figures."""
+    crawl = shown.crawl
+    sample = shown.sample
     facts = [
         ("pages", numbers.number(sample.number("pages"))),
         ("queued", numbers.number(sample.number("queued"))),
         ("hosts", numbers.number(sample.number("hosts"))),
         ("received", numbers.size(sample.number("bytes"))),
     ]
-    kind = f"hive of {numbers.count(len(known.drones), 'drone')}" if known.drones else None
-    seen = saved_at(sample.figures) if not sample.answers else None
-    since = f"{numbers.seconds(max(time.time() - seen, 1))} ago" if seen else ""
+    kind = f"hive of {numbers.count(len(crawl.drones), 'drone')}" if crawl.drones else None
+    if sample.runs:
+        speed = tag("p", tag("b", pages_per_second(shown.moments)), class_="speed")
+    else:
+        saved = saved_at(sample.figures)
+        age = f"{numbers.seconds(max(time.time() - saved, 1))} ago" if saved else ""
+        speed = tag("p", age, class_="speed last")
     return tag(
         "li",
         tag(
             "div",
-            tag("h2", tag("a", known.name, href=shown.at())),
+            tag("h2", tag("a", crawl.name, href=shown.at())),
             tag("span", kind, class_="kind") if kind else None,
             badge(sample.state),
             class_="who",
         ),
-        tag("p", does(sample, shown.moments), class_="why"),
+        tag("p", activity_of(sample, shown.moments), class_="why"),
         tag(
             "dl",
             *(tag("div", tag("dt", name), tag("dd", value)) for name, value in facts),
             class_="few",
         ),
-        tag("p", tag("b", pages_per_second(shown.moments)), class_="speed")
-        if sample.runs
-        else tag("p", since, class_="speed last"),
+        speed,
         class_=f"card {sample.state}",
     )
 
@@ -124,51 +134,55 @@ TABS = {
     "why": "Why?",
     "commands": "Commands",
 }
-LONGEST = 500  # characters of a sentence
-ORDERS = 5  # in force by command, that are named
-# where the buttons of the header lead: the first tab, while other forms lead to that of commands
-FIRST = "first"
-FAILED = ("server_error", "unreachable")  # kinds of ends that are failures
+MAX_SENTENCE_CHARS = 500
+MAX_NAMED_ORDERS = 5  # of those in force
+# The answer to a button of the header is shown on the first tab; answers to other forms are shown
+# on the tab of commands.
+FIRST_TAB = "first"
+FAILURE_KINDS = ("server_error", "unreachable")  # of the ends of URLs
 
 
 def crawl_page(
-    shown: ShownCrawl, tab: str, content: Html, events: str | None, said: Html | None = None
+    shown: ShownCrawl, tab: str, content: Html, events: str | None, answer: Html | None = None
 ) -> str:
-    """Return the document of a crawl, with one of the tabs open."""
-    links = {words: shown.at(name) if name else shown.at() for name, words in TABS.items()}
+    """Return the document of a crawl with a tab open.
+
+    `events` is the address of its updates, if there are any. `answer` is that to a command.
+    """
+    links = {title: shown.at(name) if name else shown.at() for name, title in TABS.items()}
     header = tag(
         "header",
         top(
             shown.site,
             tag("span", "/", class_="slash", aria_hidden="true"),
-            tag("span", shown.known.name, class_="crumb"),
+            tag("span", shown.crawl.name, class_="crumb"),
         ),
-        part("state", state(shown)),
+        part("state", state_header(shown)),
         choice("tabs", TABS[tab], links, "Pages of this crawl"),
     )
-    title = f"{shown.known.name}: {TABS[tab]}"
+    title = f"{shown.crawl.name}: {TABS[tab]}"
     return page(
-        shown.site, title, header, join(part("signs", warnings(shown)), content), events, said
+        shown.site, title, header, join(part("signs", warnings(shown)), content), events, answer
     )
 
 
-def common(shown: ShownCrawl) -> dict[str, Html]:
-    """Return the parts that every page of a crawl has."""
-    return {"state": state(shown), "signs": warnings(shown)}
+def common_parts(shown: ShownCrawl) -> dict[str, Html]:
+    """Return the parts that change on every page of a crawl."""
+    return {"state": state_header(shown), "signs": warnings(shown)}
 
 
-def state(shown: ShownCrawl) -> Html:
-    """Is it running, what is it waiting for, and the buttons for both."""
+def state_header(shown: ShownCrawl) -> Html:
+    """Return name, state and activity of a crawl, what it is bound by, and buttons to command it."""
     sample = shown.sample
     return tag(
         "div",
         tag(
             "div",
-            tag("h1", shown.known.name.rpartition("/")[2]),
+            tag("h1", shown.crawl.name.rpartition("/")[2]),
             badge(sample.state),
             class_="who",
         ),
-        tag("p", does(sample, shown.moments), class_="lead"),
+        tag("p", activity_of(sample, shown.moments), class_="lead"),
         _bound(sample),
         _buttons(shown) if sample.answers else None,
         class_="state",
@@ -176,195 +190,208 @@ def state(shown: ShownCrawl) -> Html:
 
 
 def _bound(sample: CrawlSample) -> Html | None:
-    """Return what limits the crawl now, or limited it in the end; of a hive what does in all."""
-    said = sample.figures.get("bound") or in_words(sample.figures)
-    return (
-        tag("p", f"Bound by {said}."[:LONGEST], class_="note")
-        if said and isinstance(said, str)
-        else None
-    )
+    """Return what bounds the crawl now, or what bounded it over its whole time, if it tells."""
+    causes = sample.figures.get("bound") or in_words(sample.figures)
+    if not causes or not isinstance(causes, str):
+        return None
+    return tag("p", f"Bound by {causes}."[:MAX_SENTENCE_CHARS], class_="note")
 
 
 def _buttons(shown: ShownCrawl) -> Html:
-    go = "resume" if shown.sample.state == "paused" else "pause"
-    names = {go: go.capitalize(), "checkpoint": "Checkpoint", "stop": "Stop…"}
+    """Return the form with the buttons of the header."""
+    toggle = "resume" if shown.sample.state == "paused" else "pause"
+    labels = {toggle: toggle.capitalize(), "checkpoint": "Checkpoint", "stop": "Stop…"}
     styles = {"resume": "main", "stop": "danger"}
-    made = [
+    is_stopping = shown.sample.state == "stopping"
+    buttons = [
         button(
-            words,
-            class_=styles.get(name),
+            label,
+            class_=styles.get(command),
             name="command",
-            value=name,
-            disabled=_unless(shown, name),
+            value=command,
+            disabled="" if is_stopping and command != "checkpoint" else None,
         )
-        for name, words in names.items()
+        for command, label in labels.items()
     ]
-    return shown.site.form(shown.at("commands"), hidden("back", FIRST), *made, class_="buttons")
-
-
-def _unless(shown: ShownCrawl, name: str) -> str | None:
-    return "" if shown.sample.state == "stopping" and name != "checkpoint" else None
+    back = hidden("back", FIRST_TAB)
+    return shown.site.form(shown.at("commands"), back, *buttons, class_="buttons")
 
 
 def warnings(shown: ShownCrawl) -> Html:
-    found = [tag("li", one) for one in signs(shown.sample, shown.moments, shown.known.jobdir)]
-    warned = tag("ul", *found, class_="warn") if found else None
+    """Return what is wrong with a crawl, and the orders that are in force."""
+    sentences = warning_sentences(shown.sample, shown.moments, shown.crawl.jobdir)
+    items = [tag("li", sentence) for sentence in sentences]
+    warned = tag("ul", *items, class_="warn") if items else None
     return join(warned, _orders_in_force(shown.sample.figures.get("in_force")))
 
 
 def _orders_in_force(in_force: object) -> Html | None:
-    """Return a note on the orders that last, but for a pause, which the state says."""
+    """Return a note on the orders in force, without a pause, which the state shows already."""
     if not isinstance(in_force, list):
         return None
     orders = [str(line) for line in in_force if line != "pause"]
     if not orders:
         return None
-    more = f" and {len(orders) - ORDERS} more" if len(orders) > ORDERS else None
-    code = tag("code", "; ".join(orders[:ORDERS]))
+    left_out = len(orders) - MAX_NAMED_ORDERS
+    more = f" and {left_out} more" if left_out > 0 else None
+    code = tag("code", "; ".join(orders[:MAX_NAMED_ORDERS]))
     return tag("p", "In force by command: ", code, more, class_="note")
 
 
 def figures_part(shown: ShownCrawl) -> Html:
-    """Return the figures of the first tab as they are now; the report's sections follow them."""
-    number, runs = shown.sample.number, shown.sample.runs
-    turns = shown.sample.turns
-    at_work = (numbers.number(number("hosts")), "hosts in turn", "those with URLs in the back-end")
+    """Return the figures of the first tab as they are now. The report's sections follow them."""
+    number = shown.sample.number
+    runs = shown.sample.runs
     if runs:
+        turns = shown.sample.turns
         others = f"{numbers.number(turns.ready)} ready, {numbers.number(turns.waiting)} waiting"
-        at_work = (numbers.number(turns.asked), "hosts asked now", others)
-    seen = told(shown.sample)
-    failed = (
-        numbers.percent(sum(seen.mix[kind] for kind in FAILED), sum(seen.mix.values()))
-        if seen is not None
-        else "-"
-    )
-    pages_now = f"{pages_per_second(shown.moments)} now" if runs else "in all"
-    received = bytes_per_second(shown.moments) if runs else None
-    made = tiles(
-        (numbers.number(number("pages")), "pages", pages_now),
+        hosts = (numbers.number(turns.asked), "hosts asked now", others)
+    else:
+        in_turn = numbers.number(number("hosts"))
+        hosts = (in_turn, "hosts in turn", "those with URLs in the back-end")
+    failed = "-"
+    moment = moment_of_sample(shown.sample)
+    if moment is not None:
+        failures = sum(moment.mix[kind] for kind in FAILURE_KINDS)
+        failed = numbers.percent(failures, sum(moment.mix.values()))
+    page_rate = f"{pages_per_second(shown.moments)} now" if runs else "in all"
+    byte_rate = bytes_per_second(shown.moments) if runs else None
+    figures = tiles(
+        (numbers.number(number("pages")), "pages", page_rate),
         (
             numbers.number(number("queued")),
             "URLs queued",
             f"{numbers.number(number('aside'))} of them set aside",
         ),
-        at_work,
+        hosts,
         (numbers.number(number("hosts_aside")), "hosts set aside", f"{failed} of URLs failed"),
         (
             numbers.number(number("seen/keys")),
             "URLs known",
             f"{numbers.number(number('seeds'))} seeds read",
         ),
-        (numbers.size(number("bytes")), "received", f"{received} now" if received else "in all"),
+        (numbers.size(number("bytes")), "received", f"{byte_rate} now" if byte_rate else "in all"),
     )
-    return join(made, _drones(shown))
+    return join(figures, _drones(shown))
 
 
 def _drones(shown: ShownCrawl) -> Html | None:
-    if not shown.known.drones:
+    """Return a table of the drones of a hive, or None for a single crawl."""
+    if not shown.crawl.drones:
         return None
     names = ("pages", "queued", "hosts", "failures")
-    head = [
+    columns = [
         TableColumn("Drone"),
         TableColumn("State"),
         *(TableColumn(name.capitalize(), "number") for name in names),
     ]
     rows: list[list[Cell]] = []
-    for drone in shown.known.drones:
-        sample = shown.sample.drones.get(drone.id)
+    for drone in shown.crawl.drones:
         link = tag("a", drone.jobdir.name, href=shown.site.at("c", drone.id))
-        state, counts = (
-            (badge(sample.state), map(sample.number, names))
-            if sample is not None
-            else (None, (None,) * 4)
-        )
-        rows.append([link, state, *counts])
+        sample = shown.sample.drones.get(drone.id)
+        if sample is None:  # it has joined since
+            rows.append([link, None, *(None for _ in names)])
+        else:
+            rows.append([link, badge(sample.state), *map(sample.number, names)])
     return section(
         None,
         "Drones",
-        table(None, head, rows, "Drones"),
+        table(None, columns, rows, "Drones"),
         note("Only drones whose folders are on this machine."),
     )
 
 
 # -- in words
 
-RECENT = 30.0  # seconds of which the present rate is
-STILL = 60.0  # seconds without a page, with URLs queued, that are worth a word
-UNREACHED = 0.5  # share of failures among what ended lately that is worth a word
-FEW = 20  # ends that say nothing yet
-LITTLE_DISK = 2 << 30  # bytes
+RATE_SECONDS = 30.0  # the present rate is the mean of so long
+# A crawl with queued URLs that has got no page for so long has a warning.
+STALLED_SECONDS = 60.0
+# More URLs than this share ending without an answer is a warning, once MIN_ENDS have ended.
+MAX_UNREACHED_SHARE = 0.5
+MIN_ENDS = 20
+LOW_DISK_BYTES = 2 << 30
 
 
-def lately(moments: Sequence[Moment], seconds: float = RECENT) -> tuple[Moment, Moment] | None:
-    """Return the last moment and one about so many seconds before; None if there are not two."""
+def recent_span(
+    moments: Sequence[Moment], seconds: float = RATE_SECONDS
+) -> tuple[Moment, Moment] | None:
+    """Return the last moment and one at least so many seconds before, or the first one.
+
+    Return None if there are not two moments, or if they are more than four times as far apart.
+    """
     if len(moments) < 2:
         return None
     last = moments[-1]
-    before = next(
-        (one for one in reversed(moments[:-1]) if last.at - one.at >= seconds), moments[0]
-    )
-    return (before, last) if 0 < last.at - before.at < 4 * seconds else None
+    old_enough = (one for one in reversed(moments[:-1]) if last.at - one.at >= seconds)
+    before = next(old_enough, moments[0])
+    is_recent = 0 < last.at - before.at < 4 * seconds
+    return (before, last) if is_recent else None
 
 
 def rate_of(moments: Sequence[Moment]) -> float:
-    """Return the pages per second, lately."""
-    return _growth(moments, "pages") or 0.0
+    """Return the present rate of pages per second; 0 if it is not known yet."""
+    return _growth_rate(moments, "pages") or 0.0
 
 
-def _growth(moments: Sequence[Moment], name: str) -> float | None:
-    """Return by how much a figure grows per second, lately; None if it is not known yet."""
-    pair = lately(moments)
-    if pair is None:
+def _growth_rate(moments: Sequence[Moment], name: str) -> float | None:
+    """Return by how much a figure grows per second now, or None if it is not known yet."""
+    span = recent_span(moments)
+    if span is None:
         return None
-    before, last = pair
+    before, last = span
     return max(last.figures[name] - before.figures[name], 0) / (last.at - before.at)
 
 
 def pages_per_second(moments: Sequence[Moment]) -> str:
-    """Return the present rate in words."""
+    """Return the present rate of pages in words."""
     return per_second(rate_of(moments))
 
 
 def per_second(rate: float) -> str:
-    """Return a rate with as many digits as say something."""
+    """Return a rate with three significant digits."""
     return f"{numbers.number(float(f'{rate:.3g}'))}/s"
 
 
 def bytes_per_second(moments: Sequence[Moment]) -> str | None:
     """Return the rate of bytes received, or None if it is not known yet."""
-    rate = _growth(moments, "bytes")
+    rate = _growth_rate(moments, "bytes")
     return None if rate is None else f"{numbers.size(rate)}/s"
 
 
-def does(sample: CrawlSample, moments: Sequence[Moment]) -> str:
-    """Return a sentence on what a crawl does, or waits for."""
+def activity_of(sample: CrawlSample, moments: Sequence[Moment]) -> str:
+    """Return a sentence on what a crawl does, or what it waits for."""
     match sample.state:
         case "silent" | "new" | "killed" | "gone":
-            said = sample.note
+            words = sample.note
         case "stopped":
-            said = _end(sample)
+            words = _end_words(sample)
         case "stopping":
-            said = f"finishing {numbers.count(int(sample.number('in_flight')), 'download')} in progress"
+            downloads = numbers.count(int(sample.number("in_flight")), "download")
+            words = f"finishing {downloads} in progress"
         case "paused":
-            said = "paused: fetches nothing until it is resumed"
+            words = "paused: fetches nothing until it is resumed"
         case _:
-            said = str(sample.figures.get("trouble") or "") or _turns(sample, rate_of(moments))
-    return as_sentence(said)
+            words = str(sample.figures.get("trouble") or "")
+            if not words:
+                words = _turn_words(sample, rate_of(moments))
+    return as_sentence(words)
 
 
-def _end(sample: CrawlSample) -> str:
-    reason, queued = sample.note, int(sample.number("queued"))
+def _end_words(sample: CrawlSample) -> str:
+    """Return how the last run ended, and which URLs are left."""
+    reason = sample.note
     if reason != "finished":
         return stopped_by(reason) or f"ended: {reason}"
-    alike = " or folded" if sample.number("over_budget/folded") else ""
-    left = (
-        f"{numbers.count(queued, 'URL')} of hosts set aside or over their domains' budgets{alike}"
-    )
-    return f"finished, except for {left}" if queued else "finished: nothing is left to fetch"
+    queued = int(sample.number("queued"))
+    if not queued:
+        return "finished: nothing is left to fetch"
+    folded = " or folded" if sample.number("over_budget/folded") else ""
+    urls = numbers.count(queued, "URL")
+    return f"finished, except for {urls} of hosts set aside or over their domains' budgets{folded}"
 
 
-def _turns(sample: CrawlSample, rate: float) -> str:
-    """Return whose turn it is, of a crawl that may fetch."""
+def _turn_words(sample: CrawlSample, rate: float) -> str:
+    """Return the rate of a running crawl, and how many hosts are asked, are ready and wait."""
     queued = int(sample.number("queued"))
     turns = sample.turns
     if not queued and not turns.asked:
@@ -375,28 +402,30 @@ def _turns(sample: CrawlSample, rate: float) -> str:
         if sample.number("aside_due"):
             later = "are retried now and then"
         return f"all {numbers.number(queued)} queued URLs are of hosts set aside, which {later}"
-    said = waits_for(sample.figures) or str(turns)
+    words = waits_for(sample.figures) or str(turns)
     if rate:
-        said = f"{numbers.number(float(f'{rate:.2g}'))} pages per second; {said}"
-    return said
+        words = f"{numbers.number(float(f'{rate:.2g}'))} pages per second; {words}"
+    return words
 
 
-def signs(sample: CrawlSample, moments: Sequence[Moment], jobdir: Path) -> Iterator[str]:
-    """Yield sentences on what is wrong, or may be."""
+def warning_sentences(
+    sample: CrawlSample, moments: Sequence[Moment], jobdir: Path
+) -> Iterator[str]:
+    """Yield sentences on what is wrong with a crawl, or may be."""
     if sample.note and sample.answers:
         yield as_sentence(sample.note)
     errors = int(sample.number("errors"))
     if errors:
         yield f"{numbers.count(errors, 'unexpected error')}, see logs/errors.log."
     free = free_bytes(jobdir)
-    if free is not None and free < LITTLE_DISK:
+    if free is not None and free < LOW_DISK_BYTES:
         yield f"The disk has {numbers.size(free)} left."
-    pair = lately(moments, STILL) if sample.state == "running" else None
-    if pair is not None:
-        yield from _signs_between(*pair)
+    span = recent_span(moments, STALLED_SECONDS) if sample.state == "running" else None
+    if span is not None:
+        yield from _warnings_between(*span)
 
 
-def _signs_between(before: Moment, last: Moment) -> Iterator[str]:
+def _warnings_between(before: Moment, last: Moment) -> Iterator[str]:
     """Yield what is wrong with a running crawl, by what it did between two moments."""
     queued = last.figures["queued"]
     if last.figures["pages"] == before.figures["pages"] and queued:
@@ -404,7 +433,7 @@ def _signs_between(before: Moment, last: Moment) -> Iterator[str]:
         yield f"No page in {seconds}, though {numbers.number(queued)} URLs are queued."
     ended = sum(last.mix.values()) - sum(before.mix.values())
     unreached = last.mix["unreachable"] - before.mix["unreachable"]
-    if ended >= FEW and unreached > UNREACHED * ended:
+    if ended >= MIN_ENDS and unreached > MAX_UNREACHED_SHARE * ended:
         share = numbers.percent(unreached, ended)
         yield (
             f"{share} of the URLs that ended recently got no answer: the hosts or our own network "

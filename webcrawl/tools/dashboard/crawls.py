@@ -1,11 +1,12 @@
-"""Finds the crawls that there are, and looks at each: at what it says itself, or at what it left.
+"""Finds crawls, and takes samples of each: the figures that it answers, or those that it saved.
 
-A look serves all pages that are open.
+All pages that are open share a sample.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import time
 from collections import deque
@@ -17,6 +18,7 @@ from datetime import datetime
 from functools import partial
 from hashlib import blake2b
 from io import BytesIO
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -33,26 +35,28 @@ from webcrawl.store.jobdir.history_line import read as read_moment
 from webcrawl.tools.report.report_page import LiveReport
 
 Call = Callable[[], Coroutine[Any, Any, Any]]
-# of a JOBDIR, a command, its words, `written` for `-`: an answer; CommandError, NotRunning
+# Gives a crawl a command, and returns its answer: of a JOBDIR, the command and its words. The
+# argument `written` has what the word `-` stands for. Raises CommandError or NotRunning.
 Ask = Callable[..., Any]
-TAIL = 1 << 16  # bytes of the history's end: 130 moments and more
-# states of a hive's drones
+HISTORY_TAIL_BYTES = 1 << 16  # read from its end: 130 moments and more
+# The state of a hive is the first of these that a drone has.
 MOST_URGENT_FIRST = ("silent", "running", "stopping", "paused", "killed", "new")
-# seconds by which a moment may be later than now: the crawl's machine may have another clock
-AHEAD = 60.0
+# Moments may be so much later than now: the crawl's machine may have another clock.
+MAX_CLOCK_AHEAD_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
 class CrawlSample:
-    """A crawl at a moment. `state`: running, paused, stopping, stopped, killed, new, gone, silent.
+    """The state and the figures of a crawl at one moment.
 
-    silent: it runs and does not answer.
+    The state is running, paused, stopping, silent (it runs, but does not answer), stopped, killed,
+    new (it has saved nothing yet) or gone (its folder no longer exists).
     """
 
     at: float
     state: str
     figures: Mapping[str, Any] = field(default_factory=dict)
-    note: str = ""  # why it is so, in a few words
+    note: str = ""  # the reason of the state, in a few words
     drones: Mapping[str, CrawlSample] = field(default_factory=dict)  # by id
 
     @property
@@ -65,46 +69,51 @@ class CrawlSample:
 
     @property
     def turns(self) -> HostTurns:
+        """Return how many hosts are being asked, are ready, and wait."""
         return HostTurns.of(
             {name: self.number(name) for name in ("in_flight", "in_flight/more", "ready", "hosts")}
         )
 
     def number(self, name: str) -> float:
-        """Return a figure, if it is a number."""
+        """Return a figure; 0 if it is missing or no number."""
         value = self.figures.get(name, 0)
-        return value if isinstance(value, (int, float)) and value == value else 0  # noqa: PLR0124 - not a number
+        if not isinstance(value, (int, float)):
+            return 0
+        is_nan = isinstance(value, float) and math.isnan(value)
+        return 0 if is_nan else value
 
 
-def look(known: WatchedCrawl, ask: Ask) -> CrawlSample:
-    """Ask a crawl, or each drone of a hive, which takes as long as the slowest of them."""
-    if not known.drones:
-        sample = _look(known.jobdir, ask)
-        # a drone's folder may be on another machine
-        if sample.state == "new" and not known.jobdir.is_dir():
+def take_sample(crawl: WatchedCrawl, ask: Ask) -> CrawlSample:
+    """Return the sample of a crawl, or of all drones of a hive, which are asked one by one."""
+    if not crawl.drones:
+        sample = _sample_of(crawl.jobdir, ask)
+        # A drone's folder may be on another machine, so that a hive's drones are never gone.
+        if sample.state == "new" and not crawl.jobdir.is_dir():
             return replace(sample, state="gone", note="its folder no longer exists")
         return sample
-    drones = {drone.id: _look(drone.jobdir, ask) for drone in known.drones}
+    drones = {drone.id: _sample_of(drone.jobdir, ask) for drone in crawl.drones}
     return together(drones)
 
 
-def _look(jobdir: Path, ask: Ask) -> CrawlSample:
+def _sample_of(jobdir: Path, ask: Ask) -> CrawlSample:
+    """Ask a crawl for its status, or else read the figures that it saved."""
     try:
         figures = ask(jobdir, "status")
         if not isinstance(figures, Mapping):
             raise CommandError("the answer has an unexpected form")  # noqa: TRY301 - as one that cannot be read
     except NotRunning:
-        return _left(jobdir, time.time())
+        return _sample_without_answer(jobdir, time.time())
     except CommandError as error:
-        return CrawlSample(time.time(), "silent", _saved(jobdir), str(error))
+        return CrawlSample(time.time(), "silent", _saved_figures(jobdir), str(error))
     state = figures.get("state")
     if state not in ("paused", "stopping"):
         state = "running"
     return CrawlSample(time.time(), state, figures)
 
 
-def _left(jobdir: Path, now: float) -> CrawlSample:
-    """Return the sample of a crawl that does not answer."""
-    figures = _saved(jobdir)
+def _sample_without_answer(jobdir: Path, now: float) -> CrawlSample:
+    """Return the sample of a crawl that does not answer, by its lock and its saved figures."""
+    figures = _saved_figures(jobdir)
     if is_locked(jobdir):
         return CrawlSample(
             now,
@@ -135,7 +144,7 @@ def together(drones: Mapping[str, CrawlSample]) -> CrawlSample:
 
 
 def _hive_figures(samples: Sequence[CrawlSample]) -> dict[str, Any]:
-    """Return the sums. A figure that pages read is there, though no drone has it."""
+    """Return the sums of the drones' figures. Figures that pages read are always there."""
     plain = [
         {name: value for name, value in sample.figures.items() if name != "statistics"}
         for sample in samples
@@ -153,7 +162,7 @@ def _hive_figures(samples: Sequence[CrawlSample]) -> dict[str, Any]:
 
 
 def _hive_note(samples: Sequence[CrawlSample], state: str) -> str:
-    """Return how many drones run if not all do; if none runs, the note of one in this state."""
+    """Return how many drones run here, unless all do. If none runs, return the note of a drone."""
     running = sum(sample.runs for sample in samples)
     if running == len(samples) > 0:
         return ""
@@ -164,48 +173,51 @@ def _hive_note(samples: Sequence[CrawlSample], state: str) -> str:
     return notes[0] if notes else ""
 
 
-def _saved(jobdir: Path) -> dict[str, Any]:
-    """Return its stats.json, with the figures of the history if these are newer."""
+def _saved_figures(jobdir: Path) -> dict[str, Any]:
+    """Return the figures of stats.json, updated by the last moment of the history if it is newer."""
     figures = stats_file.read(jobdir)
-    last = next(iter(recent(jobdir)[-1:]), None)
-    if last is None or not figures or last.at <= (saved_at(figures) or 0.0):
+    moments = recent_moments(jobdir)
+    if not figures or not moments:
         return figures
-    return {**figures, **last.figures, "mix": last.mix}
+    last = moments[-1]
+    is_newer = last.at > (saved_at(figures) or 0.0)
+    return {**figures, **last.figures, "mix": last.mix} if is_newer else figures
 
 
 def saved_at(figures: Mapping[str, Any]) -> float | None:
-    """Return the time at which stats.json was written, of the figures that come from there."""
+    """Return when the figures of a stats.json were written, or None if they do not tell."""
     try:
         return datetime.fromisoformat(str(figures["at"])).timestamp()
     except (KeyError, ValueError, OverflowError):
         return None
 
 
-def recent(jobdir: Path) -> list[Moment]:
-    """Return the last moments of its history, without those of a clock that was ahead."""
+def recent_moments(jobdir: Path) -> list[Moment]:
+    """Return the last moments of a crawl's history, without those of a clock that was ahead."""
     try:
         with regular(jobdir / PATH) as file:
-            file.seek(max(file.seek(0, 2) - TAIL, 0))
-            lines = file.read(TAIL).splitlines(keepends=True)
+            file.seek(max(file.seek(0, 2) - HISTORY_TAIL_BYTES, 0))
+            lines = file.read(HISTORY_TAIL_BYTES).splitlines(keepends=True)
     except OSError:
         return []
-    latest = time.time() + AHEAD
-    # The first line may be cut by TAIL, and the last one not be whole yet.
-    whole = [line.removesuffix(b"\n") for line in lines if line.endswith(b"\n")]
-    found = filter(None, map(read_moment, whole))
-    return in_order([one for one in found if one.at <= latest])
+    latest = time.time() + MAX_CLOCK_AHEAD_SECONDS
+    # The crawl may be writing the last line. A part of a line at the beginning is no moment.
+    whole_lines = [line.removesuffix(b"\n") for line in lines if line.endswith(b"\n")]
+    moments = filter(None, map(read_moment, whole_lines))
+    return in_order([moment for moment in moments if moment.at <= latest])
 
 
-def told(sample: CrawlSample) -> Moment | None:
-    """Return the moment that a crawl has just told, if it tells enough."""
+def moment_of_sample(sample: CrawlSample) -> Moment | None:
+    """Return the moment that a sample shows, or None if it lacks figures or they are damaged."""
     try:
         return moment_of(moment(sample.figures, sample.at))
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
 
 
-DEEPEST = 3  # folders below the one that is searched
-MOST_FOLDERS, MOST = 5000, 500  # looked at; shown
+MAX_DEPTH = 3  # of folders below the one that is searched
+MAX_FOLDERS = 5000  # searched
+MAX_CRAWLS = 500  # shown
 SOCKET = "control.sock"
 
 
@@ -213,7 +225,7 @@ SOCKET = "control.sock"
 class WatchedCrawl:
     """A crawl, or a hive with its drones.
 
-    A browser knows it by its id alone, and never by a path.
+    Browsers name it by its id alone, so that no request has a path.
     """
 
     id: str
@@ -223,46 +235,45 @@ class WatchedCrawl:
 
     @property
     def crawls(self) -> tuple[WatchedCrawl, ...]:
-        """Itself, or the drones of a hive."""
+        """Return the drones of a hive, or the crawl itself."""
         return self.drones or (self,)
 
 
 class CrawlFinder:
-    """Finds crawls: the `given` folders or, without any, all crawls below `root`."""
+    """Finds crawls: the `given` folders or, if there are none, all crawls below `root`."""
 
     def __init__(self, given: Sequence[Path], root: Path) -> None:
         self._given = given
         self._root = root
         self._by_id: dict[str, WatchedCrawl] = {}
 
-    def look(self) -> list[WatchedCrawl]:
-        """Return all crawls that are there now, by name."""
+    def find(self) -> list[WatchedCrawl]:
+        """Return all crawls that are there now, in the order of their names."""
         if self._given:
-            found = [_known(jobdir, jobdir.resolve().name) for jobdir in self._given]
+            crawls = [_watched(jobdir, jobdir.resolve().name) for jobdir in self._given]
         else:
-            below = _below(self._root)
-            found = [_known(jobdir, str(jobdir.relative_to(self._root))) for jobdir in below]
-        found.sort(key=lambda one: one.name)
-        self._by_id = {one.id: one for crawl in found for one in (crawl, *crawl.drones)}
-        return found
+            crawls = [
+                _watched(jobdir, str(jobdir.relative_to(self._root)))
+                for jobdir in islice(_crawls_below(self._root), MAX_CRAWLS)
+            ]
+        crawls.sort(key=lambda crawl: crawl.name)
+        with_drones = [one for crawl in crawls for one in (crawl, *crawl.drones)]
+        self._by_id = {one.id: one for one in with_drones}
+        return crawls
 
-    def get(self, name: str) -> WatchedCrawl | None:
-        """Return the crawl with this id, among those that the last look found."""
-        return self._by_id.get(name)
+    def get(self, crawl_id: str) -> WatchedCrawl | None:
+        """Return the crawl or drone with this id, or None if the last `find` did not find it."""
+        return self._by_id.get(crawl_id)
 
 
-def _known(jobdir: Path, name: str) -> WatchedCrawl:
+def _watched(jobdir: Path, name: str) -> WatchedCrawl:
+    """Return a crawl or hive. A hive whose hive.json cannot be read is shown without drones."""
     try:
-        hive = hive_of(jobdir)
-        drones = crawls_of(jobdir) if hive is not None else []
-    except (StoreError, OSError):  # hive.json cannot be read: what can be, is shown
-        drones = []
-    return WatchedCrawl(
-        _id(jobdir),
-        name,
-        jobdir,
-        tuple(WatchedCrawl(_id(one), f"{name}/{one.name}", one) for one in drones),
-    )
+        folders = crawls_of(jobdir) if hive_of(jobdir) is not None else []
+    except (StoreError, OSError):
+        folders = []
+    drones = [WatchedCrawl(_id(folder), f"{name}/{folder.name}", folder) for folder in folders]
+    return WatchedCrawl(_id(jobdir), name, jobdir, tuple(drones))
 
 
 def _id(jobdir: Path) -> str:
@@ -271,33 +282,24 @@ def _id(jobdir: Path) -> str:
 
 
 def is_jobdir(folder: Path) -> bool:
-    """Return True if a crawl or a hive lies here, or is just beginning."""
+    """Return whether a folder has a crawl or a hive, or one that is just beginning."""
     return is_crawl(folder) or (folder / HIVE).exists() or (folder / SOCKET).exists()
 
 
-def _below(root: Path) -> list[Path]:
-    found: list[Path] = []
-    for folder in _walk(root):
-        found.append(folder)
-        if len(found) == MOST:
-            break
-    return found
+def _crawls_below(root: Path) -> Iterator[Path]:
+    """Yield the folders of crawls below a folder, the nearest first.
 
-
-def _walk(root: Path) -> Iterator[Path]:
-    """Yield the crawls below a folder, the nearest first; none in a crawl, none behind a link.
-
-    A folder that cannot be read is left out.
+    Folders within a crawl, behind a link or without read permission are not searched.
     """
     waiting = deque([(root, 0)])
     visited = 0
-    while waiting and visited < MOST_FOLDERS:
+    while waiting and visited < MAX_FOLDERS:
         folder, depth = waiting.popleft()
         visited += 1
         try:
             if is_jobdir(folder) or (depth and hive_of(folder) is not None):
                 yield folder
-            elif depth < DEEPEST:
+            elif depth < MAX_DEPTH:
                 waiting += [(folder / name, depth + 1) for name in _folders_in(folder)]
         except (StoreError, OSError):
             continue
@@ -310,99 +312,114 @@ def _folders_in(folder: Path) -> list[str]:
 
 # An answer to `status` cost a crawl of 200 hosts 0.25 ms of CPU: one open page, or ten of the same
 # crawl, cost 0.013 % of a core.
-INTERVAL = 2.0  # seconds between two looks while a page is open
-FRESH = 1.5  # seconds for which a look is good enough for another page
-LASTS = 5.0  # seconds for which an answer to a command that only asks is shown again
-MOST_ANSWERS = 50
-MOST_MOMENTS = 100  # some minutes, which is what rates are of
-READS = 10.0  # seconds for which a report is shown at least
-SHARE = 20  # it is read again when so many times as long as that takes has passed
-PATIENCE = 2.0  # seconds for which a page waits for the report
+# All in seconds.
+UPDATE_SECONDS = 2.0  # between two updates of a page that stays open
+MAX_SAMPLE_AGE = 1.5  # of a sample that further pages share
+MAX_ANSWER_AGE = 5.0  # of an answer that further pages share
+MIN_REPORT_AGE = 10.0  # of a report before it is read again
+# A report is not read again before so many times as long as its reading took, so that reading takes
+# at most a twentieth of a core.
+REPORT_AGE_PER_SECOND = 20
+MAX_REPORT_WAIT = 2.0  # for which a page waits for the report
+MAX_KEPT_ANSWERS = 50
+MAX_MOMENTS = 100  # some minutes: rates are means of less
 
 
 class CrawlWatch:
-    """Watches one crawl or hive."""
+    """Asks one crawl or hive, for all pages that show it."""
 
     def __init__(
         self,
-        known: WatchedCrawl,
+        crawl: WatchedCrawl,
         ask: Ask,
         executor: Executor,
         defaults: Mapping[str, str] | None = None,
     ) -> None:
-        self.known = known
+        """`ask` and reading run in `executor`. `defaults` of settings, as texts, for the report."""
+        self.crawl = crawl
         self._ask = ask
         self._executor = executor
         self._report = LiveReport(
-            known.jobdir, [one.jobdir for one in known.crawls], defaults or {}
+            crawl.jobdir, [one.jobdir for one in crawl.crawls], defaults or {}
         )
-        self._reading: asyncio.Task[None] | None = None
-        self._read_again = 0.0  # when, by time.monotonic
+        self._report_reading: asyncio.Task[None] | None = None
+        self._next_report_at = 0.0  # by time.monotonic
+        # by key: when the call began, by time.monotonic, and its task
         self._answers: dict[Hashable, tuple[float, asyncio.Task[Any]]] = {}
-        self._moments = deque[Moment](maxlen=MOST_MOMENTS)
-        self._drones = frozenset[str]()  # of a hive, that answered the last time
-        self._orders = 0  # given from here
+        self._moments = deque[Moment](maxlen=MAX_MOMENTS)
+        self._answering_drones = frozenset[str]()  # of a hive, in the last sample
+        self._orders = 0  # the number of commands given by pages
 
     async def sample(self) -> CrawlSample:
-        """Return its state now, or a moment ago."""
-        sample: CrawlSample = await self.answer("look", self._look, FRESH)
+        """Return a sample that is not older than MAX_SAMPLE_AGE."""
+        sample: CrawlSample = await self.shared_result("sample", self._take_sample, MAX_SAMPLE_AGE)
         return sample
 
-    async def _look(self) -> CrawlSample:
-        """Look, and drop the moments of other drones, which would seem to have fetched much."""
-        if not self._moments and not self.known.drones:
-            self._moments.extend(await self.run(lambda: recent(self.known.jobdir)))
-        sample: CrawlSample = await self.run(lambda: look(self.known, self._ask))
+    async def _take_sample(self) -> CrawlSample:
+        """Take a sample, and add its moment to the last ones."""
+        if not self._moments and not self.crawl.drones:
+            self._moments.extend(await self.run(lambda: recent_moments(self.crawl.jobdir)))
+        sample: CrawlSample = await self.run(lambda: take_sample(self.crawl, self._ask))
         drones = frozenset(name for name, drone in sample.drones.items() if drone.answers)
-        if drones != self._drones:
-            self._drones = drones
+        if drones != self._answering_drones:
+            # The sums are of other drones now: the difference to earlier ones would be no rate.
+            self._answering_drones = drones
             self._moments.clear()
-        seen = told(sample) if sample.answers else None
-        if seen is not None:
-            self._moments.append(seen)
+        moment_now = moment_of_sample(sample) if sample.answers else None
+        if moment_now is not None:
+            self._moments.append(moment_now)
         return sample
 
     def moments(self) -> list[Moment]:
-        """Return its last minutes, as they were seen here, or as its history has them."""
+        """Return the moments of the last minutes, by samples or by the crawl's history."""
         return [*self._moments]
 
-    async def asked(self, what: Hashable, call: Callable[[], Any]) -> Any:
-        """Return the result of `call`, which runs in a thread.
+    async def shared_answer(self, key: Hashable, call: Callable[[], Any]) -> Any:
+        """Return the result of `call`, which runs in a thread, or raise its error.
 
-        All who ask for the same `what` within LASTS seconds share it, errors too.
+        All calls with the same key within MAX_ANSWER_AGE seconds share the result.
         """
-        return await self.answer(what, lambda: self.run(call), LASTS)
+        return await self.shared_result(key, lambda: self.run(call), MAX_ANSWER_AGE)
 
-    async def answer(self, what: Hashable, call: Call, lasts: float) -> Any:
-        """Return the result of `call`, for all pages that want it within seconds; errors too."""
+    async def shared_result(self, key: Hashable, call: Call, max_age: float) -> Any:
+        """Return the result of `call`, or that of an earlier call with the same key.
+
+        An earlier call counts if it began at most `max_age` seconds ago, or is not done. Errors are
+        shared too.
+        """
         while True:
             orders = self._orders
-            begun, task = self._answers.get(what, (0.0, None))
-            if task is None or (task.done() and time.monotonic() - begun > lasts):
-                task = self._begin_answer(what, call)
+            begun, task = self._answers.get(key, (0.0, None))
+            is_stale = task is not None and task.done() and time.monotonic() - begun > max_age
+            if task is None or is_stale:
+                task = self._begin_call(key, call)
             # Shielded: a page that is closed must not take the answer from the others.
-            found = await asyncio.shield(task)
-            if orders == self._orders:  # else it may be how it was before the last one
-                return found
+            result = await asyncio.shield(task)
+            # A command that was given meanwhile may have changed what the result tells.
+            if orders == self._orders:
+                return result
 
-    def _begin_answer(self, what: Hashable, call: Call) -> asyncio.Task[Any]:
-        """Begin a call, and forget the oldest answers beyond MOST_ANSWERS."""
-        done = [name for name, (_, one) in self._answers.items() if one.done()]
-        for name in done[: max(len(self._answers) - MOST_ANSWERS, 0)]:
+    def _begin_call(self, key: Hashable, call: Call) -> asyncio.Task[Any]:
+        """Begin a call, and forget the oldest answers beyond MAX_KEPT_ANSWERS."""
+        done = [name for name, (_, task) in self._answers.items() if task.done()]
+        for name in done[: max(len(self._answers) - MAX_KEPT_ANSWERS, 0)]:
             del self._answers[name]
         task = asyncio.get_running_loop().create_task(call())
-        task.add_done_callback(_heard)
-        self._answers[what] = time.monotonic(), task
+        task.add_done_callback(_ignore_error)
+        self._answers[key] = time.monotonic(), task
         return task
 
     async def report(self) -> Mapping[str, Html]:
-        """Return the report's sections as of a checkpoint; read again while pages show them."""
-        if self._reading is None or (self._reading.done() and time.monotonic() >= self._read_again):
-            self._reading = asyncio.get_running_loop().create_task(self._read_report())
-            self._reading.add_done_callback(_heard)
-        # The report of a large crawl takes longer: the page has it in one of its next turns.
+        """Return the report's sections as of a checkpoint, which are read again now and then."""
+        task = self._report_reading
+        is_due = task is None or (task.done() and time.monotonic() >= self._next_report_at)
+        if task is None or is_due:
+            task = asyncio.get_running_loop().create_task(self._read_report())
+            task.add_done_callback(_ignore_error)
+            self._report_reading = task
+        # The report of a large crawl takes longer: one of the page's next updates has it.
         with suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.shield(self._reading), PATIENCE)
+            await asyncio.wait_for(asyncio.shield(task), MAX_REPORT_WAIT)
         return self._report.sections
 
     async def _read_report(self) -> None:
@@ -410,24 +427,30 @@ class CrawlWatch:
         try:
             await self.run(self._report.read)
         finally:
-            took = time.monotonic() - begun
-            self._read_again = begun + took + max(SHARE * took, READS)
+            ended = time.monotonic()
+            took = ended - begun
+            self._next_report_at = ended + max(REPORT_AGE_PER_SECOND * took, MIN_REPORT_AGE)
 
     def forget(self) -> None:
-        """After a command nothing is as it was."""
+        """Drop all answers, because a command may have changed what they tell."""
         self._answers.clear()
         self._orders += 1
 
     async def order(self, name: str, *words: str, **more: bytes) -> Any:
+        """Give a command, and return its answer. Raise CommandError or NotRunning."""
         try:
-            return await self.run(lambda: self._ask(self.known.jobdir, name, *words, **more))
+            return await self.run(lambda: self._ask(self.crawl.jobdir, name, *words, **more))
         finally:
             self.forget()
 
     async def add_seeds(self, written: bytes) -> Any:
-        """Give a crawl seeds, in a file of its own; a hive knows where its drones can read them."""
-        jobdir = self.known.jobdir
-        if self.known.drones:
+        """Give a crawl or a hive seeds, and return the answer. Raise CommandError or NotRunning.
+
+        A crawl gets a file of its own with the seeds. A hive chooses a place where all its drones
+        can read them.
+        """
+        jobdir = self.crawl.jobdir
+        if self.crawl.drones:
             return await self.order("seeds", "add", "-", written=written)
         try:
             return await self.run(
@@ -439,11 +462,11 @@ class CrawlWatch:
             self.forget()
 
     async def run(self, call: Callable[[], Any]) -> Any:
-        """Return the result of `call`, in a thread."""
+        """Return the result of `call`, which runs in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self._executor, call)
 
 
-def _heard(task: asyncio.Task[Any]) -> None:
-    """Ignore an error here: it is for the task that waits for the answer, if one still does."""
+def _ignore_error(task: asyncio.Task[Any]) -> None:
+    """Mark the error of a task as seen, so that asyncio logs none if no page waits for it."""
     if not task.cancelled():
         task.exception()

@@ -1,7 +1,7 @@
-"""The dashboard's pages over HTTP (aiohttp), and events for pages that stay open.
+"""Serves the dashboard's pages over HTTP (aiohttp), and updates of pages that stay open.
 
-It is a process of its own, which asks crawls for their status only while a page is open: in the
-crawl, it would compete for the event loop, and end with it.
+The server is a process of its own, and asks crawls for their status only while a page is open. In
+the crawl's process, it would compete for the event loop and end with the crawl.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from aiohttp import web
 from webcrawl.base.markup import Html
 from webcrawl.net.http_answerer import is_loopback
 from webcrawl.tools.dashboard.access_guard import HEADERS, AccessGuard
-from webcrawl.tools.dashboard.commands import CommandSender, sure_content
+from webcrawl.tools.dashboard.commands import CommandOrder, CommandSender, confirmation_content
 from webcrawl.tools.dashboard.crawl_page import (
-    FIRST,
+    FIRST_TAB,
     TABS,
     ShownCrawl,
-    common,
+    common_parts,
     crawl_page,
     crawls_page,
     crawls_parts,
 )
 from webcrawl.tools.dashboard.crawls import (
-    FRESH,
-    INTERVAL,
+    MAX_SAMPLE_AGE,
+    UPDATE_SECONDS,
     Ask,
     CrawlFinder,
     CrawlWatch,
@@ -47,10 +47,10 @@ from webcrawl.tools.dashboard.crawls import (
 from webcrawl.tools.dashboard.frame import DashboardAddress, Parts
 from webcrawl.tools.dashboard.json_interface import JsonInterface
 from webcrawl.tools.dashboard.operations import Operations
-from webcrawl.tools.dashboard.tabs import LIVE, TabContents, Why
+from webcrawl.tools.dashboard.tabs import LIVE_TABS, TabContents, Why
 from webcrawl.tools.why.answer import why
 
-LARGEST = 64 << 10  # bytes of a form
+MAX_FORM_BYTES = 64 << 10
 THREADS = 16
 STYLES = (
     ("webcrawl.tools.report", "assets/style.css"),
@@ -60,38 +60,48 @@ SCRIPTS = (
     ("webcrawl.tools.report", "assets/script.js"),
     ("webcrawl.tools.dashboard", "assets/dashboard.js"),
 )
-KEPT = ("by", "name", "find")  # what a page was asked for, which its events must be as well
+QUERY_OF_EVENTS = (
+    "by",
+    "name",
+    "find",
+)  # what a page was asked for, which its events must be as well
 
 
 class DashboardServer:
-    """Serves the pages. Nothing of a request is a path: ids and names of ours stand for files."""
+    """Serves the pages. Requests have ids of crawls and names of logs, but never a path."""
 
     def __init__(
         self,
         guard: AccessGuard,
         finder: CrawlFinder,
-        where: str,
+        folder: str,
         ask: Ask,
         why: Why,
         defaults: Mapping[str, str],
     ) -> None:
+        """`folder` is where crawls are searched, as a page names it.
+
+        `ask` gives a crawl a command, `why` explains a URL, and `defaults` are those of settings,
+        as texts.
+        """
         self._guard = guard
         self._finder = finder
-        self._where = where
+        self._folder = folder
         self._ask = ask
         self._defaults = defaults
         self._site = DashboardAddress(guard.base, guard.form_token)
         self._contents = TabContents(ask, why)
-        self._ordering = CommandSender()
+        self._sender = CommandSender()
         self._streams = EventStreams()
-        self._finding: asyncio.Future[list[WatchedCrawl]] | None = None
-        self._searched = 0.0
+        self._search: asyncio.Future[list[WatchedCrawl]] | None = None
+        self._searched_at = 0.0
         self._watches: dict[str, CrawlWatch] = {}
         self._executor = ThreadPoolExecutor(THREADS, thread_name_prefix="look")
         self._json = JsonInterface(Operations(finder, ask), self._executor, guard.api)
 
     def app(self) -> web.Application:
-        app = web.Application(middlewares=[self._guard.watch], client_max_size=LARGEST)
+        """Return the application with all routes, behind the guard."""
+        app = web.Application(middlewares=[self._guard.watch], client_max_size=MAX_FORM_BYTES)
         base = self._guard.base
         app.add_routes(
             [
@@ -116,56 +126,59 @@ class DashboardServer:
 
     # -- all crawls
 
-    async def _found(self) -> list[WatchedCrawl]:
-        """Return the crawls of a moment ago: folders are not searched for each page anew."""
-        if self._finding is None or (
-            self._finding.done() and time.monotonic() - self._searched > FRESH
+    async def _current_crawls(self) -> list[WatchedCrawl]:
+        """Return the crawls that there are, by a search that all pages of this moment share."""
+        if self._search is None or (
+            self._search.done() and time.monotonic() - self._searched_at > MAX_SAMPLE_AGE
         ):
-            self._searched = time.monotonic()
-            self._finding = asyncio.get_running_loop().run_in_executor(
-                self._executor, self._finder.look
+            self._searched_at = time.monotonic()
+            self._search = asyncio.get_running_loop().run_in_executor(
+                self._executor, self._finder.find
             )
-        return await asyncio.shield(self._finding)
+        return await asyncio.shield(self._search)
 
-    def _watch(self, known: WatchedCrawl) -> CrawlWatch:
-        watch = self._watches.get(known.id)
-        if watch is None or watch.known != known:  # a hive may have got another drone
-            watch = CrawlWatch(known, self._ask, self._executor, self._defaults)
-            self._watches[known.id] = watch
+    def _watch(self, crawl: WatchedCrawl) -> CrawlWatch:
+        """Return the watch of a crawl, which all its pages share."""
+        watch = self._watches.get(crawl.id)
+        if watch is None or watch.crawl != crawl:  # a hive may have got another drone
+            watch = CrawlWatch(crawl, self._ask, self._executor, self._defaults)
+            self._watches[crawl.id] = watch
         return watch
 
-    async def _all(self) -> list[ShownCrawl]:
+    async def _shown_crawls(self) -> list[ShownCrawl]:
         return await asyncio.gather(
-            *(self._shown(self._watch(known)) for known in await self._found())
+            *(self._shown(self._watch(known)) for known in await self._current_crawls())
         )
 
     async def _crawls(self, request: web.Request) -> web.StreamResponse:
         del request
-        return _html(crawls_page(self._site, await self._all(), self._where))
+        return _html(crawls_page(self._site, await self._shown_crawls(), self._folder))
 
     async def _crawls_events(self, request: web.Request) -> web.StreamResponse:
         async def parts() -> Parts:
-            return crawls_parts(await self._all(), self._where)
+            return crawls_parts(await self._shown_crawls(), self._folder)
 
         return await self._streams.serve(request, parts)
 
     # -- one crawl
 
-    async def _one(self, request: web.Request) -> CrawlWatch:
-        name = request.match_info["id"]
-        known = self._finder.get(name)
-        if known is None or known.drones:  # it may have begun since, or have got another drone
-            await self._found()
-            known = self._finder.get(name)
-        if known is None:
+    async def _requested_watch(self, request: web.Request) -> CrawlWatch:
+        """Return the watch of the crawl that a request names. Raise HTTPNotFound if there is none."""
+        crawl_id = request.match_info["id"]
+        crawl = self._finder.get(crawl_id)
+        if crawl is None or crawl.drones:  # it may have begun since, or have got another drone
+            await self._current_crawls()
+            crawl = self._finder.get(crawl_id)
+        if crawl is None:
             raise web.HTTPNotFound(text="no such crawl\n")
-        return self._watch(known)
+        return self._watch(crawl)
 
     async def _shown(self, watch: CrawlWatch) -> ShownCrawl:
-        return ShownCrawl(self._site, watch.known, await watch.sample(), watch.moments())
+        return ShownCrawl(self._site, watch.crawl, await watch.sample(), watch.moments())
 
     async def _crawl(self, request: web.Request) -> web.StreamResponse:
-        watch = await self._one(request)
+        """Answer with a tab of a crawl's page."""
+        watch = await self._requested_watch(request)
         tab = request.match_info.get("tab", "")
         has_empty_tab = not tab and "tab" in request.match_info
         if tab not in TABS or has_empty_tab:
@@ -173,44 +186,53 @@ class DashboardServer:
         shown = await self._shown(watch)
         content = await self._contents.page(watch, shown, tab, request.query)
         events = None
-        is_live = tab in LIVE and "host" not in request.query
+        is_live = tab in LIVE_TABS and "host" not in request.query
         if is_live:
-            query = {name: request.query.get(name) for name in KEPT}
+            query = {name: request.query.get(name) for name in QUERY_OF_EVENTS}
             events = shown.at(tab or "overview", "events", **query)
-        said = self._ordering.said(shown, request.query.get("said", ""))
-        return _html(crawl_page(shown, tab, content, events, said))
+        answer = self._sender.answer_content(shown, request.query.get("said", ""))
+        return _html(crawl_page(shown, tab, content, events, answer))
 
     async def _crawl_events(self, request: web.Request) -> web.StreamResponse:
-        watch, tab = await self._one(request), request.match_info["tab"]
-        tab = "" if tab == "overview" else tab
-        if tab not in LIVE:
+        """Send updates of a tab of a crawl's page."""
+        watch = await self._requested_watch(request)
+        tab = request.match_info["tab"]
+        if tab == "overview":
+            tab = ""
+        if tab not in LIVE_TABS:
             raise web.HTTPNotFound(text="there is no such page\n")
 
         async def parts() -> Parts:
             shown = await self._shown(watch)
-            return {**common(shown), **await self._contents.parts(watch, shown, tab, request.query)}
+            return {
+                **common_parts(shown),
+                **await self._contents.parts(watch, shown, tab, request.query),
+            }
 
         return await self._streams.serve(request, parts)
 
     # -- commands
 
     async def _order(self, request: web.Request) -> web.StreamResponse:
-        watch = await self._one(request)
+        """Give a command, and redirect to its answer; or ask whether the command is meant."""
+        watch = await self._requested_watch(request)
         form = {
             name: value for name, value in (await request.post()).items() if isinstance(value, str)
         }
-        given = await self._ordering.give(watch, form)
-        if isinstance(given, str):
-            tab = () if form.get("back") == FIRST else ("commands",)
-            raise web.HTTPSeeOther(self._site.at("c", watch.known.id, *tab, said=given))
-        shown = await self._shown(watch)
-        content = sure_content(shown, given, form.get("back", ""))
-        return _html(crawl_page(shown, "commands", content, None))
+        back = form.get("back", "")
+        outcome = await self._sender.send(watch, form)
+        if isinstance(outcome, CommandOrder):  # it needs a confirmation
+            shown = await self._shown(watch)
+            content = confirmation_content(shown, outcome, back)
+            return _html(crawl_page(shown, "commands", content, None))
+        tab = () if back == FIRST_TAB else ("commands",)
+        raise web.HTTPSeeOther(self._site.at("c", watch.crawl.id, *tab, said=outcome))
 
     async def _paste(self, request: web.Request) -> web.StreamResponse:
-        watch, text = await self._one(request), (await request.post()).get("seeds", "")
-        said = await self._ordering.paste(watch, text if isinstance(text, str) else "")
-        raise web.HTTPSeeOther(self._site.at("c", watch.known.id, "seeds", said=said))
+        watch = await self._requested_watch(request)
+        text = (await request.post()).get("seeds", "")
+        answer = await self._sender.add_seeds(watch, text if isinstance(text, str) else "")
+        raise web.HTTPSeeOther(self._site.at("c", watch.crawl.id, "seeds", said=answer))
 
     # -- files
 
@@ -237,12 +259,13 @@ def _asset(package: str, name: str) -> str:
 
 logger = logging.getLogger(__name__)
 
-MOST = 32  # pages that stay open
+MAX_OPEN_PAGES = 32  # each has a stream of events
 
 
-# Server-sent events, for pages only listen: a WebSocket would be a second protocol to guard.
+# Server-sent events are enough, because pages only listen. A WebSocket would be a second protocol
+# to guard.
 class EventStreams:
-    """The streams of events that are open."""
+    """The streams of events to pages that are open."""
 
     def __init__(self) -> None:
         self._open: set[asyncio.Task[Any]] = set()
@@ -250,25 +273,26 @@ class EventStreams:
     async def serve(
         self, request: web.Request, parts: Callable[[], Awaitable[Parts]]
     ) -> web.StreamResponse:
-        """Send the parts that have changed, every two seconds, until the browser goes away."""
+        """Send the parts that have changed every UPDATE_SECONDS, until the browser closes the page.
+
+        Raise HTTPServiceUnavailable if too many pages are open.
+        """
         task = asyncio.current_task()
-        if len(self._open) >= MOST or task is None:
+        if len(self._open) >= MAX_OPEN_PAGES or task is None:
             raise web.HTTPServiceUnavailable(
                 text="too many pages are open\n", headers={"Retry-After": "30"}
             )
-        # Pages only listen: a WebSocket would be a second protocol to guard.
         answer = web.StreamResponse(headers={**HEADERS, "Content-Type": "text/event-stream"})
         self._open.add(task)
         try:
             await answer.prepare(request)
             sent: dict[str, Html] = {}
             while True:
-                made = await parts()
-                # The parts of the page that have changed.
-                news = {name: html for name, html in made.items() if sent.get(name) != html}
-                sent.update(news)
-                await answer.write(b"data: %s\n\n" % json.dumps(news).encode())
-                await asyncio.sleep(INTERVAL)
+                current = await parts()
+                changed = {name: html for name, html in current.items() if sent.get(name) != html}
+                sent.update(changed)
+                await answer.write(b"data: %s\n\n" % json.dumps(changed).encode())
+                await asyncio.sleep(UPDATE_SECONDS)
         except ConnectionResetError:
             return answer
         except Exception:
@@ -282,40 +306,48 @@ class EventStreams:
             task.cancel()
 
 
-GRACE = 1.0  # seconds for open pages to be closed
-IDLE = 30.0  # seconds for which a connection is kept
-AT_ONCE = 16  # connections accepted in one turn, and kept waiting by the kernel
-LACKS = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
-SAID = 60.0  # seconds between two lines on that
+SHUTDOWN_SECONDS = 1.0  # for open pages to be closed
+KEEPALIVE_SECONDS = 30.0  # for which an idle connection is kept
+# Connections that are accepted in one turn of the event loop, and that the kernel keeps waiting.
+MAX_PENDING_CONNECTIONS = 16
+# Errors of accept() when the process or the system has too many files open, or no memory.
+RESOURCE_ERRORS = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
+MIN_REPORT_SECONDS = 60.0  # between two lines on these errors
 
 
 class NotListening(Exception):  # noqa: N818 - reads as what it is
-    """The address cannot be listened on; the message is one line."""
+    """Raised when the server cannot listen on its address. The message is one line."""
 
 
 def run(
     finder: CrawlFinder,
-    where: str,
+    folder: str,
     address: tuple[str, int],
     ask: Ask,
     say: Callable[[str], None],
     defaults: Mapping[str, str],
 ) -> None:
-    """Say where the dashboard is, and serve it until SIGINT or SIGTERM.
+    """Print the address of the dashboard, and serve it until SIGINT or SIGTERM.
 
-    `where` it looks for crawls, for people; `defaults`: of the settings, as texts.
+    `folder` is where crawls are searched, as a page names it. `say` prints a line. `defaults` are
+    those of settings, as texts. Raise NotListening if the address cannot be used.
     """
     host, port = address
     listener = _listen(host, port)
     with listener, contextlib.suppress(KeyboardInterrupt):
         guard = AccessGuard(host, listener.getsockname()[1])
-        server = DashboardServer(guard, finder, where, ask, _why, defaults)
+        server = DashboardServer(guard, finder, folder, ask, _why, defaults)
         asyncio.run(
-            _serve(server, listener, lambda: _tell(guard, host, say), ConnectionLackReport(say))
+            _serve(
+                server,
+                listener,
+                lambda: _print_address(guard, host, say),
+                ConnectionLackReport(say),
+            )
         )
 
 
-def _tell(guard: AccessGuard, host: str, say: Callable[[str], None]) -> None:
+def _print_address(guard: AccessGuard, host: str, say: Callable[[str], None]) -> None:
     say(f"dashboard: {guard.address()}")
     if not is_loopback(host):
         say(
@@ -327,49 +359,53 @@ def _tell(guard: AccessGuard, host: str, say: Callable[[str], None]) -> None:
 def _listen(host: str, port: int) -> socket.socket:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        return socket.create_server(found[4][:2], family=found[0], backlog=AT_ONCE)
+        return socket.create_server(found[4][:2], family=found[0], backlog=MAX_PENDING_CONNECTIONS)
     except OSError as error:
         why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
         raise NotListening(f"{host}:{port}: {why}") from error
 
 
 class ConnectionLackReport:
-    """Says in one line that no more connections can be taken; asyncio would write tracebacks."""
+    """An exception handler that prints one line when no connection can be accepted.
+
+    asyncio would log a traceback for each attempt.
+    """
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
-        self._next = 0.0
+        self._next_at = 0.0  # by the clock of the event loop
 
     def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
-        if not isinstance(error, OSError) or error.errno not in LACKS:
+        if not isinstance(error, OSError) or error.errno not in RESOURCE_ERRORS:
             loop.default_exception_handler(context)
-        elif loop.time() >= self._next:
-            self._next = loop.time() + SAID
+        elif loop.time() >= self._next_at:
+            self._next_at = loop.time() + MIN_REPORT_SECONDS
             self._say(f"no connection can be accepted until others are closed: {error.strerror}")
 
 
 async def _serve(
     server: DashboardServer,
     listener: socket.socket,
-    tell: Callable[[], None],
+    print_address: Callable[[], None],
     lack: ConnectionLackReport,
 ) -> None:
+    """Serve until SIGINT or SIGTERM. Print the address once the server accepts connections."""
     asyncio.get_running_loop().set_exception_handler(lack)
     runner = web.AppRunner(
         server.app(),
         access_log=None,
-        shutdown_timeout=GRACE,
-        keepalive_timeout=IDLE,
-        max_line_size=LARGEST,  # a search for a pasted text is in the address
+        shutdown_timeout=SHUTDOWN_SECONDS,
+        keepalive_timeout=KEEPALIVE_SECONDS,
+        max_line_size=MAX_FORM_BYTES,  # a search for a pasted text is in the address
     )
     await runner.setup()
     end = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, end.set)
     try:
-        await web.SockSite(runner, listener, backlog=AT_ONCE).start()
-        tell()
+        await web.SockSite(runner, listener, backlog=MAX_PENDING_CONNECTIONS).start()
+        print_address()
         await end.wait()
     finally:
         await runner.cleanup()

@@ -1,4 +1,4 @@
-"""The parts that all pages have: head, header, links, and what changes while they are open."""
+"""Makes the parts that all pages of the dashboard have: head, top line, links, forms and buttons."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 
 from webcrawl.base.markup import Child, Html, document, tag
 
-WORDS = {  # of a state
+STATE_WORDS = {
     "running": "Running",
     "paused": "Paused",
     "stopping": "Stopping",
@@ -18,24 +18,25 @@ WORDS = {  # of a state
     "gone": "Gone",
     "silent": "Not answering",
 }
-Parts = Mapping[str, Html]  # by the id of the element that each one fills
+Parts = Mapping[str, Html]  # contents, by the id of their element
 
 
 @dataclass(frozen=True)
 class DashboardAddress:
-    """The address of the pages, and the token of their forms."""
+    """The address of all pages, and the token that their forms must have."""
 
     base: str
     form_token: str
 
     def at(self, *parts: str, **query: str | None) -> str:
-        """Return the address of a page; parts and values may be anything."""
+        """Return the address of a page. Parts and values may contain any character."""
         path = "/".join(quote(part, safe="") for part in parts)
-        given = {name: value for name, value in query.items() if value}
-        return f"{self.base}/{path}{'?' if given else ''}{urlencode(given, errors='replace')}"
+        values = {name: value for name, value in query.items() if value}
+        question_mark = "?" if values else ""
+        return f"{self.base}/{path}{question_mark}{urlencode(values, errors='replace')}"
 
     def form(self, action: str, *children: Child, class_: str | None = None) -> Html:
-        """Return a form that changes something."""
+        """Return a form that is sent as a POST, with the token."""
         return tag(
             "form",
             hidden("form", self.form_token),
@@ -52,11 +53,12 @@ def page(
     header: Html,
     parts: Html,
     events: str | None,
-    said: Html | None = None,
+    answer: Html | None = None,
 ) -> str:
     """Return a whole document.
 
-    `events`: where the script hears of changes; a browser without it loads the page again.
+    `events` is the address at which the script gets updates. A browser without scripts loads the
+    page again every ten seconds. `answer` is that to a command.
     """
     head = (
         tag("link", rel="stylesheet", href=site.at("style.css")),
@@ -68,7 +70,13 @@ def page(
         "body",
         tag("a", "To the content", href="#content", class_="skip"),
         header,
-        tag("main", tag("div", said, id="said", role="status"), parts, id="content", tabindex="-1"),
+        tag(
+            "main",
+            tag("div", answer, id="said", role="status"),
+            parts,
+            id="content",
+            tabindex="-1",
+        ),
         data_events=events,
     )
     return document(f"{title} · webcrawl", body, *head)
@@ -80,7 +88,7 @@ def part(name: str, content: Child) -> Html:
 
 
 def top(site: DashboardAddress, *crumbs: Child) -> Html:
-    """Return the line at the top: where one is."""
+    """Return the line at the top: the link to all crawls, and the name of this one."""
     home = tag(
         "a",
         tag("span", class_="mark", aria_hidden="true"),
@@ -93,21 +101,25 @@ def top(site: DashboardAddress, *crumbs: Child) -> Html:
 
 
 def badge(state: str) -> Html:
+    """Return the state of a crawl as a word with a coloured dot."""
     return tag(
         "span",
         tag("span", class_="dot", aria_hidden="true"),
-        WORDS.get(state, state),
+        STATE_WORDS.get(state, state),
         class_=f"badge {state}",
     )
 
 
 def choice(name: str, chosen: str, links: Mapping[str, str], label: str) -> Html:
-    """Return links, of which one is the present place; `name` is for the style."""
-    made = [
-        tag("a", words, href=where, aria_current="true" if words == chosen else None)
-        for words, where in links.items()
+    """Return links side by side, of which `chosen` is the present page.
+
+    `links` are addresses by their words. `name` is a CSS class.
+    """
+    anchors = [
+        tag("a", words, href=address, aria_current="true" if words == chosen else None)
+        for words, address in links.items()
     ]
-    return tag("nav", *made, class_=f"choice {name}", aria_label=label)
+    return tag("nav", *anchors, class_=f"choice {name}", aria_label=label)
 
 
 def field(

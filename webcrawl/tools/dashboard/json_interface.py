@@ -1,4 +1,4 @@
-"""The table of operations over HTTP, for programs: JSON, with a description in OpenAPI 3.1."""
+"""Serves the table of operations to programs: JSON over HTTP, described in OpenAPI 3.1."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ CRAWL = {
 
 
 class JsonInterface:
-    """Answers requests; each operation runs in a thread of the executor."""
+    """Answers the requests of programs. Each operation runs in a thread of the executor."""
 
     def __init__(self, operations: Operations, executor: Executor, base: str) -> None:
-        """`base`: the path below which the routes are."""
+        """The routes are below the path `base`."""
         self._operations = operations
         self._executor = executor
         self._base = base
@@ -42,11 +42,12 @@ class JsonInterface:
         return web.json_response(description(self._operations.table.values(), self._base))
 
     async def _answer(self, row: Operation, request: web.Request) -> web.Response:
+        """Return the answer of an operation, or the reason why there is none, as JSON."""
         crawl = request.match_info.get("crawl", "")
         try:
-            given = await _body(request) if row.changes else dict(request.query)
+            values = await _body(request) if row.changes else dict(request.query)
             answer = await asyncio.get_running_loop().run_in_executor(
-                self._executor, partial(self._operations.answer, row, crawl, given)
+                self._executor, partial(self._operations.answer, row, crawl, values)
             )
         except Refused as error:
             return web.json_response({"error": str(error)}, status=error.status)
@@ -54,17 +55,18 @@ class JsonInterface:
 
 
 async def _body(request: web.Request) -> Mapping[str, Any]:
+    """Return the JSON object that a request has as its body. Raise Refused if it has none."""
     try:
-        given = await request.json()
+        body = await request.json()
     except ValueError as error:
         raise Refused(400, "the body is not JSON") from error
-    if not isinstance(given, dict):
+    if not isinstance(body, dict):
         raise Refused(400, "the body must be a JSON object")
-    return given
+    return body
 
 
 def path_of(row: Operation) -> str:
-    """Return the path of an operation; a crawl's are below the crawl."""
+    """Return the path of an operation. Operations on a crawl are below the crawl's id."""
     return f"/crawls/{{crawl}}/{row.name}" if row.of_crawl else f"/{row.name}"
 
 
@@ -75,7 +77,7 @@ def description(rows: Iterable[Operation], base: str) -> dict[str, Any]:
         "info": {"title": "webcrawl", "version": __version__},
         "servers": [{"url": base}],
         "security": [{"token": []}],
-        "paths": {path_of(row): {_method(row): _described(row)} for row in rows},
+        "paths": {path_of(row): {_method(row): _path_item(row)} for row in rows},
         "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
     }
 
@@ -84,10 +86,11 @@ def _method(row: Operation) -> str:
     return "post" if row.changes else "get"
 
 
-def _described(row: Operation) -> dict[str, Any]:
-    told: dict[str, Any] = {
+def _path_item(row: Operation) -> dict[str, Any]:
+    """Return an operation as OpenAPI describes it: its parameters or body, and its responses."""
+    item: dict[str, Any] = {
         "operationId": row.name,
-        "summary": row.says,
+        "summary": row.summary,
         "parameters": [CRAWL] if row.of_crawl else [],
         "responses": {
             "200": {"description": "The answer", "content": {"application/json": {}}},
@@ -99,14 +102,14 @@ def _described(row: Operation) -> dict[str, Any]:
     }
     if row.changes:
         body = _schema(row.parameters, row.required)
-        told["requestBody"] = {"required": True, "content": {"application/json": {"schema": body}}}
-        return told
+        item["requestBody"] = {"required": True, "content": {"application/json": {"schema": body}}}
+        return item
     for name, schema in row.parameters.items():
         is_required = name in row.required
-        told["parameters"].append(
+        item["parameters"].append(
             {"name": name, "in": "query", "required": is_required, "schema": schema}
         )
-    return told
+    return item
 
 
 def _schema(properties: Mapping[str, Any], required: Iterable[str] = ()) -> dict[str, Any]:
