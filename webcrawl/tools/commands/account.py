@@ -30,6 +30,7 @@ class Command(ToolCommand):
     usage = "JOBDIR DOMAIN [options]"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add --output and --list-records."""
         super().add_options(parser)
         parser.add_argument(
             "-o",
@@ -44,6 +45,7 @@ class Command(ToolCommand):
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Write the account of a site, or list its archive records."""
         if len(args) != 2:
             raise usage_error(f"give a folder and a site: {program()} account JOBDIR DOMAIN")
         try:

@@ -205,6 +205,7 @@ class Command(CrawlCommand):
         return "Crawl from URLs, or from files of URLs or domains; or run a spider"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add Scrapy's options, those of a crawl from URLs or files, and --fresh, -q and -v."""
         group = crawl_group(parser) if self.begins_from_urls else None
         super().add_options(parser)
         name_program(parser, self)

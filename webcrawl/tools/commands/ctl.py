@@ -73,6 +73,7 @@ class Command(ToolCommand):
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Give the command, print the answer, and set the exit status by how it went."""
         try:
             answer = self._answer(args)
         except NotRunning as error:

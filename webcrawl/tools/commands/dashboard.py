@@ -49,6 +49,7 @@ class Command(ToolCommand):
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add --port and --host."""
         super().add_options(parser)
         parser.add_argument(
             "--port",

@@ -65,6 +65,7 @@ class DocumentsExport(ToolCommand):
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Write the documents of all sources to one file."""
         if not args or not all(args):
             raise usage_error(f"which crawl? {program()} export documents JOBDIR, or WARC files")
         try:
@@ -170,6 +171,7 @@ class ClustersExport(ToolCommand):
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Join the clusters of all sources."""
         if not args or not all(args):
             raise usage_error(
                 f"which documents? {program()} export clusters JOBDIR, or Parquet files"
@@ -349,6 +351,7 @@ class GraphExport(ToolCommand):
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Write the graph, and print how many hosts and edges it has."""
         if len(args) != 1 or not args[0]:
             raise usage_error(f"one folder: {program()} export graph JOBDIR")
         from webcrawl.tools.host_graph import write_graph  # noqa: PLC0415 - Scrapy imports every command for any
@@ -382,6 +385,7 @@ class DerivedExport(ToolCommand):
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Write a file for each finished archive file of the sources."""
         if not args or not all(args):
             raise usage_error(f"which crawl? {program()} export {self.kind} JOBDIR, or WARC files")
         source = Path(args[0])
@@ -472,6 +476,7 @@ class StoreExport(ToolCommand):
     listed_options = SETTINGS_OPTION
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Copy the files of a crawl or hive, and set the exit status by whether all are in the store."""
         del opts
         if len(args) != 1 or not args[0]:
             raise usage_error(f"one folder: {program()} export store JOBDIR")
@@ -546,6 +551,7 @@ class WaczExport(ToolCommand):
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Write the package, and print what it has."""
         if len(args) != 1 or not args[0]:
             raise usage_error(f"one folder: {program()} export wacz JOBDIR")
         from webcrawl.tools.optout_records import records_in  # noqa: PLC0415 - as below

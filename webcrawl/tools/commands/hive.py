@@ -98,6 +98,7 @@ class HiveRunning(HiveCommand):
         add_verbosity_options(parser)
 
     def carry_out(self, args: list[str], opts: argparse.Namespace) -> int:
+        """Run the hive to its end, and return its exit status."""
         if not args:
             raise usage_error(f"a spider: {program()} hive web -n 4 -a seeds=FILE")
         if len(args) > 1:
@@ -128,6 +129,7 @@ class HiveStatus(HiveCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def carry_out(self, args: list[str], opts: argparse.Namespace) -> int:
+        """Print the drones; return DONE if the hive runs, else NOT_RUNNING."""
         from webcrawl.tools.supervisor.hive_status import RUNNING, status_rows, status_table  # noqa: PLC0415 - as above
 
         found, common = status_rows(self.target(args))
@@ -173,6 +175,7 @@ class HiveAdoption(HiveCommand):
     example = "adopt JOBDIR|URL --drone K"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add the options that name the drone and the way in which its part is given away."""
         super().add_options(parser)
         parser.add_argument("--drone", metavar="K", help="the drone that is to stop crawling")
         parser.add_argument(
@@ -188,6 +191,7 @@ class HiveAdoption(HiveCommand):
         _add_arguments(parser, "with --jobdir: an argument of the spider (may be repeated)")
 
     def carry_out(self, args: list[str], opts: argparse.Namespace) -> int:
+        """Give the part of the drone away, in the way that the options name."""
         from webcrawl.tools.supervisor.member_changes import (  # noqa: PLC0415 - as above
             adopt,
             adopt_lost,

@@ -56,6 +56,7 @@ class NewKey(IdentityCommand):
     usage = "FILE"
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Make a key, unless the file exists."""
         del opts
         name = self.only_argument(args)
         from webcrawl.net.identity.signing_key import SigningKey  # noqa: PLC0415 - Scrapy imports every command for any
@@ -78,6 +79,7 @@ class KeyDirectory(IdentityCommand):
     usage = "--key FILE [--key NEXT] --agent https://ORIGIN -o DIR [--days 30]"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add --key, --agent, --days and -o."""
         super().add_options(parser)
         parser.add_argument(
             "--key", metavar="FILE", action="append", help="a key; repeat it with the next one"

@@ -49,6 +49,7 @@ class Command(CrawlCommand):
         return "Run pipelines over existing WARC and WACZ files"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add Scrapy's options, --shard, -q and -v."""
         BaseRunSpiderCommand.add_options(self, parser)
         name_program(parser, self)
         add_verbosity_options(parser)

@@ -39,6 +39,7 @@ class Command(ToolCommand):
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add --live, --actions, --least and --json."""
         super().add_options(parser)
         parser.add_argument(
             "--live",
@@ -57,6 +58,7 @@ class Command(ToolCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object per page")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Compare all pages of the package, if the browser is installed."""
         if len(args) != 1:
             raise usage_error(f"one WACZ package: {program()} qa crawls/web/web.wacz")
         actions = _actions(opts.actions)

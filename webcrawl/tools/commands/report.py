@@ -31,6 +31,7 @@ class Command(ToolCommand):
     usage = "JOBDIR [options]"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add --output and --near-duplicate-bits."""
         super().add_options(parser)
         parser.add_argument(
             "-o",
@@ -46,6 +47,7 @@ class Command(ToolCommand):
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Write the report of a crawl or hive, or print it."""
         if len(args) != 1:
             raise usage_error(f"one folder: {program()} report JOBDIR")
         max_distance = whole_number(

@@ -57,6 +57,7 @@ class Command(ToolCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object per page")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Print the pages that match, and each index that could not be searched."""
         if "--" in args:
             args.remove("--")
         query = " ".join(args[1:])

@@ -57,6 +57,7 @@ class Command(ToolCommand):
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add --urls, --seen, -o and --json."""
         super().add_options(parser)
         parser.add_argument(
             "--urls",
@@ -73,6 +74,7 @@ class Command(ToolCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Build the next segment, and set the exit status by how it went."""
         name, *folders = args or [""]
         has_folders = len(folders) > 0 and all(folders)
         if name != "build" or not has_folders:

@@ -34,6 +34,7 @@ class Command(ToolCommand):
     usage = "JOBDIR URL | JOBDIR --file URLS"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add --json, --all and --file."""
         super().add_options(parser)
         parser.add_argument("--json", action="store_true", help="print one JSON object per answer")
         parser.add_argument(
@@ -46,6 +47,7 @@ class Command(ToolCommand):
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Explain one URL, or each URL of a file."""
         if "--" in args:
             args.remove("--")
         expected_args = 2 if opts.file is None else 1

@@ -42,6 +42,7 @@ class SeedTable:
     """Counts outcomes by seed, in arrays: a million seeds take 165 MB."""
 
     def __init__(self, max_seeds: int = MAX_NAMES) -> None:
+        """Make an empty table with room for `max_seeds` seeds."""
         self._max_seeds = max_seeds
         self._index: dict[bytes, int] = {}  # places in the arrays
         self._status = array("h")
@@ -123,6 +124,7 @@ class SeedTable:
         return (2 if self._fetched[place] else 1), place
 
     def _row(self, url: bytes, place: int) -> SeedRow:
+        """Return the row of the seed at a place of the arrays."""
         return SeedRow(
             url.decode("utf-8", "replace"),
             self._status[place],

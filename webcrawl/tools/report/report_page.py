@@ -142,6 +142,7 @@ def sections(
 
 
 def _header(source: ReportSource, contents: Sequence[ReportSection]) -> Html:
+    """Return the name of the crawl, its state, and links to the sections."""
     links = [
         tag("a", section.title, href=f"#{section.name}") for section in contents if section.title
     ]
