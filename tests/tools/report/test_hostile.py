@@ -46,7 +46,7 @@ def _source(tmp_path):
         jobdir=tmp_path / EVIL.replace("/", "_").replace("\x00", ""),
         key=bytes(16),
         statistics=statistics,
-        complete=True,
+        has_full_statistics=True,
         counters=Counter(names),
         filtered=Counter({EVIL: 1}),
         frontier=Counter({"dropped/-9998": 1}),
@@ -56,8 +56,8 @@ def _source(tmp_path):
         state=state,
         aside=(3, 1),
         stats={"reason": EVIL, "errors": 1},
-        odd=[EVIL],
-        clean=True,
+        unreadable=[EVIL],
+        is_clean=True,
     )
 
 

@@ -14,7 +14,7 @@ def section_of(tmp_path, state):
         jobdir=tmp_path,
         key=bytes(16),
         statistics=Statistics(bytes(16)),
-        complete=True,
+        has_full_statistics=True,
         counters=Counter(),
         filtered=Counter(),
         frontier=Counter(),

@@ -27,7 +27,7 @@ from webcrawl.tools.dashboard.frame import (
     top,
 )
 from webcrawl.tools.report.elements import Cell, TableColumn, note, section, table, tiles
-from webcrawl.tools.report.report_source import free_bytes
+from webcrawl.tools.report.report_source import free_bytes_of
 
 STATES_IN_ORDER = ("running", "paused", "stopping", "silent", "killed", "gone", "new", "stopped")
 
@@ -417,7 +417,7 @@ def warning_sentences(
     errors = int(sample.number("errors"))
     if errors:
         yield f"{numbers.count(errors, 'unexpected error')}, see logs/errors.log."
-    free = free_bytes(jobdir)
+    free = free_bytes_of(jobdir)
     if free is not None and free < LOW_DISK_BYTES:
         yield f"The disk has {numbers.size(free)} left."
     span = recent_span(moments, STALLED_SECONDS) if sample.state == "running" else None

@@ -273,5 +273,5 @@ def _drone_row(drone: ReportSource, all_documents: int) -> list[Cell]:
         drone.state.hosts,
         statistics.series.active,
         drone.at or None,
-        "ended" if drone.clean else "running, or killed",
+        "ended" if drone.is_clean else "running, or killed",
     ]

@@ -312,14 +312,14 @@ def _forecast(source: ReportSource, written_bytes: int) -> Html:
         f"Each URL that ended took {numbers.size(bytes_per_url)}. The {numbers.number(source.queued)} "
         f"queued URLs would need about {numbers.size(needed_bytes)}, plus what their links need."
     )
-    if source.free is None:
+    if source.free_bytes is None:
         return note(forecast)
     min_free = _min_free_bytes(source.terms)
-    is_enough = source.free - min_free >= needed_bytes
+    is_enough = source.free_bytes - min_free >= needed_bytes
     verdict = "this is enough" if is_enough else "this is too little"
     if min_free:
         verdict = f"the crawl pauses at {numbers.size(min_free)} (MIN_FREE_DISK), so {verdict}"
-    return note(f"{forecast} The disk has {numbers.size(source.free)} free; {verdict}.")
+    return note(f"{forecast} The disk has {numbers.size(source.free_bytes)} free; {verdict}.")
 
 
 def _min_free_bytes(terms: Mapping[str, str]) -> int:

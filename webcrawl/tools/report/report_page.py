@@ -43,7 +43,7 @@ def read_all(jobdir: Path, read: Callable[[Path], ReportSource] = read_source) -
     if hive_of(jobdir) is None:
         return read(jobdir)
     source = ReportSource.together(jobdir, [read(crawl.path) for crawl in JobDir.all(jobdir)])
-    source.odd += [
+    source.unreadable += [
         f"{drone.name} contains no crawl, so the work of that drone is not counted"
         for drone in absent_drones(jobdir)
     ]
@@ -57,7 +57,7 @@ def _read_with_log(jobdir: Path, log: LogFindings) -> ReportSource:
     """
     source = read_source(jobdir)
     statistics_of_log = None
-    if not source.complete:
+    if not source.has_full_statistics:
         source.statistics = Statistics(source.key)
         statistics_of_log = source.statistics
     # The findings may have those of other drones already.
@@ -165,7 +165,7 @@ def _state(source: ReportSource) -> Html:
     if source.drones:
         spider += f", a hive of {numbers.count(len(source.drones), 'drone')}"
     at = tag("time", numbers.when(source.at) if source.at else "an unknown time")
-    if source.clean:
+    if source.is_clean:
         reason = source.stats.get("reason")
         ended = f" ({reason})" if isinstance(reason, str) else ""
         return join(
@@ -187,14 +187,14 @@ def _state(source: ReportSource) -> Html:
 
 def unreadable_parts(source: ReportSource, log: LogFindings) -> Html | None:
     """Return a warning about what the report could not read, or None if it could read all."""
-    sentences = [f"{sentence}." for sentence in source.odd]
+    sentences = [f"{sentence}." for sentence in source.unreadable]
     if log.damaged:
         sentences.append(
             f"{numbers.count(log.damaged, 'line')} of {LOG} cannot be read and are left out."
         )
     if log.missing:
         sentences.append(f"{LOG} lacks {numbers.size(log.missing)} that the checkpoint counts.")
-    if not source.complete:
+    if not source.has_full_statistics:
         sentences.append(
             "This crawl did not keep statistics from its start, so they were made from its log."
         )
@@ -291,9 +291,9 @@ class LiveReport:
             size = numbers.size(unread_bytes)
             unread = f" {size} of crawl.log have not been read yet; this page updates itself."
         notes = [note(f"As of the last checkpoint, at {numbers.when(source.at)}.{unread}")]
-        if not source.complete:
+        if not source.has_full_statistics:
             # The warning that the statistics were made of the log is true of the report alone.
-            source.complete = True
+            source.has_full_statistics = True
             notes.append(
                 note(
                     f"The statistics lack its beginning: `{program()} report` makes whole ones from the log."

@@ -209,7 +209,7 @@ class ReportSource:
     jobdir: Path
     key: bytes  # of the crawl's hashes
     statistics: Statistics
-    complete: bool  # the statistics cover every line of the log
+    has_full_statistics: bool  # the statistics cover every line of the log
     counters: Counter[str]
     filtered: Counter[str]
     frontier: Counter[str]
@@ -219,11 +219,13 @@ class ReportSource:
     state: CrawlHosts
     queued: int = 0  # URLs
     aside: tuple[int, int] = (0, 0)  # URLs and hosts
-    clean: bool = False  # the last run ended with a checkpoint
+    is_clean: bool = False  # the last run ended with a checkpoint
     at: float = 0.0  # when the checkpoint was taken
-    free: int | None = None  # bytes free on the disk
+    free_bytes: int | None = None  # bytes free on the disk
     stats: dict[str, Any] = field(default_factory=dict)  # stats.json
-    odd: list[str] = field(default_factory=list)  # a sentence on each part that cannot be read
+    unreadable: list[str] = field(
+        default_factory=list
+    )  # a sentence on each part that cannot be read
     revisits: RevisitReport | None = None  # None if no page is fetched again
     drones: list[ReportSource] = field(default_factory=list)  # of a hive
 
@@ -252,14 +254,14 @@ class ReportSource:
     def together(cls, jobdir: Path, drones: Sequence[ReportSource]) -> Self:
         """Return the sums of all drones, whose statistics must be complete by then."""
         key = drones[0].key
-        statistics = join_statistics([drone.statistics for drone in drones], key)
-        clean = all(drone.clean for drone in drones)
+        statistics = joined([drone.statistics for drone in drones], key)
+        is_clean = all(drone.is_clean for drone in drones)
         times = [drone.at for drone in drones]
         return cls(
             jobdir=jobdir,
             key=key,
             statistics=statistics,
-            complete=all(drone.complete for drone in drones),
+            has_full_statistics=all(drone.has_full_statistics for drone in drones),
             counters=_sum_of(drone.counters for drone in drones),
             filtered=_sum_of(drone.filtered for drone in drones),
             frontier=_sum_of(drone.frontier for drone in drones),
@@ -270,11 +272,13 @@ class ReportSource:
             state=CrawlHosts.together([drone.state for drone in drones]),
             queued=sum(drone.queued for drone in drones),
             aside=_sum_of_pairs(drone.aside for drone in drones),
-            clean=clean,
-            at=max(times) if clean else min(times),
-            free=min((drone.free for drone in drones if drone.free is not None), default=None),
+            is_clean=is_clean,
+            at=max(times) if is_clean else min(times),
+            free_bytes=min(
+                (drone.free_bytes for drone in drones if drone.free_bytes is not None), default=None
+            ),
             stats=merged(_end_figures(drone.stats) for drone in drones),
-            odd=_unreadable_parts(drones, statistics),
+            unreadable=_unreadable_parts(drones, statistics),
             drones=[*drones],
             revisits=of_hive(drone.revisits for drone in drones),
         )
@@ -291,11 +295,15 @@ def _sum_of_pairs(pairs: Iterable[tuple[int, int]]) -> tuple[int, int]:
 
 def _unreadable_parts(drones: Sequence[ReportSource], statistics: Statistics) -> list[str]:
     """Return a sentence on each part of a drone that cannot be read, and on wrong sums."""
-    odd = [f"{drone.jobdir.name}: {message}" for drone in drones for message in drone.odd]
+    unreadable = [
+        f"{drone.jobdir.name}: {message}" for drone in drones for message in drone.unreadable
+    ]
     has_several_keys = len({drone.key for drone in drones}) > 1
     if statistics.hosts.level and has_several_keys:
-        odd.append("the drones have different hash keys, so the figures of small hosts are wrong")
-    return odd
+        unreadable.append(
+            "the drones have different hash keys, so the figures of small hosts are wrong"
+        )
+    return unreadable
 
 
 def _end_figures(stats: Mapping[str, Any]) -> dict[str, Any]:
@@ -318,22 +326,22 @@ def read_source(jobdir: Path) -> ReportSource:
 
 
 def _read(jobdir: Path, snapshot: Snapshot) -> ReportSource:
-    """Read a checkpoint. A row that cannot be read is empty, and has a sentence in `odd`."""
-    odd: list[str] = []
+    """Read a checkpoint. A row that cannot be read is empty, and has a sentence in `unreadable`."""
+    unreadable: list[str] = []
 
     def unpacked(name: str) -> dict[str, Any]:
-        return meta_row.readable(snapshot, name, odd)
+        return meta_row.readable(snapshot, name, unreadable)
 
     key = meta_row.key(snapshot)
     statistics = Statistics(key)
-    complete = False
+    has_full_statistics = False
     saved = unpacked("statistics")
     if saved:
         try:
             statistics.restore(saved)
-            complete = not statistics.since
+            has_full_statistics = not statistics.since
         except (KeyError, TypeError, ValueError):
-            odd.append("the statistics of the checkpoint cannot be read")
+            unreadable.append("the statistics of the checkpoint cannot be read")
     tallies = unpacked("tallies")
     frontier = unpacked("frontier")
     checkpoint_at, clock_ahead = meta_row.times(snapshot)
@@ -342,26 +350,28 @@ def _read(jobdir: Path, snapshot: Snapshot) -> ReportSource:
         jobdir=jobdir,
         key=key,
         statistics=statistics,
-        complete=complete,
+        has_full_statistics=has_full_statistics,
         counters=Counter(tallies.get("crawl", {})),
         filtered=Counter(tallies.get("refused", {})),
         frontier=Counter(frontier.get("counters", {})),
-        terms=meta_row.terms(snapshot, odd),
+        terms=meta_row.terms(snapshot, unreadable),
         seeds=unpacked("seeds"),
         outputs=outputs,
         state=read_state(snapshot, clock_ahead),
         queued=int(frontier.get("queued", 0)),
         aside=tuple(frontier.get("set aside", (0, 0))),
-        clean=meta_row.is_clean(snapshot),
+        is_clean=meta_row.is_clean(snapshot),
         at=checkpoint_at + clock_ahead,
-        free=free_bytes(jobdir),
+        free_bytes=free_bytes_of(jobdir),
         stats=stats_file.read(jobdir),
-        odd=odd,
-        revisits=read_revisits(snapshot, lambda: history_of(jobdir, outputs.get(PATH, 0)), odd),
+        unreadable=unreadable,
+        revisits=read_revisits(
+            snapshot, lambda: history_of(jobdir, outputs.get(PATH, 0)), unreadable
+        ),
     )
 
 
-def free_bytes(folder: Path) -> int | None:
+def free_bytes_of(folder: Path) -> int | None:
     """Return how many bytes are free on a folder's disk, or None if it cannot be found out."""
     try:
         return shutil.disk_usage(folder).free

@@ -55,11 +55,11 @@ class RevisitReport:
 
 
 def read_revisits(
-    snapshot: Snapshot, history: Callable[[], Iterator[bytes]], odd: list[str]
+    snapshot: Snapshot, history: Callable[[], Iterator[bytes]], unreadable: list[str]
 ) -> RevisitReport | None:
     """Return the revisits of a crawl, or None if it fetches nothing again.
 
-    `history` returns the lines of its history. A row that cannot be read adds a sentence to `odd`.
+    `history` returns the lines of its history. A row that cannot be read adds a sentence to `unreadable`.
     """
     data = snapshot.get(META)
     if data is None:
@@ -68,7 +68,7 @@ def read_revisits(
         saved = json.loads(data)
         figures = RevisitFigures.of({"records": saved["records"], **saved})
     except (ValueError, TypeError, KeyError):
-        odd.append(f"{META} in state/crawl.db cannot be read")
+        unreadable.append(f"{META} in state/crawl.db cannot be read")
         return None
     hosts = nlargest(MAX_HOSTS, _announcing_hosts(snapshot), key=lambda host: host.tried)
     return RevisitReport(figures, hosts, [_moments(history())])
