@@ -374,7 +374,9 @@ def test_what_bounds_a_hive(tmp_path, monkeypatch):
     found = hive_progress(look_at(tmp_path))
 
     assert (found["bound/politeness"], found["bound/slots"]) == (60, 20)
-    assert "bound by politeness 75 %, CONCURRENT_REQUESTS 25 %" in [*answer_text.status_lines(found)]
+    assert "bound by politeness 75 %, CONCURRENT_REQUESTS 25 %" in [
+        *answer_text.status_lines(found)
+    ]
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ from webcrawl.tools.tool_command import add_verbosity_options
 if TYPE_CHECKING:
     from webcrawl.crawl.standstill import Standstill
 
-# Shells, supervisors and Slurm send the signal of one Ctrl-C or one order more than once.
+# Slurm sends one signal to each process of a job, and the job's shell passes it on once more.
 SAME_SIGNAL_SECONDS = 0.5
 # A crawl that gets a second signal must end within this time; then the kernel ends it.
 FORCED_END_SECONDS = 10.0

@@ -127,10 +127,10 @@ def _note(change: Change) -> str:
 
 
 def _totals(diff: CrawlDiff) -> str:
-    found = ", ".join(f"{number} {kind}" for kind, number in diff.counts.items())
+    changes = ", ".join(f"{number} {kind}" for kind, number in diff.counts.items())
     same = f"{diff.unchanged} the same, {diff.markup} with the same text in another markup"
     blocked = f", {diff.unclear} not seen behind block pages or errors" if diff.unclear else ""
-    return f"{found}; {same}{blocked}"
+    return f"{changes}; {same}{blocked}"
 
 
 def _feed(changes: Iterable[Change]) -> Iterator[str]:

@@ -132,15 +132,15 @@ class HiveStatus(HiveCommand):
         """Print the drones; return DONE if the hive runs, else NOT_RUNNING."""
         from webcrawl.tools.supervisor.hive_status import RUNNING, status_rows, status_table  # noqa: PLC0415 - as above
 
-        found, common = status_rows(self.target(args))
-        if not found:
+        drones, common = status_rows(self.target(args))
+        if not drones:
             raise CannotStart(
                 f"{args[0]}: no drone of a hive named {common['name']} is known there"
             )
         if opts.json:
-            print_text(f"{json.dumps({**common, 'drones': found}, indent=1)}\n")
+            print_text(f"{json.dumps({**common, 'drones': drones}, indent=1)}\n")
         else:
-            print_text("".join(f"{readable(line)}\n" for line in status_table(found, common)))
+            print_text("".join(f"{readable(line)}\n" for line in status_table(drones, common)))
         return ExitStatus.DONE if common["state"] == RUNNING else ExitStatus.NOT_RUNNING
 
 

@@ -275,12 +275,12 @@ def _agent_origin(origin: str) -> str:
     from webcrawl.net.identity.request_signing import form_and_origin  # noqa: PLC0415 - as above
 
     try:
-        found = read("BOT_AGENT", origin)
+        agent = read("BOT_AGENT", origin)
     except SettingError as error:
         raise usage_error(str(error).replace("BOT_AGENT =", "--agent")) from error
-    if found is None:
+    if agent is None:
         raise usage_error(f"--agent {origin}: an https origin is needed")
-    return form_and_origin(found)[1]
+    return form_and_origin(agent)[1]
 
 
 def _networks(text: str | None) -> Sequence[Network]:

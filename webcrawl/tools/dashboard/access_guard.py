@@ -5,9 +5,9 @@ sites in the same browser.
 
 - The Host header must name the address of the server. An attacker's name server can lead another
   name here (DNS rebinding).
-- The token is in the address that is printed, and is used once. Then a cookie has it, for paths
-  below one that nobody can guess: a browser sends cookies to all ports of a host, and another user
-  may listen on one.
+- The token is in the address that is printed. Opening the address moves the token into a cookie, for
+  paths below one that nobody can guess: a browser sends cookies to all ports of a host, and another
+  user may listen on one.
 - Only a POST changes anything. It needs the token of the form, and must come from this origin.
 - Programs send the token in the header Authorization, for the JSON interface only.
 - Pages can load only the dashboard's own style and script.

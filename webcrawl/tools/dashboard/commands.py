@@ -336,5 +336,5 @@ class CommandSender:
 
 
 def _heading(error: Exception) -> str:
-    """Return the heading of an order without an answer."""
+    """Return the heading above an error. Without an answer, the command may have been carried out."""
     return "Perhaps done" if isinstance(error, NoAnswer) else "Refused"

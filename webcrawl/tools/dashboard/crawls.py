@@ -92,7 +92,7 @@ def take_sample(crawl: WatchedCrawl, ask: Ask) -> CrawlSample:
             return replace(sample, state="gone", note="its folder no longer exists")
         return sample
     drones = {drone.id: _sample_of(drone.jobdir, ask) for drone in crawl.drones}
-    return together(drones)
+    return hive_sample(drones)
 
 
 def _sample_of(jobdir: Path, ask: Ask) -> CrawlSample:
@@ -134,7 +134,7 @@ def _sample_without_answer(jobdir: Path, now: float) -> CrawlSample:
     return CrawlSample(now, "stopped", figures, f"{reason}")
 
 
-def together(drones: Mapping[str, CrawlSample]) -> CrawlSample:
+def hive_sample(drones: Mapping[str, CrawlSample]) -> CrawlSample:
     """Return the sample of a hive: sums, and the state that most concerns an operator."""
     samples = [*drones.values()]
     states = {sample.state for sample in samples}

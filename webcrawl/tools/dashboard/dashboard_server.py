@@ -357,11 +357,15 @@ def _print_address(guard: AccessGuard, host: str, say: Callable[[str], None]) ->
 
 
 def _listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens on the first address of a host. Raise NotListening."""
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        return socket.create_server(found[4][:2], family=found[0], backlog=MAX_PENDING_CONNECTIONS)
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, _, _, _, address = addresses[0]
+        return socket.create_server(address[:2], family=family, backlog=MAX_PENDING_CONNECTIONS)
     except OSError as error:
-        why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
+        # Errors of name resolution are negative: they have no text in strerror().
+        number = error.errno or 0
+        why = os.strerror(number) if number > 0 else error.strerror
         raise NotListening(f"{host}:{port}: {why}") from error
 
 

@@ -23,7 +23,7 @@ from webcrawl.tools.report.elements import Cell, TableColumn, note, section, tab
 from webcrawl.tools.report.log_summary import LogFindings
 from webcrawl.tools.report.report_source import ReportSource
 
-MAX_POINTS = 240  # of a line: more than a screen can show apart
+MAX_POINTS = 240  # of a line: as many as a screen can show
 
 
 def overview(source: ReportSource, log: LogFindings) -> Html:

@@ -42,7 +42,7 @@ def read_all(jobdir: Path, read: Callable[[Path], ReportSource] = read_source) -
     """Read a crawl, or all drones of a hive as one. Raise NoCrawl if there is none."""
     if hive_of(jobdir) is None:
         return read(jobdir)
-    source = ReportSource.together(jobdir, [read(crawl.path) for crawl in JobDir.all(jobdir)])
+    source = ReportSource.of_hive(jobdir, [read(crawl.path) for crawl in JobDir.all(jobdir)])
     source.unreadable += [
         f"{drone.name} contains no crawl, so the work of that drone is not counted"
         for drone in absent_drones(jobdir)
@@ -211,7 +211,7 @@ def _footer(log: LogFindings, now: float) -> Html:
     )
 
 
-MAX_READ_BYTES = 64 << 20  # of crawl.log in one `read`, so that the first page need not wait long
+MAX_READ_BYTES = 64 << 20  # of all logs together, in one `read`
 MAX_LIVE_NAMES = 200_000  # seeds, and blocked URLs, that are known by name
 # The dashboard shows the overview and the drones as they are now. Copies would take a pass over
 # another log.

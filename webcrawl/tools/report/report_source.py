@@ -37,7 +37,12 @@ from webcrawl.store.jobdir.host_row import (
 from webcrawl.store.jobdir.job_dir import JobDir
 from webcrawl.store.jobdir.outputs import lengths
 from webcrawl.store.jobdir.snapshot import Snapshot
-from webcrawl.tools.report.revisits import RevisitReport, history_of, of_hive, read_revisits
+from webcrawl.tools.report.revisits import (
+    RevisitReport,
+    history_of,
+    read_revisits,
+    revisits_of_hive,
+)
 
 MAX_ROWS = 200  # of each table
 # Rows are cut back to MAX_ROWS once there are so many times as many: sorting at each would be slow.
@@ -96,7 +101,7 @@ class CrawlHosts:
     blocked_names: set[str] = field(default_factory=set)
 
     @classmethod
-    def together(cls, parts: Sequence[CrawlHosts]) -> Self:
+    def sum_of(cls, parts: Sequence[CrawlHosts]) -> Self:
         """Return the hosts and domains of all drones. Names of blocked hosts stay with the drones."""
         whole = cls()
         for part in parts:
@@ -251,7 +256,7 @@ class ReportSource:
         return good
 
     @classmethod
-    def together(cls, jobdir: Path, drones: Sequence[ReportSource]) -> Self:
+    def of_hive(cls, jobdir: Path, drones: Sequence[ReportSource]) -> Self:
         """Return the sums of all drones, whose statistics must be complete by then."""
         key = drones[0].key
         statistics = joined([drone.statistics for drone in drones], key)
@@ -269,7 +274,7 @@ class ReportSource:
             # Each drone reads the lists of all: the one that is farthest has the position.
             seeds=max(drones, key=lambda drone: drone.seeds_read).seeds,
             outputs={},
-            state=CrawlHosts.together([drone.state for drone in drones]),
+            state=CrawlHosts.sum_of([drone.state for drone in drones]),
             queued=sum(drone.queued for drone in drones),
             aside=_sum_of_pairs(drone.aside for drone in drones),
             is_clean=is_clean,
@@ -280,7 +285,7 @@ class ReportSource:
             stats=merged(_end_figures(drone.stats) for drone in drones),
             unreadable=_unreadable_parts(drones, statistics),
             drones=[*drones],
-            revisits=of_hive(drone.revisits for drone in drones),
+            revisits=revisits_of_hive(drone.revisits for drone in drones),
         )
 
 

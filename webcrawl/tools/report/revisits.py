@@ -74,7 +74,7 @@ def read_revisits(
     return RevisitReport(figures, hosts, [_moments(history())])
 
 
-def of_hive(reports: Iterable[RevisitReport | None]) -> RevisitReport | None:
+def revisits_of_hive(reports: Iterable[RevisitReport | None]) -> RevisitReport | None:
     """Return the revisits of all drones together, or None if no drone fetches pages again."""
     found = [report for report in reports if report is not None]
     if not found:
