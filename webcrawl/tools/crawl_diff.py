@@ -119,7 +119,7 @@ class CrawlDiff:
         archives, _ = archive_files(names)
         finished = [path for path in archives if path.suffix != OPEN]
         self.unfinished += [path for path in archives if path.suffix == OPEN]
-        self._archive_names.append({path.name: name_of(path) for path in finished})
+        self._archive_names.append({path.name: archive_name(path) for path in finished})
         return [
             self._index_of(archive, self._scratch / f"{side}-{number}.cdxj")
             for number, archive in enumerate(finished)
@@ -231,7 +231,7 @@ class CrawlDiff:
             self._note("gone", url, 0, old.digest, "")
             return
         name = self._archive_name(self._later, new)
-        found = self._archives.again(name, RecordStart(new.offset, 0)).found
+        found = self._archives.reread(name, RecordStart(new.offset, 0)).download
         target = ""
         if found is not None:
             _, exchange = found
@@ -292,7 +292,7 @@ class CrawlDiff:
         answer = None
         if row is not None:
             name, offset = row
-            answer = self._archives.again(name, RecordStart(offset, 0)).found
+            answer = self._archives.reread(name, RecordStart(offset, 0)).download
         if answer is None:
             self.unread.append(url)
             return None

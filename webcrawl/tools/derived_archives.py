@@ -118,10 +118,10 @@ class Derived:
         Answers to the crawl's own requests, such as those for robots.txt, are left out.
         """
         for answer in Archives([path], from_the_beginning, None, MAX_BODY_BYTES):
-            self.lost += sum(reason.startswith(LOST) for reason in answer.lost)
-            if answer.found is None:
+            self.lost += sum(reason.startswith(LOSS_PREFIX) for reason in answer.counters)
+            if answer.download is None:
                 continue
-            link, exchange = answer.found
+            link, exchange = answer.download
             if link.is_own:
                 continue
             if not self._forgotten.has(link.url, exchange.started):
@@ -141,8 +141,8 @@ class Derived:
 
     def _packed(self, record: NewRecord) -> bytes:
         """Return a record with an id of its own, as a gzip member."""
-        record.common = line("WARC-Record-ID", next(self._ids))
-        return member(record, label(sha1(record.block)))
+        record.common = field_line("WARC-Record-ID", next(self._ids))
+        return compressed_record(record, label(sha1(record.block)))
 
 
 def _text_record(answer: ArchivedAnswer, _: Exchange, page: Page) -> NewRecord | None:
@@ -173,7 +173,7 @@ def _json_record(answer: ArchivedAnswer, exchange: Exchange, page: Page) -> NewR
     }
     if page.title or page.links:
         payload["HTTP-Response-Metadata"]["HTML-Metadata"] = _html_metadata(page)
-    offset = answer.at.offset if answer.at is not None else 0
+    offset = answer.start.offset if answer.start is not None else 0
     value = {
         "Container": {
             "Filename": Path(answer.name).name,

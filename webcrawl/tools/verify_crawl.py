@@ -156,7 +156,7 @@ def check_outputs(snapshot: Snapshot, jobdir: Path, found: Counter[str]) -> Iter
             texts.absent()
         copy = stored.get(name)
         if copy is None and store:  # the upload may have ended after the checkpoint
-            copy = stored_of(jobdir)[0].get(name)
+            copy = stored_files_of_crawl(jobdir)[0].get(name)
         if copy is not None and not copy.is_taken:
             found[f"{IN_STORE}{copy.address}"] += 1
             return

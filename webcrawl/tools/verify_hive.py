@@ -280,9 +280,9 @@ def was_retried(path: Path, offset: int) -> bool:
             archive.close()
             path = Path(archive.name)
             offset = line.offset
-        start = unpacking.RecordStart(offset, 0)
-        with RecordReader(path, MAX_RECORD_BYTES, ignore, start) as records:
-            first = next(iter(captures(records, ignore)), None)
+        start = unpacked_stream.RecordStart(offset, 0)
+        with RecordReader(path, MAX_RECORD_BYTES, ignore_loss, start) as records:
+            first = next(iter(captures(records, ignore_loss)), None)
             return first is not None and is_repeat(first)
     return False
 

@@ -178,8 +178,8 @@ def _absence_lines(found: Counter[str]) -> Iterator[str]:
 
     for name in _names_with(ABSENT, found):
         yield f"{name}: was finished, but is no longer here"
-    for name in _names_with(GONE, found):
-        archives = count(found[f"{GONE}{name}"], "archive")
+    for name in _names_with(GONE_PREFIX, found):
+        archives = count(found[f"{GONE_PREFIX}{name}"], "archive")
         yield (
             f"{name}: no longer here; {archives} of an earlier "
             "crawl, to which records of unchanged pages refer"
@@ -232,13 +232,15 @@ def _truncated_records(found: Counter[str]) -> dict[str, int]:
     from webcrawl.record.warc.check_archive import CUT_PREFIX  # noqa: PLC0415 - as above
 
     return {
-        name.removeprefix(CUT_PREFIX): records for name, records in found.items() if name.startswith(CUT_PREFIX)
+        name.removeprefix(CUT_PREFIX): records
+        for name, records in found.items()
+        if name.startswith(CUT_PREFIX)
     }
 
 
 def _index_words(found: Counter[str]) -> str:
     """Return how many of the texts are in the full-text index, to follow their number."""
-    from webcrawl.record.fulltext.check_texts import UNREAD  # noqa: PLC0415 - as above
+    from webcrawl.record.fulltext.check_texts import UNREAD_INDEX  # noqa: PLC0415 - as above
 
     if found[UNREAD_INDEX]:
         return f"; the index was not checked: {install('tantivy')}"

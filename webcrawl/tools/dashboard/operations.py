@@ -274,7 +274,7 @@ class Operations:
             raise Refused(404, f"the archive has no answer of {url}: {explanation['reason']}")
         archives = Archives([], from_the_beginning, None, MAX_BODY_BYTES)
         places = ((record["file"], RecordStart(record["offset"], 0)) for record in records)
-        answers = (archives.again(name, place).found for name, place in places)
+        answers = (archives.reread(name, place).download for name, place in places)
         answer = next(filter(None, answers), None)
         if answer is None:
             raise Refused(404, f"{url}: its records refer to bodies of other records")

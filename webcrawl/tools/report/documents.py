@@ -29,7 +29,7 @@ def types(source: ReportSource) -> Html:
         return section("types", "Content types", note("There are no documents yet."))
     rows: list[list[Cell]] = [
         [name, number, number / statistics.documents, size, size / number]
-        for name, number, size in statistics.types.first(MAX_TYPES)
+        for name, number, size in statistics.types.top(MAX_TYPES)
     ]
     columns = [
         TableColumn("Content type"),
@@ -53,7 +53,7 @@ def sizes(source: ReportSource) -> Html:
     groups = [group for group, bins in enumerate(bins_by_group) if any(bins)]
     stacks = []
     for place in span:
-        smallest = numbers.binary(lowest(place))
+        smallest = numbers.binary(smallest_number(place))
         documents = numbers.count(totals[place], "document")
         parts = [bins_by_group[group][place] for group in groups]
         stacks.append(charts.StackColumn(smallest, parts, f"from {smallest} bytes: {documents}"))
@@ -67,7 +67,7 @@ def sizes(source: ReportSource) -> Html:
     )
     names = [GROUPS[group] for group in groups]
     rows: list[list[Cell]] = [
-        [lowest(place), *(bins_by_group[group][place] for group in groups), totals[place]]
+        [smallest_number(place), *(bins_by_group[group][place] for group in groups), totals[place]]
         for place in span
     ]
     columns = [
@@ -158,7 +158,7 @@ def depth(source: ReportSource) -> Html:
         return section("depth", "Depth and duration", note("There are no documents yet."))
     depths = statistics.depths  # documents, by links followed
     deepest = max(links for links, documents in enumerate(depths) if documents)
-    more = " or more" if deepest == DEEPEST else ""
+    more = " or more" if deepest == MAX_DEPTH else ""
     by_depth = [
         charts.StackColumn(
             str(links), [documents], f"depth {links}: {numbers.count(documents, 'document')}"
@@ -167,7 +167,7 @@ def depth(source: ReportSource) -> Html:
     ]
     by_time = []
     for place in _used_span(statistics.times):
-        shortest = numbers.seconds(lowest(place) / 1000)
+        shortest = numbers.seconds(smallest_number(place) / 1000)
         downloads = statistics.times[place]
         text = f"from {shortest}: {numbers.count(downloads, 'download')}"
         by_time.append(charts.StackColumn(shortest, [downloads], text))

@@ -64,7 +64,7 @@ def at_least(hosts: HostTally, measure: int) -> list[tuple[int, int]]:
     The largest value comes first. `measure` is DOCUMENTS or BYTES.
     """
     hosts_by_value: Counter[int] = Counter()
-    for row, weight in hosts.weighed(measure):
+    for row, weight in hosts.weighted_rows(measure):
         hosts_by_value[(row.documents, row.size)[measure]] += weight
     points = []
     hosts_so_far = 0
@@ -186,11 +186,11 @@ def domains(source: ReportSource) -> Html:
     if not statistics.documents:
         return section("domains", "Top-level domains", note("There are no documents yet."))
     hosts_by_domain: Counter[str] = Counter()
-    for row, weight in statistics.hosts.weighed(DOCUMENTS):
+    for row, weight in statistics.hosts.weighted_rows(DOCUMENTS):
         if row.documents:
-            hosts_by_domain[top_level(row.name)] += weight
+            hosts_by_domain[top_level_domain(row.name)] += weight
     all_hosts = sum(hosts_by_domain.values())
-    rows = statistics.domains.first(MAX_ROWS)
+    rows = statistics.domains.top(MAX_ROWS)
     # The last row of the statistics may be that of all other domains.
     hosts_by_domain[OTHERS] = all_hosts - sum(hosts_by_domain[name] for name, *_ in rows)
     cells: list[list[Cell]] = [

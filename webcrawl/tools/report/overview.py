@@ -29,7 +29,7 @@ MAX_POINTS = 240  # of a line: as many as a screen can show
 def overview(source: ReportSource, log: LogFindings) -> Html:
     """Return the main figures of the crawl: pages, hosts, URLs and seeds."""
     statistics = source.statistics
-    hosts = sum(weight for row, weight in statistics.hosts.weighed(0) if row.documents)
+    hosts = sum(weight for row, weight in statistics.hosts.weighted_rows(0) if row.documents)
     about = "about " if statistics.hosts.level else ""  # small hosts are sampled
     ended = sum(statistics.outcomes.values())
     failed = sum(

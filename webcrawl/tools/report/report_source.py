@@ -259,7 +259,7 @@ class ReportSource:
     def of_hive(cls, jobdir: Path, drones: Sequence[ReportSource]) -> Self:
         """Return the sums of all drones, whose statistics must be complete by then."""
         key = drones[0].key
-        statistics = joined([drone.statistics for drone in drones], key)
+        statistics = join_statistics([drone.statistics for drone in drones], key)
         is_clean = all(drone.is_clean for drone in drones)
         times = [drone.at for drone in drones]
         return cls(
