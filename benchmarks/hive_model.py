@@ -55,7 +55,7 @@ class Plan:
     links: float = 40.0  # per page
     offsite: float = 0.25  # of links that lead to another registered domain
     kept: float = 0.70  # of links to others that the URL cache keeps off the wire
-    urls: float = 3.0  # urls_per_drone per page fetched
+    urls: float = 3.0  # known per page fetched
     body: float = 27_000.0  # bytes per page, as they come
     wire: float = 0.35  # of that over the network, for most servers compress
     network: float = 125e6  # bytes per second of a machine

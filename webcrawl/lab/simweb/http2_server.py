@@ -33,7 +33,7 @@ class Negotiated(asyncio.Protocol):
     """A TLS connection whose client and server have just agreed on what they speak."""
 
     def __init__(self, server_state: ServerState, h2_only_context: ssl.SSLContext) -> None:
-        """`h2_only_context` is the TLS context of servers that close any connection that does not add_owner_statements
+        """`h2_only_context` is the TLS context of servers that close any connection that does not speak
         HTTP/2.
         """
         self._server_state = server_state
